@@ -1,0 +1,155 @@
+//! One method of an adapter: what it says of itself, and what is written for it.
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::spanned::Spanned;
+use syn::{Attribute, FnArg, Ident, ImplItemFn, Pat, PatType, Token, Type};
+
+/// An operation, read off a method.
+pub(crate) struct Method {
+    name: Ident,
+    docs: Vec<Attribute>,
+    category: Ident,
+    fields: Vec<PatType>,
+    /// What the method is called with, in its own order.
+    arguments: Vec<Argument>,
+    examples: Vec<TokenStream>,
+}
+
+enum Argument {
+    Parameter(Ident),
+    Reporter,
+    Context,
+}
+
+/// Which category a verb stands for.
+const VERBS: &[(&str, &[&str])] = &[
+    ("Create", &["create"]),
+    ("Read", &["get", "list", "search", "query", "count"]),
+    ("Update", &["update"]),
+    ("Delete", &["delete"]),
+    ("Execute", &["execute", "cancel"]),
+];
+
+impl Method {
+    /// Reads a method and takes out of it what only this macro understands. `None`: it is not an operation.
+    pub(crate) fn read(function: &mut ImplItemFn) -> syn::Result<Option<Self>> {
+        let docs: Vec<Attribute> =
+            function.attrs.iter().filter(|found| found.path().is_ident("doc")).cloned().collect();
+        if docs.is_empty() || function.sig.asyncness.is_none() {
+            return Ok(None);
+        }
+        let name = function.sig.ident.clone();
+        let category = match take(&mut function.attrs, "category") {
+            Some(attribute) => attribute.parse_args()?,
+            None => category_of(&name)?,
+        };
+        let mut examples = Vec::new();
+        while let Some(attribute) = take(&mut function.attrs, "example") {
+            examples.push(attribute.parse_args_with(example)?);
+        }
+        let (mut fields, mut arguments) = (Vec::new(), Vec::new());
+        for input in &mut function.sig.inputs {
+            let FnArg::Typed(parameter) = input else { continue };
+            if is_named(&parameter.ty, "Reporter") {
+                arguments.push(Argument::Reporter);
+            } else if is_named(&parameter.ty, "Ctx") {
+                arguments.push(Argument::Context);
+            } else {
+                arguments.push(Argument::Parameter(name_of(parameter)?));
+                fields.push(parameter.clone());
+                parameter.attrs.clear();
+            }
+        }
+        Ok(Some(Self { name, docs, category, fields, arguments, examples }))
+    }
+
+    fn struct_name(&self) -> Ident {
+        Ident::new(&pascal_case(&self.name.to_string()), self.name.span())
+    }
+
+    /// The struct of the operation's parameters.
+    pub(crate) fn parameters(&self) -> TokenStream {
+        let (docs, name) = (&self.docs, self.struct_name());
+        let fields = self.fields.iter().map(|field| {
+            let default = is_named(&field.ty, "DryRun").then(|| quote!(#[serde(default)]));
+            quote!(#default #field)
+        });
+        quote! {
+            #(#docs)*
+            #[derive(::aquifer_engine::adapter::macros::Deserialize, ::aquifer_engine::adapter::macros::JsonSchema)]
+            #[serde(crate = "::aquifer_engine::adapter::macros::serde")]
+            #[schemars(crate = "::aquifer_engine::adapter::macros::schemars")]
+            struct #name { #(#fields),* }
+        }
+    }
+
+    /// The words that add the operation to an adapter.
+    pub(crate) fn registration(&self) -> TokenStream {
+        let (method, parameters, category) = (&self.name, self.struct_name(), &self.category);
+        let names = self.arguments.iter().filter_map(|argument| match argument {
+            Argument::Parameter(name) => Some(name),
+            _ => None,
+        });
+        let pattern = quote!(#parameters { #(#names),* }: #parameters);
+        let arguments = self.arguments.iter().map(|argument| match argument {
+            Argument::Parameter(name) => quote!(#name),
+            Argument::Reporter => quote!(reporter),
+            Argument::Context => quote!(cx.clone()),
+        });
+        let call = quote!(async move { cx.#method(#(#arguments),*).await });
+        let is_long = self.arguments.iter().any(|argument| matches!(argument, Argument::Reporter));
+        let add = if is_long {
+            quote!(.execute_long(|cx: Ctx<Self>, #pattern, reporter| #call))
+        } else {
+            quote!(.operation(Category::#category, |cx: Ctx<Self>, #pattern| #call))
+        };
+        let examples = &self.examples;
+        quote!(#add #(.example(#examples))*)
+    }
+}
+
+fn take(attributes: &mut Vec<Attribute>, name: &str) -> Option<Attribute> {
+    let index = attributes.iter().position(|attribute| attribute.path().is_ident(name))?;
+    Some(attributes.remove(index))
+}
+
+fn example(input: syn::parse::ParseStream<'_>) -> syn::Result<TokenStream> {
+    let description: syn::LitStr = input.parse()?;
+    input.parse::<Token![,]>()?;
+    let params: TokenStream = input.parse()?;
+    Ok(quote!(#description, ::aquifer_engine::adapter::macros::json!(#params)))
+}
+
+fn category_of(name: &Ident) -> syn::Result<Ident> {
+    let text = name.to_string();
+    let verb = text.split('_').next().unwrap_or_default();
+    let found = VERBS.iter().find(|(_, verbs)| verbs.contains(&verb));
+    match found {
+        Some((category, _)) => Ok(Ident::new(category, Span::call_site())),
+        None => Err(syn::Error::new(
+            name.span(),
+            "the verb does not tell the category: add #[category(Create)], Read, Update, Delete or Execute",
+        )),
+    }
+}
+
+fn name_of(parameter: &PatType) -> syn::Result<Ident> {
+    match &*parameter.pat {
+        Pat::Ident(pattern) => Ok(pattern.ident.clone()),
+        other => Err(syn::Error::new(other.span(), "a parameter of an operation needs a plain name")),
+    }
+}
+
+fn is_named(ty: &Type, name: &str) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == name))
+}
+
+fn pascal_case(name: &str) -> String {
+    name.split('_')
+        .flat_map(|word| {
+            let mut letters = word.chars();
+            letters.next().into_iter().flat_map(char::to_uppercase).chain(letters)
+        })
+        .collect()
+}

@@ -1,0 +1,97 @@
+//! From Rust types to definitions, by way of their JSON Schema.
+
+use std::sync::Arc;
+
+use aquifer_protocol::category::Category;
+use aquifer_protocol::operation::{Operation, Returns};
+use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, SchemaReader, Shape, Types};
+use aquifer_protocol::suggest::snake_case;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+use super::AdapterError;
+
+/// The operation that a parameter type defines.
+pub(super) fn parameters<P: JsonSchema>(category: Category, types: &mut Types) -> Result<Operation, AdapterError> {
+    let name = P::schema_name().into_owned();
+    let json = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<P>().to_value();
+    let schema = read(&json, types);
+    let Some(description) = schema.description.clone() else { return Err(AdapterError::NoDescription(name)) };
+    let Kind::Object(shape) = schema.kind else { return Err(AdapterError::NotAStruct(name)) };
+    let mut operation = Operation::new(&snake_case(&name), category, &one_line(&description));
+    operation.parameters = shape.fields.into_iter().map(optional_is_not_null).collect();
+    if category == Category::Update {
+        keep_identifiers_out_of_input(&mut operation.parameters);
+    }
+    Ok(operation)
+}
+
+/// The type of an answer, entered among the types.
+pub(super) fn returns<R: JsonSchema>(types: &mut Types) -> Returns {
+    let json = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<R>().to_value();
+    let schema = read(&json, types);
+    let description = schema.description.as_deref().map_or_else(|| "The result.".to_owned(), one_line);
+    let type_name: Arc<str> = match &schema.kind {
+        Kind::Object(shape) if !shape.fields.is_empty() => {
+            let name: Arc<str> = R::schema_name().into_owned().into();
+            types.insert(name.clone(), Arc::new(schema));
+            name
+        }
+        Kind::Named(name) => name.clone(),
+        Kind::Array(_) => "array".into(),
+        Kind::Boolean => "boolean".into(),
+        Kind::Integer => "integer".into(),
+        Kind::Number => "number".into(),
+        Kind::String => "string".into(),
+        Kind::Null => "null".into(),
+        _ => "object".into(),
+    };
+    Returns { type_name, description: description.into() }
+}
+
+fn read(json: &Value, types: &mut Types) -> Schema {
+    let mut reader = SchemaReader::new(json);
+    let schema = reader.read(json);
+    for (name, named) in reader.into_types() {
+        types.insert(name, Arc::new(closed(Schema::clone(&named))));
+    }
+    closed(schema)
+}
+
+/// Rust's structs drop fields they do not know; a caller should hear of them instead.
+fn closed(mut schema: Schema) -> Schema {
+    if let Kind::Object(shape) = &mut schema.kind {
+        if !shape.fields.is_empty() && matches!(shape.rest, Rest::Free) {
+            shape.rest = Rest::Refused;
+        }
+        let Shape { fields, .. } = shape;
+        for field in fields {
+            field.schema = closed(std::mem::take(&mut field.schema));
+        }
+    }
+    schema
+}
+
+/// `Option` means that a parameter can be left out. Sending `null` for it as well would be a second way to say so.
+fn optional_is_not_null(mut parameter: Parameter) -> Parameter {
+    if !parameter.required {
+        parameter.schema.nullable = false;
+    }
+    parameter
+}
+
+/// What finds the resource stands beside `input`, never inside it (R-REQ-6).
+fn keep_identifiers_out_of_input(parameters: &mut [Parameter]) {
+    let beside: Vec<Arc<str>> = parameters.iter().map(|parameter| parameter.name.clone()).collect();
+    for parameter in parameters.iter_mut().filter(|parameter| &*parameter.name == "input") {
+        if let Kind::Object(shape) = &mut parameter.schema.kind {
+            shape.fields.retain(|field| !beside.contains(&field.name));
+        }
+    }
+}
+
+/// A doc comment wraps where its author's editor did; a description does not.
+fn one_line(text: &str) -> String {
+    text.split("\n\n").next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,181 @@
+//! Operations that take their time: they answer at once with an execution that can be watched and cancelled.
+
+use std::sync::Arc;
+
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::operation::{Lifecycle, Operation, Returns};
+use aquifer_protocol::schema::{Kind, Parameter, Schema, Shape, Types};
+use futures::FutureExt;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::{Adapter, Ctx, Handler, describe, read_params, to_value};
+use crate::execution::{Execution, Executions, Reporter};
+use crate::source::{Context, Outcome};
+
+impl<S: Send + Sync + 'static> Adapter<S> {
+    /// Adds an EXECUTE operation that runs in the background, with the lifecycle of the specification.
+    ///
+    /// The call answers at once with the execution's state, or with `wait: true` when it has ended. With the first
+    /// such operation the adapter also gets `get_execution`, `list_executions` and `cancel_execution`.
+    #[must_use]
+    pub fn execute_long<P, R, F>(mut self, handler: impl Fn(Ctx<S>, P, Reporter) -> F + Send + Sync + 'static) -> Self
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Serialize + JsonSchema,
+        F: Future<Output = Result<R, Failure>> + Send + 'static,
+    {
+        let mut operation = match describe::parameters::<P>(Category::Execute, &mut self.types) {
+            Ok(operation) => operation,
+            Err(problem) => {
+                self.problems.push(problem);
+                return self;
+            }
+        };
+        // Known among the types, so that the state's `result` is explained.
+        describe::returns::<R>(&mut self.types);
+        let has_wait = operation.parameter("wait").is_some();
+        if !has_wait {
+            let wait = Schema { default: Some(Value::Bool(false)), ..Schema::of(Kind::Boolean) };
+            operation.parameters.push(Parameter::optional(
+                "wait",
+                wait.describe(
+                    "Answer when the execution has ended, not when it has begun; progress is reported meanwhile.",
+                ),
+            ));
+        }
+        operation.lifecycle = Some(Lifecycle::standard());
+        operation.returns = state_type(&mut self.types);
+        let name = operation.name.clone();
+        let executions = self.executions.clone();
+        let handler = Arc::new(handler);
+        let run: Handler<S> = Box::new(move |cx, mut params| {
+            let wait = if has_wait { None } else { params.remove("wait") };
+            let wait = wait.and_then(|wait| wait.as_bool()).unwrap_or(false);
+            let started = read_params::<P>(params).and_then(|params| {
+                let (caller, handler) = (cx.context.caller.clone(), handler.clone());
+                let inner = cx.clone();
+                executions.start(&name, &caller, move |reporter| {
+                    async move { handler(inner, params, reporter).await.and_then(to_value) }.boxed()
+                })
+            });
+            async move {
+                match started {
+                    Ok(execution) if wait => Outcome::from(Ok(see_to_the_end(&execution, &cx.context).await)),
+                    Ok(execution) => Outcome::from(Ok(execution.to_value())),
+                    Err(failure) => Outcome::Failed(failure),
+                }
+            }
+            .boxed()
+        });
+        self.operations.push((operation, run));
+        self.with_execution_operations()
+    }
+
+    fn with_execution_operations(mut self) -> Self {
+        if self.operations.iter().any(|(operation, _)| &*operation.name == "get_execution") {
+            return self;
+        }
+        let returns = state_type(&mut self.types);
+        let id = || Parameter::required("execution_id", Schema::string().describe("The execution's id."));
+
+        let mut get = Operation::new("get_execution", Category::Read, "Tell where an execution stands.");
+        get.parameters = vec![id()];
+        get.returns = returns.clone();
+        self.operations.push((get, on_execution(&self.executions, |execution| execution.to_value())));
+
+        let mut list =
+            Operation::new("list_executions", Category::Read, "List the executions you started, newest first.");
+        list.returns = Returns { type_name: "object".into(), description: "The executions, in 'items'.".into() };
+        let executions = self.executions.clone();
+        let listing: Handler<S> = Box::new(move |cx, _| {
+            let items: Vec<Value> =
+                executions.list(&cx.context.caller).iter().map(|execution| execution.to_value()).collect();
+            std::future::ready(Outcome::from(Ok(json!({ "items": items })))).boxed()
+        });
+        self.operations.push((list, listing));
+
+        let mut cancel = Operation::new(
+            "cancel_execution",
+            Category::Execute,
+            "Cancel an execution. One that has ended stays as it is.",
+        );
+        cancel.parameters = vec![id()];
+        cancel.returns = returns;
+        cancel.danger = Danger::Reversible;
+        let executions = self.executions.clone();
+        let cancelling: Handler<S> = Box::new(move |cx, params| {
+            let found = executions.find(execution_id(&params), &cx.context.caller);
+            async move {
+                let execution = match found {
+                    Ok(execution) => execution,
+                    Err(failure) => return Outcome::Failed(failure),
+                };
+                execution.cancel();
+                execution.finished(|_| {}).await;
+                Outcome::from(Ok(execution.to_value()))
+            }
+            .boxed()
+        });
+        self.operations.push((cancel, cancelling));
+        self
+    }
+}
+
+fn execution_id(params: &serde_json::Map<String, Value>) -> &str {
+    params.get("execution_id").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn on_execution<S: 'static>(executions: &Arc<Executions>, tell: fn(&Execution) -> Value) -> Handler<S> {
+    let executions = executions.clone();
+    Box::new(move |cx, params| {
+        let found = executions.find(execution_id(&params), &cx.context.caller).map(|execution| tell(&execution));
+        std::future::ready(Outcome::from(found)).boxed()
+    })
+}
+
+/// Waits, telling the caller every step. A caller who gives up takes the execution with it.
+async fn see_to_the_end(execution: &Arc<Execution>, context: &Context) -> Value {
+    let cancel_if_dropped = CancelOnDrop(Some(execution.clone()));
+    execution.finished(|update| context.progress.tell(update)).await;
+    cancel_if_dropped.disarm();
+    execution.to_value()
+}
+
+struct CancelOnDrop(Option<Arc<Execution>>);
+
+impl CancelOnDrop {
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(execution) = &self.0 {
+            execution.cancel();
+        }
+    }
+}
+
+fn state_type(types: &mut Types) -> Returns {
+    let time = || Schema { format: Some(aquifer_protocol::schema::Format::DateTime), ..Schema::string() };
+    let object = || Schema::of(Kind::Object(Shape::default()));
+    let schema = Schema::object(vec![
+        Parameter::required("execution_id", Schema::string().describe("The execution's id.")),
+        Parameter::required("operation", Schema::string().describe("The operation that started it.")),
+        Parameter::required("status", Schema::one_of(Lifecycle::standard().states).describe("Where it stands.")),
+        Parameter::optional("started_at", time()),
+        Parameter::optional("finished_at", time()),
+        Parameter::optional("progress", object().describe("How far it is: current, total, message.")),
+        Parameter::optional("result", Schema::of(Kind::Any).describe("What came of it, once completed.")),
+        Parameter::optional("error", object().describe("Why it failed: code, message, details.")),
+    ])
+    .describe("The state of an execution.");
+    types.insert("ExecutionState".into(), Arc::new(schema));
+    Returns { type_name: "ExecutionState".into(), description: "The execution's state.".into() }
+}

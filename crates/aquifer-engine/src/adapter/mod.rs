@@ -1,0 +1,346 @@
+//! Adapters written in Rust: a few types and functions become a [`Source`].
+//!
+//! The parameter type of a handler is the definition of its operation: the type's name in snake_case is the
+//! operation's name, its doc comment the description, its fields the parameters with their docs, constraints and
+//! defaults. Nothing is said twice, so nothing can disagree. [`adapter`] makes those types from the methods of an
+//! `impl` block:
+//!
+//! ```
+//! use aquifer_engine::adapter::{Failure, adapter};
+//!
+//! struct Greeter;
+//!
+//! #[adapter]
+//! impl Greeter {
+//!     /// Greet somebody.
+//!     async fn get_greeting(
+//!         &self,
+//!         /// Whom to greet.
+//!         #[schemars(length(min = 1, max = 50))]
+//!         name: String,
+//!     ) -> Result<String, Failure> {
+//!         Ok(format!("Hello, {name}!"))
+//!     }
+//! }
+//!
+//! let source = Greeter.into_adapter("greeter").build().unwrap();
+//! assert_eq!(&*source.offering().operations[0].name, "get_greeting");
+//! ```
+
+mod describe;
+mod long;
+mod params;
+
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use aquifer_protocol::category::Category;
+use aquifer_protocol::operation::{Example, Operation, Returns, Role};
+use aquifer_protocol::schema::Types;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+pub use aquifer_derive::adapter;
+pub use aquifer_protocol::danger::Danger;
+pub use aquifer_protocol::error::{Code, Failure};
+pub use params::DryRun;
+pub use params::Items;
+pub use params::Patch;
+
+use crate::caller::Caller;
+use crate::clock::{SharedClock, SystemClock};
+use crate::execution::Executions;
+use crate::source::{Call, Context, Offering, Outcome, ProgressUpdate};
+
+pub use crate::execution::Reporter;
+pub use crate::source::Source;
+
+/// What a handler answers.
+pub type Answer<T> = Result<T, Failure>;
+
+/// What [`adapter`] expands to. Not for use by hand.
+#[doc(hidden)]
+pub mod macros {
+    pub use aquifer_protocol::category::Category;
+    pub use schemars;
+    pub use schemars::JsonSchema;
+    pub use serde;
+    pub use serde::Deserialize;
+    pub use serde_json::json;
+}
+
+/// What a handler gets besides its parameters: the adapter's state, and the call it is part of.
+pub struct Ctx<S> {
+    state: Arc<S>,
+    context: Context,
+}
+
+impl<S> Clone for Ctx<S> {
+    fn clone(&self) -> Self {
+        Self { state: self.state.clone(), context: self.context.clone() }
+    }
+}
+
+impl<S> Deref for Ctx<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.state
+    }
+}
+
+impl<S> Ctx<S> {
+    /// Who asks.
+    pub fn caller(&self) -> &Caller {
+        &self.context.caller
+    }
+
+    /// Fires when the caller no longer wants the answer. A handler is stopped then by itself; this is for those that
+    /// have something to tidy up.
+    pub fn cancelled(&self) -> &CancellationToken {
+        &self.context.cancelled
+    }
+
+    /// Tells the caller how far the call is.
+    pub fn progress(&self, current: f64, total: f64, message: impl Into<String>) {
+        let update = ProgressUpdate { current, total: Some(total), message: Some(message.into()) };
+        self.context.progress.tell(update);
+    }
+}
+
+type Handler<S> = Box<dyn Fn(Ctx<S>, Map<String, Value>) -> BoxFuture<'static, Outcome> + Send + Sync>;
+
+/// An adapter under construction.
+///
+/// Words about an operation ([`example`](Self::example), [`danger`](Self::danger), …) concern the operation added last.
+pub struct Adapter<S> {
+    name: Arc<str>,
+    state: Arc<S>,
+    operations: Vec<(Operation, Handler<S>)>,
+    types: Types,
+    executions: Arc<Executions>,
+    problems: Vec<AdapterError>,
+}
+
+/// Why an adapter cannot be built.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AdapterError {
+    /// Callers would not know what the operation does.
+    #[error("parameter type '{0}' needs a doc comment: it is the description of the operation")]
+    NoDescription(String),
+    /// The parameters of an operation have names, so they are a struct.
+    #[error("parameter type '{0}' must be a struct with named fields")]
+    NotAStruct(String),
+    /// `example` and the like need an operation before them.
+    #[error("'{0}' must follow an operation")]
+    NothingToDescribe(&'static str),
+}
+
+impl<S: Send + Sync + 'static> Adapter<S> {
+    /// An adapter of this name, whose handlers share this state.
+    pub fn new(name: &str, state: S) -> Self {
+        Self::with_clock(name, state, Arc::new(SystemClock))
+    }
+
+    /// The same, with a clock of one's own for executions.
+    pub fn with_clock(name: &str, state: S, clock: SharedClock) -> Self {
+        Self {
+            name: name.into(),
+            state: Arc::new(state),
+            operations: Vec::new(),
+            types: Types::new(),
+            executions: Arc::new(Executions::new(clock)),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Adds an operation that adds something new.
+    #[must_use]
+    pub fn create<P, R, F>(self, handler: impl Fn(Ctx<S>, P) -> F + Send + Sync + 'static) -> Self
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Serialize + JsonSchema,
+        F: Future<Output = Result<R, Failure>> + Send + 'static,
+    {
+        self.operation(Category::Create, handler)
+    }
+
+    /// Adds an operation that only looks.
+    #[must_use]
+    pub fn read<P, R, F>(self, handler: impl Fn(Ctx<S>, P) -> F + Send + Sync + 'static) -> Self
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Serialize + JsonSchema,
+        F: Future<Output = Result<R, Failure>> + Send + 'static,
+    {
+        self.operation(Category::Read, handler)
+    }
+
+    /// Adds an operation that changes what exists. Its parameters hold the changes in `input`: see [`Patch`].
+    #[must_use]
+    pub fn update<P, R, F>(self, handler: impl Fn(Ctx<S>, P) -> F + Send + Sync + 'static) -> Self
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Serialize + JsonSchema,
+        F: Future<Output = Result<R, Failure>> + Send + 'static,
+    {
+        self.operation(Category::Update, handler)
+    }
+
+    /// Adds an operation that removes what exists.
+    #[must_use]
+    pub fn delete<P, R, F>(self, handler: impl Fn(Ctx<S>, P) -> F + Send + Sync + 'static) -> Self
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Serialize + JsonSchema,
+        F: Future<Output = Result<R, Failure>> + Send + 'static,
+    {
+        self.operation(Category::Delete, handler)
+    }
+
+    /// Adds an operation that makes something happen and answers when it has.
+    #[must_use]
+    pub fn execute<P, R, F>(self, handler: impl Fn(Ctx<S>, P) -> F + Send + Sync + 'static) -> Self
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Serialize + JsonSchema,
+        F: Future<Output = Result<R, Failure>> + Send + 'static,
+    {
+        self.operation(Category::Execute, handler)
+    }
+
+    /// Adds an operation of any category.
+    #[must_use]
+    pub fn operation<P, R, F>(
+        mut self,
+        category: Category,
+        handler: impl Fn(Ctx<S>, P) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Serialize + JsonSchema,
+        F: Future<Output = Result<R, Failure>> + Send + 'static,
+    {
+        let handler: Handler<S> = Box::new(move |cx, params| match read_params::<P>(params) {
+            Ok(params) => {
+                let answer = handler(cx, params);
+                async move { answer.await.and_then(to_value).into() }.boxed()
+            }
+            Err(failure) => std::future::ready(Outcome::Failed(failure)).boxed(),
+        });
+        match describe::parameters::<P>(category, &mut self.types) {
+            Ok(mut operation) => {
+                operation.returns = describe::returns::<R>(&mut self.types);
+                self.operations.push((operation, handler));
+            }
+            Err(problem) => self.problems.push(problem),
+        }
+        self
+    }
+
+    /// Shows a request worth imitating.
+    #[must_use]
+    pub fn example(self, description: &str, params: Value) -> Self {
+        self.last("example", |operation| {
+            operation.examples.push(Example {
+                description: Some(description.into()),
+                params: params.as_object().cloned().unwrap_or_default(),
+            });
+        })
+    }
+
+    /// Declares how much harm the operation can do.
+    #[must_use]
+    pub fn danger(self, danger: Danger) -> Self {
+        self.last("danger", |operation| operation.danger = danger)
+    }
+
+    /// Declares that the operation tells what there is, as a schema does.
+    #[must_use]
+    pub fn discovery(self) -> Self {
+        self.last("discovery", |operation| operation.role = Role::Discovery)
+    }
+
+    /// Says what the answer means.
+    #[must_use]
+    pub fn returns(self, description: &str) -> Self {
+        self.last("returns", |operation| {
+            let type_name = operation.returns.type_name.clone();
+            operation.returns = Returns { type_name, description: description.into() };
+        })
+    }
+
+    fn last(mut self, word: &'static str, change: impl FnOnce(&mut Operation)) -> Self {
+        match self.operations.last_mut() {
+            Some((operation, _)) => change(operation),
+            None => self.problems.push(AdapterError::NothingToDescribe(word)),
+        }
+        self
+    }
+
+    /// The finished source.
+    pub fn build(self) -> Result<Arc<dyn Source>, AdapterError> {
+        if let Some(problem) = self.problems.into_iter().next() {
+            return Err(problem);
+        }
+        let offering = Offering {
+            operations: self.operations.iter().map(|(operation, _)| operation.clone()).collect(),
+            types: self.types,
+        };
+        let handlers = self.operations.into_iter().map(|(operation, handler)| (operation.name, handler)).collect();
+        Ok(Arc::new(Finished { name: self.name, state: self.state, offering, handlers, executions: self.executions }))
+    }
+}
+
+/// The validator has seen these parameters, so this fails only where the type is stricter than its own schema.
+fn read_params<P: DeserializeOwned>(params: Map<String, Value>) -> Result<P, Failure> {
+    serde_json::from_value(Value::Object(params)).map_err(|cause| {
+        Failure::new(
+            Code::ValidationInvalidValue,
+            "The parameters do not fit together. See the operation's description",
+        )
+        .because(cause)
+    })
+}
+
+fn to_value<R: Serialize>(result: R) -> Result<Value, Failure> {
+    serde_json::to_value(result).map_err(Failure::internal)
+}
+
+struct Finished<S> {
+    name: Arc<str>,
+    state: Arc<S>,
+    offering: Offering,
+    handlers: HashMap<Arc<str>, Handler<S>>,
+    executions: Arc<Executions>,
+}
+
+impl<S: Send + Sync + 'static> Source for Finished<S> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn offering(&self) -> Offering {
+        self.offering.clone()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        match self.handlers.get(&call.name) {
+            Some(handler) => handler(Ctx { state: self.state.clone(), context: call.context }, call.params),
+            None => {
+                let failure = Failure::internal(format!("adapter has no handler for '{}'", call.name));
+                std::future::ready(Outcome::Failed(failure)).boxed()
+            }
+        }
+    }
+
+    fn session_ended(&self, session: &str) {
+        self.executions.session_ended(session);
+    }
+}

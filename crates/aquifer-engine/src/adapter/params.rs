@@ -1,0 +1,182 @@
+//! Parameters that mean the same in every adapter.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use aquifer_protocol::error::{Code, Failure};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// The `dry_run` of an operation that changes something: validate, report what would change, change nothing (R-REQ-9).
+///
+/// Write it into the parameters as `#[serde(default)] dry_run: DryRun`. An operation without it refuses the parameter,
+/// so a caller can never believe in a rehearsal that was none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct DryRun(bool);
+
+impl DryRun {
+    /// Whether this is only a rehearsal.
+    pub fn is_on(self) -> bool {
+        self.0
+    }
+
+    /// Makes the change, unless this is only a rehearsal.
+    pub fn otherwise<T>(self, change: impl FnOnce() -> T) -> Option<T> {
+        if self.0 { None } else { Some(change()) }
+    }
+}
+
+impl Serialize for DryRun {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bool(self.0)
+    }
+}
+
+impl JsonSchema for DryRun {
+    fn schema_name() -> Cow<'static, str> {
+        "DryRun".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "boolean",
+            "default": false,
+            "description": "Only tell what would change."
+        })
+    }
+}
+
+/// A list as an answer: `{items: […]}`, so that page information can stand beside it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Items<T> {
+    /// The items.
+    pub items: Vec<T>,
+}
+
+impl<T> FromIterator<T> for Items<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Self { items: items.into_iter().collect() }
+    }
+}
+
+/// The `input` of an UPDATE: the fields of `T` to change, merged deeply into what is stored (R-REQ-6).
+///
+/// Nested objects merge, arrays are replaced whole, `null` removes a field that `T` can do without.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub struct Patch<T> {
+    changes: Map<String, Value>,
+    #[serde(skip)]
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T: Serialize + DeserializeOwned> Patch<T> {
+    /// What `current` becomes.
+    pub fn apply(&self, current: &T) -> Result<T, Failure> {
+        let mut value = serde_json::to_value(current).map_err(Failure::internal)?;
+        merge(&mut value, &Value::Object(self.changes.clone()));
+        serde_json::from_value(value).map_err(|cause| {
+            Failure::new(Code::ValidationInvalidValue, "Parameter 'input' leaves the resource without a valid value")
+                .detail("param_name", "input")
+                .because(cause)
+        })
+    }
+
+    /// The fields to change, as they were sent.
+    pub fn changes(&self) -> &Map<String, Value> {
+        &self.changes
+    }
+}
+
+fn merge(current: &mut Value, change: &Value) {
+    match (current, change) {
+        (Value::Object(current), Value::Object(change)) => {
+            for (name, value) in change {
+                if value.is_null() {
+                    current.remove(name);
+                } else {
+                    merge(current.entry(name.clone()).or_insert(Value::Null), value);
+                }
+            }
+        }
+        // An object in place of something else: its own nulls still mean "not there".
+        (current, Value::Object(change)) => {
+            let mut fresh = Value::Object(Map::new());
+            merge(&mut fresh, &Value::Object(change.clone()));
+            *current = fresh;
+        }
+        (current, change) => *current = change.clone(),
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Patch<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}Patch", T::schema_name()).into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let whole = T::json_schema(generator).to_value();
+        let mut patch = patch_of(&whole, generator, 0);
+        if let Some(object) = patch.as_object_mut() {
+            object.insert(
+                "description".to_owned(),
+                "The fields to change; null removes one. Nested objects merge, arrays are replaced.".into(),
+            );
+        }
+        Schema::try_from(patch).unwrap_or_default()
+    }
+}
+
+/// The schema of a change to a value of this schema: every field optional, no defaults, `null` where a field can go.
+fn patch_of(schema: &Value, generator: &SchemaGenerator, depth: usize) -> Value {
+    const DEEPEST: usize = 8;
+    let Some(object) = schema.as_object() else { return schema.clone() };
+    if let Some(target) = object.get("$ref").and_then(Value::as_str).filter(|_| depth < DEEPEST) {
+        let definition = target.rsplit('/').next().and_then(|name| generator.definitions().get(name));
+        let is_object = definition.is_some_and(|definition| definition.get("properties").is_some());
+        if let (Some(definition), true) = (definition, is_object) {
+            return patch_of(definition, generator, depth + 1);
+        }
+        return without_default(schema);
+    }
+    let Some(properties) = object.get("properties").and_then(Value::as_object) else {
+        return without_default(schema);
+    };
+    let required: Vec<&str> =
+        object.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let fields: Map<String, Value> = properties
+        .iter()
+        .filter(|(_, field)| field.get("readOnly").and_then(Value::as_bool) != Some(true))
+        .map(|(name, field)| {
+            let mut field = patch_of(field, generator, depth + 1);
+            if let (Some(field), false) = (field.as_object_mut(), required.contains(&name.as_str())) {
+                field.insert("nullable".to_owned(), Value::Bool(true));
+            }
+            (name.clone(), field)
+        })
+        .collect();
+    let mut patch = json!({ "type": "object", "properties": fields, "additionalProperties": false });
+    if let (Some(patch), Some(description)) = (patch.as_object_mut(), object.get("description")) {
+        patch.insert("description".to_owned(), description.clone());
+    }
+    patch
+}
+
+fn without_default(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Some(object) = schema.as_object_mut() {
+        object.remove("default");
+    }
+    schema
+}

@@ -1,0 +1,36 @@
+//! Time and chance, passed in so that tests can hold them still.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+/// Tells the time.
+pub trait Clock: Send + Sync + 'static {
+    /// Now, in UTC.
+    fn now(&self) -> Timestamp;
+}
+
+/// The operating system's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+}
+
+/// A shared clock.
+pub type SharedClock = Arc<dyn Clock>;
+
+/// 128 unguessable bits as text. Fails only where the operating system has no randomness to give.
+pub(crate) fn random_id(prefix: &str) -> Result<String, getrandom::Error> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes)?;
+    let mut id = String::with_capacity(prefix.len() + 32);
+    id.push_str(prefix);
+    for byte in bytes {
+        id.push_str(&format!("{byte:02x}"));
+    }
+    Ok(id)
+}

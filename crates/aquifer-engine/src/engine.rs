@@ -1,0 +1,428 @@
+//! The pipeline: parse, route, check, gate, source, envelope. Forward only.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use aquifer_protocol::batch::{BatchAnswer, OnConfirmation, Step, refused};
+use aquifer_protocol::catalog::CatalogError;
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::introspect::Facts;
+use aquifer_protocol::limits::Limits;
+use aquifer_protocol::request::{BatchItem, Parsed, Request, parse};
+use aquifer_protocol::response::{Meta, Response, Success};
+use aquifer_protocol::surface::{Receiver, Surface};
+use aquifer_protocol::validate::{Strictness, route};
+use aquifer_protocol::warning::Warning;
+use arc_swap::ArcSwap;
+use futures::FutureExt;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use crate::clock::{SharedClock, SystemClock, random_id};
+use crate::event::{Event, LogObserver, Observer};
+use crate::gate::{Cleared, Decision, Gate, OpenGate};
+use crate::introspection;
+use crate::snapshot::{Mounted, Snapshot};
+use crate::source::{Answer, Call, Context, InputRequest, Outcome, Source};
+use crate::store::{MemoryStore, StateStore};
+
+/// A warning said once stays said for as long as any session lasts.
+const WARNED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What an operator can set.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The sizes accepted.
+    pub limits: Limits,
+    /// How unknown parameters are treated.
+    pub strictness: Strictness,
+    /// What happens when an operation of a batch needs confirmation.
+    pub on_confirmation: OnConfirmation,
+    /// The most operations a batch may have.
+    pub longest_batch: usize,
+    /// Whether answers carry `_meta`.
+    pub meta: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            strictness: Strictness::Strict,
+            on_confirmation: OnConfirmation::Halt,
+            longest_batch: 100,
+            meta: false,
+        }
+    }
+}
+
+/// What a request comes to.
+#[derive(Debug)]
+pub enum Reply {
+    /// An answer.
+    Response(Response),
+    /// A question to the person behind the caller; the same request is to be sent again with the answer.
+    NeedsInput(InputRequest),
+}
+
+/// Answers requests from the sources it holds.
+pub struct Engine {
+    mounted: Vec<Mounted>,
+    surface: Arc<Surface>,
+    gate: Arc<dyn Gate>,
+    store: Arc<dyn StateStore>,
+    clock: SharedClock,
+    observer: Arc<dyn Observer>,
+    settings: Settings,
+    snapshot: ArcSwap<Snapshot>,
+    changes: watch::Sender<u64>,
+    requests: AtomicU64,
+}
+
+/// Why an engine cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The catalog is not valid.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// Limits outside of their range.
+    #[error("limit '{name}' is {value}, allowed is {min} to {max}")]
+    Limit {
+        /// Which limit.
+        name: &'static str,
+        /// What was set.
+        value: usize,
+        /// The least allowed.
+        min: usize,
+        /// The most allowed.
+        max: usize,
+    },
+}
+
+/// Puts an engine together.
+pub struct EngineBuilder {
+    mounted: Vec<Mounted>,
+    surface: Surface,
+    gate: Arc<dyn Gate>,
+    store: Option<Arc<dyn StateStore>>,
+    clock: SharedClock,
+    observer: Arc<dyn Observer>,
+    settings: Settings,
+}
+
+impl EngineBuilder {
+    /// Adds a source. With several sources, operations get the source's name as a prefix.
+    #[must_use]
+    pub fn source(mut self, source: Arc<dyn Source>) -> Self {
+        self.mounted.push(Mounted { source, prefix: None });
+        self
+    }
+
+    /// Adds a source under a prefix of the operator's choice; an empty one leaves names as they are.
+    #[must_use]
+    pub fn source_prefixed(mut self, source: Arc<dyn Source>, prefix: &str) -> Self {
+        self.mounted.push(Mounted { source, prefix: Some(prefix.to_owned()) });
+        self
+    }
+
+    /// Sets the policy.
+    #[must_use]
+    pub fn gate(mut self, gate: Arc<dyn Gate>) -> Self {
+        self.gate = gate;
+        self
+    }
+
+    /// Sets where state lives.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn StateStore>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Sets the clock.
+    #[must_use]
+    pub fn clock(mut self, clock: SharedClock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets who is told what happens.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = observer;
+        self
+    }
+
+    /// Sets limits and modes.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Builds the engine and its first catalog.
+    pub fn build(self) -> Result<Engine, BuildError> {
+        const STORED: usize = 100_000;
+        if let Some(wrong) = self.settings.limits.check().into_iter().next() {
+            return Err(BuildError::Limit { name: wrong.name, value: wrong.value, min: wrong.min, max: wrong.max });
+        }
+        let surface = Arc::new(self.surface);
+        let facts = facts(&self.settings, &*self.gate);
+        let snapshot = Snapshot::build(&self.mounted, surface.clone(), facts)?;
+        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new(self.clock.clone(), STORED)));
+        Ok(Engine {
+            mounted: self.mounted,
+            surface,
+            gate: self.gate,
+            store,
+            clock: self.clock,
+            observer: self.observer,
+            settings: self.settings,
+            changes: watch::Sender::new(snapshot.catalog().digest()),
+            snapshot: ArcSwap::from_pointee(snapshot),
+            requests: AtomicU64::new(0),
+        })
+    }
+}
+
+fn facts(settings: &Settings, gate: &dyn Gate) -> Facts {
+    Facts { limits: settings.limits, longest_batch: settings.longest_batch, confirmation: gate.confirms() }
+}
+
+impl Engine {
+    /// Begins an engine with this surface.
+    pub fn builder(surface: Surface) -> EngineBuilder {
+        EngineBuilder {
+            mounted: Vec::new(),
+            surface,
+            gate: Arc::new(OpenGate),
+            store: None,
+            clock: Arc::new(SystemClock),
+            observer: Arc::new(LogObserver),
+            settings: Settings::default(),
+        }
+    }
+
+    /// The catalog of this moment.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// What the operator set.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &SharedClock {
+        &self.clock
+    }
+
+    /// Tells when the catalog has really changed.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Asks the sources again what they offer, and replaces the catalog if that has changed. Says whether it has.
+    ///
+    /// Requests under way finish with the catalog they began with. If the new catalog is not valid, the old one stays.
+    pub fn refresh(&self) -> Result<bool, BuildError> {
+        let snapshot = Snapshot::build(&self.mounted, self.surface.clone(), facts(&self.settings, &*self.gate))?;
+        let digest = snapshot.catalog().digest();
+        if digest == self.snapshot.load().catalog().digest() {
+            return Ok(false);
+        }
+        self.observer.observe(Event::CatalogChanged { operations: snapshot.catalog().operations().len() });
+        self.snapshot.store(Arc::new(snapshot));
+        self.changes.send_replace(digest);
+        Ok(true)
+    }
+
+    /// A connection is gone, and with it what was bound to it.
+    pub fn session_ended(&self, session: &str) {
+        for mount in &self.mounted {
+            mount.source.session_ended(session);
+        }
+    }
+
+    /// An id for the next request, unique in this process.
+    pub fn next_request_id(&self) -> Arc<str> {
+        format!("req_{:x}", self.requests.fetch_add(1, Ordering::Relaxed)).into()
+    }
+
+    /// An id for a new session that nobody can guess.
+    pub fn next_session_id(&self) -> Arc<str> {
+        random_id("session_")
+            // Without randomness a session is told from others of this process only, which is all it is used for.
+            .unwrap_or_else(|_| format!("session_{:x}", self.requests.fetch_add(1, Ordering::Relaxed)))
+            .into()
+    }
+
+    /// Answers a request that `receiver` got.
+    pub async fn handle(&self, receiver: &Receiver, arguments: Map<String, Value>, context: Context) -> Reply {
+        let snapshot = self.snapshot.load_full();
+        match parse(arguments, self.settings.longest_batch) {
+            Ok(Parsed::One(request)) => self.one(&snapshot, receiver, request, context).await,
+            Ok(Parsed::Batch(items)) => Reply::Response(self.batch(&snapshot, receiver, items, context).await),
+            Err(not) => {
+                self.observe_failure(&context, "", &not.failure);
+                let response = if not.batch { refused(not.failure) } else { Response::Failure(not.failure) };
+                Reply::Response(response)
+            }
+        }
+    }
+
+    async fn one(&self, snapshot: &Snapshot, receiver: &Receiver, request: Request, context: Context) -> Reply {
+        let started = Instant::now();
+        let operation = request.operation.clone();
+        match self.perform(snapshot, receiver, request, &context).await {
+            Outcome::Done(answer) => {
+                let took = started.elapsed();
+                self.observer.observe(Event::Answered { request_id: &context.request_id, operation: &operation, took });
+                Reply::Response(Response::Success(self.success(answer, &operation, &context, took).await))
+            }
+            Outcome::Failed(failure) => {
+                self.observe_failure(&context, &operation, &failure);
+                let failure = if operation == "introspect" { failure.without_details() } else { failure };
+                Reply::Response(Response::Failure(failure))
+            }
+            Outcome::NeedsInput(question) => Reply::NeedsInput(question),
+        }
+    }
+
+    async fn success(&self, answer: Answer, operation: &str, context: &Context, took: Duration) -> Success {
+        // The published schema of introspection has no room beside `data`.
+        if operation == "introspect" {
+            return Success::new(answer.data);
+        }
+        let meta = self
+            .settings
+            .meta
+            .then(|| Meta { request_id: context.request_id.to_string(), duration_ms: took.as_secs_f64() * 1000.0 });
+        let warnings = self.not_yet_said(answer.warnings, context).await;
+        Success { data: answer.data, warnings, attachments: answer.attachments, meta }
+    }
+
+    /// Leaves out what this session has heard already (R-RES-2).
+    async fn not_yet_said(&self, warnings: Vec<Warning>, context: &Context) -> Vec<Warning> {
+        let Some(session) = context.caller.session.as_deref() else { return warnings };
+        let mut kept = Vec::with_capacity(warnings.len());
+        for warning in warnings {
+            if warning.once_per_session() {
+                let key = format!("warned/{session}/{}", warning.identity());
+                // If the store cannot tell, saying it again is the smaller harm.
+                if let Ok(false) = self.store.compare_and_set(&key, None, Vec::new(), WARNED_FOR).await {
+                    continue;
+                }
+            }
+            kept.push(warning);
+        }
+        kept
+    }
+
+    async fn batch(
+        &self,
+        snapshot: &Snapshot,
+        receiver: &Receiver,
+        items: Vec<BatchItem>,
+        context: Context,
+    ) -> Response {
+        let mut answer = BatchAnswer::new(items.len());
+        let mut items = items.into_iter().enumerate();
+        // Asking in the middle would run the operations before it again when the request is repeated: halt instead.
+        let context = Context { interactive: false, ..context };
+        for (index, item) in items.by_ref() {
+            let response = match item.request {
+                Err(failure) => Response::Failure(failure),
+                Ok(request) => match self.one(snapshot, receiver, request, context.clone()).await {
+                    Reply::Response(response) => response,
+                    Reply::NeedsInput(question) => Response::Failure(question.into_failure()),
+                },
+            };
+            let step = answer.push(index, &item.operation, response, self.settings.on_confirmation);
+            if step == Step::Halted {
+                break;
+            }
+        }
+        for (index, item) in items {
+            let params = item.request.map(|request| request.params).unwrap_or_default();
+            answer.push_pending(index, &item.operation, params);
+        }
+        Response::Batch(answer)
+    }
+
+    async fn perform(&self, snapshot: &Snapshot, receiver: &Receiver, request: Request, context: &Context) -> Outcome {
+        let checked = route(snapshot.catalog(), snapshot.surface(), receiver, request)
+            .and_then(|routed| routed.check(snapshot.catalog(), self.settings.strictness));
+        let request = match checked {
+            Ok(request) => request,
+            Err(failure) => return Outcome::Failed(failure),
+        };
+        match self.gate.decide(&request, context).await {
+            Decision::Allow(warnings) => self.ask_source(snapshot, Cleared { request, warnings }, context).await,
+            Decision::Refuse(failure) => Outcome::Failed(failure),
+            Decision::Ask(question) => Outcome::NeedsInput(question),
+        }
+    }
+
+    async fn ask_source(&self, snapshot: &Snapshot, cleared: Cleared, context: &Context) -> Outcome {
+        let (operation, params, mut warnings) = cleared.request.into_parts();
+        warnings.extend(cleared.warnings);
+        let Some(route) = snapshot.route(&operation.name) else {
+            return match introspection::answer(snapshot, &params) {
+                Ok(data) => Outcome::Done(Answer::new(data)),
+                Err(failure) => Outcome::Failed(failure),
+            };
+        };
+        let Some(mount) = self.mounted.get(route.source) else {
+            return Outcome::Failed(Failure::internal("a route to a source that is not there"));
+        };
+        let name = operation.name.clone();
+        let call = Call { name: route.name.clone(), operation, params, context: context.clone() };
+        let running = AssertUnwindSafe(async { mount.source.call(call).await }).catch_unwind();
+        let outcome = tokio::select! {
+            biased;
+            () = context.cancelled.cancelled() => {
+                self.observer.observe(Event::Cancelled { request_id: &context.request_id, operation: &name });
+                return Outcome::Failed(cancelled());
+            }
+            outcome = running => outcome,
+        };
+        match outcome {
+            Ok(Outcome::Done(mut answer)) => {
+                answer.warnings.splice(0..0, warnings);
+                Outcome::Done(answer)
+            }
+            Ok(other) => other,
+            Err(panic) => {
+                let message = panic_message(&*panic);
+                self.observer.observe(Event::Panicked { request_id: &context.request_id, operation: &name, message });
+                Outcome::Failed(Failure::internal(message))
+            }
+        }
+    }
+
+    fn observe_failure(&self, context: &Context, operation: &str, failure: &Failure) {
+        self.observer.observe(Event::Failed {
+            request_id: &context.request_id,
+            operation,
+            code: failure.code(),
+            cause: failure.cause(),
+        });
+    }
+}
+
+/// Nobody waits for this answer; a batch still wants an entry for it.
+fn cancelled() -> Failure {
+    Failure::new(Code::InternalError, "The request was cancelled before it was finished")
+}
+
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&'static str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without a message")
+}

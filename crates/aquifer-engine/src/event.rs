@@ -1,0 +1,83 @@
+//! Everything observable, in one closed list. Logs, metrics and audit choose from it.
+
+use std::time::Duration;
+
+use aquifer_protocol::error::{Code, Fault};
+
+/// Something happened.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// A request was answered with success.
+    Answered {
+        /// The request.
+        request_id: &'a str,
+        /// Its operation.
+        operation: &'a str,
+        /// How long it took.
+        took: Duration,
+    },
+    /// A request was refused or failed.
+    Failed {
+        /// The request.
+        request_id: &'a str,
+        /// Its operation, as far as one was recognised.
+        operation: &'a str,
+        /// The code the caller sees.
+        code: Code,
+        /// What the caller must not see.
+        cause: Option<&'a str>,
+    },
+    /// A handler panicked. The caller sees an internal error.
+    Panicked {
+        /// The request.
+        request_id: &'a str,
+        /// Its operation.
+        operation: &'a str,
+        /// What the panic said.
+        message: &'a str,
+    },
+    /// The caller gave up.
+    Cancelled {
+        /// The request.
+        request_id: &'a str,
+        /// Its operation.
+        operation: &'a str,
+    },
+    /// The catalog was replaced.
+    CatalogChanged {
+        /// How many operations it has now.
+        operations: usize,
+    },
+}
+
+/// Is told everything. Must not block.
+pub trait Observer: Send + Sync + 'static {
+    /// Something happened.
+    fn observe(&self, event: Event<'_>);
+}
+
+/// Writes events to the log.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LogObserver;
+
+impl Observer for LogObserver {
+    fn observe(&self, event: Event<'_>) {
+        match event {
+            Event::Answered { request_id, operation, took } => {
+                tracing::debug!(request_id, operation, took_us = took.as_micros(), "answered");
+            }
+            Event::Failed { request_id, operation, code, cause } => {
+                if code.info().fault == Fault::Us {
+                    tracing::error!(request_id, operation, code = code.as_str(), cause, "failed");
+                } else {
+                    tracing::debug!(request_id, operation, code = code.as_str(), cause, "refused");
+                }
+            }
+            Event::Panicked { request_id, operation, message } => {
+                tracing::error!(request_id, operation, message, "handler panicked");
+            }
+            Event::Cancelled { request_id, operation } => tracing::debug!(request_id, operation, "cancelled"),
+            Event::CatalogChanged { operations } => tracing::info!(operations, "catalog changed"),
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Long-running executions: pending, running, then completed, failed or cancelled, and nothing after that.
+//!
+//! An execution belongs to whoever started it, and ends with that connection (R-END-6). The registry is bounded, owns
+//! the tasks it starts, and ends them when it is dropped.
+
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use aquifer_protocol::error::{Code, Failure};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::caller::Caller;
+use crate::clock::{SharedClock, random_id};
+use crate::engine::panic_message;
+use crate::source::ProgressUpdate;
+
+/// Executions kept, running or finished.
+const MOST_KEPT: usize = 256;
+
+/// Where an execution stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Created, not begun.
+    Pending,
+    /// Being worked on.
+    Running,
+    /// Done.
+    Completed,
+    /// Ended by an error.
+    Failed,
+    /// Ended by request.
+    Cancelled,
+}
+
+impl Status {
+    /// The state as it stands on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Status::Pending => "pending",
+            Status::Running => "running",
+            Status::Completed => "completed",
+            Status::Failed => "failed",
+            Status::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether nothing comes after it.
+    pub const fn is_terminal(self) -> bool {
+        matches!(self, Status::Completed | Status::Failed | Status::Cancelled)
+    }
+}
+
+/// What is known of an execution.
+#[derive(Debug, Clone)]
+struct State {
+    status: Status,
+    started_at: Option<Timestamp>,
+    finished_at: Option<Timestamp>,
+    progress: Option<ProgressUpdate>,
+    result: Option<Value>,
+    failure: Option<Failure>,
+}
+
+/// One execution.
+pub struct Execution {
+    id: Arc<str>,
+    operation: Arc<str>,
+    owner: Option<Arc<str>>,
+    session: Option<Arc<str>>,
+    state: watch::Sender<State>,
+    cancel: CancellationToken,
+}
+
+/// How running work tells how far it is.
+#[derive(Clone)]
+pub struct Reporter(Arc<Execution>);
+
+impl Reporter {
+    /// Tells how far the work is, in steps.
+    pub fn tell(&self, current: usize, total: usize, message: impl Into<String>) {
+        #[expect(clippy::cast_precision_loss, reason = "nobody counts that many steps")]
+        let (current, total) = (current as f64, total as f64);
+        let update = ProgressUpdate { current, total: Some(total), message: Some(message.into()) };
+        self.0.state.send_modify(|state| state.progress = Some(update));
+    }
+
+    /// Fires when the execution is cancelled, for work that has something to tidy up.
+    pub fn cancelled(&self) -> &CancellationToken {
+        &self.0.cancel
+    }
+}
+
+/// The executions of one adapter.
+pub struct Executions {
+    clock: SharedClock,
+    kept: Mutex<VecDeque<Arc<Execution>>>,
+    root: CancellationToken,
+    _end_with_us: DropGuard,
+}
+
+impl Executions {
+    /// No executions yet.
+    pub fn new(clock: SharedClock) -> Self {
+        let root = CancellationToken::new();
+        Self { clock, kept: Mutex::default(), _end_with_us: root.clone().drop_guard(), root }
+    }
+
+    /// Starts work in the background. Must be called inside a Tokio runtime.
+    pub fn start(
+        &self,
+        operation: &Arc<str>,
+        caller: &Caller,
+        work: impl FnOnce(Reporter) -> BoxFuture<'static, Result<Value, Failure>>,
+    ) -> Result<Arc<Execution>, Failure> {
+        let id = random_id("exec_").map_err(Failure::internal)?;
+        let execution = Arc::new(Execution {
+            id: id.into(),
+            operation: operation.clone(),
+            owner: caller.owner().map(Into::into),
+            session: caller.session.clone(),
+            state: watch::Sender::new(State {
+                status: Status::Pending,
+                started_at: None,
+                finished_at: None,
+                progress: None,
+                result: None,
+                failure: None,
+            }),
+            cancel: self.root.child_token(),
+        });
+        self.keep(execution.clone())?;
+        let work = work(Reporter(execution.clone()));
+        tokio::spawn(run(execution.clone(), work, self.clock.clone()));
+        Ok(execution)
+    }
+
+    fn keep(&self, execution: Arc<Execution>) -> Result<(), Failure> {
+        let mut kept = self.lock();
+        if kept.len() >= MOST_KEPT {
+            let finished = kept.iter().position(|known| known.status().is_terminal());
+            let Some(finished) = finished else {
+                return Err(Failure::new(
+                    Code::RateLimitExceeded,
+                    format!("Too many executions: {MOST_KEPT} are running. Cancel one or wait for one to finish"),
+                ));
+            };
+            kept.remove(finished);
+        }
+        kept.push_back(execution);
+        Ok(())
+    }
+
+    /// The execution of this id, if the caller may know of it.
+    pub fn find(&self, id: &str, caller: &Caller) -> Result<Arc<Execution>, Failure> {
+        self.lock()
+            .iter()
+            .find(|execution| &*execution.id == id && execution.belongs_to(caller))
+            .cloned()
+            .ok_or_else(|| Failure::not_found("execution", id))
+    }
+
+    /// The executions the caller started, newest first. Executions of nobody are found by their id only.
+    pub fn list(&self, caller: &Caller) -> Vec<Arc<Execution>> {
+        let Some(owner) = caller.owner() else { return Vec::new() };
+        self.lock().iter().rev().filter(|execution| execution.owner.as_deref() == Some(owner)).cloned().collect()
+    }
+
+    /// Ends and forgets what belonged to a connection.
+    pub fn session_ended(&self, session: &str) {
+        self.lock().retain(|execution| {
+            let theirs = execution.session.as_deref() == Some(session);
+            if theirs {
+                execution.cancel.cancel();
+            }
+            !theirs
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Execution>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Execution {
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Where it stands.
+    pub fn status(&self) -> Status {
+        self.state.borrow().status
+    }
+
+    /// Ends it, if it has not ended. Work in hand stops where it next waits.
+    pub fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Waits for the end, telling every step on the way.
+    pub async fn finished(&self, mut each: impl FnMut(ProgressUpdate)) {
+        let mut state = self.state.subscribe();
+        let mut told: Option<ProgressUpdate> = None;
+        loop {
+            let (terminal, progress) = {
+                let now = state.borrow_and_update();
+                (now.status.is_terminal(), now.progress.clone())
+            };
+            if progress != told
+                && let Some(update) = progress
+            {
+                told = Some(update.clone());
+                each(update);
+            }
+            if terminal || state.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The state as the specification writes it.
+    pub fn to_value(&self) -> Value {
+        let state = self.state.borrow();
+        let mut value = Map::new();
+        value.insert("execution_id".to_owned(), (*self.id).into());
+        value.insert("operation".to_owned(), (*self.operation).into());
+        value.insert("status".to_owned(), state.status.as_str().into());
+        let mut put = |key: &str, field: Option<Value>| {
+            if let Some(field) = field {
+                value.insert(key.to_owned(), field);
+            }
+        };
+        put("started_at", state.started_at.map(|time| time.to_string().into()));
+        put("finished_at", state.finished_at.map(|time| time.to_string().into()));
+        put("progress", state.progress.as_ref().map(progress_value));
+        put("result", state.result.clone());
+        put("error", state.failure.as_ref().map(|failure| json!(failure)));
+        Value::Object(value)
+    }
+
+    fn belongs_to(&self, caller: &Caller) -> bool {
+        match &self.owner {
+            None => true,
+            Some(owner) => caller.owner() == Some(owner),
+        }
+    }
+}
+
+fn progress_value(progress: &ProgressUpdate) -> Value {
+    let mut value = json!({ "current": progress.current, "total": progress.total, "message": progress.message });
+    if let Some(fields) = value.as_object_mut() {
+        fields.retain(|_, field| !field.is_null());
+    }
+    value
+}
+
+async fn run(execution: Arc<Execution>, work: BoxFuture<'static, Result<Value, Failure>>, clock: SharedClock) {
+    let cancelled_before_start = execution.cancel.is_cancelled();
+    if !cancelled_before_start {
+        execution.state.send_modify(|state| {
+            state.status = Status::Running;
+            state.started_at = Some(clock.now());
+        });
+    }
+    let end = tokio::select! {
+        biased;
+        () = execution.cancel.cancelled() => None,
+        end = AssertUnwindSafe(work).catch_unwind() => Some(end),
+    };
+    execution.state.send_modify(|state| {
+        state.finished_at = Some(clock.now());
+        state.status = match end {
+            None => Status::Cancelled,
+            Some(Ok(Ok(result))) => {
+                state.result = Some(result);
+                Status::Completed
+            }
+            Some(Ok(Err(failure))) => {
+                state.failure = Some(failure);
+                Status::Failed
+            }
+            Some(Err(panic)) => {
+                state.failure = Some(Failure::internal(panic_message(&*panic)));
+                Status::Failed
+            }
+        };
+    });
+}

@@ -1,0 +1,117 @@
+//! Answers to `introspect` from a snapshot. What every caller gets alike is serialised once (R-INT-7).
+
+use std::sync::{Arc, OnceLock};
+
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::introspect::{self, Cursor, Detail, Narrowing, Page, Query};
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::response::Data;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+
+use crate::snapshot::Snapshot;
+
+/// A list longer than this pages by itself.
+const LARGEST_LIST: usize = 64 * 1024;
+
+/// Every line of a search costs the model tokens, and the right operation is almost always among the first.
+const SEARCH_PAGE: usize = 5;
+
+/// More hits than this are not ranked.
+const MOST_HITS: usize = 500;
+
+/// Answers `introspect`.
+pub(crate) fn answer(snapshot: &Snapshot, params: &Map<String, Value>) -> Result<Data, Failure> {
+    let (catalog, surface) = (snapshot.catalog(), snapshot.surface());
+    match Query::from_params(params)? {
+        Query::Operations(narrowing) if narrowing.is_empty() => {
+            cached(&snapshot.cache.list, || list(snapshot, &narrowing))
+        }
+        Query::Operations(narrowing) => list(snapshot, &narrowing).map(Data::Value),
+        Query::Operation(name, Detail::Standard) => {
+            match catalog.position(&name).and_then(|index| snapshot.cache.details.get(index)) {
+                Some(cell) => cached(cell, || {
+                    let operation = catalog.operation(&name).map(|op| &**op);
+                    Ok(introspect::operation_details(operation, catalog, surface, Detail::Standard))
+                }),
+                None => Ok(introspect::operation_details(None, catalog, surface, Detail::Standard).into()),
+            }
+        }
+        Query::Operation(name, detail) => {
+            let operation = catalog.operation(&name).map(|op| &**op);
+            Ok(introspect::operation_details(operation, catalog, surface, detail).into())
+        }
+        Query::Types => cached(&snapshot.cache.types, || Ok(introspect::types_list(catalog.types()))),
+        Query::Type(name) => Ok(introspect::type_details(&name, catalog.types()).into()),
+        Query::Summary => Ok(introspect::summary(catalog, surface).into()),
+        Query::Limits => Ok(introspect::limits(snapshot.facts()).into()),
+    }
+}
+
+fn cached(cell: &OnceLock<Arc<RawValue>>, make: impl FnOnce() -> Result<Value, Failure>) -> Result<Data, Failure> {
+    if let Some(answer) = cell.get() {
+        return Ok(Data::Raw(answer.clone()));
+    }
+    let unreadable = |cause: serde_json::Error| {
+        Failure::new(Code::IntrospectionError, "The catalogue cannot be read").because(cause)
+    };
+    let raw: Arc<RawValue> = to_raw_value(&make()?).map_err(unreadable)?.into();
+    Ok(Data::Raw(cell.get_or_init(|| raw).clone()))
+}
+
+fn list(snapshot: &Snapshot, narrowing: &Narrowing) -> Result<Value, Failure> {
+    let (catalog, surface) = (snapshot.catalog(), snapshot.surface());
+    let matching = matching(snapshot, narrowing);
+    let start = match &narrowing.after {
+        None => 0,
+        Some(cursor) => Cursor::read(cursor, narrowing, catalog.digest())
+            .filter(|offset| *offset <= matching.len())
+            .ok_or_else(|| Failure::invalid_value("after", "is not a cursor of this list. Start again without it"))?,
+    };
+    let wanted = narrowing.first.or_else(|| narrowing.search.as_ref().map(|_| SEARCH_PAGE));
+    let mut room = LARGEST_LIST;
+    let page_of: Vec<&Operation> = matching
+        .iter()
+        .skip(start)
+        .take(wanted.unwrap_or(usize::MAX))
+        .take_while(|operation| {
+            // Names, words and the JSON around them; an estimate is enough to bound the answer.
+            let size = operation.name.len() + operation.short_description().len() + 90;
+            let fits = wanted.is_some() || size <= room;
+            room = room.saturating_sub(size);
+            fits
+        })
+        .copied()
+        .collect();
+    let end = start + page_of.len();
+    let has_next_page = end < matching.len();
+    let narrowed = !narrowing.is_empty();
+    let page = (narrowed || has_next_page).then(|| Page {
+        has_next_page,
+        end_cursor: has_next_page.then(|| Cursor::new(end, narrowing, catalog.digest()).to_string()),
+        total_count: matching.len(),
+    });
+    Ok(introspect::operations_list(page_of, catalog, surface, snapshot.facts(), page.as_ref(), narrowed))
+}
+
+fn matching<'a>(snapshot: &'a Snapshot, narrowing: &Narrowing) -> Vec<&'a Operation> {
+    let (catalog, surface) = (snapshot.catalog(), snapshot.surface());
+    let admits = |operation: &Operation| {
+        let same = |wanted: &Option<String>, actual: &str| wanted.as_deref().is_none_or(|wanted| wanted == actual);
+        same(&narrowing.category, operation.category.as_str())
+            && same(&narrowing.endpoint, surface.family_of(operation))
+            && same(&narrowing.source, &operation.source)
+    };
+    let operations = catalog.operations();
+    match narrowing.search.as_deref() {
+        None => operations.iter().map(|op| &**op).filter(|op| admits(op)).collect(),
+        Some(words) => snapshot
+            .index()
+            .search(words, MOST_HITS)
+            .into_iter()
+            .filter_map(|hit| operations.get(hit.position))
+            .map(|op| &**op)
+            .filter(|op| admits(op))
+            .collect(),
+    }
+}

@@ -1,0 +1,35 @@
+//! The pipeline of a request, the seams around it, and the API to write adapters.
+//!
+//! A request walks forward: parse, route and check (pure, in `aquifer-protocol`), then [`gate`], then a [`source`],
+//! then the envelope. It never walks back. What the engine does not know: which sources there are, what HTTP is, and
+//! what MCP is.
+
+pub mod adapter;
+pub mod caller;
+pub mod clock;
+mod engine;
+pub mod event;
+pub mod execution;
+pub mod gate;
+mod introspection;
+pub mod search;
+mod snapshot;
+pub mod source;
+pub mod store;
+
+pub use caller::Caller;
+pub use engine::BuildError;
+pub use engine::Engine;
+pub use engine::EngineBuilder;
+pub use engine::Reply;
+pub use engine::Settings;
+pub use snapshot::Snapshot;
+pub use source::Answer;
+pub use source::Call;
+pub use source::Context;
+pub use source::InputRequest;
+pub use source::Offering;
+pub use source::Outcome;
+pub use source::Progress;
+pub use source::ProgressUpdate;
+pub use source::Source;

@@ -1,0 +1,170 @@
+//! One moment of the catalog with everything derived from it: immutable, shared, replaced whole.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use aquifer_protocol::catalog::{Catalog, CatalogError};
+use aquifer_protocol::introspect::Facts;
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::schema::{Schema, Types};
+use aquifer_protocol::surface::{Surface, Tool};
+use serde_json::value::RawValue;
+
+use crate::search::{Document, SearchIndex};
+use crate::source::{Offering, Source};
+
+/// One moment of the catalog.
+pub struct Snapshot {
+    catalog: Catalog,
+    surface: Arc<Surface>,
+    tools: Arc<[Tool]>,
+    facts: Facts,
+    routes: HashMap<Arc<str>, Route>,
+    index: OnceLock<SearchIndex>,
+    pub(crate) cache: Cache,
+}
+
+/// Which source answers an operation, and under which name.
+#[derive(Debug, Clone)]
+pub(crate) struct Route {
+    pub(crate) source: usize,
+    pub(crate) name: Arc<str>,
+}
+
+/// Introspection answers already made. Filled on first use: a catalog may be replaced before anybody asks.
+#[derive(Default)]
+pub(crate) struct Cache {
+    pub(crate) list: OnceLock<Arc<RawValue>>,
+    pub(crate) types: OnceLock<Arc<RawValue>>,
+    pub(crate) details: Vec<OnceLock<Arc<RawValue>>>,
+}
+
+/// A source and the prefix its operations get.
+pub(crate) struct Mounted {
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) prefix: Option<String>,
+}
+
+impl Snapshot {
+    pub(crate) fn build(mounted: &[Mounted], surface: Arc<Surface>, facts: Facts) -> Result<Self, CatalogError> {
+        let alone = mounted.len() == 1;
+        let mut operations: Vec<Operation> = Vec::new();
+        let mut types = Types::new();
+        let mut routes = HashMap::new();
+        for (index, mount) in mounted.iter().enumerate() {
+            let name: Arc<str> = mount.source.name().into();
+            let prefix = match (&mount.prefix, alone) {
+                (Some(prefix), _) => prefix.clone(),
+                (None, true) => String::new(),
+                (None, false) => format!("{name}_"),
+            };
+            let offering = prefixed(mount.source.offering(), &prefix);
+            types.extend(offering.types);
+            for (own_name, mut operation) in offering.operations {
+                operation.source = name.clone();
+                routes.insert(operation.name.clone(), Route { source: index, name: own_name });
+                operations.push(operation);
+            }
+        }
+        let catalog = Catalog::build(operations, types, &surface)?;
+        let tools = surface.tools(&catalog).into();
+        let details = catalog.operations().iter().map(|_| OnceLock::new()).collect();
+        Ok(Self {
+            catalog,
+            surface,
+            tools,
+            facts,
+            routes,
+            index: OnceLock::new(),
+            cache: Cache { details, ..Cache::default() },
+        })
+    }
+
+    /// The operations and types.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Which tools a client sees.
+    pub fn surface(&self) -> &Surface {
+        &self.surface
+    }
+
+    /// The tools themselves.
+    pub fn tools(&self) -> &Arc<[Tool]> {
+        &self.tools
+    }
+
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    pub(crate) fn route(&self, operation: &str) -> Option<&Route> {
+        self.routes.get(operation)
+    }
+
+    /// The search index, made when first needed.
+    pub(crate) fn index(&self) -> &SearchIndex {
+        self.index.get_or_init(|| {
+            SearchIndex::build(self.catalog.operations().iter().map(|operation| {
+                Document {
+                    name: &operation.name,
+                    category: operation.category.as_str(),
+                    description: &operation.description,
+                    parameters: operation
+                        .parameters
+                        .iter()
+                        .map(|parameter| {
+                            (&*parameter.name, parameter.schema.description.as_deref().unwrap_or_default())
+                        })
+                        .collect(),
+                }
+            }))
+        })
+    }
+}
+
+struct Prefixed {
+    operations: Vec<(Arc<str>, Operation)>,
+    types: Types,
+}
+
+/// The offering under a prefix: types too, because two sources may each have a `Task`.
+fn prefixed(offering: Offering, prefix: &str) -> Prefixed {
+    if prefix.is_empty() {
+        let operations = offering.operations.into_iter().map(|operation| (operation.name.clone(), operation)).collect();
+        return Prefixed { operations, types: offering.types };
+    }
+    let type_prefix: String = prefix
+        .split('_')
+        .flat_map(|word| {
+            let mut letters = word.chars();
+            letters.next().into_iter().flat_map(char::to_uppercase).chain(letters)
+        })
+        .collect();
+    let own: Vec<Arc<str>> = offering.types.keys().cloned().collect();
+    let rename = |name: &str| -> Arc<str> {
+        if own.iter().any(|known| &**known == name) { format!("{type_prefix}{name}").into() } else { name.into() }
+    };
+    let types = offering
+        .types
+        .iter()
+        .map(|(name, schema)| {
+            let mut schema = Schema::clone(schema);
+            schema.rename_types(&rename);
+            (rename(name), Arc::new(schema))
+        })
+        .collect();
+    let operations = offering
+        .operations
+        .into_iter()
+        .map(|mut operation| {
+            let own_name = std::mem::replace(&mut operation.name, Arc::from(""));
+            operation.name = format!("{prefix}{own_name}").into();
+            operation.returns.type_name = rename(&operation.returns.type_name);
+            operation.parameters.iter_mut().for_each(|parameter| parameter.schema.rename_types(&rename));
+            (own_name, operation)
+        })
+        .collect();
+    Prefixed { operations, types }
+}

@@ -1,0 +1,184 @@
+//! The seam to the world: a [`Source`] offers operations and answers calls to them.
+
+use std::sync::Arc;
+
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::response::{Attachment, Data};
+use aquifer_protocol::schema::Types;
+use aquifer_protocol::warning::Warning;
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::caller::Caller;
+
+/// Something that can be asked: an adapter written in Rust, a database, another server.
+pub trait Source: Send + Sync + 'static {
+    /// Its name, which prefixes its operations where there are several sources.
+    fn name(&self) -> &str;
+
+    /// What it offers now. Called when a catalog is built, never during a request.
+    fn offering(&self) -> Offering;
+
+    /// Answers one call. The operation is one of its offering, and the parameters are exactly what that accepts.
+    ///
+    /// The future is dropped when the caller cancels: nothing after its next await point happens then.
+    fn call(&self, call: Call) -> BoxFuture<'_, Outcome>;
+
+    /// A connection is gone, and with it everything that was bound to it.
+    fn session_ended(&self, _session: &str) {}
+}
+
+/// What a source offers.
+#[derive(Debug, Clone, Default)]
+pub struct Offering {
+    /// Its operations.
+    pub operations: Vec<Operation>,
+    /// The types they use.
+    pub types: Types,
+}
+
+/// One call to a source.
+#[derive(Debug)]
+pub struct Call {
+    /// The operation's name as the source itself calls it.
+    pub name: Arc<str>,
+    /// The operation as the catalog has it.
+    pub operation: Arc<Operation>,
+    /// Its parameters, checked and complete.
+    pub params: Map<String, Value>,
+    /// Who asks, and how to talk back.
+    pub context: Context,
+}
+
+/// What came of a call.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It was done.
+    Done(Answer),
+    /// It was refused or failed.
+    Failed(Failure),
+    /// It can only go on with an answer from the person behind the caller.
+    NeedsInput(InputRequest),
+}
+
+/// The result of a call that was done.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The result.
+    pub data: Data,
+    /// What went less well.
+    pub warnings: Vec<Warning>,
+    /// Pictures and the like.
+    pub attachments: Vec<Attachment>,
+}
+
+impl Answer {
+    /// A result without warnings.
+    pub fn new(data: impl Into<Data>) -> Self {
+        Self { data: data.into(), warnings: Vec::new(), attachments: Vec::new() }
+    }
+}
+
+impl From<Result<Value, Failure>> for Outcome {
+    fn from(result: Result<Value, Failure>) -> Self {
+        match result {
+            Ok(value) => Outcome::Done(Answer::new(value)),
+            Err(failure) => Outcome::Failed(failure),
+        }
+    }
+}
+
+/// A question to the person behind the caller. The call is repeated with the answer.
+#[derive(Debug, Clone)]
+pub struct InputRequest {
+    /// Which question it is, among those of one call.
+    pub key: String,
+    /// The question.
+    pub message: String,
+    /// The fields of the answer, as a flat JSON Schema object.
+    pub schema: Map<String, Value>,
+}
+
+impl InputRequest {
+    /// What a caller is told who cannot be asked.
+    pub fn into_failure(self) -> Failure {
+        Failure::new(
+            Code::ConfirmationRequired,
+            "This operation requires confirmation by a person, and this client cannot ask one",
+        )
+        .detail("confirmation_message", self.message)
+    }
+}
+
+/// Who asks, and how to talk back while the call runs.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// Who asks.
+    pub caller: Caller,
+    /// The id under which the log knows the request.
+    pub request_id: Arc<str>,
+    /// Fires when the caller no longer wants the answer.
+    pub cancelled: CancellationToken,
+    /// Where to tell how far the call is.
+    pub progress: Progress,
+    /// Whether the person behind the caller can be asked.
+    pub interactive: bool,
+    /// The person's answers to earlier questions of this call, by key.
+    pub answers: Arc<Map<String, Value>>,
+}
+
+impl Context {
+    /// A context for a caller who neither cancels, nor listens to progress, nor can be asked.
+    pub fn new(caller: Caller, request_id: impl Into<Arc<str>>) -> Self {
+        Self {
+            caller,
+            request_id: request_id.into(),
+            cancelled: CancellationToken::new(),
+            progress: Progress::silent(),
+            interactive: false,
+            answers: Arc::default(),
+        }
+    }
+}
+
+/// How far a call is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProgressUpdate {
+    /// Steps done.
+    pub current: f64,
+    /// Steps in all, if known.
+    pub total: Option<f64>,
+    /// What is being done.
+    pub message: Option<String>,
+}
+
+/// Where to tell how far a call is. Telling never waits: a listener too slow to keep up misses updates.
+#[derive(Debug, Clone)]
+pub struct Progress(Option<mpsc::Sender<ProgressUpdate>>);
+
+impl Progress {
+    /// Updates kept for a slow listener.
+    const BACKLOG: usize = 16;
+
+    /// Nobody listens.
+    pub fn silent() -> Self {
+        Self(None)
+    }
+
+    /// Somebody listens at the other end.
+    pub fn channel() -> (Self, mpsc::Receiver<ProgressUpdate>) {
+        let (sender, receiver) = mpsc::channel(Self::BACKLOG);
+        (Self(Some(sender)), receiver)
+    }
+
+    /// Tells how far the call is.
+    pub fn tell(&self, update: ProgressUpdate) {
+        if let Some(sender) = &self.0 {
+            // Full or closed: the listener's loss, not the call's.
+            let _ = sender.try_send(update);
+        }
+    }
+}

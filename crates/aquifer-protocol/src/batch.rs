@@ -1,0 +1,135 @@
+//! The answer to a batch (R-BAT-1, R-BAT-3).
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{Code, Failure};
+use crate::response::{Attachment, Response};
+
+/// What a server does when an operation of a batch needs confirmation. Set by configuration, never by a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnConfirmation {
+    /// Stops there: what follows may depend on it.
+    #[default]
+    Halt,
+    /// Leaves the operation out and goes on.
+    Skip,
+}
+
+/// The answer to a batch, grown operation by operation.
+#[derive(Debug, Clone)]
+pub struct BatchAnswer {
+    results: Vec<Value>,
+    attachments: Vec<Attachment>,
+    halted_at: Option<Value>,
+    pending: Vec<Value>,
+    total: usize,
+    succeeded: usize,
+    failed: usize,
+    pending_confirmation: usize,
+}
+
+/// Whether a batch goes on after an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// It goes on.
+    Next,
+    /// It waits for a person.
+    Halted,
+}
+
+impl BatchAnswer {
+    /// The answer to a batch of this many operations, none of them done yet.
+    pub fn new(total: usize) -> Self {
+        Self {
+            results: Vec::with_capacity(total),
+            attachments: Vec::new(),
+            halted_at: None,
+            pending: Vec::new(),
+            total,
+            succeeded: 0,
+            failed: 0,
+            pending_confirmation: 0,
+        }
+    }
+
+    /// Adds the answer to one operation.
+    pub fn push(&mut self, index: usize, operation: &str, response: Response, mode: OnConfirmation) -> Step {
+        let waits = response.failure().is_some_and(|failure| failure.code() == Code::ConfirmationRequired);
+        let failed = response.failure().is_some();
+        let (mut result, mut attachments) = response.into_value();
+        if !attachments.is_empty() {
+            shift_attachments(&mut result, self.attachments.len());
+            self.attachments.append(&mut attachments);
+        }
+        let mut entry = json!({ "index": index, "operation": operation, "result": result });
+        match (waits, mode) {
+            (true, OnConfirmation::Halt) => {
+                self.halted_at = Some(entry);
+                return Step::Halted;
+            }
+            (true, OnConfirmation::Skip) => {
+                if let Some(entry) = entry.as_object_mut() {
+                    entry.insert("status".to_owned(), "pending_confirmation".into());
+                }
+                self.pending_confirmation += 1;
+            }
+            (false, _) if failed => self.failed += 1,
+            (false, _) => self.succeeded += 1,
+        }
+        self.results.push(entry);
+        Step::Next
+    }
+
+    /// Adds an operation that was not reached, for the caller to send again.
+    pub fn push_pending(&mut self, index: usize, operation: &str, params: Map<String, Value>) {
+        let mut entry = json!({ "index": index, "operation": operation });
+        if let (Some(entry), false) = (entry.as_object_mut(), params.is_empty()) {
+            entry.insert("params".to_owned(), Value::Object(params));
+        }
+        self.pending.push(entry);
+    }
+
+    pub(crate) fn into_value(self) -> (Value, Vec<Attachment>) {
+        let mut summary = json!({ "total": self.total, "succeeded": self.succeeded, "failed": self.failed });
+        let mut envelope = Map::new();
+        envelope.insert("success".to_owned(), Value::Bool(true));
+        envelope.insert("data".to_owned(), Value::Null);
+        envelope.insert("results".to_owned(), Value::Array(self.results));
+        if let Some(counts) = summary.as_object_mut() {
+            if self.halted_at.is_some() {
+                counts.insert("halted".to_owned(), 1.into());
+                counts.insert("pending".to_owned(), self.pending.len().into());
+            }
+            if self.pending_confirmation > 0 {
+                counts.insert("pending_confirmation".to_owned(), self.pending_confirmation.into());
+            }
+        }
+        if let Some(halted) = self.halted_at {
+            envelope.insert("halted_at".to_owned(), halted);
+            envelope.insert("pending_operations".to_owned(), Value::Array(self.pending));
+        }
+        envelope.insert("summary".to_owned(), summary);
+        (Value::Object(envelope), self.attachments)
+    }
+}
+
+/// Indices into an operation's own attachments become indices into the batch's.
+fn shift_attachments(value: &mut Value, by: usize) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                match (name.as_str(), field.as_u64()) {
+                    ("_attachment", Some(index)) => *field = (index + by as u64).into(),
+                    _ => shift_attachments(field, by),
+                }
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(|element| shift_attachments(element, by)),
+        _ => {}
+    }
+}
+
+/// A batch that could not even be begun: `{code, message}` and nothing else (R-REQ-4a).
+pub fn refused(failure: Failure) -> Response {
+    Response::Failure(failure.without_details())
+}

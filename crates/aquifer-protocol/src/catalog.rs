@@ -1,0 +1,220 @@
+//! The catalog: every operation and type of one moment, immutable, found by name in constant time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::category::Category;
+use crate::introspect;
+use crate::operation::{LONGEST_NAME, Operation, RESERVED, is_snake_case};
+use crate::protocol_types;
+use crate::schema::{Kind, Parameter, Rest, Schema, Types};
+use crate::surface::Surface;
+
+/// Every operation and type of one moment.
+#[derive(Debug)]
+pub struct Catalog {
+    operations: Vec<Arc<Operation>>,
+    by_name: HashMap<Arc<str>, usize>,
+    types: Types,
+    sources: Vec<Arc<str>>,
+    digest: u64,
+}
+
+/// Why a catalog cannot be built.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CatalogError {
+    /// The name is not snake_case, or too long.
+    #[error("operation name '{0}' is not valid: use lower-case snake_case of at most {LONGEST_NAME} characters")]
+    InvalidName(String),
+    /// The protocol keeps the name for itself.
+    #[error("operation name '{0}' is reserved by the protocol")]
+    ReservedName(String),
+    /// Two operations share the name.
+    #[error("operation '{0}' is defined twice")]
+    DuplicateOperation(String),
+    /// A parameter's name is not snake_case or stands twice.
+    #[error("parameter '{1}' of operation '{0}' is not valid: parameters are snake_case and unique")]
+    InvalidParameter(String, String),
+    /// An UPDATE of a native source has no `input` object.
+    #[error("operation '{0}' is an UPDATE: it needs an object parameter 'input' with the fields to change")]
+    UpdateWithoutInput(String),
+}
+
+impl Catalog {
+    /// Builds the catalog of these operations and types, with `introspect` among them.
+    pub fn build(
+        operations: impl IntoIterator<Item = Operation>,
+        types: Types,
+        surface: &Surface,
+    ) -> Result<Self, CatalogError> {
+        let mut catalog =
+            Self { operations: Vec::new(), by_name: HashMap::new(), types: protocol_types::all(), sources: Vec::new(), digest: 0 };
+        catalog.types.extend(types);
+        for operation in operations {
+            check(&operation)?;
+            let operation = catalog.name_nested_objects(operation);
+            catalog.add(operation)?;
+        }
+        catalog.operations.sort_by(|a, b| a.name.cmp(&b.name));
+        let introspect = introspect::definition(&catalog, surface);
+        catalog.operations.push(Arc::new(introspect));
+        catalog.by_name = catalog.operations.iter().enumerate().map(|(index, op)| (op.name.clone(), index)).collect();
+        catalog.digest = digest(&catalog, surface);
+        Ok(catalog)
+    }
+
+    /// A number that changes whenever anything introspection tells changes, and is the same in every process.
+    pub fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    fn add(&mut self, operation: Operation) -> Result<(), CatalogError> {
+        let index = self.operations.len();
+        if self.by_name.insert(operation.name.clone(), index).is_some() {
+            return Err(CatalogError::DuplicateOperation(operation.name.to_string()));
+        }
+        if !operation.source.is_empty() && !self.sources.contains(&operation.source) {
+            self.sources.push(operation.source.clone());
+        }
+        self.operations.push(Arc::new(operation));
+        Ok(())
+    }
+
+    /// Gives every nested object shape a name, so that introspection can explain it (R-INT-2).
+    fn name_nested_objects(&mut self, mut operation: Operation) -> Operation {
+        let base = pascal_case(&operation.name);
+        for parameter in &mut operation.parameters {
+            let name = format!("{base}{}", pascal_case(&parameter.name));
+            name_objects(&mut parameter.schema, &name, &mut self.types);
+        }
+        operation
+    }
+
+    /// Every operation, by name, `introspect` last.
+    pub fn operations(&self) -> &[Arc<Operation>] {
+        &self.operations
+    }
+
+    /// The operation of this name.
+    pub fn operation(&self, name: &str) -> Option<&Arc<Operation>> {
+        self.position(name).and_then(|index| self.operations.get(index))
+    }
+
+    /// Where the operation of this name stands among all.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The named types.
+    pub fn types(&self) -> &Types {
+        &self.types
+    }
+
+    /// The sources that have operations here.
+    pub fn sources(&self) -> &[Arc<str>] {
+        &self.sources
+    }
+
+    /// The conformance level reported: a proxied UPDATE keeps its upstream's parameters, which level 2 does not
+    /// allow (R-REQ-6).
+    pub fn conformance(&self) -> &'static str {
+        let deviates = self.operations.iter().any(|op| !op.native && op.category == Category::Update);
+        if deviates { "level-1" } else { "level-2" }
+    }
+}
+
+fn digest(catalog: &Catalog, surface: &Surface) -> u64 {
+    let mut hasher = Fnv::default();
+    for operation in &catalog.operations {
+        let details = introspect::operation_details(Some(operation), catalog, surface, introspect::Detail::Standard);
+        // Hashing cannot fail, and neither can writing a value.
+        let _ = serde_json::to_writer(&mut hasher, &details);
+    }
+    for name in catalog.types.keys() {
+        let _ = serde_json::to_writer(&mut hasher, &introspect::type_details(name, &catalog.types));
+    }
+    hasher.0
+}
+
+/// FNV-1a: unlike the standard hasher it promises the same number in every process and version.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl std::io::Write for Fnv {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn check(operation: &Operation) -> Result<(), CatalogError> {
+    let name = || operation.name.to_string();
+    if RESERVED.contains(&&*operation.name) {
+        return Err(CatalogError::ReservedName(name()));
+    }
+    if !is_snake_case(&operation.name) || operation.name.len() > LONGEST_NAME {
+        return Err(CatalogError::InvalidName(name()));
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    for parameter in &operation.parameters {
+        if !is_snake_case(&parameter.name) || seen.contains(&&*parameter.name) {
+            return Err(CatalogError::InvalidParameter(name(), parameter.name.to_string()));
+        }
+        seen.push(&parameter.name);
+    }
+    let is_native_update = operation.native && operation.category == Category::Update;
+    if is_native_update && !operation.parameter("input").is_some_and(|input| input.required) {
+        return Err(CatalogError::UpdateWithoutInput(name()));
+    }
+    Ok(())
+}
+
+fn name_objects(schema: &mut Schema, name: &str, types: &mut Types) {
+    match &mut schema.kind {
+        Kind::Object(shape) if !shape.fields.is_empty() => {
+            let mut shape = std::mem::take(shape);
+            name_fields(&mut shape.fields, name, types);
+            if let Rest::Of(rest) = &mut shape.rest {
+                name_objects(rest, &format!("{name}Value"), types);
+            }
+            let named = Schema { description: schema.description.clone(), ..Schema::of(Kind::Object(shape)) };
+            types.insert(name.into(), Arc::new(named));
+            schema.kind = Kind::Named(name.into());
+        }
+        Kind::Array(Some(items)) => name_objects(items, &format!("{name}Item"), types),
+        Kind::Union(members) => {
+            for (index, member) in members.iter_mut().enumerate() {
+                name_objects(member, &format!("{name}Option{}", index + 1), types);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn name_fields(fields: &mut [Parameter], base: &str, types: &mut Types) {
+    for field in fields {
+        let name = format!("{base}{}", pascal_case(&field.name));
+        name_objects(&mut field.schema, &name, types);
+    }
+}
+
+/// `create_task` as `CreateTask`.
+pub(crate) fn pascal_case(name: &str) -> String {
+    name.split(|c: char| !c.is_alphanumeric())
+        .flat_map(|word| {
+            let mut letters = word.chars();
+            letters.next().into_iter().flat_map(char::to_uppercase).chain(letters)
+        })
+        .collect()
+}

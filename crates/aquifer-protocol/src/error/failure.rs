@@ -1,0 +1,108 @@
+//! One failed request: what the caller is told, and apart from it what only the log may know.
+
+use std::sync::Arc;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Map, Value};
+
+use super::{Code, wording};
+
+/// A failed request.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    code: Code,
+    message: String,
+    details: Map<String, Value>,
+    cause: Option<Arc<str>>,
+}
+
+impl Failure {
+    /// A failure with a message for the caller.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), details: Map::new(), cause: None }
+    }
+
+    /// Adds one detail for programs.
+    #[must_use]
+    pub fn detail(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.details.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Keeps a cause for the log. It never reaches the caller: it may hold paths, driver messages or secrets.
+    #[must_use]
+    pub fn because(mut self, cause: impl std::fmt::Display) -> Self {
+        self.cause = Some(cause.to_string().into());
+        self
+    }
+
+    /// We failed, and the caller need not know how.
+    pub fn internal(cause: impl std::fmt::Display) -> Self {
+        Self::new(Code::InternalError, "Internal error: the request could not be completed").because(cause)
+    }
+
+    /// A resource the caller named does not exist.
+    pub fn not_found(resource_type: &str, resource_id: impl std::fmt::Display) -> Self {
+        let id = resource_id.to_string();
+        Self::new(
+            Code::NotFoundResource,
+            format!("Resource '{resource_type}' not found: '{}'", wording::quotable(&id)),
+        )
+        .detail("resource_type", resource_type)
+        .detail("resource_id", id)
+    }
+
+    /// A parameter has the right type but an unacceptable value. `problem` completes "Parameter 'x' …".
+    pub fn invalid_value(param_name: &str, problem: impl std::fmt::Display) -> Self {
+        Self::new(
+            Code::ValidationInvalidValue,
+            format!("Parameter '{param_name}' {problem}"),
+        )
+        .detail("param_name", param_name)
+    }
+
+    /// The request is not even a request. `problem` says why.
+    pub fn invalid_request(problem: impl std::fmt::Display) -> Self {
+        Self::new(Code::ValidationInvalidRequest, format!("Invalid request: {problem}"))
+    }
+
+    /// The code.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// What the caller reads.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What programs read.
+    pub fn details(&self) -> &Map<String, Value> {
+        &self.details
+    }
+
+    /// What only the log may know.
+    pub fn cause(&self) -> Option<&str> {
+        self.cause.as_deref()
+    }
+
+    /// The same failure as `{code, message}` alone, for answers whose published schema has no room for details
+    /// (R-REQ-4a).
+    #[must_use]
+    pub fn without_details(mut self) -> Self {
+        self.details.clear();
+        self
+    }
+}
+
+impl Serialize for Failure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("code", self.code.as_str())?;
+        map.serialize_entry("message", &self.message)?;
+        if !self.details.is_empty() {
+            map.serialize_entry("details", &self.details)?;
+        }
+        map.end()
+    }
+}

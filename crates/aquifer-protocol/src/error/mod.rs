@@ -1,0 +1,12 @@
+//! Errors: the registry of codes as data, one failed request, and what a message may say.
+
+mod codes;
+mod failure;
+mod from_scan;
+pub mod wording;
+
+pub use codes::Code;
+pub use codes::CodeInfo;
+pub use codes::Fault;
+pub use codes::REGISTRY;
+pub use failure::Failure;

@@ -1,0 +1,285 @@
+//! The answers of introspection, exactly as published: no field more, none less.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::{Detail, Page};
+use crate::catalog::Catalog;
+use crate::category::Category;
+use crate::limits::Limits;
+use crate::operation::{AggregationSupport, ComputedField, Lifecycle, Operation, RelationshipCapabilities};
+use crate::schema::{Kind, ParameterInfo, Schema, Types, input_schema, type_words};
+use crate::surface::Surface;
+
+/// The revision of the specification we speak.
+const VERSION: &str = "1.0.0-draft";
+
+/// What introspection tells besides the catalog.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    /// The limits in force.
+    pub limits: Limits,
+    /// The most operations a batch may have.
+    pub longest_batch: usize,
+    /// Whether confirmation can be asked for.
+    pub confirmation: bool,
+}
+
+#[derive(Serialize)]
+struct OperationInfo<'a> {
+    name: &'a str,
+    semantic_category: &'a str,
+    endpoint: &'a str,
+    description: &'a str,
+}
+
+/// A list of operations. A narrowed one tells of the protocol only its version and the page (R-INT-1).
+pub fn operations_list<'a>(
+    operations: impl IntoIterator<Item = &'a Operation>,
+    catalog: &Catalog,
+    surface: &Surface,
+    facts: &Facts,
+    page: Option<&Page>,
+    narrowed: bool,
+) -> Value {
+    let operations: Vec<OperationInfo<'_>> = operations
+        .into_iter()
+        .map(|operation| OperationInfo {
+            name: &operation.name,
+            semantic_category: operation.category.as_str(),
+            endpoint: surface.family_of(operation),
+            description: operation.short_description(),
+        })
+        .collect();
+    let mut protocol = if narrowed { json!({ "version": VERSION }) } else { protocol(catalog, surface, facts) };
+    if let (Some(protocol), Some(page)) = (protocol.as_object_mut(), page) {
+        protocol.insert("page".to_owned(), json!(page));
+    }
+    json!({ "_protocol": protocol, "operations": operations })
+}
+
+fn protocol(catalog: &Catalog, surface: &Surface, facts: &Facts) -> Value {
+    let any = |has: fn(&Operation) -> bool| catalog.operations().iter().any(|op| has(op));
+    json!({
+        "version": VERSION,
+        "conformance": catalog.conformance(),
+        "mode": surface.mode().as_str(),
+        "profile": surface.profile().name(),
+        "capabilities": {
+            "batch": true,
+            "field_selection": any(|op| op.parameter("fields").is_some()),
+            "aggregations": any(|op| op.aggregation_support.is_some()),
+            "computed_fields": any(|op| !op.computed_fields.is_empty()),
+            "pagination": any(|op| op.parameter("after").is_some()),
+            "relationship_queries": any(|op| op.relationship_capabilities.is_some()),
+            "warnings": true,
+            "confirmation": facts.confirmation,
+            "dangerous_operations": true,
+            "execution_safety_loop": "unsupported",
+        },
+        "limits": limit_values(facts),
+        "concurrency": "fully-concurrent",
+        "supports_etag": any(|op| op.parameter("if_match").is_some()),
+    })
+}
+
+fn limit_values(facts: &Facts) -> Value {
+    json!({
+        "max_request_size": facts.limits.max_request_size,
+        "max_response_size": facts.limits.max_response_size,
+        "max_string_length": facts.limits.max_string_length,
+        "max_array_elements": facts.limits.max_array_elements,
+        "max_nesting_depth": facts.limits.max_nesting_depth,
+        "max_batch_operations": facts.longest_batch,
+    })
+}
+
+/// The limits in force.
+pub fn limits(facts: &Facts) -> Value {
+    json!({ "limits": limit_values(facts) })
+}
+
+/// One operation, or null for a name that is none (R-INT-4).
+pub fn operation_details(
+    operation: Option<&Operation>,
+    catalog: &Catalog,
+    surface: &Surface,
+    detail: Detail,
+) -> Value {
+    let Some(operation) = operation else { return json!({ "operation": null }) };
+    let details = match detail {
+        Detail::Minimal => json!({
+            "name": operation.name,
+            "description": operation.full_description(),
+            "parameters": parameters(operation),
+        }),
+        Detail::Standard => json!(standard(operation, catalog, surface)),
+        Detail::Full => full(operation, catalog, surface),
+    };
+    json!({ "operation": details })
+}
+
+fn parameters(operation: &Operation) -> Vec<ParameterInfo<'_>> {
+    operation.parameters.iter().map(ParameterInfo).collect()
+}
+
+#[derive(Serialize)]
+#[allow(non_snake_case, reason = "mcpTool is spelled so in the specification")]
+struct OperationDetails<'a> {
+    name: &'a str,
+    semantic_category: &'a str,
+    endpoint: &'a str,
+    mcpTool: String,
+    description: String,
+    permissions: crate::category::Permissions,
+    parameters: Vec<ParameterInfo<'a>>,
+    returns: Value,
+    examples: Vec<Value>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    computed_fields: &'a [ComputedField],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aggregation_support: Option<&'a AggregationSupport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relationship_capabilities: Option<&'a RelationshipCapabilities>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lifecycle: Option<&'a Lifecycle>,
+}
+
+fn standard<'a>(operation: &'a Operation, catalog: &Catalog, surface: &'a Surface) -> OperationDetails<'a> {
+    let returns = &operation.returns;
+    let kind = catalog.types().get(&returns.type_name).map_or_else(
+        || if &*returns.type_name == "object" { "object" } else { "scalar" },
+        |schema| kind_of(schema, catalog.types()),
+    );
+    OperationDetails {
+        name: &operation.name,
+        semantic_category: operation.category.as_str(),
+        endpoint: surface.family_of(operation),
+        mcpTool: surface.tool_of(operation),
+        description: operation.full_description(),
+        permissions: operation.category.permissions(),
+        parameters: parameters(operation),
+        returns: json!({ "name": returns.type_name, "kind": kind, "description": returns.description }),
+        examples: operation
+            .examples
+            .iter()
+            .map(|example| {
+                let request = json!({ "operation": operation.name, "params": example.params });
+                match &example.description {
+                    Some(description) => json!({ "description": description, "request": request }),
+                    None => json!({ "request": request }),
+                }
+            })
+            .collect(),
+        computed_fields: &operation.computed_fields,
+        aggregation_support: operation.aggregation_support.as_ref(),
+        relationship_capabilities: operation.relationship_capabilities.as_ref(),
+        lifecycle: operation.lifecycle.as_ref(),
+    }
+}
+
+fn full(operation: &Operation, catalog: &Catalog, surface: &Surface) -> Value {
+    let mut details = json!(standard(operation, catalog, surface));
+    if let Some(details) = details.as_object_mut() {
+        details.insert("danger".to_owned(), operation.danger.as_str().into());
+        if !operation.source.is_empty() {
+            details.insert("source".to_owned(), (*operation.source).into());
+        }
+        details.insert("input_schema".to_owned(), input_schema(&operation.parameters, catalog.types()));
+    }
+    details
+}
+
+/// The named types.
+pub fn types_list(types: &Types) -> Value {
+    let types: Vec<Value> = types.iter().map(|(name, schema)| Value::Object(type_info(name, schema, types))).collect();
+    json!({ "types": types })
+}
+
+/// One type, or null for a name that is none (R-INT-4).
+pub fn type_details(name: &str, types: &Types) -> Value {
+    let Some((name, schema)) = types.get_key_value(name) else { return json!({ "type": null }) };
+    let mut details = type_info(name, schema, types);
+    let schema = schema.resolve(types);
+    match (&schema.allowed, &schema.kind) {
+        (Some(allowed), _) => {
+            let values: Vec<String> = allowed.iter().map(plain_text).collect();
+            details.insert("values".to_owned(), json!(values));
+        }
+        (None, Kind::Object(shape)) => {
+            let fields: Vec<ParameterInfo<'_>> = shape.fields.iter().map(ParameterInfo).collect();
+            details.insert("fields".to_owned(), json!(fields));
+        }
+        (None, Kind::Union(members)) => {
+            let members: Vec<String> = members.iter().map(type_words).collect();
+            details.insert("members".to_owned(), json!(members));
+        }
+        _ => {}
+    }
+    json!({ "type": details })
+}
+
+fn type_info(name: &str, schema: &Schema, types: &Types) -> Map<String, Value> {
+    let mut info = Map::new();
+    info.insert("name".to_owned(), name.into());
+    info.insert("kind".to_owned(), kind_of(schema, types).into());
+    if let Some(description) = &schema.description {
+        info.insert("description".to_owned(), (**description).into());
+    }
+    info
+}
+
+fn kind_of(schema: &Schema, types: &Types) -> &'static str {
+    let schema = schema.resolve(types);
+    match (&schema.allowed, &schema.kind) {
+        (Some(_), _) => "enum",
+        (None, Kind::Object(_)) => "object",
+        (None, Kind::Union(_)) => "union",
+        _ => "scalar",
+    }
+}
+
+fn plain_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The overview on one screen: how many operations of which kind, and the first names of each.
+pub fn summary(catalog: &Catalog, surface: &Surface) -> Value {
+    const MOST: usize = 25;
+    let mut endpoints = Map::new();
+    for family in surface.profile().families() {
+        let names: Vec<&str> = catalog
+            .operations()
+            .iter()
+            .filter(|op| surface.family_of(op) == &**family)
+            .map(|op| &*op.name)
+            .collect();
+        if names.is_empty() {
+            continue;
+        }
+        let mut group = json!({ "count": names.len(), "operations": names.get(..MOST).unwrap_or(&names) });
+        if let (Some(group), true) = (group.as_object_mut(), names.len() > MOST) {
+            group.insert("more".to_owned(), (names.len() - MOST).into());
+        }
+        endpoints.insert(family.to_string(), group);
+    }
+    let categories: Map<String, Value> = Category::ALL
+        .into_iter()
+        .map(|category| {
+            let count = catalog.operations().iter().filter(|op| op.category == category).count();
+            (category.as_str().to_owned(), count.into())
+        })
+        .collect();
+    json!({
+        "summary": {
+            "total": catalog.operations().len(),
+            "categories": categories,
+            "endpoints": endpoints,
+            "sources": catalog.sources(),
+            "hint": "introspect {query: \"operations\", name: \"…\"} gives one operation's parameters, search: \"…\" ranks by a task's words",
+        }
+    })
+}

@@ -1,0 +1,180 @@
+//! Introspection: the one operation every MCP-AQL server has, defined like any other, so that what it accepts is
+//! checked and shown by the same code (R-INT-1, R-INT-5).
+
+mod answer;
+mod page;
+
+use serde_json::{Map, Value, json};
+
+use crate::catalog::Catalog;
+use crate::category::Category;
+use crate::error::Failure;
+use crate::operation::{Example, Operation, Returns};
+use crate::schema::{Parameter, Schema};
+use crate::surface::Surface;
+
+pub use answer::Facts;
+pub use answer::limits;
+pub use answer::operation_details;
+pub use answer::operations_list;
+pub use answer::summary;
+pub use answer::type_details;
+pub use answer::types_list;
+pub use page::Cursor;
+pub use page::Page;
+
+/// A page of operations is no longer than this.
+pub const LARGEST_PAGE: usize = 500;
+
+/// What `introspect` was asked.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Query {
+    /// The operations, narrowed.
+    Operations(Narrowing),
+    /// One operation.
+    Operation(String, Detail),
+    /// The named types.
+    Types,
+    /// One type.
+    Type(String),
+    /// The overview.
+    Summary,
+    /// The limits in force.
+    Limits,
+}
+
+/// How a list of operations is narrowed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
+pub struct Narrowing {
+    /// Ranked by these words.
+    pub search: Option<String>,
+    /// Of this category.
+    pub category: Option<String>,
+    /// Of this endpoint family.
+    pub endpoint: Option<String>,
+    /// Of this source.
+    pub source: Option<String>,
+    /// With names and descriptions alone.
+    pub minimal: bool,
+    /// This many of them.
+    pub first: Option<usize>,
+    /// After this place.
+    pub after: Option<String>,
+}
+
+/// How much of an operation is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// Name, description and parameters.
+    Minimal,
+    /// What the specification publishes.
+    #[default]
+    Standard,
+    /// Everything we know.
+    Full,
+}
+
+impl Narrowing {
+    /// Whether everything is wanted.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The definition of `introspect` for a catalog.
+pub(crate) fn definition(catalog: &Catalog, surface: &Surface) -> Operation {
+    let mut endpoints: Vec<&str> = catalog.operations().iter().map(|op| surface.family_of(op)).collect();
+    let mut operation = Operation::new("introspect", Category::Read, "Discover operations, their parameters and types.");
+    endpoints.push(surface.family_of(&operation));
+    endpoints.sort_unstable();
+    endpoints.dedup();
+    operation.parameters = vec![
+        Parameter::required(
+            "query",
+            Schema::one_of(["operations", "types", "summary", "limits"]).describe("What to look for."),
+        ),
+        Parameter::optional("name", Schema::string().describe("One operation or type, with all its details.")),
+        Parameter::optional("search", Schema::string().describe("The task in plain words; operations are ranked by it.")),
+        Parameter::optional(
+            "category",
+            Schema::one_of(Category::ALL.map(Category::as_str)).describe("Only operations of this category."),
+        ),
+        Parameter::optional("endpoint", Schema::one_of(endpoints).describe("Only operations of this endpoint family.")),
+    ];
+    if catalog.sources().len() > 1 {
+        let sources = Schema::one_of(catalog.sources().iter().map(|source| &**source));
+        operation.parameters.push(Parameter::optional("source", sources.describe("Only operations of this source.")));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a small constant")]
+    let first = Schema::integer(1.0, LARGEST_PAGE as f64);
+    operation.parameters.extend([
+        Parameter::optional(
+            "fields",
+            Schema::one_of(["minimal", "standard", "full"]).describe(
+                "How much to tell: minimal costs fewest tokens, full adds danger, source and a JSON Schema.",
+            ),
+        ),
+        Parameter::optional("first", first.describe("How many operations to list.")),
+        Parameter::optional("after", Schema::string().describe("Go on after this cursor, from '_protocol.page'.")),
+    ]);
+    operation.returns = Returns { type_name: "object".into(), description: "Operations, types or one of them.".into() };
+    operation.examples = [
+        ("Find an operation for a task", json!({ "query": "operations", "search": "words of the task" })),
+        ("The parameters of one operation", json!({ "query": "operations", "name": "introspect" })),
+        ("List the types", json!({ "query": "types" })),
+    ]
+    .into_iter()
+    .map(|(description, params)| Example {
+        description: Some(description.into()),
+        params: params.as_object().cloned().unwrap_or_default(),
+    })
+    .collect();
+    operation
+}
+
+impl Query {
+    /// Reads checked parameters. Only combinations are left to be refused.
+    pub fn from_params(params: &Map<String, Value>) -> Result<Self, Failure> {
+        let text = |name: &str| params.get(name).and_then(Value::as_str).map(str::to_owned);
+        let fields = text("fields");
+        let narrowing = Narrowing {
+            search: text("search"),
+            category: text("category"),
+            endpoint: text("endpoint"),
+            source: text("source"),
+            minimal: fields.as_deref() == Some("minimal"),
+            first: params.get("first").and_then(Value::as_u64).and_then(|first| usize::try_from(first).ok()),
+            after: text("after"),
+        };
+        let query = text("query").unwrap_or_default();
+        if query != "operations" && let Some(name) = extra(params, &["query", "name"]) {
+            return Err(Failure::invalid_value(name, format!("belongs to query 'operations', not to '{query}'")));
+        }
+        match (query.as_str(), text("name")) {
+            ("operations", Some(_)) if let Some(other) = extra(params, &["query", "name", "fields"]) => {
+                Err(Failure::invalid_value(other, "narrows a list and cannot stand beside 'name'"))
+            }
+            ("operations", Some(name)) => {
+                let detail = match fields.as_deref() {
+                    Some("minimal") => Detail::Minimal,
+                    Some("full") => Detail::Full,
+                    _ => Detail::Standard,
+                };
+                Ok(Query::Operation(name, detail))
+            }
+            ("operations", None) => Ok(Query::Operations(narrowing)),
+            ("types", Some(name)) => Ok(Query::Type(name)),
+            ("types", None) => Ok(Query::Types),
+            (_, Some(_)) => {
+                Err(Failure::invalid_value("name", format!("belongs to query 'operations' or 'types', not to '{query}'")))
+            }
+            ("summary", None) => Ok(Query::Summary),
+            (_, None) => Ok(Query::Limits),
+        }
+    }
+}
+
+/// A parameter besides these.
+fn extra<'a>(params: &'a Map<String, Value>, accepted: &[&str]) -> Option<&'a str> {
+    params.keys().map(String::as_str).find(|name| !accepted.contains(name))
+}

@@ -1,0 +1,57 @@
+//! Pages of a list of operations. The cursor is a place in one list of one catalog, and useless in any other.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde::Serialize;
+
+use super::Narrowing;
+
+/// Where a page stands.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Page {
+    /// Whether there is more.
+    pub has_next_page: bool,
+    /// Where to go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_cursor: Option<String>,
+    /// How many operations the whole list has.
+    pub total_count: usize,
+}
+
+/// A place in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    offset: usize,
+    list: u64,
+}
+
+impl Cursor {
+    /// The place after `offset` operations of the list that `narrowing` makes of the catalog of this digest.
+    pub fn new(offset: usize, narrowing: &Narrowing, catalog: u64) -> Self {
+        Self { offset, list: fingerprint(narrowing, catalog) }
+    }
+
+    /// The offset that a cursor stands for, if it belongs to this list.
+    pub fn read(text: &str, narrowing: &Narrowing, catalog: u64) -> Option<usize> {
+        let (offset, list) = text.split_once('.')?;
+        let list = u64::from_str_radix(list, 16).ok()?;
+        let offset = usize::from_str_radix(offset, 16).ok()?;
+        (list == fingerprint(narrowing, catalog)).then_some(offset)
+    }
+}
+
+impl std::fmt::Display for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:x}.{:x}", self.offset, self.list)
+    }
+}
+
+/// Which list it is. Page size and place may change from page to page.
+fn fingerprint(narrowing: &Narrowing, catalog: u64) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let list = Narrowing { first: None, after: None, ..narrowing.clone() };
+    (list, catalog).hash(&mut hasher);
+    // Shorter is enough to tell lists apart, and cheaper for the model.
+    hasher.finish() >> 24
+}

@@ -1,0 +1,23 @@
+//! MCP-AQL itself: what a request is, which operations there are, what they accept, and what is answered.
+//!
+//! Everything here is pure: no runtime, no clock, no file, no MCP and no SQL. A request walks forward through the
+//! modules: [`scan`] looks at its bytes, [`request`] reads it, [`validate`] finds and checks its operation in a
+//! [`catalog`], and [`response`] wraps what came of it. [`introspect`] and [`surface`] tell what the catalog holds.
+
+pub mod batch;
+pub mod catalog;
+pub mod category;
+pub mod danger;
+pub mod error;
+pub mod introspect;
+pub mod limits;
+pub mod operation;
+mod protocol_types;
+pub mod request;
+pub mod response;
+pub mod scan;
+pub mod schema;
+pub mod suggest;
+pub mod surface;
+pub mod validate;
+pub mod warning;

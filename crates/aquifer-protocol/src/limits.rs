@@ -1,0 +1,245 @@
+//! The sizes this server accepts (R-REQ-7): what they are called, what they may be set to, and which of them was broken.
+//!
+//! The table [`BOUNDS`] is the only place that holds a range or a default; checking, defaults and documentation read it.
+
+/// One of the five limits, as named in `details.limit_type` of a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LimitKind {
+    /// Bytes of one request.
+    RequestSize,
+    /// Bytes of one response.
+    ResponseSize,
+    /// UTF-8 bytes of one string once its escapes are decoded; keys are strings too.
+    StringLength,
+    /// Elements of one array.
+    ArrayElements,
+    /// Objects and arrays inside each other; the request's root counts one.
+    NestingDepth,
+}
+
+impl LimitKind {
+    /// The name used on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RequestSize => "request_size",
+            Self::ResponseSize => "response_size",
+            Self::StringLength => "string_length",
+            Self::ArrayElements => "array_elements",
+            Self::NestingDepth => "nesting_depth",
+        }
+    }
+
+    /// What the limit counts.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::RequestSize | Self::ResponseSize | Self::StringLength => "bytes",
+            Self::ArrayElements => "elements",
+            Self::NestingDepth => "levels",
+        }
+    }
+}
+
+/// The default of one limit and the range a configuration may choose from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bound {
+    /// The limit this row is about.
+    pub kind: LimitKind,
+    /// The name of the setting, which is also the name of the field of [`Limits`].
+    pub name: &'static str,
+    /// The smallest value allowed.
+    pub min: usize,
+    /// The largest value allowed.
+    pub max: usize,
+    /// The value where nothing is configured.
+    pub default: usize,
+}
+
+const KIB: usize = 1024;
+const MIB: usize = 1024 * KIB;
+
+/// Every limit with its range and default.
+pub const BOUNDS: [Bound; 5] = [
+    bound(
+        LimitKind::RequestSize,
+        "max_request_size",
+        64 * KIB,
+        10 * MIB,
+        MIB,
+    ),
+    bound(
+        LimitKind::ResponseSize,
+        "max_response_size",
+        MIB,
+        100 * MIB,
+        10 * MIB,
+    ),
+    bound(
+        LimitKind::StringLength,
+        "max_string_length",
+        64 * KIB,
+        10 * MIB,
+        MIB,
+    ),
+    bound(
+        LimitKind::ArrayElements,
+        "max_array_elements",
+        100,
+        100_000,
+        10_000,
+    ),
+    bound(LimitKind::NestingDepth, "max_nesting_depth", 8, 64, 32),
+];
+
+const fn bound(
+    kind: LimitKind,
+    name: &'static str,
+    min: usize,
+    max: usize,
+    default: usize,
+) -> Bound {
+    Bound {
+        kind,
+        name,
+        min,
+        max,
+        default,
+    }
+}
+
+/// The limits in force.
+///
+/// The fields are open so that a configuration can be read into them; [`Limits::check`] is what makes them fit for use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest request, in bytes.
+    pub max_request_size: usize,
+    /// Largest response, in bytes.
+    pub max_response_size: usize,
+    /// Longest string, in decoded UTF-8 bytes.
+    pub max_string_length: usize,
+    /// Most elements of one array.
+    pub max_array_elements: usize,
+    /// Most levels of nesting, the root included.
+    pub max_nesting_depth: usize,
+}
+
+/// A setting outside its range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutOfRange {
+    /// The name of the setting.
+    pub name: &'static str,
+    /// What it was set to.
+    pub value: usize,
+    /// The smallest value allowed.
+    pub min: usize,
+    /// The largest value allowed.
+    pub max: usize,
+}
+
+impl Limits {
+    /// The value of one limit.
+    pub const fn get(&self, kind: LimitKind) -> usize {
+        match kind {
+            LimitKind::RequestSize => self.max_request_size,
+            LimitKind::ResponseSize => self.max_response_size,
+            LimitKind::StringLength => self.max_string_length,
+            LimitKind::ArrayElements => self.max_array_elements,
+            LimitKind::NestingDepth => self.max_nesting_depth,
+        }
+    }
+
+    /// Every setting outside its range, all at once so that a configuration is mended in one go; empty when all is well.
+    pub fn check(&self) -> Vec<OutOfRange> {
+        BOUNDS
+            .iter()
+            .map(|bound| (bound, self.get(bound.kind)))
+            .filter(|(bound, value)| !(bound.min..=bound.max).contains(value))
+            .map(|(bound, value)| OutOfRange {
+                name: bound.name,
+                value,
+                min: bound.min,
+                max: bound.max,
+            })
+            .collect()
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let [request, response, string, array, nesting] = BOUNDS;
+        Self {
+            max_request_size: request.default,
+            max_response_size: response.default,
+            max_string_length: string.default,
+            max_array_elements: array.default,
+            max_nesting_depth: nesting.default,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_req_7_defaults_stand_in_their_rows_and_ranges() {
+        let limits = Limits::default();
+        assert!(limits.check().is_empty());
+        for bound in BOUNDS {
+            assert_eq!(limits.get(bound.kind), bound.default, "{}", bound.name);
+            assert_eq!(bound.name, format!("max_{}", bound.kind.as_str()));
+        }
+    }
+
+    #[test]
+    fn r_req_7_every_setting_out_of_range_is_reported() {
+        let below = Limits {
+            max_request_size: 65_535,
+            max_nesting_depth: 65,
+            ..Limits::default()
+        };
+        assert_eq!(
+            below.check(),
+            [
+                OutOfRange {
+                    name: "max_request_size",
+                    value: 65_535,
+                    min: 65_536,
+                    max: 10_485_760
+                },
+                OutOfRange {
+                    name: "max_nesting_depth",
+                    value: 65,
+                    min: 8,
+                    max: 64
+                },
+            ]
+        );
+        let at_the_edges = Limits {
+            max_request_size: 65_536,
+            max_response_size: 104_857_600,
+            max_string_length: 10_485_760,
+            max_array_elements: 100,
+            max_nesting_depth: 64,
+        };
+        assert!(at_the_edges.check().is_empty());
+    }
+
+    #[test]
+    fn r_req_7_each_limit_names_its_unit() {
+        let units: Vec<_> = BOUNDS
+            .iter()
+            .map(|bound| (bound.kind.as_str(), bound.kind.unit()))
+            .collect();
+        assert_eq!(
+            units,
+            [
+                ("request_size", "bytes"),
+                ("response_size", "bytes"),
+                ("string_length", "bytes"),
+                ("array_elements", "elements"),
+                ("nesting_depth", "levels"),
+            ]
+        );
+    }
+}

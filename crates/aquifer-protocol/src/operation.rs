@@ -1,0 +1,217 @@
+//! The definition of an operation: the single source that dispatch, validation, introspection and tool texts read.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::category::Category;
+use crate::danger::Danger;
+use crate::schema::Parameter;
+
+/// Names that only the protocol may use (R-END-5a).
+pub const RESERVED: &[&str] = &[
+    "introspect",
+    "execute_agent",
+    "record_execution_step",
+    "complete_execution",
+    "abort_execution",
+    "confirm_operation",
+    "verify_challenge",
+];
+
+/// Longer names are refused by some clients.
+pub const LONGEST_NAME: usize = 48;
+
+/// Everything there is to know about an operation.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// Its name, unique in a catalog.
+    pub name: Arc<str>,
+    /// What it does to the world.
+    pub category: Category,
+    /// What it is for, beyond its category.
+    pub role: Role,
+    /// What it does, in words.
+    pub description: Arc<str>,
+    /// Everything it accepts.
+    pub parameters: Vec<Parameter>,
+    /// What it answers with.
+    pub returns: Returns,
+    /// Requests worth imitating.
+    pub examples: Vec<Example>,
+    /// How much harm it can do.
+    pub danger: Danger,
+    /// The source that answers it.
+    pub source: Arc<str>,
+    /// Whether its parameters are shaped by us, or are an upstream's own.
+    pub native: bool,
+    /// The states of the execution it starts, if it starts one.
+    pub lifecycle: Option<Lifecycle>,
+    /// Values derived from each row, on request.
+    pub computed_fields: Vec<ComputedField>,
+    /// Sums and counts it can make.
+    pub aggregation_support: Option<AggregationSupport>,
+    /// Relationships it can follow.
+    pub relationship_capabilities: Option<RelationshipCapabilities>,
+}
+
+/// What an operation is for, where profiles have a family for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    /// Nothing beyond its category.
+    #[default]
+    Plain,
+    /// Tells what there is, like a schema.
+    Discovery,
+    /// Grants or refuses permission.
+    Authorization,
+}
+
+/// What an operation answers with.
+#[derive(Debug, Clone)]
+pub struct Returns {
+    /// The type's name.
+    pub type_name: Arc<str>,
+    /// What the answer means.
+    pub description: Arc<str>,
+}
+
+/// A request worth imitating.
+#[derive(Debug, Clone)]
+pub struct Example {
+    /// What it does.
+    pub description: Option<Arc<str>>,
+    /// Its parameters.
+    pub params: Map<String, Value>,
+}
+
+/// The states of an execution.
+#[derive(Debug, Clone, Serialize)]
+pub struct Lifecycle {
+    /// Every state it can be in.
+    pub states: Vec<&'static str>,
+    /// Whether it can be cancelled.
+    pub supports_cancel: bool,
+    /// Whether it can be started again after it failed.
+    pub supports_retry: bool,
+    /// Whether it tells how far it is.
+    pub progress_reporting: bool,
+}
+
+impl Lifecycle {
+    /// The five states of the specification, cancellable, with progress.
+    pub fn standard() -> Self {
+        Self {
+            states: vec!["pending", "running", "completed", "failed", "cancelled"],
+            supports_cancel: true,
+            supports_retry: false,
+            progress_reporting: true,
+        }
+    }
+}
+
+/// A value derived from each row.
+#[derive(Debug, Clone, Serialize)]
+pub struct ComputedField {
+    /// Its name under `_computed`.
+    pub name: Arc<str>,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub type_name: Arc<str>,
+    /// What it means.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<Arc<str>>,
+    /// Whether filters may use it.
+    pub filterable: bool,
+    /// Whether sorting may use it.
+    pub sortable: bool,
+}
+
+/// Sums and counts an operation can make.
+#[derive(Debug, Clone, Serialize)]
+pub struct AggregationSupport {
+    /// Whether it can at all.
+    pub supported: bool,
+    /// Whether items come with the sums by themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_mode: Option<&'static str>,
+    /// The functions it knows.
+    pub functions: Vec<&'static str>,
+    /// Fields to group by.
+    pub groupable_fields: Vec<Arc<str>>,
+    /// Fields to calculate with.
+    pub numeric_fields: Vec<Arc<str>>,
+}
+
+/// Relationships an operation can follow.
+#[derive(Debug, Clone, Serialize)]
+pub struct RelationshipCapabilities {
+    /// Whether it can at all.
+    pub supported: bool,
+    /// In which directions.
+    pub directions: Vec<&'static str>,
+    /// Which relationships.
+    pub relationship_types: Vec<Arc<str>>,
+    /// How far.
+    pub max_depth: u32,
+}
+
+impl Operation {
+    /// An operation with a name, a category and words, and nothing else yet.
+    pub fn new(name: &str, category: Category, description: &str) -> Self {
+        Self {
+            name: name.into(),
+            category,
+            role: Role::Plain,
+            description: description.trim().into(),
+            parameters: Vec::new(),
+            returns: Returns { type_name: "object".into(), description: "The result".into() },
+            examples: Vec::new(),
+            danger: Danger::infer(name, category),
+            source: "".into(),
+            native: true,
+            lifecycle: None,
+            computed_fields: Vec::new(),
+            aggregation_support: None,
+            relationship_capabilities: None,
+        }
+    }
+
+    /// The parameter of this canonical name.
+    pub fn parameter(&self, name: &str) -> Option<&Parameter> {
+        self.parameters.iter().find(|parameter| &*parameter.name == name)
+    }
+
+    /// What it does, and in its last words how dangerous that is (R-INT-2).
+    pub fn full_description(&self) -> String {
+        let mut words = self.description.to_string();
+        if self.danger >= Danger::Destructive {
+            if !words.ends_with(['.', '!', '?']) {
+                words.push('.');
+            }
+            words.push_str(&format!(" Danger: {}.", self.danger));
+        }
+        words
+    }
+
+    /// The first sentence: what a list of operations has room for.
+    pub fn short_description(&self) -> &str {
+        const MOST: usize = 160;
+        let line = self.description.lines().next().unwrap_or_default().trim();
+        let sentence = match line.find(". ") {
+            Some(index) => line.get(..=index).unwrap_or(line),
+            None => line,
+        };
+        match sentence.char_indices().nth(MOST) {
+            Some((index, _)) => sentence.get(..index).unwrap_or(sentence).trim_end(),
+            None => sentence,
+        }
+    }
+}
+
+/// Whether the name is `^[a-z][a-z0-9_]*$`.
+pub fn is_snake_case(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+}

@@ -1,0 +1,165 @@
+//! Requests: a JSON object read as one operation or a batch of them (R-REQ-1, R-REQ-2, R-BAT-4).
+
+use serde_json::{Map, Value};
+
+use crate::error::{Code, Failure};
+use crate::validate::type_of;
+
+/// One request, its parameters resolved but not checked.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The operation's name, as the caller wrote it.
+    pub operation: String,
+    /// The parameters from `params` and from top level.
+    pub params: Map<String, Value>,
+    /// What the protocol itself was told.
+    pub metadata: Metadata,
+}
+
+/// What a caller tells the protocol rather than the operation.
+#[derive(Debug, Clone, Default)]
+pub struct Metadata {
+    /// A confirmation token given as `_confirmation`.
+    pub confirmation: Option<String>,
+    /// A quota token given as `_quota_continue`.
+    pub quota_continue: Option<String>,
+}
+
+/// What a request turned out to be.
+#[derive(Debug)]
+pub enum Parsed {
+    /// One operation.
+    One(Request),
+    /// Several, in order.
+    Batch(Vec<BatchItem>),
+}
+
+/// One operation of a batch. A broken one fails alone, once its operation is known.
+#[derive(Debug)]
+pub struct BatchItem {
+    /// The operation's name.
+    pub operation: String,
+    /// The request, or why it is none.
+    pub request: Result<Request, Failure>,
+}
+
+/// A failure that concerns a whole batch has no room for details (R-REQ-4a), so it is marked as such.
+#[derive(Debug)]
+pub struct NotARequest {
+    /// Why.
+    pub failure: Failure,
+    /// Whether the caller meant a batch.
+    pub batch: bool,
+}
+
+/// Reads the arguments of a tool call.
+pub fn parse(mut arguments: Map<String, Value>, longest_batch: usize) -> Result<Parsed, NotARequest> {
+    match arguments.remove("operations") {
+        Some(operations) => {
+            batch(operations, &arguments, longest_batch).map(Parsed::Batch).map_err(|failure| NotARequest { failure, batch: true })
+        }
+        None => {
+            let operation = operation_name(&mut arguments);
+            operation
+                .and_then(|operation| request(operation, arguments))
+                .map(Parsed::One)
+                .map_err(|failure| NotARequest { failure, batch: false })
+        }
+    }
+}
+
+fn operation_name(arguments: &mut Map<String, Value>) -> Result<String, Failure> {
+    match arguments.remove("operation") {
+        Some(Value::String(operation)) if !operation.is_empty() => Ok(operation),
+        Some(Value::String(_)) => Err(Failure::invalid_request(
+            "'operation' is empty. Name an operation; {operation: \"introspect\", params: {query: \"operations\"}} lists them",
+        )),
+        Some(other) => Err(Failure::invalid_request(format!(
+            "'operation' expected 'string', got '{}'",
+            type_of(&other)
+        ))),
+        None => Err(Failure::invalid_request(
+            "'operation' is missing. Send {operation, params}; {operation: \"introspect\", params: {query: \"operations\"}} lists the operations",
+        )),
+    }
+}
+
+/// `params.x` wins over a top-level `x`; top-level names with `_` in front are the protocol's own.
+fn request(operation: String, mut arguments: Map<String, Value>) -> Result<Request, Failure> {
+    let mut params = match arguments.remove("params") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(params)) => params,
+        Some(other) => {
+            return Err(Failure::new(
+                Code::ValidationInvalidType,
+                format!(
+                    "Parameter 'params' expected 'object', got '{}'. Send a JSON object, not its text",
+                    type_of(&other)
+                ),
+            )
+            .detail("param_name", "params")
+            .detail("expected_type", "object")
+            .detail("actual_type", type_of(&other)));
+        }
+    };
+    let mut metadata = Metadata {
+        confirmation: take_text(&mut params, "_confirmation"),
+        quota_continue: take_text(&mut params, "_quota_continue"),
+    };
+    for (name, value) in arguments {
+        match name.as_str() {
+            "_confirmation" => metadata.confirmation = metadata.confirmation.or(text(value)),
+            "_quota_continue" => metadata.quota_continue = metadata.quota_continue.or(text(value)),
+            _ if name.starts_with('_') => {}
+            _ => {
+                params.entry(name).or_insert(value);
+            }
+        }
+    }
+    Ok(Request { operation, params, metadata })
+}
+
+fn take_text(params: &mut Map<String, Value>, name: &str) -> Option<String> {
+    params.remove(name).and_then(text)
+}
+
+fn text(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn batch(operations: Value, rest: &Map<String, Value>, longest: usize) -> Result<Vec<BatchItem>, Failure> {
+    let invalid = |problem: String| Err(Failure::invalid_request(problem));
+    let Value::Array(items) = operations else {
+        return invalid(format!("'operations' expected 'array', got '{}'", type_of(&operations)));
+    };
+    if let Some(name) = rest.keys().find(|name| !name.starts_with('_')) {
+        let name = crate::error::wording::quotable(name);
+        return invalid(format!("'{name}' cannot stand beside 'operations'. Put it into the operations of the batch"));
+    }
+    if items.is_empty() {
+        return invalid("'operations' is empty. A batch needs one operation or more".to_owned());
+    }
+    if items.len() > longest {
+        return invalid(format!("'operations' has {} entries, more than the {longest} allowed. Send several batches", items.len()));
+    }
+    items.into_iter().enumerate().map(|(index, item)| batch_item(index, item)).collect()
+}
+
+fn batch_item(index: usize, item: Value) -> Result<BatchItem, Failure> {
+    let invalid = |problem: &str| Err(Failure::invalid_request(format!("'operations[{index}]' {problem}")));
+    let Value::Object(mut arguments) = item else {
+        return invalid("is not an object with 'operation' and 'params'");
+    };
+    if arguments.contains_key("operations") {
+        return invalid("is itself a batch. Batches do not nest");
+    }
+    match arguments.remove("operation") {
+        Some(Value::String(operation)) if !operation.is_empty() => {
+            Ok(BatchItem { operation: operation.clone(), request: request(operation, arguments) })
+        }
+        _ => invalid("has no 'operation' (a name)"),
+    }
+}

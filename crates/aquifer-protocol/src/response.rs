@@ -1,0 +1,217 @@
+//! The envelope: success or failure, never both, and nothing else (R-RES-1).
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::batch::BatchAnswer;
+use crate::error::{Code, Failure};
+use crate::limits::{LimitKind, Limits};
+use crate::warning::{Warning, arrange};
+
+/// The result of an operation.
+#[derive(Debug, Clone)]
+pub enum Data {
+    /// As a value.
+    Value(Value),
+    /// As JSON text that somebody else already assembled. It is passed on, not read.
+    Raw(Arc<RawValue>),
+}
+
+impl From<Value> for Data {
+    fn from(value: Value) -> Self {
+        Data::Value(value)
+    }
+}
+
+/// What an answer carries that JSON text should not: images, sound, files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Attachment {
+    /// A picture, base64.
+    Image {
+        /// Its media type.
+        media_type: String,
+        /// Its bytes in base64.
+        base64: String,
+    },
+    /// Sound, base64.
+    Audio {
+        /// Its media type.
+        media_type: String,
+        /// Its bytes in base64.
+        base64: String,
+    },
+    /// A resource to be fetched elsewhere.
+    Link {
+        /// Where.
+        uri: String,
+        /// What it is called.
+        name: String,
+    },
+}
+
+/// Metadata of an answer, where configured.
+#[derive(Debug, Clone, Serialize)]
+pub struct Meta {
+    /// The id under which the log knows the request.
+    pub request_id: String,
+    /// How long it took.
+    pub duration_ms: f64,
+}
+
+/// A request was answered.
+#[derive(Debug, Clone)]
+pub struct Success {
+    /// The result.
+    pub data: Data,
+    /// What went less well.
+    pub warnings: Vec<Warning>,
+    /// Pictures and the like, referred to from `data` by index.
+    pub attachments: Vec<Attachment>,
+    /// Only where configured: it costs tokens.
+    pub meta: Option<Meta>,
+}
+
+impl Success {
+    /// An answer of data alone.
+    pub fn new(data: impl Into<Data>) -> Self {
+        Self { data: data.into(), warnings: Vec::new(), attachments: Vec::new(), meta: None }
+    }
+}
+
+/// The answer to a request.
+#[derive(Debug, Clone)]
+pub enum Response {
+    /// It was answered.
+    Success(Success),
+    /// It was refused or failed.
+    Failure(Failure),
+    /// A batch was worked through.
+    Batch(BatchAnswer),
+}
+
+/// A response as bytes and as a value, each made once.
+#[derive(Debug)]
+pub struct Rendered {
+    /// Compact JSON.
+    pub text: String,
+    /// The same as a value.
+    pub value: Value,
+    /// Pictures and the like.
+    pub attachments: Vec<Attachment>,
+    /// Whether the caller is helpless (R-RES-3a).
+    pub is_error: bool,
+}
+
+impl Response {
+    /// The failure, if it is one.
+    pub fn failure(&self) -> Option<&Failure> {
+        match self {
+            Response::Failure(failure) => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// The envelope, within the limit on responses (R-REQ-7).
+    pub fn render(self, limits: &Limits) -> Rendered {
+        let is_error = self.failure().is_some_and(|failure| failure.code().is_beyond_caller());
+        let (value, attachments) = self.into_value();
+        let mut text = BoundedText { bytes: Vec::with_capacity(256), limit: limits.max_response_size, size: 0 };
+        match serde_json::to_writer(&mut text, &value) {
+            Ok(()) if text.size <= text.limit => Rendered {
+                // serde_json writes UTF-8 only.
+                text: String::from_utf8(text.bytes).unwrap_or_default(),
+                value,
+                attachments,
+                is_error,
+            },
+            _ => Response::Failure(too_large(LimitKind::ResponseSize, text.limit, text.size)
+                .because("response over the limit"))
+            .render(&Limits::default()),
+        }
+    }
+
+    /// The envelope as a value, attachments apart.
+    pub fn into_value(self) -> (Value, Vec<Attachment>) {
+        match self {
+            Response::Success(success) => success_value(success),
+            Response::Failure(failure) => (failure_value(&failure), Vec::new()),
+            Response::Batch(batch) => batch.into_value(),
+        }
+    }
+}
+
+fn success_value(success: Success) -> (Value, Vec<Attachment>) {
+    let mut data = match success.data {
+        Data::Value(value) => value,
+        Data::Raw(raw) => serde_json::from_str(raw.get()).unwrap_or(Value::Null),
+    };
+    protect_integers(&mut data);
+    let mut envelope = Map::with_capacity(4);
+    envelope.insert("success".to_owned(), Value::Bool(true));
+    envelope.insert("data".to_owned(), data);
+    let warnings = arrange(success.warnings);
+    if !warnings.is_empty() {
+        envelope.insert("warnings".to_owned(), json!(warnings));
+    }
+    if let Some(meta) = success.meta {
+        envelope.insert("_meta".to_owned(), json!(meta));
+    }
+    (Value::Object(envelope), success.attachments)
+}
+
+fn failure_value(failure: &Failure) -> Value {
+    json!({ "success": false, "error": failure })
+}
+
+/// Integers that JavaScript would round are sent as text (R-RES-5).
+fn protect_integers(value: &mut Value) {
+    const SAFE: u64 = (1 << 53) - 1;
+    match value {
+        Value::Number(number) => {
+            let unsafe_integer =
+                number.as_u64().is_some_and(|n| n > SAFE) || number.as_i64().is_some_and(|n| n.unsigned_abs() > SAFE);
+            if unsafe_integer {
+                *value = Value::String(number.to_string());
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(protect_integers),
+        Value::Object(fields) => fields.values_mut().for_each(protect_integers),
+        _ => {}
+    }
+}
+
+/// A failure for a payload over one of the limits.
+pub fn too_large(limit: LimitKind, limit_value: usize, actual_value: usize) -> Failure {
+    Failure::new(
+        Code::ValidationPayloadTooLarge,
+        format!("Payload exceeds '{}' limit of {limit_value} {}", limit.as_str(), limit.unit()),
+    )
+    .detail("limit_type", limit.as_str())
+    .detail("limit_value", limit_value)
+    .detail("actual_value", actual_value)
+    .detail("unit", limit.unit())
+}
+
+/// Stops keeping bytes past the limit, but goes on counting them, to tell by how much it was exceeded.
+struct BoundedText {
+    bytes: Vec<u8>,
+    limit: usize,
+    size: usize,
+}
+
+impl std::io::Write for BoundedText {
+    fn write(&mut self, chunk: &[u8]) -> std::io::Result<usize> {
+        self.size += chunk.len();
+        if self.size <= self.limit {
+            self.bytes.extend_from_slice(chunk);
+        }
+        Ok(chunk.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,279 @@
+//! The walk over one message, from its first byte to its last or to its first problem.
+
+use std::borrow::Cow;
+
+use crate::limits::{LimitKind, Limits};
+
+use super::extent;
+use super::keys::{self, Key};
+use super::token;
+use super::{Frame, Problem, Stop};
+
+/// An open container.
+enum Level {
+    /// Its keys are those from `keys_from` to the next open object's.
+    Object {
+        keys_from: usize,
+    },
+    Array {
+        elements: usize,
+    },
+}
+
+/// Where the request lies inside its frame.
+struct Request {
+    start: usize,
+    /// Unknown while the walk is inside.
+    end: Option<usize>,
+}
+
+pub(super) struct Scanner<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    frame: Frame,
+    limits: &'a Limits,
+    /// Stands before a token, also when a problem lies within that token: measuring goes on from
+    /// here.
+    at: usize,
+    levels: Vec<Level>,
+    keys: Vec<Key<'a>>,
+    in_params: bool,
+    request: Option<Request>,
+}
+
+impl<'a> Scanner<'a> {
+    pub(super) fn new(text: &'a str, frame: Frame, limits: &'a Limits) -> Self {
+        let request = match frame {
+            Frame::Bare => Some(Request {
+                start: 0,
+                end: Some(text.len()),
+            }),
+            Frame::Mcp => None,
+        };
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            frame,
+            limits,
+            at: 0,
+            levels: Vec::with_capacity(8),
+            keys: Vec::with_capacity(16),
+            in_params: false,
+            request,
+        }
+    }
+
+    /// Walks, and of all the problems seen names the first in byte order.
+    pub(super) fn judge(mut self) -> Result<(), Problem> {
+        let stop = self.walk().err();
+        let repeat = self.repeat_in_open_objects();
+        let first = stop.into_iter().chain(repeat).min_by_key(|stop| stop.at);
+        let oversize = self.oversize_before(first.as_ref().map(|stop| stop.at));
+        oversize.or(first).map_or(Ok(()), |stop| Err(stop.problem))
+    }
+
+    fn walk(&mut self) -> Result<(), Stop> {
+        loop {
+            let goes_inside = self.begin_value()?;
+            if !goes_inside && !self.end_value()? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads a scalar or opens a container; true when the first value inside that container comes
+    /// next.
+    fn begin_value(&mut self) -> Result<bool, Stop> {
+        self.skip_whitespace();
+        match self.peek() {
+            Some(b'"') => self.at = token::string(self.bytes, self.at, self.limits)?.end,
+            Some(b'-' | b'0'..=b'9') => self.at = token::number(self.text, self.at)?,
+            Some(b'{') => {
+                self.open(Level::Object {
+                    keys_from: self.keys.len(),
+                })?;
+                if self.peek() != Some(b'}') {
+                    self.key()?;
+                    return Ok(true);
+                }
+            }
+            Some(b'[') => {
+                self.open(Level::Array { elements: 0 })?;
+                if self.peek() != Some(b']') {
+                    self.element()?;
+                    return Ok(true);
+                }
+            }
+            _ => self.at = token::literal(self.bytes, self.at)?,
+        }
+        Ok(false)
+    }
+
+    /// Closes what closes after a value; true when another value comes next, false when the message
+    /// is over.
+    fn end_value(&mut self) -> Result<bool, Stop> {
+        loop {
+            if let Some(request @ Request { end: None, .. }) = &mut self.request
+                && self.levels.len() == self.frame.levels_around()
+            {
+                request.end = Some(self.at);
+            }
+            self.skip_whitespace();
+            match (self.levels.last(), self.peek()) {
+                (Some(Level::Object { .. }), Some(b',')) => {
+                    self.at += 1;
+                    self.key()?;
+                    return Ok(true);
+                }
+                (Some(Level::Array { .. }), Some(b',')) => {
+                    self.at += 1;
+                    self.element()?;
+                    return Ok(true);
+                }
+                (Some(Level::Object { keys_from }), Some(b'}')) => {
+                    let own_keys = self.keys.get_mut(*keys_from..).unwrap_or_default();
+                    if let Some(repeat) = keys::first_repeat(own_keys) {
+                        return Err(repeat);
+                    }
+                    self.keys.truncate(*keys_from);
+                }
+                (Some(Level::Array { .. }), Some(b']')) => {}
+                (Some(Level::Object { .. }), _) => return Err(Stop::syntax(self.at, "`,` or `}`")),
+                (Some(Level::Array { .. }), _) => return Err(Stop::syntax(self.at, "`,` or `]`")),
+                (None, Some(_)) => return Err(Stop::syntax(self.at, "nothing after the value")),
+                (None, None) => return Ok(false),
+            }
+            self.levels.pop();
+            self.at += 1;
+        }
+    }
+
+    fn open(&mut self, level: Level) -> Result<(), Stop> {
+        let around = self.frame.levels_around();
+        if self.levels.len() >= self.limits.max_nesting_depth.saturating_add(around) {
+            let deepest = extent::measure(self.bytes, self.at, self.levels.len(), 0).deepest;
+            return Err(Stop::too_large(
+                self.at,
+                LimitKind::NestingDepth,
+                self.limits,
+                deepest.saturating_sub(around),
+            ));
+        }
+        self.levels.push(level);
+        self.at += 1;
+        self.skip_whitespace();
+        Ok(())
+    }
+
+    /// Counts the array element that comes next.
+    fn element(&mut self) -> Result<(), Stop> {
+        let depth = self.levels.len();
+        if let Some(Level::Array { elements }) = self.levels.last_mut() {
+            *elements += 1;
+            if *elements > self.limits.max_array_elements {
+                let further = extent::measure(self.bytes, self.at, depth, depth - 1).commas;
+                return Err(Stop::too_large(
+                    self.at,
+                    LimitKind::ArrayElements,
+                    self.limits,
+                    *elements + further,
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a key and its colon.
+    fn key(&mut self) -> Result<(), Stop> {
+        self.skip_whitespace();
+        if self.peek() != Some(b'"') {
+            return Err(Stop::syntax(self.at, "a key in double quotes"));
+        }
+        let token = token::string(self.bytes, self.at, self.limits)?;
+        let text = self.decode(&token);
+        let names_request = self.names_request(&text);
+        self.keys.push(Key { at: self.at, text });
+        self.at = token.end;
+        self.skip_whitespace();
+        if self.peek() != Some(b':') {
+            return Err(Stop::syntax(self.at, "`:`"));
+        }
+        self.at += 1;
+        if names_request {
+            self.skip_whitespace();
+            self.request = Some(Request {
+                start: self.at,
+                end: None,
+            });
+        }
+        Ok(())
+    }
+
+    fn decode(&self, token: &token::Text) -> Cow<'a, str> {
+        if token.escaped {
+            let quoted = self.text.get(self.at..token.end).unwrap_or_default();
+            Cow::Owned(serde_json::from_str(quoted).unwrap_or_default())
+        } else {
+            Cow::Borrowed(
+                self.text
+                    .get(self.at + 1..token.end - 1)
+                    .unwrap_or_default(),
+            )
+        }
+    }
+
+    /// Follows the path `params.arguments` through the frame; true when the key just read is its
+    /// end.
+    fn names_request(&mut self, key: &str) -> bool {
+        match (self.frame, self.levels.len()) {
+            (Frame::Mcp, 1) => {
+                self.in_params = key == "params";
+                false
+            }
+            (Frame::Mcp, 2) => self.in_params && key == "arguments" && self.request.is_none(),
+            _ => false,
+        }
+    }
+
+    /// When the walk stops, objects still open have not compared their keys yet.
+    fn repeat_in_open_objects(&mut self) -> Option<Stop> {
+        let mut earliest: Option<Stop> = None;
+        for level in self.levels.iter().rev() {
+            if let Level::Object { keys_from } = level {
+                let repeat =
+                    keys::first_repeat(self.keys.get_mut(*keys_from..).unwrap_or_default());
+                earliest = earliest
+                    .into_iter()
+                    .chain(repeat)
+                    .min_by_key(|stop| stop.at);
+                self.keys.truncate(*keys_from);
+            }
+        }
+        earliest
+    }
+
+    /// The request is too large, unless another problem comes `first`.
+    fn oversize_before(&self, first: Option<usize>) -> Option<Stop> {
+        let request = self.request.as_ref()?;
+        let excess_at = request.start.saturating_add(self.limits.max_request_size);
+        if first.is_some_and(|at| at <= excess_at) {
+            return None;
+        }
+        let around = self.frame.levels_around();
+        let measured = || extent::measure(self.bytes, self.at, self.levels.len(), around).end;
+        let end = request.end.unwrap_or_else(measured);
+        let size = end - request.start;
+        (end > excess_at)
+            .then(|| Stop::too_large(excess_at, LimitKind::RequestSize, self.limits, size))
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn skip_whitespace(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The keys of one object, and whether one of them stands there twice.
+//!
+//! Keys are compared when their object closes rather than one by one: few keys need no set at all,
+//! and many are sorted, which no choice of keys can slow down the way it can a hash table.
+
+use std::borrow::Cow;
+
+use super::{Problem, Stop};
+
+/// Up to here comparing all pairs is faster than sorting.
+const FEW: usize = 12;
+
+const SHOWN_CHARS: usize = 64;
+
+/// A key as decoded, and where it stands.
+pub(super) struct Key<'a> {
+    /// Its opening quote.
+    pub(super) at: usize,
+    pub(super) text: Cow<'a, str>,
+}
+
+/// The earliest key that equals one before it. May reorder the keys.
+pub(super) fn first_repeat(keys: &mut [Key<'_>]) -> Option<Stop> {
+    let repeat = if keys.len() <= FEW {
+        let seen_before = |(index, key): &(usize, &Key)| {
+            keys.iter().take(*index).any(|other| other.text == key.text)
+        };
+        keys.iter()
+            .enumerate()
+            .find(seen_before)
+            .map(|(_, key)| key)
+    } else {
+        keys.sort_unstable_by(|a, b| {
+            (a.text.len(), &a.text, a.at).cmp(&(b.text.len(), &b.text, b.at))
+        });
+        let neighbours = keys.iter().zip(keys.iter().skip(1));
+        neighbours
+            .filter(|(a, b)| a.text == b.text)
+            .map(|(_, second)| second)
+            .min_by_key(|key| key.at)
+    };
+    repeat.map(|key| {
+        let shown = key.text.chars().take(SHOWN_CHARS).collect();
+        Stop {
+            at: key.at,
+            problem: Problem::DuplicateKey {
+                offset: key.at,
+                key: shown,
+            },
+        }
+    })
+}

@@ -1,0 +1,269 @@
+//! Whom a refusal is for: the `id` and `method` of a JSON-RPC message that was not accepted.
+//!
+//! A client waits for an answer under its own id, so even a line thrown away for its size must be
+//! searched for it, and TypeScript clients write `id` after `params`, at the very end. [`Salvage`]
+//! is therefore fed while the bytes go by, holds at most one short stretch of text, and is lax
+//! about everything but the id: an answer under a wrong id is worse than one under none, so
+//! whatever is ambiguous (a repeated key, brackets that do not match, an id cut short) gives none.
+
+use serde_json::Value;
+
+use super::token;
+
+/// Longer ids and method names are not kept.
+const LONGEST_KEPT: usize = 256;
+
+/// What could be saved of a refused message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Salvaged {
+    /// The id as JSON text, an integer or a string, ready to be copied into an answer.
+    pub id: Option<String>,
+    /// The method's name, decoded.
+    pub method: Option<String>,
+    /// How many bytes went by.
+    pub bytes: usize,
+}
+
+/// Searches a message, piece by piece, for its `id` and `method`.
+#[derive(Debug, Default)]
+pub struct Salvage {
+    bytes: usize,
+    brackets: Brackets,
+    quoting: Quoting,
+    stretch: Stretch,
+    field: Field,
+    id: Slot,
+    method: Slot,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Quoting {
+    #[default]
+    Outside,
+    Inside,
+    /// The next byte is escaped.
+    AfterBackslash,
+}
+
+/// Which field of the message the current value belongs to.
+#[derive(Debug, Default, Clone, Copy)]
+enum Field {
+    #[default]
+    Other,
+    Id,
+    Method,
+}
+
+impl Salvage {
+    /// Begins a message.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next bytes of the message; how it is cut makes no difference.
+    pub fn push(&mut self, chunk: &[u8]) {
+        self.bytes = self.bytes.saturating_add(chunk.len());
+        let mut rest = chunk;
+        while let Some((&byte, after)) = rest.split_first() {
+            rest = after;
+            match (self.quoting, byte) {
+                (Quoting::Outside, _) => self.outside(byte),
+                (Quoting::AfterBackslash, _) => self.inside(byte, Quoting::Inside),
+                (Quoting::Inside, b'"') => self.inside(byte, Quoting::Outside),
+                (Quoting::Inside, b'\\') => self.inside(byte, Quoting::AfterBackslash),
+                (Quoting::Inside, _) if self.keeps() => self.stretch.push(byte),
+                (Quoting::Inside, _) => {
+                    rest = rest.get(token::plain_run(rest)..).unwrap_or_default()
+                }
+            }
+        }
+    }
+
+    /// Ends the message. A value that nothing has ended yet may have been cut short and is not
+    /// taken.
+    pub fn finish(self) -> Salvaged {
+        Salvaged {
+            id: self.id.into_kept(),
+            method: self.method.into_kept(),
+            bytes: self.bytes,
+        }
+    }
+
+    fn keeps(&self) -> bool {
+        self.brackets.in_message() && !self.stretch.spoiled
+    }
+
+    fn inside(&mut self, byte: u8, next: Quoting) {
+        self.quoting = next;
+        if self.keeps() {
+            self.stretch.push(byte);
+        }
+    }
+
+    fn outside(&mut self, byte: u8) {
+        let in_message = self.brackets.in_message();
+        match byte {
+            b'{' | b'[' => {
+                self.stretch.spoil();
+                self.brackets.open(byte);
+                if self.brackets.in_message() {
+                    self.stretch = Stretch::default();
+                }
+            }
+            b'}' | b']' => {
+                if self.brackets.close(byte) && in_message {
+                    self.end_value();
+                }
+            }
+            b',' if in_message => self.end_value(),
+            b':' if in_message => self.end_key(),
+            b' ' | b'\t' | b'\n' | b'\r' => self.stretch.gap = !self.stretch.text.is_empty(),
+            b'"' => self.inside(byte, Quoting::Inside),
+            _ => self.inside(byte, Quoting::Outside),
+        }
+    }
+
+    fn end_key(&mut self) {
+        let key = std::mem::take(&mut self.stretch);
+        self.field = match key.decoded().as_deref() {
+            Some("id") => Field::Id,
+            Some("method") => Field::Method,
+            _ => Field::Other,
+        };
+        match self.field {
+            Field::Id => self.id.begin(),
+            Field::Method => self.method.begin(),
+            Field::Other => {}
+        }
+    }
+
+    fn end_value(&mut self) {
+        let value = std::mem::take(&mut self.stretch);
+        match std::mem::take(&mut self.field) {
+            Field::Id => self.id.settle(value.into_id()),
+            Field::Method => self.method.settle(value.decoded()),
+            Field::Other => {}
+        }
+    }
+}
+
+/// The brackets open so far: how many, and as far as that fits one word, of which kind.
+#[derive(Debug, Default)]
+struct Brackets {
+    depth: usize,
+    /// Bit n tells whether level n + 1 is an object.
+    objects: u128,
+    /// Brackets did not match: from there on nothing can be placed.
+    lost: bool,
+}
+
+impl Brackets {
+    /// Whether the next token belongs to the message itself and to nothing nested in it.
+    fn in_message(&self) -> bool {
+        self.depth == 1 && self.objects & 1 == 1 && !self.lost
+    }
+
+    fn open(&mut self, bracket: u8) {
+        if let Some(bit) = self.bit(self.depth) {
+            if bracket == b'{' {
+                self.objects |= bit;
+            } else {
+                self.objects &= !bit;
+            }
+        }
+        self.depth = self.depth.saturating_add(1);
+    }
+
+    /// Whether the bracket closed one of its kind.
+    fn close(&mut self, bracket: u8) -> bool {
+        let Some(depth) = self.depth.checked_sub(1) else {
+            self.lost = true;
+            return false;
+        };
+        self.depth = depth;
+        if let Some(bit) = self.bit(depth) {
+            self.lost |= (self.objects & bit != 0) != (bracket == b'}');
+        }
+        !self.lost
+    }
+
+    fn bit(&self, level: usize) -> Option<u128> {
+        u32::try_from(level)
+            .ok()
+            .and_then(|level| 1u128.checked_shl(level))
+    }
+}
+
+/// The bytes of the message itself between two of its `{`, `:`, `,` and `}`.
+#[derive(Debug, Default)]
+struct Stretch {
+    text: Vec<u8>,
+    /// Whitespace came after the text; more text would make two tokens of it.
+    gap: bool,
+    /// Too long, more than one token, or a container.
+    spoiled: bool,
+}
+
+impl Stretch {
+    fn push(&mut self, byte: u8) {
+        if self.gap || self.text.len() == LONGEST_KEPT {
+            self.spoil();
+        } else {
+            self.text.push(byte);
+        }
+    }
+
+    fn spoil(&mut self) {
+        self.text = Vec::new();
+        self.spoiled = true;
+    }
+
+    fn decoded(&self) -> Option<String> {
+        serde_json::from_slice(&self.text).ok()
+    }
+
+    fn into_id(self) -> Option<String> {
+        let usable = match serde_json::from_slice(&self.text).ok()? {
+            Value::String(_) => true,
+            Value::Number(number) => number.is_i64() || number.is_u64(),
+            _ => false,
+        };
+        String::from_utf8(self.text).ok().filter(|_| usable)
+    }
+}
+
+/// What is known about one field.
+#[derive(Debug, Default)]
+enum Slot {
+    #[default]
+    Unseen,
+    /// Its key was read, its value not yet.
+    Named,
+    Kept(String),
+    /// Unusable, or named twice.
+    Refused,
+}
+
+impl Slot {
+    fn begin(&mut self) {
+        *self = if matches!(self, Self::Unseen) {
+            Self::Named
+        } else {
+            Self::Refused
+        };
+    }
+
+    fn settle(&mut self, value: Option<String>) {
+        if matches!(self, Self::Named) {
+            *self = value.map_or(Self::Refused, Self::Kept);
+        }
+    }
+
+    fn into_kept(self) -> Option<String> {
+        if let Self::Kept(value) = self {
+            Some(value)
+        } else {
+            None
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Formats of text that are checked, not only shown.
+
+use std::sync::Arc;
+
+/// A format of text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Format {
+    /// A date and time with an offset, RFC 3339.
+    DateTime,
+    /// A calendar date.
+    Date,
+    /// A time of day.
+    Time,
+    /// A duration, ISO 8601.
+    Duration,
+    /// An e-mail address.
+    Email,
+    /// An absolute URI.
+    Uri,
+    /// A UUID.
+    Uuid,
+    /// An IPv4 address.
+    Ipv4,
+    /// An IPv6 address.
+    Ipv6,
+    /// Shown to callers, not enforced.
+    Hint(Arc<str>),
+}
+
+impl Format {
+    /// The format of this name.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "date-time" => Format::DateTime,
+            "date" => Format::Date,
+            "time" => Format::Time,
+            "duration" => Format::Duration,
+            "email" => Format::Email,
+            "uri" => Format::Uri,
+            "uuid" => Format::Uuid,
+            "ipv4" => Format::Ipv4,
+            "ipv6" => Format::Ipv6,
+            other => Format::Hint(other.into()),
+        }
+    }
+
+    /// The name of the format.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Format::DateTime => "date-time",
+            Format::Date => "date",
+            Format::Time => "time",
+            Format::Duration => "duration",
+            Format::Email => "email",
+            Format::Uri => "uri",
+            Format::Uuid => "uuid",
+            Format::Ipv4 => "ipv4",
+            Format::Ipv6 => "ipv6",
+            Format::Hint(name) => name,
+        }
+    }
+
+    /// Whether the text has the format.
+    pub fn admits(&self, text: &str) -> bool {
+        match self {
+            Format::DateTime => text.parse::<jiff::Timestamp>().is_ok(),
+            Format::Date => text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok(),
+            Format::Time => is_time(text),
+            Format::Duration => text.starts_with(['P', '-']) && text.parse::<jiff::Span>().is_ok(),
+            Format::Email => is_email(text),
+            Format::Uri => is_uri(text),
+            Format::Uuid => is_uuid(text),
+            Format::Ipv4 => text.parse::<std::net::Ipv4Addr>().is_ok(),
+            Format::Ipv6 => text.parse::<std::net::Ipv6Addr>().is_ok(),
+            Format::Hint(_) => true,
+        }
+    }
+}
+
+fn is_time(text: &str) -> bool {
+    let clock = text.trim_end_matches(['Z', 'z']);
+    let clock = match clock.rfind(['+', '-']) {
+        Some(index) => clock.get(..index).unwrap_or(clock),
+        None => clock,
+    };
+    clock.contains(':') && clock.parse::<jiff::civil::Time>().is_ok()
+}
+
+fn is_email(text: &str) -> bool {
+    let Some((local, domain)) = text.rsplit_once('@') else { return false };
+    let clean = |part: &str| !part.is_empty() && !part.chars().any(|c| c.is_whitespace() || c.is_control());
+    clean(local) && clean(domain) && !domain.starts_with('.') && !domain.ends_with('.') && !domain.contains("..")
+}
+
+fn is_uri(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once(':') else { return false };
+    let mut letters = scheme.chars();
+    letters.next().is_some_and(|c| c.is_ascii_alphabetic())
+        && letters.all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        && !rest.is_empty()
+        && !rest.chars().any(|c| c.is_whitespace() || c.is_control() || "<>\"{}|\\^`".contains(c))
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.char_indices().all(|(index, c)| match index {
+            8 | 13 | 18 | 23 => c == '-',
+            _ => c.is_ascii_hexdigit(),
+        })
+}

@@ -1,0 +1,249 @@
+//! JSON Schema read into a [`Schema`].
+//!
+//! Definitions become named types, so recursion stays recursion. What this model has no word for (`not`, `if`,
+//! conditional requirements) is left out here: such a schema accepts more than it says, and whoever owns the JSON
+//! Schema has to enforce the rest.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{Format, Kind, Parameter, Pattern, Range, Rest, Schema, Shape, Span, Types};
+
+/// Deeper schemas are read as "anything": they come from outside and reading them must end.
+const DEEPEST: usize = 64;
+
+/// Reads the schemas of one document, whose definitions they share.
+pub struct SchemaReader<'a> {
+    definitions: Vec<(&'static str, &'a Map<String, Value>)>,
+    types: Types,
+}
+
+impl<'a> SchemaReader<'a> {
+    /// A reader for schemas that refer to definitions in `document`.
+    pub fn new(document: &'a Value) -> Self {
+        let definitions = [("#/$defs/", "$defs"), ("#/definitions/", "definitions")]
+            .into_iter()
+            .filter_map(|(prefix, key)| Some((prefix, document.get(key)?.as_object()?)))
+            .collect();
+        Self { definitions, types: Types::new() }
+    }
+
+    /// Reads one schema.
+    pub fn read(&mut self, json: &Value) -> Schema {
+        self.schema(json, 0)
+    }
+
+    /// The named types met so far.
+    pub fn into_types(self) -> Types {
+        self.types
+    }
+
+    fn schema(&mut self, json: &Value, depth: usize) -> Schema {
+        let Some(object) = json.as_object().filter(|_| depth < DEEPEST) else { return Schema::default() };
+        let mut schema = match object.get("$ref").and_then(Value::as_str) {
+            Some(reference) => self.reference(reference, depth),
+            None => self.shape(object, depth),
+        };
+        self.annotate(&mut schema, object);
+        schema
+    }
+
+    /// A reference to a list of words is the list itself: it saves the caller a question.
+    fn reference(&mut self, reference: &str, depth: usize) -> Schema {
+        let found = self.definitions.iter().find_map(|(prefix, definitions)| {
+            let key = reference.strip_prefix(prefix)?;
+            Some((key, definitions.get(key)?))
+        });
+        let Some((key, definition)) = found else { return Schema::default() };
+        let name: Arc<str> = type_name(key).into();
+        if !self.types.contains_key(&name) {
+            // Entered before it is read, so that a type that contains itself finds its own name.
+            self.types.insert(name.clone(), Arc::new(Schema::default()));
+            let schema = self.schema(definition, depth + 1);
+            self.types.insert(name.clone(), Arc::new(schema));
+        }
+        match self.types.get(&name) {
+            Some(target) if target.allowed.is_some() => Schema { description: None, ..(**target).clone() },
+            _ => Schema::of(Kind::Named(name)),
+        }
+    }
+
+    fn shape(&mut self, object: &Map<String, Value>, depth: usize) -> Schema {
+        for key in ["oneOf", "anyOf"] {
+            if let Some(members) = object.get(key).and_then(Value::as_array) {
+                return self.union(members, depth);
+            }
+        }
+        if let Some(parts) = object.get("allOf").and_then(Value::as_array) {
+            return self.intersection(parts, object, depth);
+        }
+        match object.get("type") {
+            Some(Value::String(name)) => self.typed(name, object, depth),
+            Some(Value::Array(names)) => {
+                let mut members: Vec<Schema> =
+                    names.iter().filter_map(Value::as_str).map(|name| self.typed(name, object, depth)).collect();
+                join(&mut members)
+            }
+            _ if object.contains_key("properties") => self.typed("object", object, depth),
+            _ => Schema::default(),
+        }
+    }
+
+    fn typed(&mut self, name: &str, object: &Map<String, Value>, depth: usize) -> Schema {
+        Schema::of(match name {
+            "null" => Kind::Null,
+            "boolean" => Kind::Boolean,
+            "integer" => Kind::Integer,
+            "number" => Kind::Number,
+            "string" => Kind::String,
+            "array" => Kind::Array(object.get("items").map(|items| Box::new(self.schema(items, depth + 1)))),
+            "object" => Kind::Object(self.fields(object, depth)),
+            _ => Kind::Any,
+        })
+    }
+
+    fn fields(&mut self, object: &Map<String, Value>, depth: usize) -> Shape {
+        let required: Vec<&str> = object
+            .get("required")
+            .and_then(Value::as_array)
+            .map(|names| names.iter().filter_map(Value::as_str).collect())
+            .unwrap_or_default();
+        let fields = object
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .map(|(name, json)| self.parameter(name, json, required.contains(&name.as_str()), depth + 1))
+            .collect();
+        let rest = match object.get("additionalProperties") {
+            Some(Value::Bool(false)) => Rest::Refused,
+            Some(Value::Object(json)) if !json.is_empty() => {
+                Rest::Of(Box::new(self.schema(&Value::Object(json.clone()), depth + 1)))
+            }
+            _ => Rest::Free,
+        };
+        Shape { fields, rest }
+    }
+
+    fn parameter(&mut self, name: &str, json: &Value, required: bool, depth: usize) -> Parameter {
+        let flag = |key: &str| json.get(key).and_then(Value::as_bool) == Some(true);
+        let deprecated = flag("deprecated").then(|| "see the description.".into());
+        Parameter {
+            name: name.into(),
+            required,
+            schema: self.schema(json, depth),
+            sensitive: flag("writeOnly") || flag("sensitive"),
+            allow_nul: flag("allowNul"),
+            deprecated,
+        }
+    }
+
+    fn union(&mut self, members: &[Value], depth: usize) -> Schema {
+        if let Some(words) = constants(members) {
+            return Schema { allowed: Some(words), ..Schema::string() };
+        }
+        let mut members: Vec<Schema> = members.iter().map(|json| self.schema(json, depth + 1)).collect();
+        join(&mut members)
+    }
+
+    fn intersection(&mut self, parts: &[Value], whole: &Map<String, Value>, depth: usize) -> Schema {
+        if let [only] = parts {
+            return self.schema(only, depth + 1);
+        }
+        let own = Value::Object(whole.iter().filter(|(key, _)| *key != "allOf").map(clone_pair).collect());
+        let mut shape = Shape::default();
+        for part in parts.iter().chain([&own]) {
+            let schema = self.schema(part, depth + 1);
+            if let Kind::Object(more) = &schema.resolve(&self.types).kind {
+                shape.fields.extend(more.fields.iter().cloned());
+            }
+        }
+        Schema::of(Kind::Object(shape))
+    }
+
+    fn annotate(&self, schema: &mut Schema, object: &Map<String, Value>) {
+        let text = |key: &str| object.get(key).and_then(Value::as_str);
+        let count = |key: &str| object.get(key).and_then(Value::as_u64);
+        let number = |key: &str| object.get(key).and_then(Value::as_f64);
+        if let Some(description) = text("description") {
+            schema.description = Some(description.into());
+        }
+        if let Some(default) = object.get("default").filter(|default| !default.is_null()) {
+            schema.default = Some(default.clone());
+        }
+        if let Some(values) = object.get("enum").and_then(Value::as_array) {
+            schema.nullable |= values.contains(&Value::Null);
+            schema.allowed = Some(values.iter().filter(|value| !value.is_null()).cloned().collect());
+        }
+        if let Some(value) = object.get("const") {
+            schema.allowed = Some([value.clone()].into());
+        }
+        if schema.range == Range::default() {
+            schema.range = Range {
+                minimum: number("minimum"),
+                maximum: number("maximum"),
+                above: number("exclusiveMinimum"),
+                below: number("exclusiveMaximum"),
+                multiple_of: number("multipleOf").filter(|step| *step > 0.0),
+            };
+        }
+        if let (None, None) = (schema.length.min, schema.length.max) {
+            schema.length = Span { min: count("minLength"), max: count("maxLength") };
+        }
+        if let (None, None) = (schema.items.min, schema.items.max) {
+            schema.items = Span { min: count("minItems"), max: count("maxItems") };
+        }
+        schema.unique_items |= object.get("uniqueItems").and_then(Value::as_bool) == Some(true);
+        if let Some(pattern) = text("pattern") {
+            schema.pattern = Some(Pattern::new(pattern));
+        }
+        // Formats of numbers (int64, double, …) only repeat what type and range say.
+        if let (Some(format), Kind::String) = (text("format"), &schema.kind) {
+            schema.format = Some(Format::named(format));
+        }
+        schema.read_only |= object.get("readOnly").and_then(Value::as_bool) == Some(true);
+        if object.get("nullable").and_then(Value::as_bool) == Some(true) {
+            schema.nullable = true;
+        }
+    }
+}
+
+fn clone_pair((key, value): (&String, &Value)) -> (String, Value) {
+    (key.clone(), value.clone())
+}
+
+/// Alternatives that are all single words: an enum that was written as a union to document each word.
+fn constants(members: &[Value]) -> Option<Arc<[Value]>> {
+    let mut words = Vec::new();
+    for member in members {
+        match (member.get("const"), member.get("enum").and_then(Value::as_array)) {
+            (Some(word @ Value::String(_)), _) => words.push(word.clone()),
+            (None, Some(more)) if more.iter().all(Value::is_string) => words.extend(more.iter().cloned()),
+            _ => return None,
+        }
+    }
+    (!words.is_empty()).then(|| words.into())
+}
+
+/// One schema for alternatives; `null` among them makes it nullable.
+fn join(members: &mut Vec<Schema>) -> Schema {
+    let before = members.len();
+    members.retain(|member| !matches!(member.kind, Kind::Null));
+    let nullable = members.len() < before;
+    let mut schema = match (members.pop(), members.is_empty()) {
+        (None, _) => return Schema::of(Kind::Null),
+        (Some(only), true) => only,
+        (Some(last), false) => {
+            members.push(last);
+            Schema::of(Kind::Union(std::mem::take(members)))
+        }
+    };
+    schema.nullable |= nullable;
+    schema
+}
+
+/// Type names are identifiers, whatever a definition was called.
+fn type_name(key: &str) -> String {
+    key.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect()
+}

@@ -1,0 +1,257 @@
+//! The shape of a value: what JSON Schema can say and a caller has to know.
+//!
+//! One [`Schema`] is read by the validator, by introspection and by the tool texts, so none of them can disagree.
+//! Recursive and shared shapes are [`Kind::Named`] and live in the catalog's [`Types`].
+
+mod format;
+mod from_json;
+mod info;
+mod to_json;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub use format::Format;
+pub use from_json::SchemaReader;
+pub(crate) use info::ParameterInfo;
+pub use info::type_words;
+pub use to_json::input_schema;
+
+/// The named shapes of a catalog.
+pub type Types = BTreeMap<Arc<str>, Arc<Schema>>;
+
+/// The shape of one value.
+#[derive(Debug, Clone, Default)]
+pub struct Schema {
+    /// What kind of value it is.
+    pub kind: Kind,
+    /// Whether `null` is accepted besides.
+    pub nullable: bool,
+    /// What it means.
+    pub description: Option<Arc<str>>,
+    /// What stands in for an omitted value.
+    pub default: Option<Value>,
+    /// The only values accepted, where there is such a list.
+    pub allowed: Option<Arc<[Value]>>,
+    /// Bounds on numbers.
+    pub range: Range,
+    /// Bounds on the number of characters of a string.
+    pub length: Span,
+    /// Bounds on the number of elements of an array.
+    pub items: Span,
+    /// Whether the elements of an array must differ.
+    pub unique_items: bool,
+    /// A pattern that a string must match.
+    pub pattern: Option<Pattern>,
+    /// A format that a string must have.
+    pub format: Option<Format>,
+    /// Set by the source, never by a caller.
+    pub read_only: bool,
+}
+
+/// The kinds of values.
+#[derive(Debug, Clone, Default)]
+pub enum Kind {
+    /// Any JSON value.
+    #[default]
+    Any,
+    /// `null` alone.
+    Null,
+    /// `true` or `false`.
+    Boolean,
+    /// A number without a fraction.
+    Integer,
+    /// Any number.
+    Number,
+    /// Text.
+    String,
+    /// A list; of what, if known.
+    Array(Option<Box<Schema>>),
+    /// An object of this shape.
+    Object(Shape),
+    /// The type of this name in the catalog.
+    Named(Arc<str>),
+    /// Any one of these.
+    Union(Vec<Schema>),
+}
+
+/// The fields of an object.
+#[derive(Debug, Clone, Default)]
+pub struct Shape {
+    /// The fields that are known.
+    pub fields: Vec<Parameter>,
+    /// What else may stand in it.
+    pub rest: Rest,
+}
+
+/// What may stand in an object besides its known fields.
+#[derive(Debug, Clone, Default)]
+pub enum Rest {
+    /// Nothing.
+    Refused,
+    /// Anything.
+    #[default]
+    Free,
+    /// Values of this shape.
+    Of(Box<Schema>),
+}
+
+/// A named value: a parameter of an operation or a field of an object.
+#[derive(Debug, Clone, Default)]
+pub struct Parameter {
+    /// Its canonical name.
+    pub name: Arc<str>,
+    /// Whether it must be given.
+    pub required: bool,
+    /// Its shape.
+    pub schema: Schema,
+    /// Whether its value is a secret.
+    pub sensitive: bool,
+    /// Whether NUL may stand in its text.
+    pub allow_nul: bool,
+    /// Why not to use it any more and what instead.
+    pub deprecated: Option<Arc<str>>,
+}
+
+/// Bounds on numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Range {
+    /// Smallest accepted.
+    pub minimum: Option<f64>,
+    /// Largest accepted.
+    pub maximum: Option<f64>,
+    /// Must be larger than this.
+    pub above: Option<f64>,
+    /// Must be smaller than this.
+    pub below: Option<f64>,
+    /// Must be a multiple of this.
+    pub multiple_of: Option<f64>,
+}
+
+/// Bounds on a count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Span {
+    /// Fewest accepted.
+    pub min: Option<u64>,
+    /// Most accepted.
+    pub max: Option<u64>,
+}
+
+/// A regular expression with its source.
+///
+/// Matching takes linear time, so no pattern from outside can stall us. Patterns this engine cannot express
+/// (look-around, back-references) stay as words for the caller and are not enforced here.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    source: Arc<str>,
+    regex: Option<regex::Regex>,
+}
+
+impl Pattern {
+    const SIZE_LIMIT: usize = 1 << 20;
+
+    /// Compiles the pattern if it can be enforced.
+    pub fn new(source: &str) -> Self {
+        let regex = regex::RegexBuilder::new(source).size_limit(Self::SIZE_LIMIT).build().ok();
+        Self { source: source.into(), regex }
+    }
+
+    /// The pattern as it was written.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Whether the text may pass.
+    pub fn admits(&self, text: &str) -> bool {
+        self.regex.as_ref().is_none_or(|regex| regex.is_match(text))
+    }
+}
+
+impl Schema {
+    /// A value of this kind without constraints.
+    pub fn of(kind: Kind) -> Self {
+        Self { kind, ..Self::default() }
+    }
+
+    /// Text.
+    pub fn string() -> Self {
+        Self::of(Kind::String)
+    }
+
+    /// A whole number between two bounds, both included.
+    pub fn integer(minimum: f64, maximum: f64) -> Self {
+        Self {
+            range: Range { minimum: Some(minimum), maximum: Some(maximum), ..Range::default() },
+            ..Self::of(Kind::Integer)
+        }
+    }
+
+    /// One of these words.
+    pub fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { allowed: Some(words.into_iter().map(Value::from).collect()), ..Self::string() }
+    }
+
+    /// An object of these fields and no others.
+    pub fn object(fields: Vec<Parameter>) -> Self {
+        Self::of(Kind::Object(Shape { fields, rest: Rest::Refused }))
+    }
+
+    /// The type of this name in the catalog.
+    pub fn named(name: &str) -> Self {
+        Self::of(Kind::Named(name.into()))
+    }
+
+    /// Says what the value means.
+    #[must_use]
+    pub fn describe(mut self, description: &str) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// The schema itself, or the one its name stands for. Bounded, because names may refer to names.
+    pub(crate) fn resolve<'a>(&'a self, types: &'a Types) -> &'a Schema {
+        let mut schema = self;
+        for _ in 0..16 {
+            match &schema.kind {
+                Kind::Named(name) => match types.get(name) {
+                    Some(target) => schema = target,
+                    None => return schema,
+                },
+                _ => return schema,
+            }
+        }
+        schema
+    }
+}
+
+impl Parameter {
+    /// A parameter that must be given.
+    pub fn required(name: &str, schema: Schema) -> Self {
+        Self { name: name.into(), required: true, schema, ..Self::default() }
+    }
+
+    /// A parameter that may be left out.
+    pub fn optional(name: &str, schema: Schema) -> Self {
+        Self { name: name.into(), schema, ..Self::default() }
+    }
+}
+
+impl Schema {
+    /// Renames every type the schema refers to.
+    pub fn rename_types(&mut self, rename: &dyn Fn(&str) -> Arc<str>) {
+        match &mut self.kind {
+            Kind::Named(name) => *name = rename(name),
+            Kind::Array(Some(items)) => items.rename_types(rename),
+            Kind::Union(members) => members.iter_mut().for_each(|member| member.rename_types(rename)),
+            Kind::Object(shape) => {
+                shape.fields.iter_mut().for_each(|field| field.schema.rename_types(rename));
+                if let Rest::Of(rest) = &mut shape.rest {
+                    rest.rename_types(rename);
+                }
+            }
+            _ => {}
+        }
+    }
+}

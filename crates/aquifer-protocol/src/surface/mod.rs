@@ -1,0 +1,155 @@
+//! The surface: which tools a client sees and which family received a call (R-END-2 to R-END-5).
+
+mod profile;
+mod tool;
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+pub use profile::Profile;
+pub use tool::Tool;
+
+use crate::error::{Code, Failure};
+use crate::operation::Operation;
+
+/// How operations are grouped into tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// One tool for each endpoint family.
+    #[default]
+    Semantic,
+    /// One tool for everything.
+    Single,
+    /// Both.
+    All,
+}
+
+/// Which tools a client sees.
+#[derive(Debug, Clone)]
+pub struct Surface {
+    mode: Mode,
+    profile: Profile,
+    prefix: Arc<str>,
+}
+
+/// The tool that received a call, as far as routing cares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Receiver {
+    /// A tool that takes everything.
+    Unified,
+    /// The tool of one family.
+    Family(Arc<str>),
+}
+
+/// Why a surface cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SurfaceError {
+    /// The mode is none of the three.
+    #[error("unknown mode '{0}': use semantic, single or all")]
+    UnknownMode(String),
+    /// The prefix is not lower-case letters, digits and underscores with an underscore last.
+    #[error("invalid tool prefix '{0}': use lower-case letters, digits and '_', and end in '_' (for example 'github_')")]
+    InvalidPrefix(String),
+    /// A family's name cannot be part of a tool's name.
+    #[error("invalid endpoint family '{0}' in profile '{1}': use lower-case letters, digits and '_'")]
+    InvalidFamily(String, String),
+}
+
+impl FromStr for Mode {
+    type Err = SurfaceError;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        match word {
+            "semantic" => Ok(Mode::Semantic),
+            "single" => Ok(Mode::Single),
+            "all" => Ok(Mode::All),
+            other => Err(SurfaceError::UnknownMode(other.to_owned())),
+        }
+    }
+}
+
+impl Mode {
+    /// The mode as it stands on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Mode::Semantic => "semantic",
+            Mode::Single => "single",
+            Mode::All => "all",
+        }
+    }
+}
+
+impl Surface {
+    /// A surface of this mode, profile and tool prefix.
+    pub fn new(mode: Mode, profile: Profile, prefix: &str) -> Result<Self, SurfaceError> {
+        let word = |text: &str| text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        if !prefix.is_empty() && !(prefix.ends_with('_') && word(prefix)) {
+            return Err(SurfaceError::InvalidPrefix(prefix.to_owned()));
+        }
+        if let Some(family) = profile.families().iter().find(|family| family.is_empty() || !word(family)) {
+            return Err(SurfaceError::InvalidFamily(family.to_string(), profile.name().to_owned()));
+        }
+        Ok(Self { mode, profile, prefix: prefix.into() })
+    }
+
+    /// The mode.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The profile.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// The endpoint family of an operation.
+    pub fn family_of(&self, operation: &Operation) -> &str {
+        self.profile.family_of(operation)
+    }
+
+    /// The tool to call for an operation: its family's, or in single mode the only one (R-END-3a).
+    pub fn tool_of(&self, operation: &Operation) -> String {
+        match self.mode {
+            Mode::Single => self.unified_tool(),
+            Mode::Semantic | Mode::All => self.family_tool(self.family_of(operation)),
+        }
+    }
+
+    fn unified_tool(&self) -> String {
+        format!("{}mcp_aql", self.prefix)
+    }
+
+    fn family_tool(&self, family: &str) -> String {
+        format!("{}mcp_aql_{family}", self.prefix)
+    }
+
+    /// Who receives a call to this tool; none if this surface has no such tool.
+    pub fn receiver(&self, tool: &str) -> Option<Receiver> {
+        let rest = tool.strip_prefix(&*self.prefix)?.strip_prefix("mcp_aql")?;
+        match (rest.strip_prefix('_'), self.mode) {
+            (None, Mode::Single | Mode::All) if rest.is_empty() => Some(Receiver::Unified),
+            (Some(family), Mode::Semantic | Mode::All) => {
+                self.profile.families().iter().find(|known| &***known == family).cloned().map(Receiver::Family)
+            }
+            _ => None,
+        }
+    }
+
+    /// Refuses an operation that another family's tool received (R-END-4).
+    pub fn admit(&self, operation: &Operation, receiver: &Receiver) -> Result<(), Failure> {
+        let Receiver::Family(actual) = receiver else { return Ok(()) };
+        let expected = self.family_of(operation);
+        if expected == &**actual {
+            return Ok(());
+        }
+        let (expected, actual) = (expected.to_uppercase(), actual.to_uppercase());
+        Err(Failure::new(
+            Code::ValidationEndpointMismatch,
+            format!("Operation '{}' must use {expected} endpoint, not {actual}", operation.name),
+        )
+        .detail("operation", &*operation.name)
+        .detail("expected_endpoint", expected)
+        .detail("actual_endpoint", actual)
+        .detail("expected_tool", self.tool_of(operation)))
+    }
+}

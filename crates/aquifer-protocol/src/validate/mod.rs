@@ -1,0 +1,219 @@
+//! Routing and checking: a [`Request`] becomes [`Routed`], then [`Checked`]. Pure, and the types carry what was done.
+//!
+//! Before anything runs, in this order: required present, types, unknown refused, constraints, defaults (R-REQ-4).
+//! Every problem is collected; the first decides the code.
+
+mod problem;
+mod value;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::catalog::Catalog;
+use crate::error::wording::{looks_like_a_leak, quotable};
+use crate::error::{Code, Failure};
+use crate::operation::{Operation, is_snake_case};
+use crate::request::{Metadata, Request};
+use crate::schema::{Parameter, type_words};
+use crate::suggest;
+use crate::surface::{Receiver, Surface};
+use crate::warning::Warning;
+use problem::{Problem, Stage};
+pub(crate) use value::type_of;
+
+/// A request whose operation exists and was sent to the right tool.
+#[derive(Debug)]
+pub struct Routed {
+    operation: Arc<Operation>,
+    params: Map<String, Value>,
+    metadata: Metadata,
+}
+
+/// A request whose parameters are exactly what the operation accepts, defaults filled in.
+#[derive(Debug)]
+pub struct Checked {
+    operation: Arc<Operation>,
+    params: Map<String, Value>,
+    metadata: Metadata,
+    warnings: Vec<Warning>,
+}
+
+/// How unknown parameters are treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Strictness {
+    /// Refused.
+    #[default]
+    Strict,
+    /// Dropped with a warning. For development only.
+    Lenient,
+}
+
+/// Finds the operation a request names and refuses it if another family's tool received it.
+pub fn route(catalog: &Catalog, surface: &Surface, receiver: &Receiver, request: Request) -> Result<Routed, Failure> {
+    let Some(operation) = catalog.operation(&request.operation) else {
+        return Err(unknown_operation(catalog, &request.operation));
+    };
+    surface.admit(operation, receiver)?;
+    Ok(Routed { operation: operation.clone(), params: request.params, metadata: request.metadata })
+}
+
+fn unknown_operation(catalog: &Catalog, wanted: &str) -> Failure {
+    let names = catalog.operations().iter().map(|op| &*op.name);
+    let near = suggest::near(wanted, names, 3);
+    let shown = if is_snake_case(wanted) { quotable(wanted) } else { "…".to_owned() };
+    let hint = match near.first() {
+        Some(name) => format!("Did you mean '{name}'?"),
+        None => "Find the right name with introspect {query: \"operations\", search: \"…\"}".to_owned(),
+    };
+    let failure = Failure::new(Code::NotFoundOperation, format!("Unknown operation: '{shown}'. {hint}"))
+        .detail("operation", bounded(wanted));
+    if near.is_empty() { failure } else { failure.detail("suggestions", near) }
+}
+
+impl Routed {
+    /// The operation to perform.
+    pub fn operation(&self) -> &Arc<Operation> {
+        &self.operation
+    }
+
+    /// Checks the parameters against the operation's definition.
+    pub fn check(self, catalog: &Catalog, strictness: Strictness) -> Result<Checked, Failure> {
+        let Routed { operation, params, metadata } = self;
+        let mut problems = Vec::new();
+        let mut warnings = Vec::new();
+        let (mut known, mut unknown) = sort_out(&operation, params, &mut problems);
+        if strictness == Strictness::Lenient && !unknown.is_empty() {
+            warnings.push(ignored(&unknown));
+            unknown.clear();
+        }
+        for parameter in &operation.parameters {
+            match known.get_mut(&*parameter.name) {
+                Some(value) => {
+                    let mut checker = value::Checker::new(catalog.types(), &operation, &mut problems);
+                    checker.parameter(parameter, value);
+                    if let Some(instead) = &parameter.deprecated {
+                        warnings.push(Warning::deprecated(&parameter.name, instead));
+                    }
+                }
+                None if parameter.required => problems.push(missing(&operation, parameter)),
+                None => {}
+            }
+        }
+        if !unknown.is_empty() {
+            problems.push(unknown_parameters(&operation, &unknown));
+        }
+        if !problems.is_empty() {
+            return Err(problem::failure(&operation, problems));
+        }
+        for parameter in &operation.parameters {
+            if let Some(default) = &parameter.schema.default
+                && !known.contains_key(&*parameter.name)
+            {
+                known.insert(parameter.name.to_string(), default.clone());
+            }
+        }
+        Ok(Checked { operation, params: known, metadata, warnings })
+    }
+}
+
+/// Parameters under their canonical names, and the names that are none. camelCase is an alias (R-REQ-3).
+fn sort_out(
+    operation: &Operation,
+    params: Map<String, Value>,
+    problems: &mut Vec<Problem>,
+) -> (Map<String, Value>, Vec<String>) {
+    if params.keys().all(|name| operation.parameter(name).is_some()) {
+        return (params, Vec::new());
+    }
+    let mut known = Map::new();
+    let mut unknown = Vec::new();
+    for (name, value) in params {
+        let canonical = match operation.parameter(&name) {
+            Some(parameter) => Some(parameter),
+            None => operation.parameter(&suggest::snake_case(&name)),
+        };
+        match canonical {
+            None => unknown.push(name),
+            Some(parameter) => {
+                if known.insert(parameter.name.to_string(), value).is_some() {
+                    problems.push(Problem::new(
+                        Stage::Constraint,
+                        Code::ValidationInvalidValue,
+                        &parameter.name,
+                        format!("Parameter '{}' is given twice, once under an alias. Send it once", parameter.name),
+                    ));
+                }
+            }
+        }
+    }
+    (known, unknown)
+}
+
+fn missing(operation: &Operation, parameter: &Parameter) -> Problem {
+    let expected = type_words(&parameter.schema);
+    let meaning = parameter
+        .schema
+        .description
+        .as_deref()
+        .map(|text| text.trim_end_matches('.'))
+        .filter(|text| !text.is_empty() && !looks_like_a_leak(text))
+        .map(|text| format!(" ({text})"))
+        .unwrap_or_default();
+    Problem::new(
+        Stage::Missing,
+        Code::ValidationMissingParam,
+        &parameter.name,
+        format!("Missing required parameter '{}'. Expected: {expected}{meaning}", parameter.name),
+    )
+    .detail("param_name", &*parameter.name)
+    .detail("operation", &*operation.name)
+    .detail("expected_type", expected)
+}
+
+fn unknown_parameters(operation: &Operation, unknown: &[String]) -> Problem {
+    let valid: Vec<&str> = operation.parameters.iter().map(|parameter| &*parameter.name).collect();
+    let (names, hint, suggestions) = problem::explain_unknown(unknown, &valid);
+    Problem::new(
+        Stage::Unknown,
+        Code::ValidationUnknownParam,
+        "",
+        format!("Unknown parameter(s) for operation '{}': {names}.{hint} Valid: {}", operation.name, problem::listed(&valid)),
+    )
+    .detail("operation", &*operation.name)
+    .detail("unknown_params", unknown.iter().map(|name| bounded(name)).collect::<Vec<_>>())
+    .detail("valid_params", valid)
+    .details(suggestions)
+}
+
+fn ignored(unknown: &[String]) -> Warning {
+    Warning::new("VALIDATION_UNKNOWN_PARAM_WARNING", "Unknown parameters were ignored (lenient mode)")
+        .detail("unknown_params", unknown.iter().map(|name| bounded(name)).collect::<Vec<_>>())
+}
+
+/// A caller's name, short enough to be sent back.
+fn bounded(name: &str) -> String {
+    name.chars().take(128).collect()
+}
+
+impl Checked {
+    /// The operation to perform.
+    pub fn operation(&self) -> &Arc<Operation> {
+        &self.operation
+    }
+
+    /// The parameters, complete.
+    pub fn params(&self) -> &Map<String, Value> {
+        &self.params
+    }
+
+    /// What the protocol was told.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// Takes the request apart for the one who performs it.
+    pub fn into_parts(self) -> (Arc<Operation>, Map<String, Value>, Vec<Warning>) {
+        (self.operation, self.params, self.warnings)
+    }
+}

@@ -1,0 +1,338 @@
+//! One value against one shape, to any depth, with every problem and its path.
+
+use serde_json::{Map, Value};
+
+use super::problem::{Problem, Stage, explain_unknown, listed};
+use crate::error::Code;
+use crate::operation::Operation;
+use crate::schema::{Kind, Parameter, Rest, Schema, Shape, Span, Types, type_words};
+use crate::suggest;
+
+/// The JSON type of a value, as messages name it.
+pub(crate) fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if is_whole(number) => "integer",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn is_whole(number: &serde_json::Number) -> bool {
+    number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|value| value.fract() == 0.0)
+}
+
+/// Checks values and collects what is wrong with them.
+pub(super) struct Checker<'a> {
+    types: &'a Types,
+    operation: &'a Operation,
+    problems: &'a mut Vec<Problem>,
+    allow_nul: bool,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(types: &'a Types, operation: &'a Operation, problems: &'a mut Vec<Problem>) -> Self {
+        Self { types, operation, problems, allow_nul: false }
+    }
+
+    pub(super) fn parameter(&mut self, parameter: &Parameter, value: &mut Value) {
+        self.allow_nul = parameter.allow_nul;
+        self.value(&parameter.name, &parameter.schema, value);
+    }
+
+    fn value(&mut self, path: &str, schema: &Schema, value: &mut Value) {
+        if value.is_null() && (schema.nullable || schema.resolve(self.types).nullable) {
+            return;
+        }
+        let resolved = schema.resolve(self.types);
+        let fits = match (&resolved.kind, &mut *value) {
+            (Kind::Any | Kind::Named(_), _)
+            | (Kind::Null, Value::Null)
+            | (Kind::Boolean, Value::Bool(_))
+            | (Kind::Number, Value::Number(_))
+            | (Kind::String, Value::String(_)) => true,
+            (Kind::Integer, Value::Number(number)) => normalise_whole(number),
+            (Kind::Array(items), Value::Array(elements)) => {
+                if let Some(items) = items {
+                    for (index, element) in elements.iter_mut().enumerate() {
+                        self.value(&format!("{path}[{index}]"), items, element);
+                    }
+                }
+                true
+            }
+            (Kind::Object(shape), Value::Object(object)) => {
+                self.object(path, shape, object);
+                true
+            }
+            (Kind::Union(members), value) => return self.union(path, resolved, members, value),
+            _ => false,
+        };
+        if fits {
+            self.constraints(path, resolved, value);
+        } else {
+            self.wrong_type(path, &type_words(schema), value);
+        }
+    }
+
+    fn wrong_type(&mut self, path: &str, expected: &str, value: &Value) {
+        let actual = type_of(value);
+        let hint = if value.is_null() { ". Leave it out instead" } else { "" };
+        self.problems.push(
+            Problem::new(
+                Stage::Type,
+                Code::ValidationInvalidType,
+                path,
+                format!("Parameter '{path}' expected '{expected}', got '{actual}'{hint}"),
+            )
+            .detail("param_name", path)
+            .detail("expected_type", expected)
+            .detail("actual_type", actual),
+        );
+    }
+
+    /// A value fits a union if it fits one member. If it fits none but only one member is of its type, that member's
+    /// problems are the ones to tell.
+    fn union(&mut self, path: &str, union: &Schema, members: &[Schema], value: &mut Value) {
+        let mut closest: Option<Vec<Problem>> = None;
+        for member in members {
+            let mut attempt = value.clone();
+            let mut problems = Vec::new();
+            let mut checker = Checker {
+                types: self.types,
+                operation: self.operation,
+                problems: &mut problems,
+                allow_nul: self.allow_nul,
+            };
+            checker.value(path, member, &mut attempt);
+            if problems.is_empty() {
+                *value = attempt;
+                return self.constraints(path, union, value);
+            }
+            if same_type(member.resolve(self.types), value) {
+                closest.get_or_insert(problems);
+            }
+        }
+        match closest {
+            Some(problems) => self.problems.extend(problems),
+            None => self.wrong_type(path, &type_words(union), value),
+        }
+    }
+
+    fn object(&mut self, path: &str, shape: &Shape, object: &mut Map<String, Value>) {
+        let is_input = path == "input";
+        for field in &shape.fields {
+            let at = format!("{path}.{}", field.name);
+            match object.get_mut(&*field.name) {
+                Some(value) => {
+                    let allow_nul = std::mem::replace(&mut self.allow_nul, field.allow_nul);
+                    self.value(&at, &field.schema, value);
+                    self.allow_nul = allow_nul;
+                }
+                None if field.required => {
+                    let expected = type_words(&field.schema);
+                    self.problems.push(
+                        Problem::new(
+                            Stage::Missing,
+                            Code::ValidationMissingParam,
+                            &at,
+                            format!("Missing required parameter '{at}'. Expected: {expected}"),
+                        )
+                        .detail("param_name", at.as_str())
+                        .detail("operation", &*self.operation.name)
+                        .detail("expected_type", expected),
+                    );
+                }
+                None => {
+                    // Changes are only what the caller sent: a default there would overwrite what is stored.
+                    if let (Some(default), false) = (&field.schema.default, is_input) {
+                        object.insert(field.name.to_string(), default.clone());
+                    }
+                }
+            }
+        }
+        self.rest(path, shape, object);
+    }
+
+    fn rest(&mut self, path: &str, shape: &Shape, object: &mut Map<String, Value>) {
+        let known = |name: &str| shape.fields.iter().any(|field| &*field.name == name);
+        match &shape.rest {
+            Rest::Free => {}
+            Rest::Of(schema) => {
+                for (name, value) in object.iter_mut().filter(|(name, _)| !known(name)) {
+                    let name: String = name.chars().take(64).collect();
+                    self.value(&format!("{path}.{name}"), schema, value);
+                }
+            }
+            Rest::Refused => {
+                let unknown: Vec<String> = object.keys().filter(|name| !known(name)).cloned().collect();
+                if !unknown.is_empty() {
+                    self.unknown_fields(path, shape, &unknown);
+                }
+            }
+        }
+    }
+
+    fn unknown_fields(&mut self, path: &str, shape: &Shape, unknown: &[String]) {
+        let valid: Vec<&str> = shape.fields.iter().map(|field| &*field.name).collect();
+        let (names, mut hint, suggestions) = explain_unknown(unknown, &valid);
+        if let Some(name) = unknown.iter().find(|name| path == "input" && self.operation.parameter(name).is_some()) {
+            hint = format!(" '{name}' belongs beside 'input', not inside it.");
+        }
+        self.problems.push(
+            Problem::new(
+                Stage::Unknown,
+                Code::ValidationUnknownField,
+                path,
+                format!("Unknown field(s) in '{path}': {names}.{hint} Valid: {}", listed(&valid)),
+            )
+            .detail("param_name", path)
+            .detail("operation", &*self.operation.name)
+            .detail("unknown_fields", unknown.iter().map(|name| super::bounded(name)).collect::<Vec<_>>())
+            .detail("valid_fields", valid)
+            .details(suggestions),
+        );
+    }
+
+    fn constraints(&mut self, path: &str, schema: &Schema, value: &Value) {
+        if let Some(allowed) = &schema.allowed
+            && !allowed.contains(value)
+        {
+            let words: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
+            let listed: Vec<String> = allowed.iter().map(quoted).collect();
+            let meant = value
+                .as_str()
+                .and_then(|wrong| suggest::nearest(wrong, words.iter().copied()))
+                .map(|name| format!(". Did you mean '{name}'?"))
+                .unwrap_or_default();
+            self.invalid(path, &format!("must be one of: {}{meant}", listed.join(", ")), Some(allowed));
+            return;
+        }
+        match value {
+            Value::Number(number) => self.number(path, schema, number),
+            Value::String(text) => self.text(path, schema, text),
+            Value::Array(elements) => {
+                self.span(path, schema.items, elements.len(), "elements");
+                if schema.unique_items && has_twins(elements) {
+                    self.invalid(path, "must not hold equal elements", None);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn number(&mut self, path: &str, schema: &Schema, number: &serde_json::Number) {
+        let Some(value) = number.as_f64() else { return };
+        let range = schema.range;
+        if let Some(minimum) = range.minimum.filter(|minimum| value < *minimum) {
+            self.invalid(path, &format!("must be {minimum} or more"), None);
+        }
+        if let Some(maximum) = range.maximum.filter(|maximum| value > *maximum) {
+            self.invalid(path, &format!("must be no more than {maximum}"), None);
+        }
+        if let Some(above) = range.above.filter(|above| value <= *above) {
+            self.invalid(path, &format!("must be greater than {above}"), None);
+        }
+        if let Some(below) = range.below.filter(|below| value >= *below) {
+            self.invalid(path, &format!("must be less than {below}"), None);
+        }
+        if let Some(step) = range.multiple_of.filter(|step| !is_multiple(value, *step)) {
+            self.invalid(path, &format!("must be a multiple of {step}"), None);
+        }
+    }
+
+    fn text(&mut self, path: &str, schema: &Schema, text: &str) {
+        if text.contains('\0') && !self.allow_nul {
+            self.problems.push(
+                Problem::new(
+                    Stage::Constraint,
+                    Code::ValidationInvalidEncoding,
+                    path,
+                    format!("Invalid character encoding in request: parameter '{path}' holds NUL (U+0000)"),
+                )
+                .detail("location", path),
+            );
+        }
+        if schema.length != Span::default() {
+            self.span(path, schema.length, text.chars().count(), "characters");
+        }
+        if let Some(pattern) = schema.pattern.as_ref().filter(|pattern| !pattern.admits(text)) {
+            self.invalid(path, &format!("does not match its pattern '{}'", pattern.source()), None);
+        }
+        if let Some(format) = schema.format.as_ref().filter(|format| !format.admits(text)) {
+            self.invalid(path, &format!("is not a valid {}", format.as_str()), None);
+        }
+    }
+
+    fn span(&mut self, path: &str, span: Span, count: usize, unit: &str) {
+        let count = count as u64;
+        if let Some(min) = span.min.filter(|min| count < *min) {
+            self.invalid(path, &format!("must have {min} {unit} or more, has {count}"), None);
+        }
+        if let Some(max) = span.max.filter(|max| count > *max) {
+            self.invalid(path, &format!("must have no more than {max} {unit}, has {count}"), None);
+        }
+    }
+
+    fn invalid(&mut self, path: &str, problem: &str, allowed: Option<&[Value]>) {
+        let mut found = Problem::new(
+            Stage::Constraint,
+            Code::ValidationInvalidValue,
+            path,
+            format!("Parameter '{path}' {problem}"),
+        )
+        .detail("param_name", path);
+        if let Some(allowed) = allowed {
+            found = found.detail("allowed", allowed.to_vec());
+        }
+        self.problems.push(found);
+    }
+}
+
+fn quoted(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("'{text}'"),
+        other => other.to_string(),
+    }
+}
+
+/// `3.0` is a whole number; handlers should meet it as `3`.
+fn normalise_whole(number: &mut serde_json::Number) -> bool {
+    if number.is_i64() || number.is_u64() {
+        return true;
+    }
+    match number.as_f64() {
+        Some(value) if value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0 => {
+            #[expect(clippy::cast_possible_truncation, reason = "whole and within the exact range")]
+            let whole = value as i64;
+            *number = whole.into();
+            true
+        }
+        _ => false,
+    }
+}
+
+fn same_type(schema: &Schema, value: &Value) -> bool {
+    matches!(
+        (&schema.kind, value),
+        (Kind::Boolean, Value::Bool(_))
+            | (Kind::Integer | Kind::Number, Value::Number(_))
+            | (Kind::String, Value::String(_))
+            | (Kind::Array(_), Value::Array(_))
+            | (Kind::Object(_), Value::Object(_))
+    )
+}
+
+fn is_multiple(value: f64, step: f64) -> bool {
+    let quotient = value / step;
+    (quotient - quotient.round()).abs() < 1e-9 * quotient.abs().max(1.0)
+}
+
+/// Whether two elements are equal, without comparing each with each.
+fn has_twins(elements: &[Value]) -> bool {
+    let mut texts: Vec<String> = elements.iter().map(Value::to_string).collect();
+    texts.sort_unstable();
+    texts.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
+}

@@ -1,0 +1,88 @@
+//! Warnings: what went less well although the request was answered (R-RES-2).
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// How urgent a warning is, most urgent first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Act now.
+    High,
+    /// Act some time.
+    Medium,
+    /// Good to know.
+    Low,
+}
+
+/// One warning.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Warning {
+    code: Arc<str>,
+    message: String,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    details: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<Severity>,
+}
+
+/// More warnings than this are noise.
+const MOST: usize = 10;
+
+impl Warning {
+    /// A warning for the caller.
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into(), details: Map::new(), severity: None }
+    }
+
+    /// Something should not be used any more.
+    pub fn deprecated(name: &str, instead: &str) -> Self {
+        Self::new("DEPRECATION_WARNING", format!("Parameter '{name}' is deprecated: {instead}"))
+            .detail("param_name", name)
+            .severity(Severity::Medium)
+    }
+
+    /// Adds one detail for programs.
+    #[must_use]
+    pub fn detail(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.details.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Says how urgent it is.
+    #[must_use]
+    pub fn severity(mut self, severity: Severity) -> Self {
+        self.severity = Some(severity);
+        self
+    }
+
+    /// The code.
+    pub fn code(&self) -> &str {
+        &self.code
+    }
+
+    /// Whether a session needs to hear this only once.
+    pub fn once_per_session(&self) -> bool {
+        self.code.starts_with("DEPRECATION_") || self.code.starts_with("RATE_LIMIT_QUOTA_")
+    }
+
+    /// What tells this warning from another for the purpose of saying it once.
+    pub fn identity(&self) -> String {
+        format!("{}:{}", self.code, self.message)
+    }
+}
+
+/// Most urgent first, equal ones once, no more than ten.
+pub fn arrange(warnings: Vec<Warning>) -> Vec<Warning> {
+    let mut arranged: Vec<Warning> = Vec::with_capacity(warnings.len().min(MOST));
+    for warning in warnings {
+        if !arranged.contains(&warning) {
+            arranged.push(warning);
+        }
+    }
+    arranged.sort_by_key(|warning| warning.severity.unwrap_or(Severity::Medium));
+    arranged.truncate(MOST);
+    arranged
+}

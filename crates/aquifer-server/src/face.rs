@@ -1,0 +1,278 @@
+//! An engine as an MCP server: tools, calls, progress, cancellation, changes.
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+use aquifer_engine::{Caller, Context, Engine, Progress, ProgressUpdate, Reply};
+use aquifer_protocol::response::{Attachment, Rendered, Response};
+use aquifer_protocol::surface::{Receiver, Tool as AqlTool};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
+    Implementation, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    Resource, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, ToolAnnotations,
+};
+use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::question;
+
+/// How the client is connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Connection {
+    /// One client on one pair of pipes: a session, whatever it speaks.
+    Stdio,
+    /// Requests over HTTP: a session only for clients that open one.
+    Http,
+}
+
+/// One client's view of the engine. The SDK makes one for each session, and for each request without a session.
+pub(crate) struct Face {
+    engine: Arc<Engine>,
+    connection: Connection,
+    session: OnceLock<Arc<str>>,
+    alive: CancellationToken,
+    _ends_watchers: DropGuard,
+}
+
+impl Face {
+    pub(crate) fn new(engine: Arc<Engine>, connection: Connection) -> Self {
+        let alive = CancellationToken::new();
+        Self { engine, connection, session: OnceLock::new(), _ends_watchers: alive.clone().drop_guard(), alive }
+    }
+
+    /// Who asks. Nothing the client writes is an identity (R-END-6).
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
+        let stateless = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        if self.connection == Connection::Http && stateless {
+            return Caller::nobody();
+        }
+        Caller::session(self.session.get_or_init(|| self.engine.next_session_id()).clone())
+    }
+
+    async fn answer(
+        &self,
+        receiver: &Receiver,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        let asks = question::Asks::of(context);
+        let mut answers = question::read(request.input_responses);
+        loop {
+            let reply = self.handle(receiver, arguments.clone(), context, &asks, &answers).await;
+            match reply {
+                Reply::Response(response) => return Ok(self.result(response).into()),
+                Reply::NeedsInput(question) => match asks {
+                    question::Asks::Never => {
+                        return Ok(self.result(Response::Failure(question.into_failure())).into());
+                    }
+                    question::Asks::ByRetry => return question::challenge(question),
+                    question::Asks::Directly => {
+                        let (key, answer) = question::ask(&context.peer, question).await;
+                        // The same question twice would never end.
+                        if answers.insert(key, answer).is_some() {
+                            return Err(ErrorData::internal_error("a question was asked twice", None));
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    async fn handle(
+        &self,
+        receiver: &Receiver,
+        arguments: Map<String, Value>,
+        context: &RequestContext<RoleServer>,
+        asks: &question::Asks,
+        answers: &Map<String, Value>,
+    ) -> Reply {
+        let token = context.meta.get_progress_token();
+        let (progress, updates) = match token {
+            Some(_) => {
+                let (progress, updates) = Progress::channel();
+                (progress, Some(updates))
+            }
+            None => (Progress::silent(), None),
+        };
+        let inner = Context {
+            caller: self.caller(context),
+            request_id: self.engine.next_request_id(),
+            cancelled: context.ct.clone(),
+            progress,
+            interactive: *asks != question::Asks::Never,
+            answers: Arc::new(answers.clone()),
+        };
+        let call = self.engine.handle(receiver, arguments, inner);
+        match (token, updates) {
+            (Some(token), Some(updates)) => with_progress(call, updates, token, &context.peer).await,
+            _ => call.await,
+        }
+    }
+
+    fn result(&self, response: Response) -> CallToolResult {
+        let Rendered { text, value, attachments, is_error } = response.render(&self.engine.settings().limits);
+        let mut content = Vec::with_capacity(1 + attachments.len());
+        content.push(ContentBlock::text(text));
+        content.extend(attachments.into_iter().map(block));
+        // The constructor fills in what newer revisions want; the data goes in once, as it is.
+        let mut result = CallToolResult::success(content);
+        result.structured_content = Some(value);
+        result.is_error = Some(is_error);
+        result
+    }
+
+    fn unknown_tool(&self, name: &str) -> ErrorData {
+        let tools: Vec<String> = self.engine.snapshot().tools().iter().map(|tool| tool.name.clone()).collect();
+        let name: String = name.chars().take(64).collect();
+        ErrorData::invalid_params(format!("Unknown tool '{name}'. Tools: {}", tools.join(", ")), None)
+    }
+}
+
+impl Drop for Face {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.get() {
+            self.engine.session_ended(session);
+        }
+    }
+}
+
+/// Sends progress on while the call runs, and what is left of it before the answer.
+async fn with_progress(
+    call: impl Future<Output = Reply>,
+    mut updates: mpsc::Receiver<ProgressUpdate>,
+    token: ProgressToken,
+    peer: &Peer<RoleServer>,
+) -> Reply {
+    let mut call = std::pin::pin!(call);
+    let mut done: f64 = f64::NEG_INFINITY;
+    loop {
+        let update = tokio::select! {
+            biased;
+            Some(update) = updates.recv() => update,
+            reply = &mut call => {
+                while let Ok(update) = updates.try_recv() {
+                    tell(update, &mut done, &token, peer).await;
+                }
+                return reply;
+            }
+        };
+        tell(update, &mut done, &token, peer).await;
+    }
+}
+
+/// Progress must grow, says MCP.
+async fn tell(update: ProgressUpdate, done: &mut f64, token: &ProgressToken, peer: &Peer<RoleServer>) {
+    if update.current <= *done {
+        return;
+    }
+    *done = update.current;
+    let mut params = ProgressNotificationParam::new(token.clone(), update.current);
+    params.total = update.total;
+    params.message = update.message;
+    if let Err(cause) = peer.notify_progress(params).await {
+        tracing::debug!(%cause, "progress could not be sent");
+    }
+}
+
+fn block(attachment: Attachment) -> ContentBlock {
+    match attachment {
+        Attachment::Image { media_type, base64 } => ContentBlock::image(base64, media_type),
+        Attachment::Audio { media_type, base64 } => ContentBlock::audio(base64, media_type),
+        Attachment::Link { uri, name } => ContentBlock::resource_link(Resource::new(uri, name)),
+    }
+}
+
+fn tool(tool: &AqlTool, schema: &Arc<Map<String, Value>>) -> Tool {
+    let annotations =
+        ToolAnnotations::new().read_only(tool.permissions.read_only).destructive(tool.permissions.destructive);
+    Tool::new(tool.name.clone(), tool.description.clone(), schema.clone()).with_annotations(annotations)
+}
+
+impl ServerHandler for Face {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        ServerConfig::new(capabilities).with_server_info(Implementation::new("aquifer", env!("CARGO_PKG_VERSION")))
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let schema = Arc::new(AqlTool::input_schema());
+        let tools = self.engine.snapshot().tools().iter().map(|known| tool(known, &schema)).collect();
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        match self.engine.snapshot().surface().receiver(&request.name) {
+            Some(receiver) => self.answer(&receiver, request, &context).await,
+            None => Err(self.unknown_tool(&request.name)),
+        }
+    }
+
+    /// Older clients are told of changes without asking.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let (mut changes, alive, peer) = (self.engine.changes(), self.alive.clone(), context.peer);
+        tokio::spawn(async move {
+            changes.mark_unchanged();
+            loop {
+                tokio::select! {
+                    () = alive.cancelled() => return,
+                    changed = changes.changed() => {
+                        if changed.is_err() || peer.notify_tool_list_changed().await.is_err() {
+                            return;
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    /// Newer clients subscribe to changes.
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        let mut accepted = SubscriptionFilter::default();
+        accepted.tools_list_changed = requested.tools_list_changed;
+        Some(accepted)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut changes = self.engine.changes();
+        changes.mark_unchanged();
+        loop {
+            tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                changed = changes.changed() => {
+                    if changed.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the SDK could not read as the method it names ends here, too.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method == "tools/call" {
+            return Err(ErrorData::invalid_params("tools/call needs params {name: string, arguments: object}", None));
+        }
+        let method: String = request.method.chars().take(64).collect();
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("Unknown method '{method}'"), None))
+    }
+}

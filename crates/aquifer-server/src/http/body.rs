@@ -1,0 +1,98 @@
+//! The body's bytes, bounded while they arrive and scanned before anybody parses them.
+
+use aquifer_protocol::limits::Limits;
+use aquifer_protocol::scan::{Frame, Problem, Salvage, Salvaged, scan};
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http_body_util::BodyExt;
+
+use crate::refusal;
+
+/// Past the limit a body is read on only to find whom to answer, and no further than this.
+const READ_ON: usize = 32 * 1024 * 1024;
+
+/// What came of reading a body.
+enum Arrived {
+    Whole(Bytes),
+    Oversized(Salvaged),
+    Broken,
+}
+
+pub(super) async fn check(State(limits): State<Limits>, request: Request, next: Next) -> Response {
+    if request.method() != Method::POST {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let bytes = match arrive(body, limits.max_request_size + refusal::FRAME).await {
+        Arrived::Whole(bytes) => bytes,
+        Arrived::Oversized(salvaged) => {
+            let problem = refusal::oversized(salvaged.bytes, &limits);
+            return answer(&problem, &salvaged, &limits, StatusCode::PAYLOAD_TOO_LARGE);
+        }
+        Arrived::Broken => return StatusCode::BAD_REQUEST.into_response(),
+    };
+    if let Err(problem) = scan(&bytes, Frame::Mcp, &limits) {
+        return answer(&problem, &salvage(&bytes), &limits, StatusCode::BAD_REQUEST);
+    }
+    if bytes.trim_ascii_start().first() == Some(&b'[') {
+        return json(StatusCode::BAD_REQUEST, refusal::not_a_message(&salvage(&bytes), true));
+    }
+    next.run(Request::from_parts(parts, Body::from(bytes))).await
+}
+
+async fn arrive(mut body: Body, longest: usize) -> Arrived {
+    let mut chunks: Vec<Bytes> = Vec::new();
+    let mut size = 0_usize;
+    let mut beyond: Option<Salvage> = None;
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else { return Arrived::Broken };
+        let Ok(chunk) = frame.into_data() else { continue };
+        size += chunk.len();
+        if size > longest && beyond.is_none() {
+            let mut salvage = Salvage::new();
+            chunks.drain(..).for_each(|chunk| salvage.push(&chunk));
+            beyond = Some(salvage);
+        }
+        match &mut beyond {
+            None => chunks.push(chunk),
+            Some(salvage) => salvage.push(&chunk),
+        }
+        if size > READ_ON {
+            break;
+        }
+    }
+    if let Some(salvage) = beyond {
+        return Arrived::Oversized(salvage.finish());
+    }
+    if let [_] = chunks.as_slice()
+        && let Some(only) = chunks.pop()
+    {
+        return Arrived::Whole(only);
+    }
+    Arrived::Whole(chunks.concat().into())
+}
+
+fn salvage(bytes: &[u8]) -> Salvaged {
+    let mut salvage = Salvage::new();
+    salvage.push(bytes);
+    salvage.finish()
+}
+
+/// A refused tool call is an answer like any other; a refused message is a bad request.
+fn answer(problem: &Problem, salvaged: &Salvaged, limits: &Limits, status: StatusCode) -> Response {
+    let is_call = salvaged.id.is_some()
+        && salvaged.method.as_deref() == Some("tools/call")
+        && !matches!(problem, Problem::Syntax { .. });
+    match refusal::answer(problem, salvaged, limits) {
+        Some(body) if is_call => json(StatusCode::OK, body),
+        Some(body) => json(status, body),
+        None => status.into_response(),
+    }
+}
+
+fn json(status: StatusCode, body: Vec<u8>) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+}

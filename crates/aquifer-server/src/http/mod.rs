@@ -1,0 +1,153 @@
+//! MCP over Streamable HTTP.
+//!
+//! The way in: who asks ([`guard`]), then the body's bytes ([`body`]), then the SDK. The way out is counted
+//! ([`drain`]), so that stopping finishes what has begun.
+
+mod body;
+mod drain;
+mod guard;
+mod sessions;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aquifer_engine::Engine;
+use axum::Json;
+use axum::Router;
+use axum::extract::State;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::get;
+use axum::serve::ListenerExt;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::face::{Connection, Face};
+use drain::InFlight;
+use guard::Guard;
+use sessions::BoundedSessions;
+
+/// How long calls under way may take to finish once we are told to stop.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// How long connections may take to close after that.
+const CLOSE: Duration = Duration::from_secs(1);
+
+/// What an operator can set.
+#[derive(Debug, Clone)]
+pub struct HttpSettings {
+    /// Where to listen.
+    pub address: SocketAddr,
+    /// Host names clients may use besides the loopback ones.
+    pub allowed_hosts: Vec<String>,
+    /// Origins of browser pages that may call. None by default.
+    pub allowed_origins: Vec<String>,
+    /// The most sessions of older clients held in memory.
+    pub most_sessions: usize,
+}
+
+impl HttpSettings {
+    /// Settings for an address, with nothing else allowed.
+    pub fn new(address: SocketAddr) -> Self {
+        Self { address, allowed_hosts: Vec::new(), allowed_origins: Vec::new(), most_sessions: 1_000 }
+    }
+}
+
+/// Why the server cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// The address is taken, or not ours.
+    #[error("cannot listen on {0}: {1}")]
+    Listen(SocketAddr, std::io::Error),
+    /// The server broke down.
+    #[error("the HTTP server failed: {0}")]
+    Serve(std::io::Error),
+}
+
+/// A server that listens but does not answer yet.
+pub struct HttpServer {
+    listener: TcpListener,
+    address: SocketAddr,
+    engine: Arc<Engine>,
+    settings: HttpSettings,
+}
+
+impl HttpServer {
+    /// Takes the address.
+    pub async fn bind(engine: Arc<Engine>, settings: HttpSettings) -> Result<Self, HttpError> {
+        let failed = |cause| HttpError::Listen(settings.address, cause);
+        let listener = TcpListener::bind(settings.address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self { listener, address, engine, settings })
+    }
+
+    /// Where it listens: the port is known even if any was asked for.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` fires, then finishes the calls under way.
+    pub async fn serve(self, stop: CancellationToken) -> Result<(), HttpError> {
+        let in_flight = InFlight::default();
+        let streams = CancellationToken::new();
+        let router = router(&self.engine, &self.settings, &in_flight, &streams);
+        // Nagle's algorithm would hold the last bytes of every streamed answer back for 40 ms.
+        let listener = self.listener.tap_io(|connection| {
+            if let Err(cause) = connection.set_nodelay(true) {
+                tracing::debug!(%cause, "TCP_NODELAY could not be set");
+            }
+        });
+        let serve = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
+        tokio::select! {
+            served = serve.into_future() => served.map_err(HttpError::Serve),
+            () = finish(stop, in_flight, streams) => Ok(()),
+        }
+    }
+}
+
+/// Lets calls finish once we are told to stop, then ends the streams that only wait for news and would wait for ever.
+async fn finish(stop: CancellationToken, in_flight: InFlight, streams: CancellationToken) {
+    stop.cancelled().await;
+    if tokio::time::timeout(DRAIN, in_flight.idle()).await.is_err() {
+        tracing::warn!("stopping although calls are still under way");
+    }
+    streams.cancel();
+    tokio::time::sleep(CLOSE).await;
+}
+
+fn router(engine: &Arc<Engine>, settings: &HttpSettings, in_flight: &InFlight, streams: &CancellationToken) -> Router {
+    let limits = engine.settings().limits;
+    let config = StreamableHttpServerConfig::default()
+        .with_json_response(true)
+        .with_cancellation_token(streams.clone())
+        .with_max_request_body_bytes(limits.max_request_size + crate::refusal::FRAME)
+        // The guard has looked at Host and Origin already, on every path.
+        .disable_allowed_hosts();
+    let faces = engine.clone();
+    let mcp = StreamableHttpService::new(
+        move || Ok(Face::new(faces.clone(), Connection::Http)),
+        Arc::new(BoundedSessions::new(settings.most_sessions)),
+        config,
+    );
+    Router::new()
+        .route_service("/mcp", mcp)
+        .layer(from_fn_with_state(limits, body::check))
+        .layer(from_fn_with_state(in_flight.clone(), drain::count))
+        .route("/health", get(health).with_state(engine.clone()))
+        .fallback(not_here)
+        .layer(from_fn({
+            let guard = Arc::new(Guard::new(settings));
+            move |request, next| guard::check(guard.clone(), request, next)
+        }))
+}
+
+async fn health(State(engine): State<Arc<Engine>>) -> Json<Value> {
+    let operations = engine.snapshot().catalog().operations().len();
+    Json(json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION"), "operations": operations }))
+}
+
+async fn not_here() -> (axum::http::StatusCode, &'static str) {
+    (axum::http::StatusCode::NOT_FOUND, "Not Found: MCP is at /mcp, health at /health\n")
+}

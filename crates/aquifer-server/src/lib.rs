@@ -1,0 +1,16 @@
+//! The MCP face of an engine: stdio and Streamable HTTP, every MCP revision at the same door.
+//!
+//! The MCP SDK stays inside this crate. It drops what it cannot parse without an answer, so every message passes our
+//! own byte scanner first, and what that refuses is answered by [`refusal`] and never reaches the SDK.
+
+mod face;
+mod http;
+mod question;
+mod refusal;
+mod stdio;
+
+pub use http::HttpError;
+pub use http::HttpServer;
+pub use http::HttpSettings;
+pub use stdio::StdioError;
+pub use stdio::serve_stdio;

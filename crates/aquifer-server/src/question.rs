@@ -1,0 +1,72 @@
+//! Asking the person behind the client: in a session directly, without one by having the client call again.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use aquifer_engine::InputRequest;
+use rmcp::model::{
+    CallToolResponse, ElicitRequest, ElicitRequestParams, ElicitationSchema, InputRequest as McpInputRequest,
+    InputRequests, InputRequiredResult, InputResponses, ProtocolVersion,
+};
+use rmcp::service::{Peer, RequestContext};
+use rmcp::{ErrorData, RoleServer};
+use serde_json::{Map, Value, json};
+
+/// A person who has not answered by then is taken to have refused.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How this client's person can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// Not at all.
+    Never,
+    /// By a request of ours, while the call waits.
+    Directly,
+    /// By an answer that asks for the call to be repeated.
+    ByRetry,
+}
+
+impl Asks {
+    pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
+        if context.client_capabilities().is_none_or(|capabilities| capabilities.elicitation.is_none()) {
+            return Asks::Never;
+        }
+        match context.protocol_version() {
+            Some(version) if version >= ProtocolVersion::V_2026_07_28 => Asks::ByRetry,
+            _ => Asks::Directly,
+        }
+    }
+}
+
+/// The answers a repeated call brings along, by the key of their question.
+pub(crate) fn read(responses: Option<InputResponses>) -> Map<String, Value> {
+    responses.unwrap_or_default().into_iter().collect()
+}
+
+/// Asks in a session. No answer in time, and no answer at all, are refusals.
+pub(crate) async fn ask(peer: &Peer<RoleServer>, question: InputRequest) -> (String, Value) {
+    let key = question.key.clone();
+    let refusal = json!({ "action": "cancel" });
+    let Ok(params) = form(question) else { return (key, refusal) };
+    match peer.create_elicitation_with_timeout(params, Some(PATIENCE)).await {
+        Ok(result) => (key, serde_json::to_value(result).unwrap_or(refusal)),
+        Err(cause) => {
+            tracing::debug!(%cause, "the person could not be asked");
+            (key, refusal)
+        }
+    }
+}
+
+/// Asks by retry.
+pub(crate) fn challenge(question: InputRequest) -> Result<CallToolResponse, ErrorData> {
+    let key = question.key.clone();
+    let request = McpInputRequest::Elicitation(ElicitRequest::new(form(question)?));
+    let requests: InputRequests = BTreeMap::from([(key, request)]);
+    Ok(InputRequiredResult::from_input_requests(requests).into())
+}
+
+fn form(question: InputRequest) -> Result<ElicitRequestParams, ErrorData> {
+    let requested_schema: ElicitationSchema = serde_json::from_value(Value::Object(question.schema))
+        .map_err(|_| ErrorData::internal_error("a question without a valid form", None))?;
+    Ok(ElicitRequestParams::FormElicitationParams { meta: None, message: question.message, requested_schema })
+}

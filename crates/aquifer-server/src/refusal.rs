@@ -1,0 +1,73 @@
+//! Answers to messages that never reach the SDK: one for each, addressed as well as it can be.
+//!
+//! A tool call that breaks a limit gets the failure of a tool call, because a model can mend that. What is not even
+//! JSON gets a JSON-RPC error, because it is not MCP.
+
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::limits::{LimitKind, Limits};
+use aquifer_protocol::response::Response;
+use aquifer_protocol::scan::{Problem, Salvaged};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+const PARSE_ERROR: i32 = -32700;
+const INVALID_REQUEST: i32 = -32600;
+
+/// Room for the JSON-RPC frame around a request of the largest size.
+pub(crate) const FRAME: usize = 16 * 1024;
+
+/// The answer to a message with this problem; none for a notification, which expects none.
+pub(crate) fn answer(problem: &Problem, salvaged: &Salvaged, limits: &Limits) -> Option<Vec<u8>> {
+    let id = match (&salvaged.id, &salvaged.method) {
+        (Some(id), _) => RawValue::from_string(id.clone()).ok(),
+        (None, Some(_)) => return None,
+        (None, None) => None,
+    };
+    let is_call = salvaged.method.as_deref() == Some("tools/call") && id.is_some();
+    let failure = match problem {
+        Problem::Syntax { offset, expected } => {
+            let message = format!("Parse error: not valid JSON near byte {offset}, expected {expected}");
+            return Some(error(id, PARSE_ERROR, &message, None));
+        }
+        other => Failure::from(other),
+    };
+    if is_call {
+        let rendered = Response::Failure(failure).render(limits);
+        let result = json!({
+            "content": [{ "type": "text", "text": rendered.text }],
+            "structuredContent": rendered.value,
+            "isError": rendered.is_error,
+        });
+        return Some(frame(id, "result", &result));
+    }
+    Some(error(id, INVALID_REQUEST, failure.message(), Some(json!({ "code": failure.code().as_str() }))))
+}
+
+/// The answer to valid JSON that is not a JSON-RPC message of MCP.
+pub(crate) fn not_a_message(salvaged: &Salvaged, is_batch: bool) -> Vec<u8> {
+    let id = salvaged.id.clone().and_then(|id| RawValue::from_string(id).ok());
+    let message = if is_batch {
+        "Invalid Request: JSON-RPC batches are not part of MCP. Send one message, or use 'operations' for a batch"
+    } else {
+        "Invalid Request: not a JSON-RPC 2.0 message of MCP"
+    };
+    error(id, INVALID_REQUEST, message, None)
+}
+
+/// A message over the size limit.
+pub(crate) fn oversized(bytes: usize, limits: &Limits) -> Problem {
+    Problem::TooLarge { limit: LimitKind::RequestSize, limit_value: limits.max_request_size, actual_value: bytes }
+}
+
+fn error(id: Option<Box<RawValue>>, code: i32, message: &str, data: Option<Value>) -> Vec<u8> {
+    let mut error = json!({ "code": code, "message": message });
+    if let (Some(error), Some(data)) = (error.as_object_mut(), data) {
+        error.insert("data".to_owned(), data);
+    }
+    frame(id, "error", &error)
+}
+
+fn frame(id: Option<Box<RawValue>>, key: &str, body: &Value) -> Vec<u8> {
+    let id = id.as_ref().map_or("null", |id| id.get());
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"{key}\":{body}}}").into_bytes()
+}

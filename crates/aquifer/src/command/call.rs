@@ -1,0 +1,89 @@
+//! `aquifer call`: one request, its envelope on stdout.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use aquifer_engine::{Caller, Context, Engine, Reply};
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::response::Response;
+use aquifer_protocol::scan::{Frame, scan};
+use aquifer_protocol::surface::Receiver;
+use serde_json::{Map, Value};
+
+use crate::Ending;
+use crate::cli::CallArgs;
+use crate::config::Config;
+use crate::setup;
+
+pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
+    let config = Config::read(arguments.config.as_deref())?;
+    let mounts = setup::mounts(&arguments.sources, &config)?;
+    let engine = setup::engine(mounts, &arguments.surface, &config)?;
+    let request = request(&arguments, &engine)?;
+    let receiver = receiver(&arguments, &engine)?;
+    let response = ask(&engine, &receiver, request).await;
+    let failed = response.failure().is_some();
+    print(&response.render(&engine.settings().limits).text)?;
+    Ok(if failed { Ending::Failure } else { Ending::Done })
+}
+
+/// Sends a request through the whole pipeline. Nobody is there to be asked.
+pub(crate) async fn ask(engine: &Arc<Engine>, receiver: &Receiver, request: Map<String, Value>) -> Response {
+    let context = Context::new(Caller::session("command line"), engine.next_request_id());
+    match engine.handle(receiver, request, context).await {
+        Reply::Response(response) => response,
+        Reply::NeedsInput(question) => Response::Failure(question.into_failure()),
+    }
+}
+
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        // Whoever reads us has seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot write to stdout"),
+    }
+}
+
+fn request(arguments: &CallArgs, engine: &Engine) -> anyhow::Result<Map<String, Value>> {
+    if arguments.operation.trim_start().starts_with('{') {
+        if arguments.params.is_some() {
+            bail!("a whole request was given: the parameters belong inside it");
+        }
+        return object(&arguments.operation, "the request", engine);
+    }
+    let params = match arguments.params.as_deref() {
+        None => Map::new(),
+        Some("-") => {
+            let mut text = String::new();
+            std::io::stdin().lock().read_to_string(&mut text).context("cannot read stdin")?;
+            object(&text, "stdin", engine)?
+        }
+        Some(text) => object(text, "the parameters", engine)?,
+    };
+    Ok(Map::from_iter([
+        ("operation".to_owned(), Value::from(arguments.operation.as_str())),
+        ("params".to_owned(), Value::Object(params)),
+    ]))
+}
+
+fn object(text: &str, what: &str, engine: &Engine) -> anyhow::Result<Map<String, Value>> {
+    if let Err(problem) = scan(text.as_bytes(), Frame::Bare, &engine.settings().limits) {
+        bail!("{what} cannot be accepted: {}", Failure::from(&problem).message());
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => bail!("{what} must be a JSON object, for example '{{\"id\": 1}}'"),
+        Err(error) => bail!("{what} is not valid JSON: {error}"),
+    }
+}
+
+fn receiver(arguments: &CallArgs, engine: &Engine) -> anyhow::Result<Receiver> {
+    let Some(tool) = &arguments.tool else { return Ok(Receiver::Unified) };
+    let snapshot = engine.snapshot();
+    snapshot.surface().receiver(tool).with_context(|| {
+        let tools: Vec<&str> = snapshot.tools().iter().map(|tool| tool.name.as_str()).collect();
+        format!("unknown tool '{tool}'. Tools: {}", tools.join(", "))
+    })
+}

@@ -1,0 +1,14 @@
+//! `aquifer completions`.
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::Ending;
+use crate::cli::Cli;
+
+pub(crate) fn run(shell: Shell) -> anyhow::Result<Ending> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "aquifer", &mut script);
+    super::call::print(String::from_utf8_lossy(&script).trim_end())?;
+    Ok(Ending::Done)
+}

@@ -1,0 +1,168 @@
+//! `aquifer introspect`: the catalogue as a person reads it. It asks the same operation as a model does.
+
+use std::fmt::Write as _;
+
+use anyhow::bail;
+use aquifer_protocol::surface::Receiver;
+use serde_json::{Map, Value, json};
+
+use crate::Ending;
+use crate::cli::IntrospectArgs;
+use crate::config::Config;
+use crate::setup;
+
+pub(crate) async fn run(arguments: IntrospectArgs) -> anyhow::Result<Ending> {
+    let config = Config::read(arguments.config.as_deref())?;
+    let mounts = setup::mounts(&arguments.sources, &config)?;
+    let engine = setup::engine(mounts, &arguments.surface, &config)?;
+    let mut params = Map::new();
+    params.insert("query".to_owned(), "operations".into());
+    if let Some(name) = &arguments.name {
+        params.insert("name".to_owned(), name.as_str().into());
+    }
+    if let Some(search) = &arguments.search {
+        params.insert("search".to_owned(), search.as_str().into());
+    }
+    let ask = async |params: Map<String, Value>| {
+        let request = Map::from_iter([
+            ("operation".to_owned(), Value::from("introspect")),
+            ("params".to_owned(), Value::Object(params)),
+        ]);
+        super::call::ask(&engine, &Receiver::Unified, request).await.into_value().0
+    };
+    let mut answer = ask(params.clone()).await;
+    // A name may also be a type's.
+    if answer.pointer("/data/operation").is_some_and(Value::is_null) {
+        params.insert("query".to_owned(), "types".into());
+        let of_type = ask(params).await;
+        if of_type.pointer("/data/type").is_some_and(Value::is_null) && !arguments.json {
+            let name = arguments.name.unwrap_or_default();
+            bail!("there is no operation or type '{name}'. See them all without a name, or try --search");
+        }
+        answer = of_type;
+    }
+    let failed = answer.get("success") != Some(&Value::Bool(true));
+    let text = if arguments.json || failed { answer.to_string() } else { table(&answer) };
+    super::call::print(text.trim_end())?;
+    Ok(if failed { Ending::Failure } else { Ending::Done })
+}
+
+fn table(answer: &Value) -> String {
+    let data = &answer["data"];
+    match (data.get("operations"), data.get("operation"), data.get("type")) {
+        (Some(operations), _, _) => operations_table(operations, &data["_protocol"]),
+        (_, Some(operation), _) => operation_text(operation),
+        (_, _, Some(of_type)) => type_text(of_type),
+        _ => answer.to_string(),
+    }
+}
+
+fn operations_table(operations: &Value, protocol: &Value) -> String {
+    let rows: Vec<[String; 3]> = operations
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|operation| ["name", "endpoint", "description"].map(|field| text(&operation[field])))
+        .collect();
+    let mut out = columns(&["OPERATION", "ENDPOINT", "DESCRIPTION"], &rows);
+    if protocol["page"]["hasNextPage"] == json!(true) {
+        let _ = writeln!(out, "… {} in all; --search narrows the list", protocol["page"]["totalCount"]);
+    }
+    out
+}
+
+fn operation_text(operation: &Value) -> String {
+    let mut out = format!(
+        "{} ({}, tool {})\n  {}\n\n",
+        text(&operation["name"]),
+        text(&operation["semantic_category"]),
+        text(&operation["mcpTool"]),
+        text(&operation["description"])
+    );
+    let rows: Vec<[String; 4]> = parameters(&operation["parameters"]);
+    if rows.is_empty() {
+        out.push_str("No parameters.\n");
+    } else {
+        out.push_str(&columns(&["PARAMETER", "TYPE", "", "DESCRIPTION"], &rows));
+    }
+    let _ = writeln!(
+        out,
+        "\nReturns {}: {}",
+        text(&operation["returns"]["name"]),
+        text(&operation["returns"]["description"])
+    );
+    for example in operation["examples"].as_array().into_iter().flatten() {
+        let _ =
+            writeln!(out, "\nExample: aquifer call {} '{}'", text(&operation["name"]), example["request"]["params"]);
+    }
+    out
+}
+
+fn type_text(of_type: &Value) -> String {
+    let mut out = format!("{} ({})\n", text(&of_type["name"]), text(&of_type["kind"]));
+    if !of_type["description"].is_null() {
+        let _ = writeln!(out, "  {}", text(&of_type["description"]));
+    }
+    out.push('\n');
+    match (of_type.get("fields"), of_type.get("values").or_else(|| of_type.get("members"))) {
+        (Some(fields), _) => out.push_str(&columns(&["FIELD", "TYPE", "", "DESCRIPTION"], &parameters(fields))),
+        (_, Some(words)) => {
+            for word in words.as_array().into_iter().flatten() {
+                let _ = writeln!(out, "  {}", text(word));
+            }
+        }
+        _ => {}
+    }
+    out
+}
+
+fn parameters(list: &Value) -> Vec<[String; 4]> {
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .map(|parameter| {
+            let required = if parameter["required"] == json!(true) { "required" } else { "" };
+            [text(&parameter["name"]), text(&parameter["type"]), required.to_owned(), constraints(parameter)]
+        })
+        .collect()
+}
+
+/// What it means, then what it is bound by.
+fn constraints(parameter: &Value) -> String {
+    let mut words = Vec::new();
+    if !parameter["description"].is_null() {
+        words.push(text(&parameter["description"]));
+    }
+    let said = ["name", "type", "required", "description"];
+    for (key, value) in parameter.as_object().into_iter().flatten().filter(|(key, _)| !said.contains(&key.as_str())) {
+        words.push(format!("[{key}: {}]", text(value)));
+    }
+    words.join(" ")
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// Rows under headings, as wide as their widest cell; the last column is free.
+fn columns<const N: usize>(headings: &[&str; N], rows: &[[String; N]]) -> String {
+    let mut widths = headings.map(str::len);
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |cells: Vec<&str>| {
+        let padded: Vec<String> = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        format!("{}\n", padded.join("  ").trim_end())
+    };
+    let mut out = line(headings.to_vec());
+    for row in rows {
+        out.push_str(&line(row.iter().map(String::as_str).collect()));
+    }
+    out
+}

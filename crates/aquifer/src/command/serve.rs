@@ -1,0 +1,60 @@
+//! `aquifer serve`: sources as MCP-AQL, on stdio or HTTP.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::Context;
+use aquifer_engine::Engine;
+use aquifer_server::{HttpServer, HttpSettings, serve_stdio};
+
+use crate::Ending;
+use crate::cli::{HttpArgs, ServeArgs};
+use crate::config::{Config, HttpConfig};
+use crate::{lifetime, setup};
+
+pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
+    let config = Config::read(arguments.config.as_deref())?;
+    let mounts = setup::mounts(&arguments.sources, &config)?;
+    let engine = setup::engine(mounts, &arguments.surface, &config)?;
+    match arguments.http.or(config.http.address) {
+        None => on_stdio(engine).await,
+        Some(address) => {
+            on_http(engine, address, &arguments.access, &config.http, |url| {
+                eprintln!("aquifer speaks MCP-AQL at {url}");
+            })
+            .await
+        }
+    }
+}
+
+pub(crate) async fn on_stdio(engine: Arc<Engine>) -> anyhow::Result<Ending> {
+    if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+        eprintln!("aquifer waits for an MCP client on stdin. People want --http ADDR, or Ctrl-C to leave.");
+    }
+    serve_stdio(engine, lifetime::until_told_to_stop()?).await?;
+    Ok(Ending::Done)
+}
+
+pub(crate) async fn on_http(
+    engine: Arc<Engine>,
+    address: SocketAddr,
+    access: &HttpArgs,
+    config: &HttpConfig,
+    ready: impl FnOnce(&str),
+) -> anyhow::Result<Ending> {
+    let mut settings = HttpSettings::new(address);
+    settings.allowed_hosts = [config.allowed_hosts.as_slice(), access.allow_hosts.as_slice()].concat();
+    settings.allowed_origins = [config.allowed_origins.as_slice(), access.allow_origins.as_slice()].concat();
+    settings.most_sessions = config.most_sessions.unwrap_or(settings.most_sessions);
+    let stop = lifetime::until_told_to_stop()?;
+    let server = HttpServer::bind(engine, settings)
+        .await
+        .context("choose another address with --http, for example --http 127.0.0.1:0 for any free port")?;
+    let bound = server.address();
+    if !bound.ip().is_loopback() {
+        eprintln!("Warning: {bound} can be reached from other machines, and nobody is asked who they are.");
+    }
+    ready(&format!("http://{bound}/mcp"));
+    server.serve(stop).await?;
+    Ok(Ending::Done)
+}

@@ -1,0 +1,24 @@
+//! When to stop: on the first signal in order, on the second at once.
+
+use tokio_util::sync::CancellationToken;
+
+/// A token that fires on SIGINT or SIGTERM. A second signal ends the process.
+pub(crate) fn until_told_to_stop() -> anyhow::Result<CancellationToken> {
+    let stop = CancellationToken::new();
+    let fired = stop.clone();
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    let mut interrupt = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
+    tokio::spawn(async move {
+        for first in [true, false] {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            if !first {
+                std::process::exit(1);
+            }
+            fired.cancel();
+        }
+    });
+    Ok(stop)
+}

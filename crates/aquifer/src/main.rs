@@ -1,0 +1,57 @@
+//! The command line: reads arguments and configuration, wires sources to an engine and the engine to a transport.
+//!
+//! Results go to stdout, everything for people to stderr. Exit codes: 0 done, 1 the answer was a failure, 2 bad usage
+//! or configuration.
+
+mod cli;
+mod command;
+mod config;
+mod lifetime;
+mod setup;
+mod sources;
+#[path = "../../../examples/task_board.rs"]
+mod task_board;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// It did what it was asked to.
+    Done,
+    /// The answer was a failure.
+    Failure,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    setup::logging(cli.log.as_deref());
+    match run(cli.command) {
+        Ok(Ending::Done) => ExitCode::SUCCESS,
+        Ok(Ending::Failure) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("aquifer: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<Ending> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let ending = runtime.block_on(async {
+        match command {
+            Command::Demo(arguments) => command::demo::run(arguments).await,
+            Command::Serve(arguments) => command::serve::run(arguments).await,
+            Command::Call(arguments) => command::call::run(arguments).await,
+            Command::Introspect(arguments) => command::introspect::run(arguments).await,
+            Command::Completions { shell } => command::completions::run(shell),
+        }
+    });
+    // A read of stdin that blocks in the background must not keep the process alive.
+    runtime.shutdown_background();
+    ending
+}
