@@ -1,1 +1,65 @@
-fn main() {}
+//! Developer tasks, as `cargo xtask TASK`.
+//!
+//! Each task says what it does in lines that begin with `==>`, and when a step fails, what to do about it. A task
+//! never leaves anything out in silence: what it cannot do here, it names.
+
+#![allow(clippy::print_stdout, reason = "talking is what a command-line tool does")]
+
+mod bench;
+mod ci;
+mod clients;
+mod fuzz;
+mod step;
+mod system;
+mod test;
+mod tools;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Developer tasks
+
+Usage: cargo xtask TASK [ARGUMENT...]
+
+Tasks:
+  test [ARG...]     Install what the tests need and run all of them; arguments go to the test runner
+  ci                Everything a change must pass: format, lints, dependencies, docs, then test
+  fuzz [SECONDS]    Run every fuzz target for so long, 60 seconds unless told (needs a nightly toolchain)
+  bench [ARG...]    Measure, and print ratios
+  help              Print this
+
+Examples:
+  cargo xtask test                       all tests
+  cargo xtask test clients               only those whose name contains 'clients'
+  cargo xtask fuzz 300                   five minutes for each target
+
+What tasks install stands in target/clients and target/tools; it is made again when it is deleted.";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (task, rest) = match arguments.split_first() {
+        Some((task, rest)) => (task.as_str(), rest),
+        None => ("help", [].as_slice()),
+    };
+    let outcome = match task {
+        "test" => test::run(rest),
+        "ci" => ci::run(),
+        "fuzz" => fuzz::run(rest),
+        "bench" => bench::run(rest),
+        "help" | "--help" | "-h" => {
+            println!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        unknown => {
+            eprintln!("There is no task '{unknown}'.\n\n{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("\nFailed: {problem:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

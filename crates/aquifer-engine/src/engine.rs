@@ -87,6 +87,9 @@ pub enum BuildError {
     /// The catalog is not valid.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
+    /// Two sources share a name.
+    #[error("two sources are called '{0}': give one of them another name")]
+    DuplicateSource(String),
     /// Limits outside of their range.
     #[error("limit '{name}' is {value}, allowed is {min} to {max}")]
     Limit {
@@ -167,6 +170,11 @@ impl EngineBuilder {
         const STORED: usize = 100_000;
         if let Some(wrong) = self.settings.limits.check().into_iter().next() {
             return Err(BuildError::Limit { name: wrong.name, value: wrong.value, min: wrong.min, max: wrong.max });
+        }
+        let mut names: Vec<&str> = self.mounted.iter().map(|mount| mount.source.name()).collect();
+        names.sort_unstable();
+        if let Some([name, _]) = names.windows(2).find(|pair| matches!(pair, [a, b] if a == b)) {
+            return Err(BuildError::DuplicateSource((*name).to_owned()));
         }
         let surface = Arc::new(self.surface);
         let facts = facts(&self.settings, &*self.gate);

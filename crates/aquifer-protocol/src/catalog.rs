@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::category::Category;
 use crate::introspect;
-use crate::operation::{LONGEST_NAME, Operation, RESERVED, is_snake_case};
+use crate::operation::{Example, LONGEST_NAME, Operation, RESERVED, is_snake_case};
 use crate::protocol_types;
-use crate::schema::{Kind, Parameter, Rest, Schema, Types};
+use crate::schema::{Kind, Parameter, Rest, Schema, Types, sample_params};
 use crate::surface::Surface;
 
 /// Every operation and type of one moment.
@@ -52,7 +52,11 @@ impl Catalog {
         catalog.types.extend(types);
         for operation in operations {
             check(&operation)?;
-            let operation = catalog.name_nested_objects(operation);
+            let mut operation = catalog.name_nested_objects(operation);
+            if operation.examples.is_empty() {
+                let params = sample_params(&operation.parameters, &catalog.types);
+                operation.examples.extend(params.map(|params| Example { description: None, params }));
+            }
             catalog.add(operation)?;
         }
         catalog.operations.sort_by(|a, b| a.name.cmp(&b.name));

@@ -1,6 +1,8 @@
-//! The sizes this server accepts (R-REQ-7): what they are called, what they may be set to, and which of them was broken.
+//! The sizes this server accepts (R-REQ-7): what they are called, what they may be set to, and
+//! which of them was broken.
 //!
-//! The table [`BOUNDS`] is the only place that holds a range or a default; checking, defaults and documentation read it.
+//! The table [`BOUNDS`] is the only place that holds a range or a default; checking, defaults and
+//! documentation read it.
 
 /// One of the five limits, as named in `details.limit_type` of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,6 +31,17 @@ impl LimitKind {
         }
     }
 
+    /// The name of its setting, which is also the name of the field of [`Limits`].
+    pub const fn setting(self) -> &'static str {
+        match self {
+            Self::RequestSize => "max_request_size",
+            Self::ResponseSize => "max_response_size",
+            Self::StringLength => "max_string_length",
+            Self::ArrayElements => "max_array_elements",
+            Self::NestingDepth => "max_nesting_depth",
+        }
+    }
+
     /// What the limit counts.
     pub const fn unit(self) -> &'static str {
         match self {
@@ -44,8 +57,6 @@ impl LimitKind {
 pub struct Bound {
     /// The limit this row is about.
     pub kind: LimitKind,
-    /// The name of the setting, which is also the name of the field of [`Limits`].
-    pub name: &'static str,
     /// The smallest value allowed.
     pub min: usize,
     /// The largest value allowed.
@@ -59,56 +70,21 @@ const MIB: usize = 1024 * KIB;
 
 /// Every limit with its range and default.
 pub const BOUNDS: [Bound; 5] = [
-    bound(
-        LimitKind::RequestSize,
-        "max_request_size",
-        64 * KIB,
-        10 * MIB,
-        MIB,
-    ),
-    bound(
-        LimitKind::ResponseSize,
-        "max_response_size",
-        MIB,
-        100 * MIB,
-        10 * MIB,
-    ),
-    bound(
-        LimitKind::StringLength,
-        "max_string_length",
-        64 * KIB,
-        10 * MIB,
-        MIB,
-    ),
-    bound(
-        LimitKind::ArrayElements,
-        "max_array_elements",
-        100,
-        100_000,
-        10_000,
-    ),
-    bound(LimitKind::NestingDepth, "max_nesting_depth", 8, 64, 32),
+    bound(LimitKind::RequestSize, 64 * KIB, 10 * MIB, MIB),
+    bound(LimitKind::ResponseSize, MIB, 100 * MIB, 10 * MIB),
+    bound(LimitKind::StringLength, 64 * KIB, 10 * MIB, MIB),
+    bound(LimitKind::ArrayElements, 100, 100_000, 10_000),
+    bound(LimitKind::NestingDepth, 8, 64, 32),
 ];
 
-const fn bound(
-    kind: LimitKind,
-    name: &'static str,
-    min: usize,
-    max: usize,
-    default: usize,
-) -> Bound {
-    Bound {
-        kind,
-        name,
-        min,
-        max,
-        default,
-    }
+const fn bound(kind: LimitKind, min: usize, max: usize, default: usize) -> Bound {
+    Bound { kind, min, max, default }
 }
 
 /// The limits in force.
 ///
-/// The fields are open so that a configuration can be read into them; [`Limits::check`] is what makes them fit for use.
+/// The fields are open so that a configuration can be read into them; [`Limits::check`] is what
+/// makes them fit for use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Largest request, in bytes.
@@ -148,18 +124,14 @@ impl Limits {
         }
     }
 
-    /// Every setting outside its range, all at once so that a configuration is mended in one go; empty when all is well.
+    /// Every setting outside its range, all at once so that a configuration is mended in one go;
+    /// empty when all is well.
     pub fn check(&self) -> Vec<OutOfRange> {
         BOUNDS
             .iter()
             .map(|bound| (bound, self.get(bound.kind)))
             .filter(|(bound, value)| !(bound.min..=bound.max).contains(value))
-            .map(|(bound, value)| OutOfRange {
-                name: bound.name,
-                value,
-                min: bound.min,
-                max: bound.max,
-            })
+            .map(|(bound, value)| OutOfRange { name: bound.kind.setting(), value, min: bound.min, max: bound.max })
             .collect()
     }
 }
@@ -186,33 +158,19 @@ mod tests {
         let limits = Limits::default();
         assert!(limits.check().is_empty());
         for bound in BOUNDS {
-            assert_eq!(limits.get(bound.kind), bound.default, "{}", bound.name);
-            assert_eq!(bound.name, format!("max_{}", bound.kind.as_str()));
+            assert_eq!(limits.get(bound.kind), bound.default, "{:?}", bound.kind);
+            assert_eq!(bound.kind.setting(), format!("max_{}", bound.kind.as_str()));
         }
     }
 
     #[test]
     fn r_req_7_every_setting_out_of_range_is_reported() {
-        let below = Limits {
-            max_request_size: 65_535,
-            max_nesting_depth: 65,
-            ..Limits::default()
-        };
+        let below = Limits { max_request_size: 65_535, max_nesting_depth: 65, ..Limits::default() };
         assert_eq!(
             below.check(),
             [
-                OutOfRange {
-                    name: "max_request_size",
-                    value: 65_535,
-                    min: 65_536,
-                    max: 10_485_760
-                },
-                OutOfRange {
-                    name: "max_nesting_depth",
-                    value: 65,
-                    min: 8,
-                    max: 64
-                },
+                OutOfRange { name: "max_request_size", value: 65_535, min: 65_536, max: 10_485_760 },
+                OutOfRange { name: "max_nesting_depth", value: 65, min: 8, max: 64 },
             ]
         );
         let at_the_edges = Limits {
@@ -227,10 +185,7 @@ mod tests {
 
     #[test]
     fn r_req_7_each_limit_names_its_unit() {
-        let units: Vec<_> = BOUNDS
-            .iter()
-            .map(|bound| (bound.kind.as_str(), bound.kind.unit()))
-            .collect();
+        let units: Vec<_> = BOUNDS.iter().map(|bound| (bound.kind.as_str(), bound.kind.unit())).collect();
         assert_eq!(
             units,
             [

@@ -29,7 +29,8 @@ pub(super) fn parameters<P: JsonSchema>(category: Category, types: &mut Types) -
 
 /// The type of an answer, entered among the types.
 pub(super) fn returns<R: JsonSchema>(types: &mut Types) -> Returns {
-    let json = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<R>().to_value();
+    // The same contract as for parameters: a type that stands on both sides has one shape.
+    let json = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<R>().to_value();
     let schema = read(&json, types);
     let description = schema.description.as_deref().map_or_else(|| "The result.".to_owned(), one_line);
     let type_name: Arc<str> = match &schema.kind {

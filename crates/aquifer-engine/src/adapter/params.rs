@@ -48,13 +48,14 @@ impl JsonSchema for DryRun {
         json_schema!({
             "type": "boolean",
             "default": false,
-            "description": "Only tell what would change."
+            "description": "Only report the change, do not make it."
         })
     }
 }
 
 /// A list as an answer: `{items: […]}`, so that page information can stand beside it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "{T}Items")]
 pub struct Items<T> {
     /// The items.
     pub items: Vec<T>,
@@ -142,6 +143,15 @@ impl<T: JsonSchema> JsonSchema for Patch<T> {
 fn patch_of(schema: &Value, generator: &SchemaGenerator, depth: usize) -> Value {
     const DEEPEST: usize = 8;
     let Some(object) = schema.as_object() else { return schema.clone() };
+    if let Some([one, other]) = object.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) {
+        // How an optional struct is written: it, or null.
+        let is_null = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("null");
+        return match (is_null(one), is_null(other)) {
+            (false, true) => patch_of(one, generator, depth + 1),
+            (true, false) => patch_of(other, generator, depth + 1),
+            _ => without_default(schema),
+        };
+    }
     if let Some(target) = object.get("$ref").and_then(Value::as_str).filter(|_| depth < DEEPEST) {
         let definition = target.rsplit('/').next().and_then(|name| generator.definitions().get(name));
         let is_object = definition.is_some_and(|definition| definition.get("properties").is_some());

@@ -91,7 +91,7 @@ pub(crate) fn definition(catalog: &Catalog, surface: &Surface) -> Operation {
     operation.parameters = vec![
         Parameter::required(
             "query",
-            Schema::one_of(["operations", "types", "summary", "limits"]).describe("What to look for."),
+            Schema::one_of(["operations", "types", "summary", "limits"]).describe("Which kind of thing to tell of."),
         ),
         Parameter::optional("name", Schema::string().describe("One operation or type, with all its details.")),
         Parameter::optional("search", Schema::string().describe("The task in plain words; operations are ranked by it.")),

@@ -18,11 +18,7 @@ pub(super) struct Extent {
 /// Walks from `start`, which stands outside of any string on `level`, until a string or a closing
 /// bracket ends on `floor`.
 pub(super) fn measure(bytes: &[u8], start: usize, level: usize, floor: usize) -> Extent {
-    let mut extent = Extent {
-        end: start,
-        deepest: level,
-        commas: 0,
-    };
+    let mut extent = Extent { end: start, deepest: level, commas: 0 };
     let mut current = level;
     while let Some(byte) = bytes.get(extent.end) {
         extent.end += 1;

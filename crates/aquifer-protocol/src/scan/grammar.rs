@@ -44,10 +44,7 @@ pub(super) struct Scanner<'a> {
 impl<'a> Scanner<'a> {
     pub(super) fn new(text: &'a str, frame: Frame, limits: &'a Limits) -> Self {
         let request = match frame {
-            Frame::Bare => Some(Request {
-                start: 0,
-                end: Some(text.len()),
-            }),
+            Frame::Bare => Some(Request { start: 0, end: Some(text.len()) }),
             Frame::Mcp => None,
         };
         Self {
@@ -89,9 +86,7 @@ impl<'a> Scanner<'a> {
             Some(b'"') => self.at = token::string(self.bytes, self.at, self.limits)?.end,
             Some(b'-' | b'0'..=b'9') => self.at = token::number(self.text, self.at)?,
             Some(b'{') => {
-                self.open(Level::Object {
-                    keys_from: self.keys.len(),
-                })?;
+                self.open(Level::Object { keys_from: self.keys.len() })?;
                 if self.peek() != Some(b'}') {
                     self.key()?;
                     return Ok(true);
@@ -113,8 +108,8 @@ impl<'a> Scanner<'a> {
     /// is over.
     fn end_value(&mut self) -> Result<bool, Stop> {
         loop {
-            if let Some(request @ Request { end: None, .. }) = &mut self.request
-                && self.levels.len() == self.frame.levels_around()
+            if self.levels.len() == self.frame.levels_around()
+                && let Some(request @ Request { end: None, .. }) = &mut self.request
             {
                 request.end = Some(self.at);
             }
@@ -152,12 +147,7 @@ impl<'a> Scanner<'a> {
         let around = self.frame.levels_around();
         if self.levels.len() >= self.limits.max_nesting_depth.saturating_add(around) {
             let deepest = extent::measure(self.bytes, self.at, self.levels.len(), 0).deepest;
-            return Err(Stop::too_large(
-                self.at,
-                LimitKind::NestingDepth,
-                self.limits,
-                deepest.saturating_sub(around),
-            ));
+            return Err(Stop::too_large(self.at, LimitKind::NestingDepth, self.limits, deepest.saturating_sub(around)));
         }
         self.levels.push(level);
         self.at += 1;
@@ -172,12 +162,7 @@ impl<'a> Scanner<'a> {
             *elements += 1;
             if *elements > self.limits.max_array_elements {
                 let further = extent::measure(self.bytes, self.at, depth, depth - 1).commas;
-                return Err(Stop::too_large(
-                    self.at,
-                    LimitKind::ArrayElements,
-                    self.limits,
-                    *elements + further,
-                ));
+                return Err(Stop::too_large(self.at, LimitKind::ArrayElements, self.limits, *elements + further));
             }
         }
         Ok(())
@@ -201,10 +186,7 @@ impl<'a> Scanner<'a> {
         self.at += 1;
         if names_request {
             self.skip_whitespace();
-            self.request = Some(Request {
-                start: self.at,
-                end: None,
-            });
+            self.request = Some(Request { start: self.at, end: None });
         }
         Ok(())
     }
@@ -214,11 +196,7 @@ impl<'a> Scanner<'a> {
             let quoted = self.text.get(self.at..token.end).unwrap_or_default();
             Cow::Owned(serde_json::from_str(quoted).unwrap_or_default())
         } else {
-            Cow::Borrowed(
-                self.text
-                    .get(self.at + 1..token.end - 1)
-                    .unwrap_or_default(),
-            )
+            Cow::Borrowed(self.text.get(self.at + 1..token.end - 1).unwrap_or_default())
         }
     }
 
@@ -240,12 +218,8 @@ impl<'a> Scanner<'a> {
         let mut earliest: Option<Stop> = None;
         for level in self.levels.iter().rev() {
             if let Level::Object { keys_from } = level {
-                let repeat =
-                    keys::first_repeat(self.keys.get_mut(*keys_from..).unwrap_or_default());
-                earliest = earliest
-                    .into_iter()
-                    .chain(repeat)
-                    .min_by_key(|stop| stop.at);
+                let repeat = keys::first_repeat(self.keys.get_mut(*keys_from..).unwrap_or_default());
+                earliest = earliest.into_iter().chain(repeat).min_by_key(|stop| stop.at);
                 self.keys.truncate(*keys_from);
             }
         }
@@ -263,8 +237,7 @@ impl<'a> Scanner<'a> {
         let measured = || extent::measure(self.bytes, self.at, self.levels.len(), around).end;
         let end = request.end.unwrap_or_else(measured);
         let size = end - request.start;
-        (end > excess_at)
-            .then(|| Stop::too_large(excess_at, LimitKind::RequestSize, self.limits, size))
+        (end > excess_at).then(|| Stop::too_large(excess_at, LimitKind::RequestSize, self.limits, size))
     }
 
     fn peek(&self) -> Option<u8> {

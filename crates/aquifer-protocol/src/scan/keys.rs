@@ -22,31 +22,15 @@ pub(super) struct Key<'a> {
 /// The earliest key that equals one before it. May reorder the keys.
 pub(super) fn first_repeat(keys: &mut [Key<'_>]) -> Option<Stop> {
     let repeat = if keys.len() <= FEW {
-        let seen_before = |(index, key): &(usize, &Key)| {
-            keys.iter().take(*index).any(|other| other.text == key.text)
-        };
-        keys.iter()
-            .enumerate()
-            .find(seen_before)
-            .map(|(_, key)| key)
+        let seen_before = |(index, key): &(usize, &Key)| keys.iter().take(*index).any(|other| other.text == key.text);
+        keys.iter().enumerate().find(seen_before).map(|(_, key)| key)
     } else {
-        keys.sort_unstable_by(|a, b| {
-            (a.text.len(), &a.text, a.at).cmp(&(b.text.len(), &b.text, b.at))
-        });
+        keys.sort_unstable_by(|a, b| (a.text.len(), &a.text, a.at).cmp(&(b.text.len(), &b.text, b.at)));
         let neighbours = keys.iter().zip(keys.iter().skip(1));
-        neighbours
-            .filter(|(a, b)| a.text == b.text)
-            .map(|(_, second)| second)
-            .min_by_key(|key| key.at)
+        neighbours.filter(|(a, b)| a.text == b.text).map(|(_, second)| second).min_by_key(|key| key.at)
     };
     repeat.map(|key| {
         let shown = key.text.chars().take(SHOWN_CHARS).collect();
-        Stop {
-            at: key.at,
-            problem: Problem::DuplicateKey {
-                offset: key.at,
-                key: shown,
-            },
-        }
+        Stop { at: key.at, problem: Problem::DuplicateKey { offset: key.at, key: shown } }
     })
 }

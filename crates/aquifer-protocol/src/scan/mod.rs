@@ -102,13 +102,13 @@ pub enum Encoding {
 /// With [`Frame::Mcp`] the request size counts the value at `params.arguments` alone, so bounding
 /// the message around it is the transport's business; strings, arrays and nesting are bounded
 /// everywhere.
+///
+/// The limits are taken as they are: only those that pass [`Limits::check`] keep the nesting below
+/// the 128 levels at which serde_json gives up.
 pub fn scan(bytes: &[u8], frame: Frame, limits: &Limits) -> Result<(), Problem> {
     match std::str::from_utf8(bytes) {
         Ok(text) => grammar::Scanner::new(text, frame, limits).judge(),
-        Err(error) => Err(Problem::Encoding {
-            offset: error.valid_up_to(),
-            kind: Encoding::InvalidUtf8,
-        }),
+        Err(error) => Err(Problem::Encoding { offset: error.valid_up_to(), kind: Encoding::InvalidUtf8 }),
     }
 }
 
@@ -121,33 +121,14 @@ struct Stop {
 
 impl Stop {
     const fn syntax(at: usize, expected: &'static str) -> Self {
-        Self {
-            at,
-            problem: Problem::Syntax {
-                offset: at,
-                expected,
-            },
-        }
+        Self { at, problem: Problem::Syntax { offset: at, expected } }
     }
 
     const fn lone_surrogate(at: usize) -> Self {
-        Self {
-            at,
-            problem: Problem::Encoding {
-                offset: at,
-                kind: Encoding::LoneSurrogate,
-            },
-        }
+        Self { at, problem: Problem::Encoding { offset: at, kind: Encoding::LoneSurrogate } }
     }
 
     const fn too_large(at: usize, limit: LimitKind, limits: &Limits, actual_value: usize) -> Self {
-        Self {
-            at,
-            problem: Problem::TooLarge {
-                limit,
-                limit_value: limits.get(limit),
-                actual_value,
-            },
-        }
+        Self { at, problem: Problem::TooLarge { limit, limit_value: limits.get(limit), actual_value } }
     }
 }

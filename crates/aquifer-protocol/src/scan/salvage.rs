@@ -72,9 +72,7 @@ impl Salvage {
                 (Quoting::Inside, b'"') => self.inside(byte, Quoting::Outside),
                 (Quoting::Inside, b'\\') => self.inside(byte, Quoting::AfterBackslash),
                 (Quoting::Inside, _) if self.keeps() => self.stretch.push(byte),
-                (Quoting::Inside, _) => {
-                    rest = rest.get(token::plain_run(rest)..).unwrap_or_default()
-                }
+                (Quoting::Inside, _) => rest = rest.get(token::plain_run(rest)..).unwrap_or_default(),
             }
         }
     }
@@ -82,11 +80,7 @@ impl Salvage {
     /// Ends the message. A value that nothing has ended yet may have been cut short and is not
     /// taken.
     pub fn finish(self) -> Salvaged {
-        Salvaged {
-            id: self.id.into_kept(),
-            method: self.method.into_kept(),
-            bytes: self.bytes,
-        }
+        Salvaged { id: self.id.into_kept(), method: self.method.into_kept(), bytes: self.bytes }
     }
 
     fn keeps(&self) -> bool {
@@ -147,7 +141,7 @@ impl Salvage {
     }
 }
 
-/// The brackets open so far: how many, and as far as that fits one word, of which kind.
+/// The brackets open so far: how many, and for the outer 128 also of which kind.
 #[derive(Debug, Default)]
 struct Brackets {
     depth: usize,
@@ -164,7 +158,7 @@ impl Brackets {
     }
 
     fn open(&mut self, bracket: u8) {
-        if let Some(bit) = self.bit(self.depth) {
+        if let Some(bit) = Self::bit(self.depth) {
             if bracket == b'{' {
                 self.objects |= bit;
             } else {
@@ -181,16 +175,14 @@ impl Brackets {
             return false;
         };
         self.depth = depth;
-        if let Some(bit) = self.bit(depth) {
+        if let Some(bit) = Self::bit(depth) {
             self.lost |= (self.objects & bit != 0) != (bracket == b'}');
         }
         !self.lost
     }
 
-    fn bit(&self, level: usize) -> Option<u128> {
-        u32::try_from(level)
-            .ok()
-            .and_then(|level| 1u128.checked_shl(level))
+    fn bit(level: usize) -> Option<u128> {
+        u32::try_from(level).ok().and_then(|level| 1u128.checked_shl(level))
     }
 }
 
@@ -246,11 +238,7 @@ enum Slot {
 
 impl Slot {
     fn begin(&mut self) {
-        *self = if matches!(self, Self::Unseen) {
-            Self::Named
-        } else {
-            Self::Refused
-        };
+        *self = if matches!(self, Self::Unseen) { Self::Named } else { Self::Refused };
     }
 
     fn settle(&mut self, value: Option<String>) {
@@ -260,10 +248,6 @@ impl Slot {
     }
 
     fn into_kept(self) -> Option<String> {
-        if let Self::Kept(value) = self {
-            Some(value)
-        } else {
-            None
-        }
+        if let Self::Kept(value) = self { Some(value) } else { None }
     }
 }

@@ -20,10 +20,7 @@ pub(super) fn string(bytes: &[u8], open: usize, limits: &Limits) -> Result<Text,
     let run = plain_run(bytes.get(open + 1..).unwrap_or_default());
     let end = open + 1 + run;
     if bytes.get(end) == Some(&b'"') && run <= limits.max_string_length {
-        return Ok(Text {
-            end: end + 1,
-            escaped: false,
-        });
+        return Ok(Text { end: end + 1, escaped: false });
     }
     unusual_string(bytes, open, limits)
 }
@@ -35,6 +32,7 @@ fn unusual_string(bytes: &[u8], open: usize, limits: &Limits) -> Result<Text, St
     let mut at = open + 1;
     let mut decoded = 0;
     let mut escaped = false;
+    // The first byte beyond the limit, by which this problem is ordered among the others.
     let mut excess_at = None;
     let outcome = loop {
         let run = plain_run(bytes.get(at..).unwrap_or_default());
@@ -45,10 +43,7 @@ fn unusual_string(bytes: &[u8], open: usize, limits: &Limits) -> Result<Text, St
         }
         match bytes.get(at) {
             Some(b'"') => {
-                break Ok(Text {
-                    end: at + 1,
-                    escaped,
-                });
+                break Ok(Text { end: at + 1, escaped });
             }
             Some(b'\\') => match escape(bytes, at) {
                 Ok((end, size)) => {
@@ -63,12 +58,7 @@ fn unusual_string(bytes: &[u8], open: usize, limits: &Limits) -> Result<Text, St
         }
     };
     match excess_at {
-        Some(excess_at) => Err(Stop::too_large(
-            excess_at,
-            LimitKind::StringLength,
-            limits,
-            decoded,
-        )),
+        Some(excess_at) => Err(Stop::too_large(excess_at, LimitKind::StringLength, limits, decoded)),
         None => outcome,
     }
 }
@@ -84,22 +74,18 @@ pub(super) fn plain_run(bytes: &[u8]) -> usize {
     const HIGH_BITS: u64 = u64::from_ne_bytes([0x80; 8]);
     let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word & HIGH_BITS;
 
-    let (words, tail) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
+    let mut rest = bytes;
+    while let Some((word, after)) = rest.split_first_chunk::<8>() {
         let word = u64::from_le_bytes(*word);
         let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH_BITS;
-        let marks = control
-            | zero_bytes(word ^ (ONES * b'"' as u64))
-            | zero_bytes(word ^ (ONES * b'\\' as u64));
+        let marks = control | zero_bytes(word ^ (ONES * b'"' as u64)) | zero_bytes(word ^ (ONES * b'\\' as u64));
         if marks != 0 {
-            return index * 8 + marks.trailing_zeros() as usize / 8;
+            return bytes.len() - rest.len() + marks.trailing_zeros() as usize / 8;
         }
+        rest = after;
     }
-    let in_tail = tail
-        .iter()
-        .position(|byte| matches!(byte, b'"' | b'\\' | ..0x20))
-        .unwrap_or(tail.len());
-    words.len() * 8 + in_tail
+    let in_tail = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | ..0x20)).unwrap_or(rest.len());
+    bytes.len() - rest.len() + in_tail
 }
 
 /// Reads the escape whose backslash is at `at`: where it ends and how many UTF-8 bytes it stands
@@ -114,10 +100,7 @@ fn escape(bytes: &[u8], at: usize) -> Result<(usize, usize), Stop> {
             0xD800..0xE000 => Err(Stop::lone_surrogate(at)),
             _ => Ok((at + 6, 3)),
         },
-        _ => Err(Stop::syntax(
-            at + 1,
-            "a character that may follow a backslash",
-        )),
+        _ => Err(Stop::syntax(at + 1, "a known escape")),
     }
 }
 
@@ -130,23 +113,15 @@ fn has_low_half(bytes: &[u8], at: usize) -> Result<bool, Stop> {
 
 fn code_unit(bytes: &[u8], at: usize) -> Result<u32, Stop> {
     (at..at + 4).try_fold(0, |unit, at| {
-        let digit = bytes
-            .get(at)
-            .and_then(|byte| char::from(*byte).to_digit(16));
-        digit
-            .map(|digit| unit << 4 | digit)
-            .ok_or(Stop::syntax(at, "four hexadecimal digits"))
+        let digit = bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        digit.map(|digit| unit << 4 | digit).ok_or(Stop::syntax(at, "four hexadecimal digits"))
     })
 }
 
 /// Reads the number that begins at `start` and answers the byte after it.
 pub(super) fn number(text: &str, start: usize) -> Result<usize, Stop> {
     let bytes = text.as_bytes();
-    let first_digit = if bytes.get(start) == Some(&b'-') {
-        start + 1
-    } else {
-        start
-    };
+    let first_digit = if bytes.get(start) == Some(&b'-') { start + 1 } else { start };
     let integer_end = match bytes.get(first_digit) {
         Some(b'0') => first_digit + 1,
         _ => digits(bytes, first_digit)?,
@@ -169,10 +144,7 @@ pub(super) fn number(text: &str, start: usize) -> Result<usize, Stop> {
     if keeps_its_value {
         Ok(end)
     } else {
-        Err(Stop {
-            at: start,
-            problem: Problem::NumberOutOfRange { offset: start },
-        })
+        Err(Stop { at: start, problem: Problem::NumberOutOfRange { offset: start } })
     }
 }
 
@@ -193,13 +165,7 @@ fn is_finite(literal: &str) -> bool {
 
 /// The byte after one or more digits.
 fn digits(bytes: &[u8], at: usize) -> Result<usize, Stop> {
-    match bytes
-        .get(at..)
-        .unwrap_or_default()
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit())
-        .count()
-    {
+    match bytes.get(at..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count() {
         0 => Err(Stop::syntax(at, "a digit")),
         count => Ok(at + count),
     }
@@ -208,10 +174,6 @@ fn digits(bytes: &[u8], at: usize) -> Result<usize, Stop> {
 /// Reads `true`, `false` or `null` and answers the byte after it.
 pub(super) fn literal(bytes: &[u8], start: usize) -> Result<usize, Stop> {
     let rest = bytes.get(start..).unwrap_or_default();
-    let found = ["true", "false", "null"]
-        .into_iter()
-        .find(|word| rest.starts_with(word.as_bytes()));
-    found
-        .map(|word| start + word.len())
-        .ok_or(Stop::syntax(start, "a value"))
+    let found = ["true", "false", "null"].into_iter().find(|word| rest.starts_with(word.as_bytes()));
+    found.map(|word| start + word.len()).ok_or(Stop::syntax(start, "a value"))
 }

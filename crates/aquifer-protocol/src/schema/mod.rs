@@ -6,6 +6,7 @@
 mod format;
 mod from_json;
 mod info;
+mod sample;
 mod to_json;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,8 @@ pub use format::Format;
 pub use from_json::SchemaReader;
 pub(crate) use info::ParameterInfo;
 pub use info::type_words;
+pub use sample::sample;
+pub(crate) use sample::sample_params;
 pub use to_json::input_schema;
 
 /// The named shapes of a catalog.

@@ -1,0 +1,151 @@
+//! What is measured. Servers take turns in short blocks, in changing order, and ratios are taken within a block pair.
+
+use std::time::Instant;
+
+use crate::connection::{Connected, Prepared, Ready, Target};
+use crate::statistics::{median, percentile};
+
+/// How much of what.
+pub(crate) struct Plan {
+    /// Calls in a block.
+    pub(crate) calls: usize,
+    /// Blocks for each server.
+    pub(crate) blocks: usize,
+    /// Starts of each server.
+    pub(crate) runs: usize,
+    /// Arguments of one call before all others.
+    pub(crate) prepare: Option<String>,
+    /// Arguments of the calls measured.
+    pub(crate) call: String,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self { calls: 500, blocks: 20, runs: 15, prepare: None, call: "{}".to_owned() }
+    }
+}
+
+/// Named numbers; names begin with the server's place on the command line.
+type Figures = Vec<(String, f64)>;
+
+struct Running {
+    connected: Connected,
+    call: Ready,
+    times: Vec<f64>,
+    block_medians: Vec<f64>,
+    block_cpu: Vec<f64>,
+}
+
+impl Running {
+    fn start(target: &Target, plan: &Plan) -> anyhow::Result<Self> {
+        let mut connected = target.connect()?;
+        let connection = &mut connected.connection;
+        if let Some(arguments) = &plan.prepare {
+            let prepare = connection.prepare(&Prepared::call(&target.tool, arguments));
+            connection.send_checked(&prepare)?;
+        }
+        let call = connection.prepare(&Prepared::call(&target.tool, &plan.call));
+        connection.send_checked(&call)?;
+        Ok(Self { connected, call, times: Vec::new(), block_medians: Vec::new(), block_cpu: Vec::new() })
+    }
+
+    /// One block; its times in microseconds.
+    fn block(&mut self, calls: usize) -> anyhow::Result<Vec<f64>> {
+        let mut times = Vec::with_capacity(calls);
+        for _ in 0..calls {
+            let sent = Instant::now();
+            self.connected.connection.send(&self.call)?;
+            times.push(sent.elapsed().as_secs_f64() * 1e6);
+        }
+        Ok(times)
+    }
+
+    fn measure_block(&mut self, calls: usize) -> anyhow::Result<()> {
+        let before = self.connected.server.as_ref().map(|server| server.cpu_us()).transpose()?;
+        let times = self.block(calls)?;
+        let after = self.connected.server.as_ref().map(|server| server.cpu_us()).transpose()?;
+        if let (Some(before), Some(after)) = (before, after) {
+            self.block_cpu.push((after - before) / calls as f64);
+        }
+        self.block_medians.push(median(&times));
+        self.times.extend(times);
+        Ok(())
+    }
+}
+
+/// Sequential calls: `N.p50_us`, `N.p99_us`, `N.cpu_us` for each server; `ratio.p50` and `ratio.cpu` of the first two.
+pub(crate) fn round_trip(targets: &[Target], plan: &Plan) -> anyhow::Result<Figures> {
+    let mut servers = targets.iter().map(|target| Running::start(target, plan)).collect::<anyhow::Result<Vec<_>>>()?;
+    for server in &mut servers {
+        server.block(plan.calls * 2)?;
+    }
+    for turn in 0..plan.blocks {
+        if turn % 2 == 0 {
+            servers.iter_mut().try_for_each(|server| server.measure_block(plan.calls))?;
+        } else {
+            servers.iter_mut().rev().try_for_each(|server| server.measure_block(plan.calls))?;
+        }
+    }
+    let mut figures = Figures::new();
+    for (index, server) in servers.iter().enumerate() {
+        figures.push((format!("{index}.p50_us"), percentile(&server.times, 0.5)));
+        figures.push((format!("{index}.p99_us"), percentile(&server.times, 0.99)));
+        figures.push((format!("{index}.cpu_us"), median(&server.block_cpu)));
+    }
+    if let [first, second, ..] = servers.as_slice() {
+        figures.push(("ratio.p50".to_owned(), ratio(&first.block_medians, &second.block_medians)));
+        figures.push(("ratio.cpu".to_owned(), ratio(&first.block_cpu, &second.block_cpu)));
+    }
+    Ok(figures)
+}
+
+/// From spawning to the first answered request: `N.start_ms` for each server, `ratio.start` of the first two.
+pub(crate) fn start(targets: &[Target], plan: &Plan) -> anyhow::Result<Figures> {
+    let mut times: Vec<Vec<f64>> = targets.iter().map(|_| Vec::new()).collect();
+    for _ in 0..plan.runs {
+        for (target, times) in targets.iter().zip(&mut times) {
+            let spawned = Instant::now();
+            let mut connected = target.connect()?;
+            // On stdio the handshake is a request, and connecting has waited for its answer.
+            if matches!(connected.connection, crate::connection::Connection::Http(_)) {
+                let list = connected.connection.prepare(&Prepared::list());
+                connected.connection.send(&list)?;
+            }
+            times.push(spawned.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    Ok(summary(&times, "start_ms", "ratio.start"))
+}
+
+/// Resident memory after the handshake (where there is one), a look at the tools and one call: `N.resident_kb`.
+pub(crate) fn memory(targets: &[Target], plan: &Plan) -> anyhow::Result<Figures> {
+    let mut sizes: Vec<Vec<f64>> = targets.iter().map(|_| Vec::new()).collect();
+    for _ in 0..plan.runs {
+        for (target, sizes) in targets.iter().zip(&mut sizes) {
+            let mut connected = target.connect()?;
+            let list = connected.connection.prepare(&Prepared::list());
+            connected.connection.send(&list)?;
+            let call = connected.connection.prepare(&Prepared::call(&target.tool, &plan.call));
+            connected.connection.send_checked(&call)?;
+            if let Some(server) = &connected.server {
+                sizes.push(server.resident_kb()?);
+            }
+        }
+    }
+    Ok(summary(&sizes, "resident_kb", "ratio.resident"))
+}
+
+fn summary(values: &[Vec<f64>], name: &str, ratio_name: &str) -> Figures {
+    let mut figures: Figures =
+        values.iter().enumerate().map(|(index, values)| (format!("{index}.{name}"), median(values))).collect();
+    if let [first, second, ..] = values {
+        figures.push((ratio_name.to_owned(), ratio(first, second)));
+    }
+    figures
+}
+
+/// The median of the ratios of what was measured side by side.
+fn ratio(first: &[f64], second: &[f64]) -> f64 {
+    let ratios: Vec<f64> = first.iter().zip(second).map(|(first, second)| first / second).collect();
+    median(&ratios)
+}

@@ -1,0 +1,83 @@
+//! A server started here, and what the operating system knows of it. Ends with us.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::{Context, bail};
+
+pub(crate) struct Server(Child);
+
+/// Both ends of a server's standard streams.
+pub(crate) struct Pipes {
+    pub(crate) write: ChildStdin,
+    pub(crate) read: ChildStdout,
+}
+
+impl Server {
+    pub(crate) fn on_pipes(program: &str, arguments: &[String]) -> anyhow::Result<(Self, Pipes)> {
+        let child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| format!("cannot start {program}"))?;
+        let mut server = Self(child);
+        let write = server.0.stdin.take().context("no stdin")?;
+        let read = server.0.stdout.take().context("no stdout")?;
+        Ok((server, Pipes { write, read }))
+    }
+
+    /// Starts a server that says its URL on stderr.
+    pub(crate) fn on_http(program: &str, arguments: &[String]) -> anyhow::Result<(Self, String)> {
+        let child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {program}"))?;
+        let mut server = Self(child);
+        let mut said = BufReader::new(server.0.stderr.take().context("no stderr")?);
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if said.read_line(&mut line)? == 0 {
+                bail!("{program} ended without saying its URL");
+            }
+            if let Some(url) = line.split_whitespace().find(|word| word.starts_with("http://")) {
+                let url = url.to_owned();
+                // Somebody has to go on reading, or the server would stand still when the pipe is full.
+                std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+                return Ok((server, url));
+            }
+        }
+    }
+
+    /// Resident memory in kilobytes.
+    pub(crate) fn resident_kb(&self) -> anyhow::Result<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        line.trim().trim_end_matches("kB").trim().parse().context("VmRSS is not a number")
+    }
+
+    /// Processor time used so far by all threads, in microseconds.
+    pub(crate) fn cpu_us(&self) -> anyhow::Result<f64> {
+        let mut nanoseconds = 0.0;
+        for task in std::fs::read_dir(format!("/proc/{}/task", self.0.id()))? {
+            let path = task?.path().join("schedstat");
+            let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            let used = text.split_whitespace().next().context("schedstat is empty")?;
+            nanoseconds += used.parse::<f64>()?;
+        }
+        Ok(nanoseconds / 1000.0)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,29 @@
+//! Medians and percentiles.
+
+/// The value below which this share of all values lies; not a number for no values.
+pub(crate) fn percentile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a length is one")]
+    let rank = ((sorted.len().saturating_sub(1)) as f64 * share).round() as usize;
+    sorted.get(rank).copied().unwrap_or(f64::NAN)
+}
+
+/// The value in the middle.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    percentile(values, 0.5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_values_of_the_sample() {
+        let values = [5.0, 1.0, 4.0, 2.0, 3.0];
+        assert_eq!(median(&values), 3.0);
+        assert_eq!(percentile(&values, 0.99), 5.0);
+        assert_eq!(percentile(&values, 0.0), 1.0);
+        assert!(median(&[]).is_nan());
+    }
+}

@@ -1,0 +1,190 @@
+//! Writing adapters in Rust: what the types say is what callers see.
+
+use aquifer_engine::Engine;
+use aquifer_engine::adapter::{Adapter, AdapterError, Answer, Ctx, Danger, DryRun, Failure, Items, Patch, adapter};
+use aquifer_engine::execution::Reporter;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::fixture::{ask, operation, surface};
+
+/// How loud.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Level {
+    /// Hardly audible.
+    Quiet,
+    Loud,
+}
+
+/// A place.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+struct Place {
+    /// North or south.
+    #[schemars(range(min = -90.0, max = 90.0))]
+    latitude: f64,
+    name: Option<String>,
+}
+
+/// A thing.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+struct Thing {
+    #[schemars(extend("readOnly" = true))]
+    made_at: String,
+    title: String,
+    place: Option<Place>,
+    #[serde(default)]
+    level: Option<Level>,
+}
+
+struct Kinds;
+
+#[adapter]
+impl Kinds {
+    /// Create a thing
+    /// over two lines.
+    ///
+    /// A second paragraph is for readers of the code.
+    #[example("A loud thing", { "title": "Drum", "level": "loud" })]
+    async fn create_thing(
+        &self,
+        #[schemars(length(min = 3, max = 30), regex(pattern = "^[A-Z]"))] title: String,
+        level: Option<Level>,
+        place: Option<Place>,
+        tags: Option<Vec<String>>,
+        #[schemars(range(min = 1, max = 10))] count: Option<u8>,
+        #[serde(default = "yes")] loud: bool,
+        dry_run: DryRun,
+    ) -> Answer<Value> {
+        Ok(json!({ "title": title, "level": level, "place": place, "tags": tags, "count": count, "loud": loud, "dry": dry_run.is_on() }))
+    }
+    /// List things.
+    async fn list_things(&self, only: Option<Level>) -> Answer<Items<Thing>> {
+        let _ = only;
+        Ok(Items { items: Vec::new() })
+    }
+    /// Update a thing.
+    async fn update_thing(&self, title: String, input: Patch<Thing>) -> Answer<Thing> {
+        let place = Place { latitude: 1.0, name: Some("here".to_owned()) };
+        input.apply(&Thing { made_at: "then".to_owned(), title, place: Some(place), level: None })
+    }
+    /// Ring a bell.
+    #[category(Execute)]
+    async fn ring_bell(&self, cx: Ctx<Self>, times: u32) -> Answer<u32> {
+        cx.progress(1.0, 1.0, "rung");
+        Ok(times)
+    }
+    /// Execute an experiment.
+    async fn execute_experiment(&self, fail: bool, reporter: Reporter) -> Answer<String> {
+        reporter.tell(1, 2, "half way");
+        assert!(!reporter.cancelled().is_cancelled());
+        if fail { Err(Failure::not_found("luck", "any")) } else { Ok("done".to_owned()) }
+    }
+    fn helper(&self) -> u8 {
+        1
+    }
+}
+
+fn yes() -> bool {
+    Kinds.helper() == 1
+}
+
+pub(crate) fn kinds() -> Engine {
+    Engine::builder(surface()).source(Kinds.into_adapter("kinds").build().unwrap()).build().unwrap()
+}
+
+async fn details(name: &str) -> Value {
+    ask(&kinds(), operation("introspect", json!({ "query": "operations", "name": name }))).await["data"]["operation"].clone()
+}
+
+#[tokio::test]
+async fn r_int_5_names_docs_constraints_and_defaults_come_from_the_types() {
+    let create = details("create_thing").await;
+    assert_eq!(create["semantic_category"], "CREATE");
+    assert_eq!(create["description"], "Create a thing over two lines.");
+    assert_eq!(create["examples"][0], json!({ "description": "A loud thing", "request": { "operation": "create_thing", "params": { "title": "Drum", "level": "loud" } } }));
+    assert_eq!(
+        create["parameters"],
+        json!([
+            { "name": "title", "type": "string", "required": true, "minLength": 3, "maxLength": 30, "pattern": "^[A-Z]" },
+            { "name": "level", "type": "string", "required": false, "enum": ["loud", "quiet"] },
+            { "name": "place", "type": "Place", "required": false },
+            { "name": "tags", "type": "array", "required": false, "items": { "type": "string" } },
+            { "name": "count", "type": "integer", "required": false, "minimum": 1, "maximum": 10 },
+            { "name": "loud", "type": "boolean", "required": false, "default": true },
+            { "name": "dry_run", "type": "boolean", "required": false, "description": "Only report the change, do not make it.", "default": false },
+        ])
+    );
+    assert_eq!(details("ring_bell").await["semantic_category"], "EXECUTE");
+    assert_eq!(details("list_things").await["returns"]["name"], "ThingItems");
+    assert_eq!(details("execute_experiment").await["lifecycle"]["supports_cancel"], true);
+    let list = ask(&kinds(), operation("introspect", json!({ "query": "operations" }))).await.to_string();
+    assert!(!list.contains("helper"), "a method without a doc comment is not an operation");
+}
+
+#[tokio::test]
+async fn r_req_4_nested_types_are_checked_and_closed() {
+    let engine = kinds();
+    let create = async |extra: Value| {
+        let mut params = json!({ "title": "Drum" });
+        params.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        ask(&engine, operation("create_thing", params)).await
+    };
+    let made = create(json!({ "place": { "latitude": 5 }, "count": 3 })).await;
+    assert_eq!(made["data"]["place"], json!({ "latitude": 5.0, "name": null }), "{made}");
+    for (extra, code) in [
+        (json!({ "place": {} }), "VALIDATION_MISSING_PARAM"),
+        (json!({ "place": { "latitude": 91 } }), "VALIDATION_INVALID_VALUE"),
+        (json!({ "place": { "latitude": 1, "longitude": 2 } }), "VALIDATION_UNKNOWN_FIELD"),
+        (json!({ "count": 300 }), "VALIDATION_INVALID_VALUE"),
+        (json!({ "level": null }), "VALIDATION_INVALID_TYPE"),
+    ] {
+        let refused = create(extra).await;
+        assert_eq!(refused["error"]["code"], code, "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn r_req_6_a_patch_knows_what_can_be_changed_and_removed() {
+    let engine = kinds();
+    let of = ask(&engine, operation("introspect", json!({ "query": "types", "name": "UpdateThingInput" }))).await;
+    let names: Vec<&str> = of["data"]["type"]["fields"].as_array().unwrap().iter().map(|field| field["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["place", "level"], "neither the identifier nor what is read-only");
+    let update = async |input: Value| ask(&engine, operation("update_thing", json!({ "title": "x", "input": input }))).await;
+    let merged = update(json!({ "place": { "latitude": 2 }, "level": "loud" })).await;
+    assert_eq!(merged["data"], json!({ "made_at": "then", "title": "x", "place": { "latitude": 2.0, "name": "here" }, "level": "loud" }), "{merged}");
+    assert_eq!(update(json!({ "place": null })).await["data"]["place"], Value::Null);
+    assert_eq!(update(json!({ "place": { "name": null } })).await["data"]["place"]["name"], Value::Null);
+    assert_eq!(update(json!({ "place": { "latitude": null } })).await["error"]["code"], "VALIDATION_INVALID_TYPE");
+    assert_eq!(update(json!({ "made_at": "now" })).await["error"]["code"], "VALIDATION_UNKNOWN_FIELD");
+}
+
+#[tokio::test]
+async fn adapters_can_be_written_by_hand_too() {
+    /// Get the sum of two numbers.
+    #[derive(Deserialize, JsonSchema)]
+    struct GetSum {
+        a: i64,
+        b: i64,
+    }
+    async fn get_sum(base: Ctx<i64>, params: GetSum) -> Answer<i64> {
+        Ok(*base + params.a + params.b)
+    }
+    let source = Adapter::new("sums", 100).read(get_sum).example("Two and two", json!({ "a": 2, "b": 2 })).danger(Danger::Safe).build().unwrap();
+    let engine = Engine::builder(surface()).source(source).build().unwrap();
+    assert_eq!(ask(&engine, operation("get_sum", json!({ "a": 1, "b": 2 }))).await["data"], 103);
+}
+
+#[test]
+fn an_adapter_that_cannot_be_explained_is_refused() {
+    #[derive(Deserialize, JsonSchema)]
+    struct GetNothing {}
+    async fn get_nothing(_: Ctx<()>, _: GetNothing) -> Answer<()> {
+        Ok(())
+    }
+    let refused = Adapter::new("x", ()).read(get_nothing).build().err().unwrap();
+    assert_eq!(refused, AdapterError::NoDescription("GetNothing".to_owned()));
+    let refused = Adapter::new("x", ()).example("too early", json!({})).build().err().unwrap();
+    assert_eq!(refused, AdapterError::NothingToDescribe("example"));
+}

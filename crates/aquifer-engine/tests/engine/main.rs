@@ -1,0 +1,13 @@
+//! The engine with real adapters: pipeline, batches, introspection, executions. Test names cite requirements.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
+
+mod adapter;
+mod batch;
+mod execution;
+mod fixture;
+mod introspection;
+mod pipeline;
+mod store;
+#[path = "../../../../examples/task_board.rs"]
+mod task_board;
+mod walk;

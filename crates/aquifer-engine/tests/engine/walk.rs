@@ -1,0 +1,123 @@
+//! R-INT-5: what introspection says is accepted is exactly what is accepted, for every operation, both ways.
+
+use aquifer_engine::Engine;
+use aquifer_protocol::error::wording::looks_like_a_leak;
+use aquifer_protocol::schema::sample;
+use serde_json::{Map, Value, json};
+
+use crate::fixture::{ask, demo, operation};
+
+/// Names that requests often carry although an operation may not know them.
+const CROSS_CUTTING: &[&str] = &[
+    "fields", "filter", "sort", "order", "query", "aggregate", "first", "after", "last", "before", "limit", "offset", "page",
+    "page_size", "preset", "edges", "include_items", "total", "dry_run", "if_match", "confirmation_token", "id", "name", "wait",
+    "element_type", "params2",
+];
+
+fn is_validation(answer: &Value) -> bool {
+    answer["error"]["code"].as_str().is_some_and(|code| code.starts_with("VALIDATION_"))
+}
+
+/// A value that fits none of the types in words.
+fn misfit(words: &str) -> Option<Value> {
+    [json!({ "x": [] }), json!([{}]), json!(true), json!("\u{2003}")].into_iter().find(|value| {
+        let of = match value {
+            Value::Object(_) => "object",
+            Value::Array(_) => "array",
+            Value::Bool(_) => "boolean",
+            _ => "string",
+        };
+        let named = words.chars().next().is_some_and(char::is_uppercase);
+        words != "any" && !words.contains(of) && !(of == "array" && words.contains("[]")) && !(of == "object" && named)
+    })
+}
+
+async fn walk(engine: &Engine) -> usize {
+    let list = ask(engine, operation("introspect", json!({ "query": "operations", "first": 500 }))).await;
+    let mut proofs = 0;
+    for info in list["data"]["operations"].as_array().unwrap() {
+        let name = info["name"].as_str().unwrap();
+        let details = ask(engine, operation("introspect", json!({ "query": "operations", "name": name }))).await;
+        let details = &details["data"]["operation"];
+        let parameters = details["parameters"].as_array().unwrap();
+        let snapshot = engine.snapshot();
+        let defined = snapshot.catalog().operation(name).unwrap();
+        // Where no value can be made up (a pattern), the operation's own example has one.
+        let fitting = |parameter: &str| {
+            let made_up = sample(&defined.parameter(parameter).unwrap().schema, snapshot.catalog().types());
+            made_up.unwrap_or_else(|| details["examples"][0]["request"]["params"][parameter].clone())
+        };
+        let valid: Map<String, Value> = parameters
+            .iter()
+            .filter(|parameter| parameter["required"] == json!(true))
+            .map(|parameter| {
+                let name = parameter["name"].as_str().unwrap();
+                (name.to_owned(), fitting(name))
+            })
+            .collect();
+
+        // What is documented is accepted: the least, and each parameter with it.
+        let least = ask(engine, operation(name, Value::Object(valid.clone()))).await;
+        assert!(!is_validation(&least), "{name}: {least}");
+        for parameter in parameters {
+            let parameter_name = parameter["name"].as_str().unwrap();
+            assert!(parameter["type"].is_string() && parameter["required"].is_boolean(), "{parameter}");
+            let description = parameter["description"].as_str().unwrap_or_default();
+            assert!(!looks_like_a_leak(description), "{name}.{parameter_name}: {description}");
+            let mut with = valid.clone();
+            with.insert(parameter_name.to_owned(), fitting(parameter_name));
+            let answer = ask(engine, operation(name, Value::Object(with))).await;
+            // Combinations may be refused, but never as unknown or of the wrong type.
+            let code = answer["error"]["code"].as_str().unwrap_or_default();
+            assert!(!["VALIDATION_UNKNOWN_PARAM", "VALIDATION_INVALID_TYPE"].contains(&code), "{name}.{parameter_name}: {answer}");
+            proofs += 1;
+
+            // Required means required, and the type is the type.
+            if parameter["required"] == json!(true) {
+                let mut without = valid.clone();
+                without.remove(parameter_name);
+                let answer = ask(engine, operation(name, Value::Object(without))).await;
+                assert_eq!(answer["error"]["code"], "VALIDATION_MISSING_PARAM", "{name}.{parameter_name}");
+                assert!(answer["error"]["message"].as_str().unwrap().contains(parameter_name));
+                proofs += 1;
+            }
+            if let Some(wrong) = misfit(parameter["type"].as_str().unwrap()) {
+                let mut with = valid.clone();
+                with.insert(parameter_name.to_owned(), wrong.clone());
+                let answer = ask(engine, operation(name, Value::Object(with))).await;
+                assert_eq!(answer["error"]["code"], "VALIDATION_INVALID_TYPE", "{name}.{parameter_name} = {wrong}: {answer}");
+                proofs += 1;
+            }
+        }
+
+        // What is not documented is not accepted.
+        for other in CROSS_CUTTING.iter().filter(|other| !parameters.iter().any(|parameter| parameter["name"] == **other)) {
+            let mut with = valid.clone();
+            with.insert((*other).to_owned(), json!(1));
+            let answer = ask(engine, operation(name, Value::Object(with))).await;
+            assert_eq!(answer["error"]["code"], "VALIDATION_UNKNOWN_PARAM", "{name} accepts '{other}'");
+            proofs += 1;
+        }
+
+        // Examples are requests that work.
+        for example in details["examples"].as_array().unwrap() {
+            assert_eq!(example["request"]["operation"], name);
+            let answer = ask(engine, example["request"].clone()).await;
+            assert!(!is_validation(&answer), "{name}: {} {answer}", example["request"]);
+        }
+        assert!(!details["examples"].as_array().unwrap().is_empty(), "{name} has an example");
+    }
+    proofs
+}
+
+#[tokio::test]
+async fn r_int_5_introspection_is_exact_for_the_demo() {
+    let proofs = walk(&demo()).await;
+    assert!(proofs > 200, "{proofs}");
+}
+
+#[tokio::test]
+async fn r_int_5_introspection_is_exact_for_every_kind_of_parameter() {
+    let proofs = walk(&crate::adapter::kinds()).await;
+    assert!(proofs > 100, "{proofs}");
+}

@@ -1,0 +1,207 @@
+//! Checking parameters: what is refused, in which order, with which words.
+
+use aquifer_protocol::error::wording::looks_like_a_leak;
+use aquifer_protocol::validate::Strictness;
+use serde_json::{Value, json};
+
+use crate::fixture::{check, check_with, envelope};
+
+/// The failure's envelope for one parameter of `create_user` besides a valid name.
+fn refuse(parameter: &str, value: Value) -> Value {
+    let mut params = json!({ "user_name": "ada" });
+    params[parameter] = value;
+    let failure = check(json!({ "operation": "create_user", "params": params })).expect_err(parameter);
+    assert!(!looks_like_a_leak(failure.message()), "{}", failure.message());
+    envelope(failure)["error"].clone()
+}
+
+fn accept(parameter: &str, value: Value) -> Value {
+    let mut params = json!({ "user_name": "ada" });
+    params[parameter] = value;
+    let checked = check(json!({ "operation": "create_user", "params": params })).unwrap_or_else(|failure| {
+        panic!("{parameter}: {}", failure.message())
+    });
+    checked.params()[parameter].clone()
+}
+
+#[test]
+fn r_req_4_types_are_checked_deeply() {
+    for (parameter, value, path, expected, actual) in [
+        ("age", json!("5"), "age", "integer", "string"),
+        ("age", json!(5.5), "age", "integer", "number"),
+        ("age", json!(null), "age", "integer", "null"),
+        ("score", json!(true), "score", "number", "boolean"),
+        ("role", json!(1), "role", "string", "integer"),
+        ("tags", json!("a"), "tags", "array", "string"),
+        ("tags", json!(["a", 2]), "tags[1]", "string", "integer"),
+        ("address", json!([]), "address", "Address", "array"),
+        ("address", json!({ "city": 5 }), "address.city", "string", "integer"),
+        ("address", json!({ "city": "a", "next": { "city": {} } }), "address.next.city", "string", "object"),
+        ("fields", json!(5), "fields", "string | string[]", "integer"),
+        ("labels", json!({ "a": "b" }), "labels.a", "integer", "string"),
+        ("nickname", json!(5), "nickname", "string | null", "integer"),
+    ] {
+        let error = refuse(parameter, value);
+        assert_eq!(error["code"], "VALIDATION_INVALID_TYPE", "{error}");
+        assert_eq!(error["details"]["param_name"], path, "{error}");
+        assert_eq!(error["details"]["expected_type"], expected, "{error}");
+        assert_eq!(error["details"]["actual_type"], actual, "{error}");
+    }
+}
+
+#[test]
+fn r_req_4_constraints_are_checked() {
+    for (parameter, value, words) in [
+        ("user_name", json!("a"), "2 characters or more"),
+        ("user_name", json!("aaaaaaaaaaaaaaaaaaaaa"), "no more than 20 characters"),
+        ("user_name", json!("Ada"), "does not match its pattern"),
+        ("age", json!(-1), "0 or more"),
+        ("age", json!(151), "no more than 150"),
+        ("score", json!(0), "greater than 0"),
+        ("score", json!(1), "less than 1"),
+        ("score", json!(0.3), "multiple of 0.25"),
+        ("role", json!("edtor"), "Did you mean 'editor'?"),
+        ("email", json!("nobody"), "not a valid email"),
+        ("born", json!("2026-02-30"), "not a valid date"),
+        ("seen", json!("yesterday"), "not a valid date-time"),
+        ("tags", json!([]), "1 elements or more"),
+        ("tags", json!(["a", "b", "c", "d"]), "no more than 3 elements"),
+        ("tags", json!(["a", "a"]), "must not hold equal elements"),
+        ("tags", json!(["toolong"]), "no more than 5 characters"),
+    ] {
+        let error = refuse(parameter, value);
+        assert_eq!(error["code"], "VALIDATION_INVALID_VALUE", "{error}");
+        assert!(error["message"].as_str().unwrap().contains(words), "{error} should say: {words}");
+    }
+}
+
+#[test]
+fn r_req_4_what_fits_is_accepted() {
+    for (parameter, value) in [
+        ("age", json!(150)),
+        ("score", json!(0.75)),
+        ("role", json!("admin")),
+        ("email", json!("ada@example.com")),
+        ("born", json!("1815-12-10")),
+        ("seen", json!("2026-02-04T10:30:00+05:30")),
+        ("tags", json!(["a", "b"])),
+        ("address", json!({ "city": "London", "zip": 1, "next": { "city": "Paris", "zip": 2 } })),
+        ("fields", json!("minimal")),
+        ("fields", json!(["a", "b"])),
+        ("nickname", json!(null)),
+        ("anything", json!({ "deep": [1, null] })),
+        ("labels", json!({ "a": 1 })),
+    ] {
+        assert_eq!(accept(parameter, value.clone()), value);
+    }
+    assert_eq!(accept("age", json!(30.0)), json!(30), "3.0 is a whole number");
+}
+
+#[test]
+fn r_req_4_defaults_come_last_and_reach_into_objects() {
+    let checked = check(json!({ "operation": "create_user", "user_name": "ada" })).unwrap();
+    assert_eq!(checked.params()["role"], "viewer");
+    assert_eq!(accept("address", json!({ "city": "London" })), json!({ "city": "London", "zip": 0 }));
+}
+
+#[test]
+fn r_req_4_every_problem_is_told_and_the_earliest_stage_decides() {
+    let stages = [
+        (json!({ "age": "x", "what": 1, "role": "king" }), "VALIDATION_MISSING_PARAM"),
+        (json!({ "user_name": "ada", "age": "x", "what": 1, "role": "king" }), "VALIDATION_INVALID_TYPE"),
+        (json!({ "user_name": "ada", "what": 1, "role": "king" }), "VALIDATION_UNKNOWN_PARAM"),
+        (json!({ "user_name": "ada", "role": "king" }), "VALIDATION_INVALID_VALUE"),
+    ];
+    let order = ["VALIDATION_MISSING_PARAM", "VALIDATION_INVALID_TYPE", "VALIDATION_UNKNOWN_PARAM", "VALIDATION_INVALID_VALUE"];
+    for (index, (params, code)) in stages.into_iter().enumerate() {
+        let failure = check(json!({ "operation": "create_user", "params": params })).unwrap_err();
+        assert_eq!(failure.code().as_str(), code);
+        let told: Vec<&str> =
+            failure.details()["errors"].as_array().unwrap().iter().map(|error| error["code"].as_str().unwrap()).collect();
+        assert_eq!(told, order[index..], "{:?}", failure.details());
+    }
+}
+
+#[test]
+fn r_req_4a_missing_parameters_are_told_with_type_and_meaning() {
+    let failure = check(json!({ "operation": "create_user" })).unwrap_err();
+    assert_eq!(failure.message(), "Missing required parameter 'user_name'. Expected: string (The login name)");
+    assert_eq!(failure.details()["param_name"], "user_name");
+    assert_eq!(failure.details()["operation"], "create_user");
+    let nested = refuse("address", json!({ "zip": 1 }));
+    assert_eq!(nested["code"], "VALIDATION_MISSING_PARAM");
+    assert_eq!(nested["details"]["param_name"], "address.city");
+}
+
+#[test]
+fn r_req_4a_a_failed_introspect_has_every_name_in_its_message() {
+    let failure = check(json!({ "operation": "introspect", "params": { "querry": "operations", "limit": 3, "first": 0 } })).unwrap_err();
+    for name in ["query", "querry", "limit", "first", "search", "after"] {
+        assert!(failure.message().contains(name), "{} lacks {name}", failure.message());
+    }
+}
+
+#[test]
+fn r_req_5_unknown_parameters_are_refused_with_all_names_and_the_nearest() {
+    let error = envelope(check(json!({ "operation": "create_user", "user_name": "ada", "params": { "agee": 1, "force_create": true } })).unwrap_err())["error"].clone();
+    assert_eq!(error["code"], "VALIDATION_UNKNOWN_PARAM");
+    assert_eq!(error["details"]["unknown_params"], json!(["agee", "force_create"]));
+    assert_eq!(error["details"]["suggestions"]["agee"], "age");
+    let valid = error["details"]["valid_params"].as_array().unwrap();
+    assert_eq!(valid.len(), 16);
+    assert!(error["message"].as_str().unwrap().starts_with("Unknown parameter(s) for operation 'create_user': agee, force_create."));
+    let field = refuse("address", json!({ "city": "x", "citty": 1 }));
+    assert_eq!(field["code"], "VALIDATION_UNKNOWN_FIELD");
+    assert_eq!(field["details"]["suggestions"]["citty"], "city");
+}
+
+#[test]
+fn r_req_5_lenient_mode_warns_instead() {
+    let request = json!({ "operation": "get_user", "params": { "user_id": 1, "verbose": true } });
+    let checked = check_with(request, Strictness::Lenient).unwrap();
+    assert!(!checked.params().contains_key("verbose"));
+    let (_, _, warnings) = checked.into_parts();
+    assert_eq!(warnings[0].code(), "VALIDATION_UNKNOWN_PARAM_WARNING");
+}
+
+#[test]
+fn r_req_5_hostile_names_do_not_reach_messages() {
+    for name in ["at /src/main.ts:5", "TypeError: x", "\u{1b}[31m", &"x".repeat(10_000)] {
+        let mut params = json!({ "user_id": 1 });
+        params[name] = json!(1);
+        let failure = check(json!({ "operation": "get_user", "params": params })).unwrap_err();
+        assert!(failure.message().len() < 300, "{}", failure.message().len());
+        assert!(!looks_like_a_leak(failure.message()), "{}", failure.message());
+        assert!(!failure.message().contains('\u{1b}'));
+    }
+}
+
+#[test]
+fn r_req_6_updates_keep_changes_in_input() {
+    let update = |params: Value| check(json!({ "operation": "update_user", "params": params }));
+    let code = |params: Value| update(params).unwrap_err().code().as_str();
+    assert_eq!(code(json!({ "user_id": 1 })), "VALIDATION_MISSING_PARAM");
+    assert_eq!(code(json!({ "user_id": 1, "input": 5 })), "VALIDATION_INVALID_TYPE");
+    assert_eq!(code(json!({ "user_id": 1, "input": { "agee": 5 } })), "VALIDATION_UNKNOWN_FIELD");
+    assert_eq!(code(json!({ "user_id": 1, "input": { "profile": { "bioo": "x" } } })), "VALIDATION_UNKNOWN_FIELD");
+    let failure = update(json!({ "user_id": 1, "input": { "user_id": 2 } })).unwrap_err();
+    assert_eq!(failure.code().as_str(), "VALIDATION_UNKNOWN_FIELD");
+    assert!(failure.message().contains("belongs beside 'input'"), "{}", failure.message());
+    let checked = update(json!({ "user_id": 1, "input": { "age": null } })).unwrap();
+    assert_eq!(checked.params()["input"], json!({ "age": null }));
+}
+
+#[test]
+fn r_req_8_nul_is_refused_unless_the_parameter_allows_it() {
+    let error = refuse("nickname", json!("a\0b"));
+    assert_eq!(error["code"], "VALIDATION_INVALID_ENCODING");
+    assert_eq!(error["details"]["location"], "nickname");
+    assert_eq!(accept("raw", json!("a\0b")), "a\0b");
+}
+
+#[test]
+fn r_res_2_deprecated_parameters_work_and_warn() {
+    let checked = check(json!({ "operation": "create_user", "user_name": "ada", "old": true })).unwrap();
+    let (_, _, warnings) = checked.into_parts();
+    assert_eq!(warnings[0].code(), "DEPRECATION_WARNING");
+}

@@ -1,0 +1,179 @@
+//! Introspection: shapes exactly as published.
+
+use aquifer_protocol::introspect::{Cursor, Detail, Facts, Narrowing, Query, limits, operation_details, operations_list, summary, type_details, types_list};
+use aquifer_protocol::limits::Limits;
+use aquifer_protocol::operation::{Lifecycle, Operation};
+use serde_json::{Value, json};
+
+use crate::fixture::{catalog, crude};
+
+fn facts() -> Facts {
+    Facts { limits: Limits::default(), longest_batch: 100, confirmation: false }
+}
+
+fn details(name: &str, detail: Detail) -> Value {
+    let catalog = catalog();
+    operation_details(catalog.operation(name).map(|op| &**op), &catalog, &crude(), detail)["operation"].clone()
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+fn parameter(details: &Value, name: &str) -> Value {
+    details["parameters"].as_array().unwrap().iter().find(|parameter| parameter["name"] == name).unwrap().clone()
+}
+
+#[test]
+fn r_int_1_a_list_is_protocol_and_operations_and_nothing_else() {
+    let catalog = catalog();
+    let list = operations_list(catalog.operations().iter().map(|op| &**op), &catalog, &crude(), &facts(), None, false);
+    assert_eq!(keys(&list), ["_protocol", "operations"]);
+    let operations = list["operations"].as_array().unwrap();
+    assert_eq!(operations.len(), 9);
+    for operation in operations {
+        assert_eq!(keys(operation), ["name", "semantic_category", "endpoint", "description"]);
+    }
+    assert_eq!(operations[0], json!({ "name": "create_user", "semantic_category": "CREATE", "endpoint": "create", "description": "Create a user." }));
+    let protocol = &list["_protocol"];
+    assert_eq!(protocol["version"], "1.0.0-draft");
+    assert_eq!(protocol["conformance"], "level-2");
+    assert_eq!(protocol["mode"], "semantic");
+    assert_eq!(protocol["profile"], "crude");
+    assert_eq!(protocol["capabilities"]["batch"], true);
+    assert_eq!(protocol["capabilities"]["execution_safety_loop"], "unsupported");
+    assert_eq!(protocol["limits"]["max_nesting_depth"], 32);
+    let narrowed = operations_list([], &catalog, &crude(), &facts(), None, true);
+    assert_eq!(keys(&narrowed["_protocol"]), ["version"]);
+}
+
+#[test]
+fn r_req_7_limits_are_shown() {
+    let shown = &limits(&facts())["limits"];
+    assert_eq!(shown["max_request_size"], 1 << 20);
+    assert_eq!(shown["max_response_size"], 10 << 20);
+    assert_eq!(shown["max_string_length"], 1 << 20);
+    assert_eq!(shown["max_array_elements"], 10_000);
+    assert_eq!(shown["max_batch_operations"], 100);
+}
+
+#[test]
+fn r_int_2_details_are_the_published_fields() {
+    let published =
+        ["name", "semantic_category", "endpoint", "mcpTool", "description", "permissions", "parameters", "returns", "examples"];
+    let create = details("create_user", Detail::Standard);
+    assert_eq!(keys(&create), published);
+    assert_eq!(create["mcpTool"], "mcp_aql_create");
+    assert_eq!(create["permissions"], json!({ "readOnly": false, "destructive": false }));
+    assert_eq!(create["examples"][0]["request"]["operation"], "create_user");
+    assert_eq!(keys(&details("create_user", Detail::Minimal)), ["name", "description", "parameters"]);
+    let full = details("create_user", Detail::Full);
+    assert_eq!(full["danger"], "reversible");
+    assert_eq!(full["input_schema"]["properties"]["age"], json!({ "type": "integer", "minimum": 0, "maximum": 150 }));
+    assert_eq!(full["input_schema"]["$defs"]["Address"]["properties"]["next"]["$ref"], "#/$defs/Address");
+    assert_eq!(full["input_schema"]["additionalProperties"], false);
+}
+
+#[test]
+fn r_int_2_danger_is_said_in_the_last_words() {
+    assert_eq!(details("delete_user", Detail::Standard)["description"], "Get a user. Danger: destructive.");
+    let mut operation = Operation::new("execute_x", aquifer_protocol::category::Category::Execute, "Run");
+    operation.lifecycle = Some(Lifecycle::standard());
+    let catalog = catalog();
+    let shown = operation_details(Some(&operation), &catalog, &crude(), Detail::Standard);
+    assert_eq!(shown["operation"]["lifecycle"]["states"], json!(["pending", "running", "completed", "failed", "cancelled"]));
+}
+
+#[test]
+fn r_int_2a_every_constraint_is_told() {
+    let create = details("create_user", Detail::Standard);
+    for (name, expected) in [
+        (
+            "user_name",
+            json!({ "name": "user_name", "type": "string", "required": true, "description": "The login name.", "minLength": 2, "maxLength": 20, "pattern": "^[a-z]+$" }),
+        ),
+        ("age", json!({ "name": "age", "type": "integer", "required": false, "minimum": 0, "maximum": 150 })),
+        ("score", json!({ "name": "score", "type": "number", "required": false, "description": "Greater than 0. Less than 1. A multiple of 0.25." })),
+        ("role", json!({ "name": "role", "type": "string", "required": false, "default": "viewer", "enum": ["admin", "editor", "viewer"] })),
+        ("email", json!({ "name": "email", "type": "string", "required": false, "format": "email" })),
+        (
+            "tags",
+            json!({ "name": "tags", "type": "array", "required": false, "description": "Between 1 and 3 elements. Elements must differ.", "items": { "type": "string", "maxLength": 5 } }),
+        ),
+        ("address", json!({ "name": "address", "type": "Address", "required": false })),
+        ("fields", json!({ "name": "fields", "type": "string | string[]", "required": false })),
+        ("nickname", json!({ "name": "nickname", "type": "string | null", "required": false })),
+        ("password", json!({ "name": "password", "type": "string", "required": false, "sensitive": true })),
+        ("old", json!({ "name": "old", "type": "boolean", "required": false, "description": "Deprecated: see the description." })),
+    ] {
+        assert_eq!(parameter(&create, name), expected);
+    }
+    assert_eq!(parameter(&details("update_user", Detail::Standard), "input")["type"], "UpdateUserInput", "nested objects get names");
+}
+
+#[test]
+fn r_int_3_types_are_listed_and_explained() {
+    let catalog = catalog();
+    let list = types_list(catalog.types());
+    let names: Vec<&str> = list["types"].as_array().unwrap().iter().map(|of| of["name"].as_str().unwrap()).collect();
+    for name in [
+        "SemanticCategory", "OperationInput", "OperationResult", "OperationSuccess", "OperationFailure", "EndpointPermissions",
+        "FieldSelection", "PageInfo", "Address", "UpdateUserInput", "UpdateUserInputProfile",
+    ] {
+        assert!(names.contains(&name), "{name} of {names:?}");
+    }
+    for of in list["types"].as_array().unwrap() {
+        assert!(keys(of).iter().all(|key| ["name", "kind", "description"].contains(key)), "{of}");
+    }
+    let of = |name: &str| type_details(name, catalog.types())["type"].clone();
+    assert_eq!(of("SemanticCategory")["values"], json!(["CREATE", "READ", "UPDATE", "DELETE", "EXECUTE"]));
+    assert_eq!(of("OperationResult")["members"], json!(["OperationSuccess", "OperationFailure"]));
+    assert_eq!(of("FieldSelection")["kind"], "union");
+    assert_eq!(of("Address")["fields"][2], json!({ "name": "next", "type": "Address", "required": false }));
+}
+
+#[test]
+fn r_int_4_an_unknown_name_is_null() {
+    let catalog = catalog();
+    assert_eq!(operation_details(None, &catalog, &crude(), Detail::Standard), json!({ "operation": null }));
+    assert_eq!(type_details("Nothing", catalog.types()), json!({ "type": null }));
+}
+
+#[test]
+fn r_int_6_queries_are_read_and_contradictions_refused() {
+    let query = |params: Value| Query::from_params(params.as_object().unwrap());
+    assert_eq!(query(json!({ "query": "operations" })).unwrap(), Query::Operations(Narrowing::default()));
+    assert_eq!(query(json!({ "query": "types", "name": "Task" })).unwrap(), Query::Type("Task".to_owned()));
+    assert_eq!(query(json!({ "query": "summary" })).unwrap(), Query::Summary);
+    for (params, name) in [
+        (json!({ "query": "operations", "name": "x", "search": "y" }), "search"),
+        (json!({ "query": "types", "category": "READ" }), "category"),
+        (json!({ "query": "summary", "name": "x" }), "name"),
+    ] {
+        let failure = query(params).unwrap_err();
+        assert_eq!(failure.code().as_str(), "VALIDATION_INVALID_VALUE");
+        assert_eq!(failure.details()["param_name"], name);
+    }
+}
+
+#[test]
+fn r_int_6_cursors_belong_to_one_list_of_one_catalog() {
+    let searching = Narrowing { search: Some("x".to_owned()), ..Narrowing::default() };
+    let cursor = Cursor::new(5, &searching, 1).to_string();
+    assert_eq!(Cursor::read(&cursor, &searching, 1), Some(5));
+    let next = Narrowing { first: Some(3), after: Some(cursor.clone()), ..searching.clone() };
+    assert_eq!(Cursor::read(&cursor, &next, 1), Some(5), "the page size may change");
+    assert_eq!(Cursor::read(&cursor, &searching, 2), None, "another catalog");
+    assert_eq!(Cursor::read(&cursor, &Narrowing::default(), 1), None, "another list");
+    for forged in ["", "5", "5.", ".5", "zz.zz", "ffffffffffffffffffff.1"] {
+        assert_eq!(Cursor::read(forged, &searching, 1), None);
+    }
+}
+
+#[test]
+fn r_int_6_the_summary_groups_by_endpoint() {
+    let summary = summary(&catalog(), &crude())["summary"].clone();
+    assert_eq!(summary["total"], 9);
+    assert_eq!(summary["categories"], json!({ "CREATE": 1, "READ": 4, "UPDATE": 1, "DELETE": 1, "EXECUTE": 2 }));
+    assert_eq!(summary["endpoints"]["delete"], json!({ "count": 1, "operations": ["delete_user"] }));
+}

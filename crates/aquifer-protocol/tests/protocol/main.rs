@@ -1,0 +1,13 @@
+//! What the protocol promises, as tables of requests and answers. Test names cite the requirement they hold.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
+
+mod batch;
+mod check;
+mod errors;
+mod fixture;
+mod introspect;
+mod properties;
+mod request;
+mod response;
+mod schema;
+mod surface;

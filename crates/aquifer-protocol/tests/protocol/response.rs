@@ -1,0 +1,82 @@
+//! The envelope.
+
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::limits::Limits;
+use aquifer_protocol::response::{Data, Meta, Response, Success};
+use aquifer_protocol::warning::{Severity, Warning, arrange};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn r_res_1_success_or_failure_and_nothing_else() {
+    let plain = Response::Success(Success::new(json!(1))).render(&Limits::default());
+    assert_eq!(plain.text, r#"{"success":true,"data":1}"#);
+    assert!(!plain.is_error);
+    let mut success = Success::new(json!(null));
+    success.warnings.push(Warning::new("SOME_WARNING", "Careful"));
+    success.meta = Some(Meta { request_id: "req_1".to_owned(), duration_ms: 0.5 });
+    let full = Response::Success(success).render(&Limits::default()).value;
+    assert_eq!(keys(&full), ["success", "data", "warnings", "_meta"]);
+    let failed = Response::Failure(Failure::not_found("task", 1)).render(&Limits::default()).value;
+    assert_eq!(keys(&failed), ["success", "error"]);
+    assert_eq!(keys(&failed["error"]), ["code", "message", "details"]);
+}
+
+#[test]
+fn r_res_2_warnings_are_sorted_collapsed_and_few() {
+    let mut warnings: Vec<Warning> = (0..12).map(|index| Warning::new("LOW_WARNING", format!("{index}")).severity(Severity::Low)).collect();
+    warnings.push(Warning::new("MEDIUM_WARNING", "m").severity(Severity::Medium));
+    warnings.push(Warning::new("HIGH_WARNING", "h").severity(Severity::High));
+    warnings.push(Warning::new("HIGH_WARNING", "h").severity(Severity::High));
+    let arranged = arrange(warnings);
+    assert_eq!(arranged.len(), 10);
+    assert_eq!(arranged[0].code(), "HIGH_WARNING");
+    assert_eq!(arranged[1].code(), "MEDIUM_WARNING");
+    assert_eq!(arranged[2].code(), "LOW_WARNING");
+    assert!(Warning::deprecated("x", "use y").once_per_session());
+    assert!(!arranged[0].once_per_session());
+}
+
+#[test]
+fn r_res_3_text_and_value_are_the_same_json() {
+    let raw = RawValue::from_string(r#"{"b":1,"a":[true,"ü"]}"#.to_owned()).unwrap();
+    let rendered = Response::Success(Success::new(Data::Raw(raw.into()))).render(&Limits::default());
+    assert_eq!(rendered.text, r#"{"success":true,"data":{"b":1,"a":[true,"ü"]}}"#, "order and text pass through");
+    assert_eq!(serde_json::from_str::<Value>(&rendered.text).unwrap(), rendered.value);
+}
+
+#[test]
+fn r_res_3a_only_helplessness_is_an_error_to_mcp() {
+    let failed = |failure: Failure| Response::Failure(failure).render(&Limits::default()).is_error;
+    assert!(failed(Failure::internal("x")));
+    assert!(!failed(Failure::not_found("task", 1)));
+    assert!(!failed(Failure::invalid_request("x")));
+}
+
+#[test]
+fn r_res_5_integers_javascript_would_round_are_text() {
+    let safe = 9_007_199_254_740_991_i64;
+    let value = Response::Success(Success::new(json!({ "a": [safe, safe + 1, -safe, -safe - 1, u64::MAX], "b": 1.5e300 })))
+        .render(&Limits::default())
+        .value;
+    assert_eq!(
+        value["data"],
+        json!({ "a": [safe, "9007199254740992", -safe, "-9007199254740992", "18446744073709551615"], "b": 1.5e300 })
+    );
+}
+
+#[test]
+fn r_req_7_a_response_over_the_limit_becomes_a_failure() {
+    let limits = Limits { max_response_size: 1 << 20, ..Limits::default() };
+    let rendered = Response::Success(Success::new(json!("x".repeat(2 << 20)))).render(&limits);
+    let error = &rendered.value["error"];
+    assert_eq!(error["code"], "VALIDATION_PAYLOAD_TOO_LARGE");
+    assert_eq!(error["details"]["limit_type"], "response_size");
+    assert_eq!(error["details"]["limit_value"], 1 << 20);
+    assert_eq!(error["details"]["actual_value"], (2 << 20) + 26);
+    assert_eq!(error["details"]["unit"], "bytes");
+}

@@ -1,0 +1,130 @@
+//! Shapes: read from JSON Schema, sampled, and written back.
+
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::category::Category;
+use aquifer_protocol::schema::{Format, Kind, Pattern, Rest, SchemaReader, Types, sample, type_words};
+use aquifer_protocol::suggest::{nearest, snake_case};
+use serde_json::{Value, json};
+
+use crate::fixture::parameter;
+
+fn read(json: Value) -> (aquifer_protocol::schema::Schema, Types) {
+    let mut reader = SchemaReader::new(&json);
+    let schema = reader.read(&json);
+    (schema, reader.into_types())
+}
+
+#[test]
+fn r_int_2_json_schema_is_kept_not_flattened() {
+    for (json, words) in [
+        (json!({ "type": "string" }), "string"),
+        (json!({ "type": ["integer", "null"] }), "integer | null"),
+        (json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] }), "string | null"),
+        (json!({ "oneOf": [{ "type": "string" }, { "type": "integer" }] }), "string | integer"),
+        (json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": ["string", "integer"] } }] }), "string | (string | integer)[]"),
+        (json!({ "oneOf": [{ "const": "a" }, { "const": "b", "description": "second" }] }), "string"),
+        (json!({ "allOf": [{ "type": "integer" }] }), "integer"),
+        (json!({}), "any"),
+        (json!(true), "any"),
+        (json!({ "type": "unheard-of" }), "any"),
+        (json!({ "$ref": "#/nowhere" }), "any"),
+    ] {
+        assert_eq!(type_words(&read(json.clone()).0), words, "{json}");
+    }
+    let (both, _) = read(json!({ "allOf": [
+        { "type": "object", "properties": { "a": { "type": "string" } } },
+        { "type": "object", "properties": { "b": { "type": "string" } } }
+    ] }));
+    let Kind::Object(shape) = both.kind else { panic!("not an object") };
+    assert_eq!(shape.fields.len(), 2);
+}
+
+#[test]
+fn r_int_2_recursive_schemas_end() {
+    let (schema, types) = read(json!({
+        "$ref": "#/$defs/Tree",
+        "$defs": { "Tree": { "type": "object", "properties": { "left": { "$ref": "#/$defs/Tree" } }, "additionalProperties": false } }
+    }));
+    assert_eq!(type_words(&schema), "Tree");
+    let Kind::Object(tree) = &types["Tree"].kind else { panic!("not an object") };
+    assert_eq!(type_words(&tree.fields[0].schema), "Tree");
+    assert!(matches!(tree.rest, Rest::Refused));
+    let (_, circle) = read(json!({ "$ref": "#/$defs/A", "$defs": { "A": { "$ref": "#/$defs/B" }, "B": { "$ref": "#/$defs/A" } } }));
+    assert_eq!(circle.len(), 2);
+    let mut deep = json!({ "type": "string" });
+    for _ in 0..500 {
+        deep = json!({ "type": "array", "items": deep });
+    }
+    read(deep);
+}
+
+#[test]
+fn formats_are_enforced() {
+    for (format, good, bad) in [
+        ("date-time", "2026-02-04T10:30:00Z", "2026-02-04"),
+        ("date", "2026-02-04", "2026-13-04"),
+        ("time", "10:30:00Z", "25:00"),
+        ("duration", "P1DT2H", "soon"),
+        ("email", "a@b.c", "a@"),
+        ("uri", "https://example.com/x?y", "not a uri"),
+        ("uuid", "123e4567-e89b-12d3-a456-426614174000", "123e4567"),
+        ("ipv4", "127.0.0.1", "256.0.0.1"),
+        ("ipv6", "::1", ":::"),
+    ] {
+        let format = Format::named(format);
+        assert!(format.admits(good), "{format:?} {good}");
+        assert!(!format.admits(bad), "{format:?} {bad}");
+    }
+    assert!(Format::named("made-up").admits("anything"));
+}
+
+#[test]
+fn patterns_take_linear_time_and_unsupported_ones_are_words_only() {
+    let hostile = Pattern::new("(a+)+$");
+    assert!(!hostile.admits(&format!("{}!", "a".repeat(50_000))));
+    assert!(Pattern::new("(?=look)ahead").admits("anything"));
+    assert_eq!(Pattern::new("(?=look)ahead").source(), "(?=look)ahead");
+}
+
+#[test]
+fn samples_fit_what_they_are_samples_of() {
+    for name in ["age", "score", "role", "email", "born", "seen", "tags", "address", "fields", "labels", "anything"] {
+        let parameter = parameter(name);
+        let catalog = crate::fixture::catalog();
+        let value = sample(&parameter.schema, catalog.types()).unwrap_or_else(|| panic!("no sample for {name}"));
+        let mut params = json!({ "user_name": "ada" });
+        params[name] = value.clone();
+        let checked = crate::fixture::check(json!({ "operation": "create_user", "params": params }));
+        assert!(checked.is_ok(), "{name}: {value} {:?}", checked.map(|_| ()).map_err(|failure| failure.message().to_owned()));
+    }
+}
+
+#[test]
+fn names_are_normalised_and_near_ones_found() {
+    for (name, snake) in [("userId", "user_id"), ("UserID", "user_id"), ("HTTPServer", "http_server"), ("a-b c", "a_b_c"), ("x1Y", "x1_y"), ("plain", "plain")] {
+        assert_eq!(snake_case(name), snake);
+    }
+    let names = ["list_users", "create_user", "delete_user"];
+    assert_eq!(nearest("lst_users", names), Some("list_users"));
+    assert_eq!(nearest("users_list", names), Some("list_users"));
+    assert_eq!(nearest("createUser", names), Some("create_user"));
+    assert_eq!(nearest("frobnicate", names), None);
+    nearest(&"x".repeat(1_000_000), names);
+}
+
+#[test]
+fn danger_is_read_off_names_and_categories() {
+    for (name, category, danger) in [
+        ("get_reset_status", Category::Read, Danger::Safe),
+        ("create_user", Category::Create, Danger::Reversible),
+        ("delete_user", Category::Delete, Danger::Destructive),
+        ("force_push", Category::Execute, Danger::Dangerous),
+        ("force_delete_all", Category::Delete, Danger::Forbidden),
+        ("bulk_delete_users", Category::Delete, Danger::Dangerous),
+        ("drop_table", Category::Delete, Danger::Forbidden),
+        ("deploy_production", Category::Execute, Danger::Forbidden),
+        ("dropbox_upload", Category::Create, Danger::Reversible),
+    ] {
+        assert_eq!(Danger::infer(name, category), danger, "{name}");
+    }
+}

@@ -1,0 +1,155 @@
+//! Modes, profiles, prefixes, tools.
+
+use std::sync::Arc;
+
+use aquifer_protocol::catalog::{Catalog, CatalogError};
+use aquifer_protocol::category::{Category, Permissions};
+use aquifer_protocol::operation::{Operation, RESERVED};
+use aquifer_protocol::schema::Types;
+use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface, SurfaceError, Tool};
+use serde_json::{Value, json};
+
+use crate::fixture::{catalog, crude, envelope, everything, surface};
+
+fn tool_names(surface: &Surface) -> Vec<String> {
+    let (operations, types) = everything();
+    let catalog = Catalog::build(operations, types, surface).unwrap();
+    surface.tools(&catalog).into_iter().map(|tool| tool.name).collect()
+}
+
+#[test]
+fn r_end_1_categories_and_their_permissions() {
+    for (category, read_only, destructive) in [
+        (Category::Create, false, false),
+        (Category::Read, true, false),
+        (Category::Update, false, true),
+        (Category::Delete, false, true),
+        (Category::Execute, false, true),
+    ] {
+        assert_eq!(category.permissions(), Permissions { read_only, destructive });
+    }
+}
+
+#[test]
+fn r_end_2_mode_and_prefix_are_checked() {
+    assert_eq!("all".parse::<Mode>(), Ok(Mode::All));
+    assert_eq!("crude".parse::<Mode>(), Err(SurfaceError::UnknownMode("crude".to_owned())));
+    for wrong in ["github", "Git_", "git-hub_", "git hub_"] {
+        let refused = Surface::new(Mode::Single, Profile::known("crude").unwrap(), wrong);
+        assert_eq!(refused.unwrap_err(), SurfaceError::InvalidPrefix(wrong.to_owned()));
+    }
+    let prefixed = Surface::new(Mode::Semantic, Profile::known("crude").unwrap(), "db2_").unwrap();
+    assert_eq!(tool_names(&prefixed)[0], "db2_mcp_aql_create");
+    assert_eq!(prefixed.receiver("db2_mcp_aql_read"), Some(Receiver::Family("read".into())));
+    assert_eq!(prefixed.receiver("mcp_aql_read"), None);
+}
+
+#[test]
+fn r_end_3_each_mode_and_profile_has_its_tools() {
+    let families = ["mcp_aql_create", "mcp_aql_read", "mcp_aql_update", "mcp_aql_delete", "mcp_aql_execute"];
+    assert_eq!(tool_names(&crude()), families);
+    assert_eq!(tool_names(&surface(Mode::Single, "crude")), ["mcp_aql"]);
+    assert_eq!(tool_names(&surface(Mode::All, "crude")), [families.as_slice(), &["mcp_aql"]].concat());
+    assert_eq!(tool_names(&surface(Mode::Semantic, "crude_authorize")), [families.as_slice(), &["mcp_aql_authorize"]].concat());
+    assert_eq!(
+        tool_names(&surface(Mode::Semantic, "discover_query_manage_operate")),
+        ["mcp_aql_manage", "mcp_aql_query", "mcp_aql_operate", "mcp_aql_discover"]
+    );
+    assert_eq!(
+        tool_names(&surface(Mode::Semantic, "inspect_query_mutate_administer")),
+        ["mcp_aql_mutate", "mcp_aql_query", "mcp_aql_administer", "mcp_aql_inspect"]
+    );
+    let own = Profile::new("mine", ["write", "look", "write", "write", "act"], None, None);
+    assert_eq!(tool_names(&Surface::new(Mode::Semantic, own, "").unwrap()), ["mcp_aql_write", "mcp_aql_look", "mcp_aql_act"]);
+}
+
+#[test]
+fn r_end_3a_roles_have_families_and_introspection_stays_with_reading() {
+    let surface = surface(Mode::Semantic, "discover_query_manage_operate");
+    let (operations, types) = everything();
+    let catalog = Catalog::build(operations, types, &surface).unwrap();
+    for (operation, family) in [
+        ("introspect", "query"),
+        ("list_users", "query"),
+        ("get_schema", "discover"),
+        ("create_user", "manage"),
+        ("delete_user", "manage"),
+        ("execute_backup", "operate"),
+    ] {
+        assert_eq!(surface.family_of(catalog.operation(operation).unwrap()), family, "{operation}");
+    }
+    let reads = vec![Operation::new("list_x", Category::Read, "List.")];
+    let only_reads = Catalog::build(reads, Types::new(), &crude()).unwrap();
+    let tools = crude().tools(&only_reads);
+    assert_eq!(tools.len(), 1, "a family without operations is not registered");
+    let single = self::surface_tool(Mode::Single);
+    assert_eq!(single, "mcp_aql");
+    assert_eq!(self::surface_tool(Mode::All), "mcp_aql_create");
+}
+
+fn surface_tool(mode: Mode) -> String {
+    surface(mode, "crude").tool_of(catalog().operation("create_user").unwrap())
+}
+
+#[test]
+fn r_end_4_the_wrong_family_is_refused_with_the_right_tool() {
+    let catalog = catalog();
+    let create = catalog.operation("create_user").unwrap();
+    let refused = crude().admit(create, &Receiver::Family(Arc::from("delete"))).unwrap_err();
+    assert_eq!(
+        envelope(refused)["error"],
+        json!({
+            "code": "VALIDATION_ENDPOINT_MISMATCH",
+            "message": "Operation 'create_user' must use CREATE endpoint, not DELETE",
+            "details": {
+                "operation": "create_user",
+                "expected_endpoint": "CREATE",
+                "actual_endpoint": "DELETE",
+                "expected_tool": "mcp_aql_create",
+            }
+        })
+    );
+    assert!(crude().admit(create, &Receiver::Family(Arc::from("create"))).is_ok());
+    assert!(crude().admit(create, &Receiver::Unified).is_ok());
+}
+
+#[test]
+fn r_end_5_tools_say_what_they_are_for_and_how_to_begin() {
+    let tools = surface(Mode::All, "crude").tools(&catalog());
+    for tool in &tools {
+        assert!(tool.description.contains("introspect"), "{}", tool.description);
+    }
+    let described = |name: &str| tools.iter().find(|tool| tool.name == name).unwrap();
+    assert!(described("mcp_aql_create").description.contains("create_user"));
+    assert_eq!(described("mcp_aql_read").permissions, Category::Read.permissions());
+    assert_eq!(described("mcp_aql").permissions, Category::Delete.permissions(), "as risky as the riskiest");
+    let schema = Value::Object(Tool::input_schema());
+    assert!(schema.get("required").is_none() && schema.get("anyOf").is_none() && schema.get("additionalProperties").is_none());
+    for name in ["operation", "params", "operations"] {
+        assert!(schema["properties"].get(name).is_some());
+    }
+}
+
+#[test]
+fn r_end_5a_names_are_checked_when_the_catalog_is_built() {
+    let build = |name: &str| Catalog::build([Operation::new(name, Category::Read, "x")], Types::new(), &crude()).map(|_| ());
+    for reserved in RESERVED {
+        assert_eq!(build(reserved), Err(CatalogError::ReservedName((*reserved).to_owned())));
+    }
+    for invalid in ["GetUser", "get-user", "1_user", "", &"x".repeat(49)] {
+        assert_eq!(build(invalid), Err(CatalogError::InvalidName(invalid.to_owned())));
+    }
+    assert_eq!(build("get_user"), Ok(()));
+    let twice = [Operation::new("get_x", Category::Read, "x"), Operation::new("get_x", Category::Read, "x")];
+    assert_eq!(Catalog::build(twice, Types::new(), &crude()).unwrap_err(), CatalogError::DuplicateOperation("get_x".to_owned()));
+}
+
+#[test]
+fn r_req_6_a_native_update_must_have_input_and_a_proxied_one_lowers_the_level() {
+    let mut update = Operation::new("update_x", Category::Update, "x");
+    let refused = Catalog::build([update.clone()], Types::new(), &crude()).unwrap_err();
+    assert_eq!(refused, CatalogError::UpdateWithoutInput("update_x".to_owned()));
+    update.native = false;
+    assert_eq!(Catalog::build([update], Types::new(), &crude()).unwrap().conformance(), "level-1");
+    assert_eq!(catalog().conformance(), "level-2");
+}

@@ -1,0 +1,69 @@
+//! `cargo xtask ci`: everything a change must pass, the quickest first.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use crate::step::{self, announce, cargo, root};
+use crate::test::{self, EVERYTHING};
+use crate::tools::DENY;
+
+/// How long the advisory database may take to arrive.
+const FETCH_PATIENCE: Duration = Duration::from_secs(120);
+
+pub(crate) fn run() -> Result<()> {
+    let started = Instant::now();
+    announce("format");
+    step::run(&mut cargo(&["fmt", "--all", "--check"]), "Run: cargo fmt --all (rustfmt: rustup component add rustfmt)")?;
+
+    announce("lints");
+    let mut clippy = cargo(&["clippy", "--all-targets"]);
+    clippy.args(EVERYTHING).args(["--", "-D", "warnings"]);
+    step::run(&mut clippy, "Mend what is listed above (clippy: rustup component add clippy)")?;
+
+    dependencies()?;
+
+    announce("documentation");
+    let mut docs = cargo(&["doc", "--no-deps", "--workspace"]);
+    step::run(docs.env("RUSTDOCFLAGS", "-D warnings"), "Mend what is listed above.")?;
+
+    test::run(&[])?;
+    announce(&format!("ci passed in {} s", started.elapsed().as_secs()));
+    Ok(())
+}
+
+fn dependencies() -> Result<()> {
+    let program = DENY.program()?;
+    let deny = |arguments: &[&str]| {
+        let mut command = Command::new(&program);
+        command.args(arguments).current_dir(root());
+        command
+    };
+    announce("dependencies: bans, licences, sources");
+    let remedy = "deny.toml says what is allowed and why.";
+    step::run(&mut deny(&["check", "bans", "licenses", "sources"]), remedy)?;
+
+    announce("dependencies: known vulnerabilities");
+    if !fetched(&mut deny(&["fetch", "db"]))? {
+        announce("NOT CHECKED: the advisory database cannot be reached from here");
+        return Ok(());
+    }
+    let remedy = "Update the crate, or list the advisory in deny.toml with the reason why it does not touch us.";
+    step::run(&mut deny(&["check", "--disable-fetch", "advisories"]), remedy)
+}
+
+/// Whether the command succeeded in time. It is ended when it did not.
+fn fetched(fetch: &mut Command) -> Result<bool> {
+    let mut child = fetch.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cargo-deny does not start")?;
+    let deadline = Instant::now() + FETCH_PATIENCE;
+    while Instant::now() < deadline {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.success());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(false)
+}

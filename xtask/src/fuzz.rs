@@ -1,0 +1,47 @@
+//! `cargo xtask fuzz [SECONDS]`: every fuzz target for a bounded time.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::step::{self, announce, output, root};
+use crate::tools::FUZZ;
+
+const SECONDS: u32 = 60;
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let seconds = match arguments {
+        [] => SECONDS,
+        [seconds] => seconds.parse().with_context(|| format!("'{seconds}' is not a number of seconds"))?,
+        _ => bail!("usage: cargo xtask fuzz [SECONDS]"),
+    };
+    if !root().join("fuzz/Cargo.toml").is_file() {
+        bail!("there is no fuzz/Cargo.toml, so there are no fuzz targets");
+    }
+    if output("rustup", &["run", "nightly", "rustc", "--version"]).is_none() {
+        bail!("fuzzing needs a nightly toolchain. Install one with: rustup toolchain install nightly");
+    }
+    let program = FUZZ.program()?;
+    let fuzz = |arguments: &[&str]| {
+        let mut command = Command::new("rustup");
+        command.args(["run", "nightly"]).arg(&program).arg("fuzz").args(arguments).current_dir(root());
+        command
+    };
+    let listed = fuzz(&["list"]).output().context("cargo-fuzz does not start")?;
+    let listed = String::from_utf8(listed.stdout).context("cargo-fuzz lists targets that are not text")?;
+    let targets: Vec<&str> = listed.split_whitespace().collect();
+    if targets.is_empty() {
+        bail!("cargo fuzz lists no targets; see fuzz/Cargo.toml");
+    }
+    for target in &targets {
+        announce(&format!("fuzz {target} for {seconds} s"));
+        let limit = format!("-max_total_time={seconds}");
+        let remedy = format!(
+            "The input that did it is in fuzz/artifacts/{target}. Make it a test, mend the cause, and run it again with:\n  \
+             cargo +nightly fuzz run {target} fuzz/artifacts/{target}/FILE"
+        );
+        step::run(&mut fuzz(&["run", target, "--", &limit, "-rss_limit_mb=2048", "-timeout=10"]), &remedy)?;
+    }
+    announce(&format!("{} fuzz targets ran for {seconds} s each and found nothing", targets.len()));
+    Ok(())
+}
