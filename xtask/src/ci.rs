@@ -15,7 +15,10 @@ const FETCH_PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) fn run() -> Result<()> {
     let started = Instant::now();
     announce("format");
-    step::run(&mut cargo(&["fmt", "--all", "--check"]), "Run: cargo fmt --all (rustfmt: rustup component add rustfmt)")?;
+    step::run(
+        &mut cargo(&["fmt", "--all", "--check"]),
+        "Run: cargo fmt --all (rustfmt: rustup component add rustfmt)",
+    )?;
 
     announce("lints");
     let mut clippy = cargo(&["clippy", "--all-targets"]);
@@ -42,7 +45,7 @@ fn dependencies() -> Result<()> {
     };
     announce("dependencies: bans, licences, sources");
     let remedy = "deny.toml says what is allowed and why.";
-    step::run(&mut deny(&["check", "bans", "licenses", "sources"]), remedy)?;
+    step::run(&mut deny(&["check", "--hide-inclusion-graph", "bans", "licenses", "sources"]), remedy)?;
 
     announce("dependencies: known vulnerabilities");
     if !fetched(&mut deny(&["fetch", "db"]))? {

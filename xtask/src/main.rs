@@ -30,7 +30,7 @@ Tasks:
 
 Examples:
   cargo xtask test                       all tests
-  cargo xtask test clients               only those whose name contains 'clients'
+  cargo xtask test --test clients        those of one file
   cargo xtask fuzz 300                   five minutes for each target
 
 What tasks install stands in target/clients and target/tools; it is made again when it is deleted.";

@@ -47,8 +47,13 @@ impl Catalog {
         types: Types,
         surface: &Surface,
     ) -> Result<Self, CatalogError> {
-        let mut catalog =
-            Self { operations: Vec::new(), by_name: HashMap::new(), types: protocol_types::all(), sources: Vec::new(), digest: 0 };
+        let mut catalog = Self {
+            operations: Vec::new(),
+            by_name: HashMap::new(),
+            types: protocol_types::all(),
+            sources: Vec::new(),
+            digest: 0,
+        };
         catalog.types.extend(types);
         for operation in operations {
             check(&operation)?;

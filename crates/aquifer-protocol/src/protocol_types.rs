@@ -69,10 +69,7 @@ pub(crate) fn all() -> Types {
                 Parameter::optional("endCursor", Schema::string()),
                 Parameter::optional(
                     "totalCount",
-                    Schema {
-                        range: Range { minimum: Some(0.0), ..Range::default() },
-                        ..Schema::of(Kind::Integer)
-                    },
+                    Schema { range: Range { minimum: Some(0.0), ..Range::default() }, ..Schema::of(Kind::Integer) },
                 ),
             ])
             .describe("Where a page stands in its collection."),

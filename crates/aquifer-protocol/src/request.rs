@@ -55,9 +55,9 @@ pub struct NotARequest {
 /// Reads the arguments of a tool call.
 pub fn parse(mut arguments: Map<String, Value>, longest_batch: usize) -> Result<Parsed, NotARequest> {
     match arguments.remove("operations") {
-        Some(operations) => {
-            batch(operations, &arguments, longest_batch).map(Parsed::Batch).map_err(|failure| NotARequest { failure, batch: true })
-        }
+        Some(operations) => batch(operations, &arguments, longest_batch)
+            .map(Parsed::Batch)
+            .map_err(|failure| NotARequest { failure, batch: true }),
         None => {
             let operation = operation_name(&mut arguments);
             operation
@@ -74,10 +74,9 @@ fn operation_name(arguments: &mut Map<String, Value>) -> Result<String, Failure>
         Some(Value::String(_)) => Err(Failure::invalid_request(
             "'operation' is empty. Name an operation; {operation: \"introspect\", params: {query: \"operations\"}} lists them",
         )),
-        Some(other) => Err(Failure::invalid_request(format!(
-            "'operation' expected 'string', got '{}'",
-            type_of(&other)
-        ))),
+        Some(other) => {
+            Err(Failure::invalid_request(format!("'operation' expected 'string', got '{}'", type_of(&other))))
+        }
         None => Err(Failure::invalid_request(
             "'operation' is missing. Send {operation, params}; {operation: \"introspect\", params: {query: \"operations\"}} lists the operations",
         )),
@@ -143,7 +142,10 @@ fn batch(operations: Value, rest: &Map<String, Value>, longest: usize) -> Result
         return invalid("'operations' is empty. A batch needs one operation or more".to_owned());
     }
     if items.len() > longest {
-        return invalid(format!("'operations' has {} entries, more than the {longest} allowed. Send several batches", items.len()));
+        return invalid(format!(
+            "'operations' has {} entries, more than the {longest} allowed. Send several batches",
+            items.len()
+        ));
     }
     items.into_iter().enumerate().map(|(index, item)| batch_item(index, item)).collect()
 }

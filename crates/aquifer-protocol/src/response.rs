@@ -127,8 +127,9 @@ impl Response {
                 attachments,
                 is_error,
             },
-            _ => Response::Failure(too_large(LimitKind::ResponseSize, text.limit, text.size)
-                .because("response over the limit"))
+            _ => Response::Failure(
+                too_large(LimitKind::ResponseSize, text.limit, text.size).because("response over the limit"),
+            )
             .render(&Limits::default()),
         }
     }

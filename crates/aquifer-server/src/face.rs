@@ -61,23 +61,23 @@ impl Face {
         let arguments = request.arguments.unwrap_or_default();
         let asks = question::Asks::of(context);
         let mut answers = question::read(request.input_responses);
+        // Only a client that can be asked while the call waits makes us begin again with the same arguments.
+        let again = (asks == question::Asks::Directly).then(|| arguments.clone());
+        let mut arguments = arguments;
         loop {
-            let reply = self.handle(receiver, arguments.clone(), context, &asks, &answers).await;
-            match reply {
+            let question = match self.handle(receiver, arguments, context, &asks, &answers).await {
                 Reply::Response(response) => return Ok(self.result(response).into()),
-                Reply::NeedsInput(question) => match asks {
-                    question::Asks::Never => {
-                        return Ok(self.result(Response::Failure(question.into_failure())).into());
-                    }
-                    question::Asks::ByRetry => return question::challenge(question),
-                    question::Asks::Directly => {
-                        let (key, answer) = question::ask(&context.peer, question).await;
-                        // The same question twice would never end.
-                        if answers.insert(key, answer).is_some() {
-                            return Err(ErrorData::internal_error("a question was asked twice", None));
-                        }
-                    }
-                },
+                Reply::NeedsInput(question) => question,
+            };
+            match (asks, &again) {
+                (question::Asks::ByRetry, _) => return question::challenge(question),
+                (question::Asks::Directly, Some(same)) if !answers.contains_key(&question.key) => {
+                    let (key, answer) = question::ask(&context.peer, question).await;
+                    answers.insert(key, answer);
+                    arguments = same.clone();
+                }
+                // Nobody can be asked, or somebody has been and would be for ever.
+                _ => return Ok(self.result(Response::Failure(question.into_failure())).into()),
             }
         }
     }

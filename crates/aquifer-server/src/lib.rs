@@ -14,3 +14,4 @@ pub use http::HttpServer;
 pub use http::HttpSettings;
 pub use stdio::StdioError;
 pub use stdio::serve_stdio;
+pub use stdio::serve_streams;

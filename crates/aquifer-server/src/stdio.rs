@@ -34,10 +34,11 @@ pub enum StdioError {
 /// Serves the client at our standard input and output until it leaves or `stop` fires. Calls under way are finished.
 pub async fn serve_stdio(engine: Arc<Engine>, stop: CancellationToken) -> Result<(), StdioError> {
     let (read, write) = stdio_pipes();
-    serve(engine, read, write, stop).await
+    serve_streams(engine, read, write, stop).await
 }
 
-async fn serve(
+/// Serves the client at the other end of any pair of streams, one message a line.
+pub async fn serve_streams(
     engine: Arc<Engine>,
     read: impl AsyncRead + Send + Unpin + 'static,
     write: impl AsyncWrite + Send + Unpin + 'static,

@@ -57,7 +57,9 @@ impl Kinds {
         #[serde(default = "yes")] loud: bool,
         dry_run: DryRun,
     ) -> Answer<Value> {
-        Ok(json!({ "title": title, "level": level, "place": place, "tags": tags, "count": count, "loud": loud, "dry": dry_run.is_on() }))
+        Ok(
+            json!({ "title": title, "level": level, "place": place, "tags": tags, "count": count, "loud": loud, "dry": dry_run.is_on() }),
+        )
     }
     /// List things.
     async fn list_things(&self, only: Option<Level>) -> Answer<Items<Thing>> {
@@ -95,7 +97,8 @@ pub(crate) fn kinds() -> Engine {
 }
 
 async fn details(name: &str) -> Value {
-    ask(&kinds(), operation("introspect", json!({ "query": "operations", "name": name }))).await["data"]["operation"].clone()
+    ask(&kinds(), operation("introspect", json!({ "query": "operations", "name": name }))).await["data"]["operation"]
+        .clone()
 }
 
 #[tokio::test]
@@ -103,7 +106,10 @@ async fn r_int_5_names_docs_constraints_and_defaults_come_from_the_types() {
     let create = details("create_thing").await;
     assert_eq!(create["semantic_category"], "CREATE");
     assert_eq!(create["description"], "Create a thing over two lines.");
-    assert_eq!(create["examples"][0], json!({ "description": "A loud thing", "request": { "operation": "create_thing", "params": { "title": "Drum", "level": "loud" } } }));
+    assert_eq!(
+        create["examples"][0],
+        json!({ "description": "A loud thing", "request": { "operation": "create_thing", "params": { "title": "Drum", "level": "loud" } } })
+    );
     assert_eq!(
         create["parameters"],
         json!([
@@ -149,11 +155,17 @@ async fn r_req_4_nested_types_are_checked_and_closed() {
 async fn r_req_6_a_patch_knows_what_can_be_changed_and_removed() {
     let engine = kinds();
     let of = ask(&engine, operation("introspect", json!({ "query": "types", "name": "UpdateThingInput" }))).await;
-    let names: Vec<&str> = of["data"]["type"]["fields"].as_array().unwrap().iter().map(|field| field["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        of["data"]["type"]["fields"].as_array().unwrap().iter().map(|field| field["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["place", "level"], "neither the identifier nor what is read-only");
-    let update = async |input: Value| ask(&engine, operation("update_thing", json!({ "title": "x", "input": input }))).await;
+    let update =
+        async |input: Value| ask(&engine, operation("update_thing", json!({ "title": "x", "input": input }))).await;
     let merged = update(json!({ "place": { "latitude": 2 }, "level": "loud" })).await;
-    assert_eq!(merged["data"], json!({ "made_at": "then", "title": "x", "place": { "latitude": 2.0, "name": "here" }, "level": "loud" }), "{merged}");
+    assert_eq!(
+        merged["data"],
+        json!({ "made_at": "then", "title": "x", "place": { "latitude": 2.0, "name": "here" }, "level": "loud" }),
+        "{merged}"
+    );
     assert_eq!(update(json!({ "place": null })).await["data"]["place"], Value::Null);
     assert_eq!(update(json!({ "place": { "name": null } })).await["data"]["place"]["name"], Value::Null);
     assert_eq!(update(json!({ "place": { "latitude": null } })).await["error"]["code"], "VALIDATION_INVALID_TYPE");
@@ -171,7 +183,12 @@ async fn adapters_can_be_written_by_hand_too() {
     async fn get_sum(base: Ctx<i64>, params: GetSum) -> Answer<i64> {
         Ok(*base + params.a + params.b)
     }
-    let source = Adapter::new("sums", 100).read(get_sum).example("Two and two", json!({ "a": 2, "b": 2 })).danger(Danger::Safe).build().unwrap();
+    let source = Adapter::new("sums", 100)
+        .read(get_sum)
+        .example("Two and two", json!({ "a": 2, "b": 2 }))
+        .danger(Danger::Safe)
+        .build()
+        .unwrap();
     let engine = Engine::builder(surface()).source(source).build().unwrap();
     assert_eq!(ask(&engine, operation("get_sum", json!({ "a": 1, "b": 2 }))).await["data"], 103);
 }

@@ -31,10 +31,18 @@ async fn r_bat_1_operations_run_in_order_and_one_failure_stops_nothing() {
     assert_eq!(answer["success"], true);
     assert_eq!(answer["data"], Value::Null);
     assert_eq!(answer["summary"], json!({ "total": 6, "succeeded": 3, "failed": 3 }));
-    let codes: Vec<&Value> = answer["results"].as_array().unwrap().iter().map(|entry| &entry["result"]["error"]["code"]).collect();
+    let codes: Vec<&Value> =
+        answer["results"].as_array().unwrap().iter().map(|entry| &entry["result"]["error"]["code"]).collect();
     assert_eq!(
         codes,
-        [&Value::Null, &json!("NOT_FOUND_RESOURCE"), &Value::Null, &json!("NOT_FOUND_OPERATION"), &json!("VALIDATION_INVALID_TYPE"), &Value::Null]
+        [
+            &Value::Null,
+            &json!("NOT_FOUND_RESOURCE"),
+            &Value::Null,
+            &json!("NOT_FOUND_OPERATION"),
+            &json!("VALIDATION_INVALID_TYPE"),
+            &Value::Null
+        ]
     );
     assert_eq!(answer["results"][5]["result"]["data"]["done"], true, "the update before it had run");
 }
@@ -65,7 +73,10 @@ async fn r_bat_3_confirmation_halts_and_the_rest_can_be_sent_again() {
     let answer = ask(&engine, request).await;
     assert_eq!(answer["summary"], json!({ "total": 3, "succeeded": 1, "failed": 0, "halted": 1, "pending": 1 }));
     assert_eq!(answer["halted_at"]["operation"], "delete_task");
-    assert_eq!(answer["pending_operations"], json!([{ "index": 2, "operation": "create_task", "params": { "title": "c" } }]));
+    assert_eq!(
+        answer["pending_operations"],
+        json!([{ "index": 2, "operation": "create_task", "params": { "title": "c" } }])
+    );
     let continued = ask(
         &engine,
         batch(json!([

@@ -51,7 +51,8 @@ async fn r_end_6_an_execution_runs_in_the_background_and_completes() {
 async fn r_end_6_an_execution_can_be_cancelled() {
     let engine = with_tasks(2).await;
     let started = ask(&engine, operation("execute_tasks", json!({ "ms_each": 60_000 }))).await["data"].clone();
-    let cancelled = ask(&engine, operation("cancel_execution", json!({ "execution_id": started["execution_id"] }))).await;
+    let cancelled =
+        ask(&engine, operation("cancel_execution", json!({ "execution_id": started["execution_id"] }))).await;
     assert_eq!(cancelled["data"]["status"], "cancelled");
     assert!(cancelled["data"]["finished_at"].is_string());
     let tasks = ask(&engine, operation("list_tasks", json!({ "done": true }))).await;
@@ -61,7 +62,8 @@ async fn r_end_6_an_execution_can_be_cancelled() {
 #[tokio::test]
 async fn r_end_6_a_failed_execution_tells_why() {
     let engine = crate::adapter::kinds();
-    let ended = ask(&engine, operation("execute_experiment", json!({ "fail": true, "wait": true }))).await["data"].clone();
+    let ended =
+        ask(&engine, operation("execute_experiment", json!({ "fail": true, "wait": true }))).await["data"].clone();
     assert_eq!(ended["status"], "failed");
     assert_eq!(ended["error"]["code"], "NOT_FOUND_RESOURCE");
 }
@@ -70,7 +72,12 @@ async fn r_end_6_a_failed_execution_tells_why() {
 async fn waiting_tells_progress() {
     let engine = with_tasks(4).await;
     let (progress, mut updates) = Progress::channel();
-    let ended = ask_as(&engine, operation("execute_tasks", json!({ "ms_each": 2, "wait": true })), Context { progress, ..context() }).await;
+    let ended = ask_as(
+        &engine,
+        operation("execute_tasks", json!({ "ms_each": 2, "wait": true })),
+        Context { progress, ..context() },
+    )
+    .await;
     assert_eq!(ended["data"]["status"], "completed");
     let mut told = Vec::new();
     while let Ok(update) = updates.try_recv() {
@@ -99,8 +106,10 @@ async fn r_end_6_executions_belong_to_their_session_and_die_with_it() {
 async fn executions_of_nobody_are_found_by_whoever_has_the_id() {
     let engine = with_tasks(1).await;
     let nobody = || Context::new(Caller::nobody(), "req");
-    let started = ask_as(&engine, operation("execute_tasks", json!({ "ms_each": 60_000 })), nobody()).await["data"].clone();
-    let found = ask_as(&engine, operation("get_execution", json!({ "execution_id": started["execution_id"] })), nobody()).await;
+    let started =
+        ask_as(&engine, operation("execute_tasks", json!({ "ms_each": 60_000 })), nobody()).await["data"].clone();
+    let found =
+        ask_as(&engine, operation("get_execution", json!({ "execution_id": started["execution_id"] })), nobody()).await;
     assert_eq!(found["success"], true);
     let listed = ask_as(&engine, operation("list_executions", json!({})), nobody()).await;
     assert_eq!(listed["data"]["items"], json!([]), "but never listed");
@@ -115,7 +124,8 @@ async fn executions_are_bounded() {
     }
     let refused = ask(&engine, start()).await;
     assert_eq!(refused["error"]["code"], "RATE_LIMIT_EXCEEDED");
-    let newest = ask(&engine, operation("list_executions", json!({}))).await["data"]["items"][0]["execution_id"].clone();
+    let newest =
+        ask(&engine, operation("list_executions", json!({}))).await["data"]["items"][0]["execution_id"].clone();
     ask(&engine, operation("cancel_execution", json!({ "execution_id": newest }))).await;
     assert_eq!(ask(&engine, start()).await["success"], true, "a finished one makes room");
 }

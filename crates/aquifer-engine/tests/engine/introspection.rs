@@ -13,7 +13,11 @@ fn done(_: &str, _: Map<String, Value>) -> Outcome {
 }
 
 fn many(count: usize) -> Engine {
-    let operations = (0..count).map(|index| Operation::new(&format!("get_thing_{index:05}"), Category::Read, "Get a thing of which there are many.")).collect();
+    let operations = (0..count)
+        .map(|index| {
+            Operation::new(&format!("get_thing_{index:05}"), Category::Read, "Get a thing of which there are many.")
+        })
+        .collect();
     Engine::builder(surface()).source(Scripted::new(operations, done)).settings(Settings::default()).build().unwrap()
 }
 
@@ -61,7 +65,10 @@ async fn r_int_6_lists_narrow_and_page() {
     let foreign = list(json!({ "category": "DELETE", "after": page["endCursor"] })).await;
     assert_eq!(foreign["error"]["code"], "VALIDATION_INVALID_VALUE");
     let unknown = list(json!({ "endpoint": "discover" })).await;
-    assert!(unknown["error"]["message"].as_str().unwrap().contains("'create', 'delete', 'execute', 'read', 'update'"), "{unknown}");
+    assert!(
+        unknown["error"]["message"].as_str().unwrap().contains("'create', 'delete', 'execute', 'read', 'update'"),
+        "{unknown}"
+    );
 }
 
 #[tokio::test]

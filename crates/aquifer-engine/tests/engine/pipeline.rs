@@ -12,8 +12,8 @@ use aquifer_protocol::validate::Strictness;
 use aquifer_protocol::warning::Warning;
 use serde_json::{Value, json};
 
-use crate::task_board::Board;
 use crate::fixture::{Careful, Diary, Scripted, ask, ask_as, ask_at, builder, context, demo, operation, surface};
+use crate::task_board::Board;
 
 #[tokio::test]
 async fn r_req_1_create_get_update_delete() {
@@ -36,9 +36,15 @@ async fn r_req_6_updates_merge_deeply() {
     let engine = demo();
     ask(&engine, operation("create_task", json!({ "title": "Milk" }))).await;
     let update = |input: Value| operation("update_task", json!({ "id": 1, "input": input }));
-    let first = ask(&engine, update(json!({ "notes": { "shop": { "name": "corner", "open": true }, "tags": ["a", "b"] } }))).await;
+    let first =
+        ask(&engine, update(json!({ "notes": { "shop": { "name": "corner", "open": true }, "tags": ["a", "b"] } })))
+            .await;
     assert_eq!(first["data"]["notes"]["shop"]["name"], "corner");
-    let second = ask(&engine, update(json!({ "title": "Oat milk", "notes": { "shop": { "open": false }, "tags": ["c"], "late": null } }))).await;
+    let second = ask(
+        &engine,
+        update(json!({ "title": "Oat milk", "notes": { "shop": { "open": false }, "tags": ["c"], "late": null } })),
+    )
+    .await;
     assert_eq!(
         second["data"],
         json!({ "id": 1, "title": "Oat milk", "done": false, "notes": { "shop": { "name": "corner", "open": false }, "tags": ["c"] } })
@@ -56,7 +62,11 @@ async fn r_req_6_updates_merge_deeply() {
         let refused = ask(&engine, update(input)).await;
         assert_eq!(refused["error"]["code"], code, "{refused}");
     }
-    assert_eq!(ask(&engine, operation("get_task", json!({ "id": 1 }))).await["data"], emptied["data"], "nothing was lost");
+    assert_eq!(
+        ask(&engine, operation("get_task", json!({ "id": 1 }))).await["data"],
+        emptied["data"],
+        "nothing was lost"
+    );
 }
 
 #[tokio::test]
@@ -66,7 +76,8 @@ async fn r_req_9_a_dry_run_tells_and_changes_nothing() {
     assert_eq!(rehearsed["data"]["title"], "Milk");
     assert_eq!(ask(&engine, operation("list_tasks", json!({}))).await["data"]["items"], json!([]));
     ask(&engine, operation("create_task", json!({ "title": "Milk" }))).await;
-    let updated = ask(&engine, operation("update_task", json!({ "id": 1, "input": { "title": "Tea" }, "dry_run": true }))).await;
+    let updated =
+        ask(&engine, operation("update_task", json!({ "id": 1, "input": { "title": "Tea" }, "dry_run": true }))).await;
     assert_eq!(updated["data"]["title"], "Tea");
     ask(&engine, operation("delete_task", json!({ "id": 1, "dry_run": true }))).await;
     assert_eq!(ask(&engine, operation("get_task", json!({ "id": 1 }))).await["data"]["title"], "Milk");
@@ -85,7 +96,12 @@ async fn r_end_4_the_wrong_family_is_never_run() {
 #[tokio::test]
 async fn r_req_4a_a_failed_introspect_is_code_and_message() {
     let engine = demo();
-    for params in [json!({}), json!({ "query": "nope" }), json!({ "query": "operations", "x": 1 }), json!({ "query": "operations", "after": "x" })] {
+    for params in [
+        json!({}),
+        json!({ "query": "nope" }),
+        json!({ "query": "operations", "x": 1 }),
+        json!({ "query": "operations", "after": "x" }),
+    ] {
         let answer = ask(&engine, operation("introspect", params)).await;
         let keys: Vec<&String> = answer["error"].as_object().unwrap().keys().collect();
         assert_eq!(keys, ["code", "message"], "{answer}");
@@ -117,14 +133,20 @@ async fn r_res_1_meta_only_where_configured() {
 async fn r_res_2_a_session_hears_of_deprecation_once() {
     fn warn(_: &str, _: serde_json::Map<String, Value>) -> Outcome {
         let mut answer = Answer::new(json!({}));
-        answer.warnings = vec![Warning::deprecated("old", "use new"), Warning::new("PERFORMANCE_SLOW_QUERY_WARNING", "Slow")];
+        answer.warnings =
+            vec![Warning::deprecated("old", "use new"), Warning::new("PERFORMANCE_SLOW_QUERY_WARNING", "Slow")];
         Outcome::Done(answer)
     }
     let source = Scripted::new(vec![Operation::new("get_x", Category::Read, "Get.")], warn);
     let engine = Engine::builder(surface()).source(source).build().unwrap();
     let codes = async |context: Context| -> Vec<String> {
         let answer = ask_as(&engine, operation("get_x", json!({})), context).await;
-        answer["warnings"].as_array().unwrap().iter().map(|warning| warning["code"].as_str().unwrap().to_owned()).collect()
+        answer["warnings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|warning| warning["code"].as_str().unwrap().to_owned())
+            .collect()
     };
     assert_eq!(codes(context()).await, ["DEPRECATION_WARNING", "PERFORMANCE_SLOW_QUERY_WARNING"]);
     assert_eq!(codes(context()).await, ["PERFORMANCE_SLOW_QUERY_WARNING"]);
@@ -139,9 +161,11 @@ async fn r_res_4_a_panic_is_an_internal_error_and_the_engine_lives() {
         assert!(name != "get_bad", "secret /etc/passwd");
         Outcome::Done(Answer::new(json!(1)))
     }
-    let operations = vec![Operation::new("get_bad", Category::Read, "Bad."), Operation::new("get_good", Category::Read, "Good.")];
+    let operations =
+        vec![Operation::new("get_bad", Category::Read, "Bad."), Operation::new("get_good", Category::Read, "Good.")];
     let diary = Arc::new(Diary::default());
-    let engine = Engine::builder(surface()).source(Scripted::new(operations, panic)).observer(diary.clone()).build().unwrap();
+    let engine =
+        Engine::builder(surface()).source(Scripted::new(operations, panic)).observer(diary.clone()).build().unwrap();
     let answer = ask(&engine, operation("get_bad", json!({}))).await;
     assert_eq!(answer["error"]["code"], "INTERNAL_ERROR");
     assert!(!answer.to_string().contains("secret"));
@@ -190,12 +214,14 @@ async fn several_sources_get_prefixes_and_keep_their_types_apart() {
     ask(&engine, operation("tasks_create_task", json!({ "title": "Milk" }))).await;
     assert_eq!(ask(&engine, operation("home_list_tasks", json!({}))).await["data"]["items"], json!([]));
     assert_eq!(ask(&engine, operation("tasks_list_tasks", json!({}))).await["data"]["items"][0]["title"], "Milk");
-    let details = ask(&engine, operation("introspect", json!({ "query": "operations", "name": "home_update_task" }))).await;
+    let details =
+        ask(&engine, operation("introspect", json!({ "query": "operations", "name": "home_update_task" }))).await;
     assert_eq!(details["data"]["operation"]["returns"]["name"], "HomeTask");
     let of = ask(&engine, operation("introspect", json!({ "query": "types", "name": "HomeTask" }))).await;
     assert_eq!(of["data"]["type"]["kind"], "object");
     let narrowed = ask(&engine, operation("introspect", json!({ "query": "operations", "source": "tasks" }))).await;
-    let names: Vec<&str> = narrowed["data"]["operations"].as_array().unwrap().iter().map(|op| op["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        narrowed["data"]["operations"].as_array().unwrap().iter().map(|op| op["name"].as_str().unwrap()).collect();
     assert!(names.len() == 9 && names.iter().all(|name| name.starts_with("tasks_")), "{names:?}");
     let twins = Engine::builder(surface()).source(crate::fixture::board()).source(crate::fixture::board()).build();
     assert_eq!(twins.err().unwrap().to_string(), "two sources are called 'tasks': give one of them another name");

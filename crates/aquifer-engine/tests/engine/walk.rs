@@ -9,9 +9,32 @@ use crate::fixture::{ask, demo, operation};
 
 /// Names that requests often carry although an operation may not know them.
 const CROSS_CUTTING: &[&str] = &[
-    "fields", "filter", "sort", "order", "query", "aggregate", "first", "after", "last", "before", "limit", "offset", "page",
-    "page_size", "preset", "edges", "include_items", "total", "dry_run", "if_match", "confirmation_token", "id", "name", "wait",
-    "element_type", "params2",
+    "fields",
+    "filter",
+    "sort",
+    "order",
+    "query",
+    "aggregate",
+    "first",
+    "after",
+    "last",
+    "before",
+    "limit",
+    "offset",
+    "page",
+    "page_size",
+    "preset",
+    "edges",
+    "include_items",
+    "total",
+    "dry_run",
+    "if_match",
+    "confirmation_token",
+    "id",
+    "name",
+    "wait",
+    "element_type",
+    "params2",
 ];
 
 fn is_validation(answer: &Value) -> bool {
@@ -69,7 +92,10 @@ async fn walk(engine: &Engine) -> usize {
             let answer = ask(engine, operation(name, Value::Object(with))).await;
             // Combinations may be refused, but never as unknown or of the wrong type.
             let code = answer["error"]["code"].as_str().unwrap_or_default();
-            assert!(!["VALIDATION_UNKNOWN_PARAM", "VALIDATION_INVALID_TYPE"].contains(&code), "{name}.{parameter_name}: {answer}");
+            assert!(
+                !["VALIDATION_UNKNOWN_PARAM", "VALIDATION_INVALID_TYPE"].contains(&code),
+                "{name}.{parameter_name}: {answer}"
+            );
             proofs += 1;
 
             // Required means required, and the type is the type.
@@ -85,13 +111,18 @@ async fn walk(engine: &Engine) -> usize {
                 let mut with = valid.clone();
                 with.insert(parameter_name.to_owned(), wrong.clone());
                 let answer = ask(engine, operation(name, Value::Object(with))).await;
-                assert_eq!(answer["error"]["code"], "VALIDATION_INVALID_TYPE", "{name}.{parameter_name} = {wrong}: {answer}");
+                assert_eq!(
+                    answer["error"]["code"], "VALIDATION_INVALID_TYPE",
+                    "{name}.{parameter_name} = {wrong}: {answer}"
+                );
                 proofs += 1;
             }
         }
 
         // What is not documented is not accepted.
-        for other in CROSS_CUTTING.iter().filter(|other| !parameters.iter().any(|parameter| parameter["name"] == **other)) {
+        for other in
+            CROSS_CUTTING.iter().filter(|other| !parameters.iter().any(|parameter| parameter["name"] == **other))
+        {
             let mut with = valid.clone();
             with.insert((*other).to_owned(), json!(1));
             let answer = ask(engine, operation(name, Value::Object(with))).await;

@@ -160,10 +160,7 @@ impl Code {
     ///
     /// Only what no change to the request can mend: R-RES-3a.
     pub const fn is_beyond_caller(self) -> bool {
-        matches!(
-            self,
-            Code::UpstreamUnavailable | Code::UpstreamTimeout | Code::InternalError
-        )
+        matches!(self, Code::UpstreamUnavailable | Code::UpstreamTimeout | Code::InternalError)
     }
 }
 

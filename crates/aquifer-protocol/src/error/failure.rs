@@ -44,21 +44,15 @@ impl Failure {
     /// A resource the caller named does not exist.
     pub fn not_found(resource_type: &str, resource_id: impl std::fmt::Display) -> Self {
         let id = resource_id.to_string();
-        Self::new(
-            Code::NotFoundResource,
-            format!("Resource '{resource_type}' not found: '{}'", wording::quotable(&id)),
-        )
-        .detail("resource_type", resource_type)
-        .detail("resource_id", id)
+        Self::new(Code::NotFoundResource, format!("Resource '{resource_type}' not found: '{}'", wording::quotable(&id)))
+            .detail("resource_type", resource_type)
+            .detail("resource_id", id)
     }
 
     /// A parameter has the right type but an unacceptable value. `problem` completes "Parameter 'x' …".
     pub fn invalid_value(param_name: &str, problem: impl std::fmt::Display) -> Self {
-        Self::new(
-            Code::ValidationInvalidValue,
-            format!("Parameter '{param_name}' {problem}"),
-        )
-        .detail("param_name", param_name)
+        Self::new(Code::ValidationInvalidValue, format!("Parameter '{param_name}' {problem}"))
+            .detail("param_name", param_name)
     }
 
     /// The request is not even a request. `problem` says why.

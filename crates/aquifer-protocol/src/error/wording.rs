@@ -27,10 +27,7 @@ fn has_at_before_word(lower: &str) -> bool {
 
 fn has_source_position(lower: &str, marker: &str) -> bool {
     lower.match_indices(marker).any(|(index, _)| {
-        lower
-            .get(index + marker.len()..)
-            .and_then(|rest| rest.chars().next())
-            .is_some_and(|c| c.is_ascii_digit())
+        lower.get(index + marker.len()..).and_then(|rest| rest.chars().next()).is_some_and(|c| c.is_ascii_digit())
     })
 }
 

@@ -100,12 +100,7 @@ pub fn limits(facts: &Facts) -> Value {
 }
 
 /// One operation, or null for a name that is none (R-INT-4).
-pub fn operation_details(
-    operation: Option<&Operation>,
-    catalog: &Catalog,
-    surface: &Surface,
-    detail: Detail,
-) -> Value {
+pub fn operation_details(operation: Option<&Operation>, catalog: &Catalog, surface: &Surface, detail: Detail) -> Value {
     let Some(operation) = operation else { return json!({ "operation": null }) };
     let details = match detail {
         Detail::Minimal => json!({
@@ -251,12 +246,8 @@ pub fn summary(catalog: &Catalog, surface: &Surface) -> Value {
     const MOST: usize = 25;
     let mut endpoints = Map::new();
     for family in surface.profile().families() {
-        let names: Vec<&str> = catalog
-            .operations()
-            .iter()
-            .filter(|op| surface.family_of(op) == &**family)
-            .map(|op| &*op.name)
-            .collect();
+        let names: Vec<&str> =
+            catalog.operations().iter().filter(|op| surface.family_of(op) == &**family).map(|op| &*op.name).collect();
         if names.is_empty() {
             continue;
         }

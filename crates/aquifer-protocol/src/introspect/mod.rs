@@ -84,7 +84,8 @@ impl Narrowing {
 /// The definition of `introspect` for a catalog.
 pub(crate) fn definition(catalog: &Catalog, surface: &Surface) -> Operation {
     let mut endpoints: Vec<&str> = catalog.operations().iter().map(|op| surface.family_of(op)).collect();
-    let mut operation = Operation::new("introspect", Category::Read, "Discover operations, their parameters and types.");
+    let mut operation =
+        Operation::new("introspect", Category::Read, "Discover operations, their parameters and types.");
     endpoints.push(surface.family_of(&operation));
     endpoints.sort_unstable();
     endpoints.dedup();
@@ -94,7 +95,10 @@ pub(crate) fn definition(catalog: &Catalog, surface: &Surface) -> Operation {
             Schema::one_of(["operations", "types", "summary", "limits"]).describe("Which kind of thing to tell of."),
         ),
         Parameter::optional("name", Schema::string().describe("One operation or type, with all its details.")),
-        Parameter::optional("search", Schema::string().describe("The task in plain words; operations are ranked by it.")),
+        Parameter::optional(
+            "search",
+            Schema::string().describe("The task in plain words; operations are ranked by it."),
+        ),
         Parameter::optional(
             "category",
             Schema::one_of(Category::ALL.map(Category::as_str)).describe("Only operations of this category."),
@@ -110,9 +114,8 @@ pub(crate) fn definition(catalog: &Catalog, surface: &Surface) -> Operation {
     operation.parameters.extend([
         Parameter::optional(
             "fields",
-            Schema::one_of(["minimal", "standard", "full"]).describe(
-                "How much to tell: minimal costs fewest tokens, full adds danger, source and a JSON Schema.",
-            ),
+            Schema::one_of(["minimal", "standard", "full"])
+                .describe("How much to tell: minimal costs fewest tokens, full adds danger, source and a JSON Schema."),
         ),
         Parameter::optional("first", first.describe("How many operations to list.")),
         Parameter::optional("after", Schema::string().describe("Go on after this cursor, from '_protocol.page'.")),
@@ -147,7 +150,9 @@ impl Query {
             after: text("after"),
         };
         let query = text("query").unwrap_or_default();
-        if query != "operations" && let Some(name) = extra(params, &["query", "name"]) {
+        if query != "operations"
+            && let Some(name) = extra(params, &["query", "name"])
+        {
             return Err(Failure::invalid_value(name, format!("belongs to query 'operations', not to '{query}'")));
         }
         match (query.as_str(), text("name")) {
@@ -165,9 +170,10 @@ impl Query {
             ("operations", None) => Ok(Query::Operations(narrowing)),
             ("types", Some(name)) => Ok(Query::Type(name)),
             ("types", None) => Ok(Query::Types),
-            (_, Some(_)) => {
-                Err(Failure::invalid_value("name", format!("belongs to query 'operations' or 'types', not to '{query}'")))
-            }
+            (_, Some(_)) => Err(Failure::invalid_value(
+                "name",
+                format!("belongs to query 'operations' or 'types', not to '{query}'"),
+            )),
             ("summary", None) => Ok(Query::Summary),
             (_, None) => Ok(Query::Limits),
         }

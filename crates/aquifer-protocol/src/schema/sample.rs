@@ -69,7 +69,11 @@ fn value(schema: &Schema, types: &Types, depth: usize) -> Option<Value> {
 
 fn within(range: Range) -> f64 {
     let step = range.multiple_of.unwrap_or(1.0);
-    let least = range.minimum.or(range.above.map(|above| above + step)).unwrap_or(1.0).max(1.0_f64.min(range.maximum.unwrap_or(1.0)));
+    let least = range
+        .minimum
+        .or(range.above.map(|above| above + step))
+        .unwrap_or(1.0)
+        .max(1.0_f64.min(range.maximum.unwrap_or(1.0)));
     let least = (least / step).ceil() * step;
     match range.maximum.or(range.below.map(|below| below - step)) {
         Some(most) if least > most => most,

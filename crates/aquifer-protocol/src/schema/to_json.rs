@@ -68,15 +68,13 @@ impl Writer<'_> {
 
     fn object(&mut self, shape: &Shape, depth: usize) -> Map<String, Value> {
         let mut object = typed("object");
-        let properties: Map<String, Value> = shape
-            .fields
-            .iter()
-            .map(|field| (field.name.to_string(), self.schema(&field.schema, depth + 1)))
-            .collect();
+        let properties: Map<String, Value> =
+            shape.fields.iter().map(|field| (field.name.to_string(), self.schema(&field.schema, depth + 1))).collect();
         if !properties.is_empty() {
             object.insert("properties".to_owned(), Value::Object(properties));
         }
-        let required: Vec<&str> = shape.fields.iter().filter(|field| field.required).map(|field| &*field.name).collect();
+        let required: Vec<&str> =
+            shape.fields.iter().filter(|field| field.required).map(|field| &*field.name).collect();
         if !required.is_empty() {
             object.insert("required".to_owned(), json!(required));
         }

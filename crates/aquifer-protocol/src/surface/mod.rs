@@ -48,7 +48,9 @@ pub enum SurfaceError {
     #[error("unknown mode '{0}': use semantic, single or all")]
     UnknownMode(String),
     /// The prefix is not lower-case letters, digits and underscores with an underscore last.
-    #[error("invalid tool prefix '{0}': use lower-case letters, digits and '_', and end in '_' (for example 'github_')")]
+    #[error(
+        "invalid tool prefix '{0}': use lower-case letters, digits and '_', and end in '_' (for example 'github_')"
+    )]
     InvalidPrefix(String),
     /// A family's name cannot be part of a tool's name.
     #[error("invalid endpoint family '{0}' in profile '{1}': use lower-case letters, digits and '_'")]

@@ -63,12 +63,7 @@ impl Profile {
     }
 
     /// A profile from a family for each category (create, read, update, delete, execute) and for the two roles.
-    pub fn new(
-        name: &str,
-        by_category: [&str; 5],
-        discovery: Option<&str>,
-        authorization: Option<&str>,
-    ) -> Self {
+    pub fn new(name: &str, by_category: [&str; 5], discovery: Option<&str>, authorization: Option<&str>) -> Self {
         let mut families: Vec<Arc<str>> = Vec::new();
         let mut place = |family: &str| match families.iter().position(|known| &**known == family) {
             Some(index) => index,

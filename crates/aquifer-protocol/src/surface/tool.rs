@@ -73,7 +73,9 @@ impl Surface {
              {query:\"operations\",name:\"x\"}"
                 .to_owned()
         } else {
-            format!("Parameters: {introspect_tool} {{operation:\"introspect\",params:{{query:\"operations\",name:\"x\"}}}}")
+            format!(
+                "Parameters: {introspect_tool} {{operation:\"introspect\",params:{{query:\"operations\",name:\"x\"}}}}"
+            )
         };
         let text = format!("{} {names}. {discover}", purpose(members));
         Tool { name, description: text, permissions: riskiest(members.iter().copied()) }

@@ -178,7 +178,11 @@ fn unknown_parameters(operation: &Operation, unknown: &[String]) -> Problem {
         Stage::Unknown,
         Code::ValidationUnknownParam,
         "",
-        format!("Unknown parameter(s) for operation '{}': {names}.{hint} Valid: {}", operation.name, problem::listed(&valid)),
+        format!(
+            "Unknown parameter(s) for operation '{}': {names}.{hint} Valid: {}",
+            operation.name,
+            problem::listed(&valid)
+        ),
     )
     .detail("operation", &*operation.name)
     .detail("unknown_params", unknown.iter().map(|name| bounded(name)).collect::<Vec<_>>())

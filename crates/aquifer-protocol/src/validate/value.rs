@@ -31,15 +31,18 @@ pub(super) struct Checker<'a> {
     operation: &'a Operation,
     problems: &'a mut Vec<Problem>,
     allow_nul: bool,
+    /// Whether the value in hand could as well be left out.
+    optional: bool,
 }
 
 impl<'a> Checker<'a> {
     pub(super) fn new(types: &'a Types, operation: &'a Operation, problems: &'a mut Vec<Problem>) -> Self {
-        Self { types, operation, problems, allow_nul: false }
+        Self { types, operation, problems, allow_nul: false, optional: false }
     }
 
     pub(super) fn parameter(&mut self, parameter: &Parameter, value: &mut Value) {
         self.allow_nul = parameter.allow_nul;
+        self.optional = !parameter.required;
         self.value(&parameter.name, &parameter.schema, value);
     }
 
@@ -79,7 +82,7 @@ impl<'a> Checker<'a> {
 
     fn wrong_type(&mut self, path: &str, expected: &str, value: &Value) {
         let actual = type_of(value);
-        let hint = if value.is_null() { ". Leave it out instead" } else { "" };
+        let hint = if value.is_null() && self.optional { ". Leave it out instead" } else { "" };
         self.problems.push(
             Problem::new(
                 Stage::Type,
@@ -105,6 +108,7 @@ impl<'a> Checker<'a> {
                 operation: self.operation,
                 problems: &mut problems,
                 allow_nul: self.allow_nul,
+                optional: self.optional,
             };
             checker.value(path, member, &mut attempt);
             if problems.is_empty() {
@@ -127,9 +131,10 @@ impl<'a> Checker<'a> {
             let at = format!("{path}.{}", field.name);
             match object.get_mut(&*field.name) {
                 Some(value) => {
-                    let allow_nul = std::mem::replace(&mut self.allow_nul, field.allow_nul);
+                    let outer = (self.allow_nul, self.optional);
+                    (self.allow_nul, self.optional) = (field.allow_nul, !field.required);
                     self.value(&at, &field.schema, value);
-                    self.allow_nul = allow_nul;
+                    (self.allow_nul, self.optional) = outer;
                 }
                 None if field.required => {
                     let expected = type_words(&field.schema);

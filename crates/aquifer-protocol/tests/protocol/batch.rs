@@ -15,7 +15,10 @@ fn failure() -> Response {
 }
 
 fn gated() -> Response {
-    Response::Failure(Failure::new(Code::ConfirmationRequired, "This operation requires confirmation").detail("confirmation_token", "conf_1"))
+    Response::Failure(
+        Failure::new(Code::ConfirmationRequired, "This operation requires confirmation")
+            .detail("confirmation_token", "conf_1"),
+    )
 }
 
 fn rendered(answer: BatchAnswer) -> Value {
@@ -32,7 +35,10 @@ fn r_bat_1_results_in_order_and_counted() {
     assert_eq!(value["data"], Value::Null);
     assert_eq!(value["results"][0]["index"], 0);
     assert_eq!(value["results"][0]["result"]["error"]["code"], "NOT_FOUND_RESOURCE");
-    assert_eq!(value["results"][1], json!({ "index": 1, "operation": "b", "result": { "success": true, "data": { "id": 1 } } }));
+    assert_eq!(
+        value["results"][1],
+        json!({ "index": 1, "operation": "b", "result": { "success": true, "data": { "id": 1 } } })
+    );
     assert_eq!(value["summary"], json!({ "total": 2, "succeeded": 1, "failed": 1 }));
 }
 
@@ -81,5 +87,8 @@ fn r_bat_1_attachments_keep_their_place() {
 #[test]
 fn r_req_4a_a_batch_refused_whole_has_no_details() {
     let response = refused(Failure::invalid_request("no").detail("x", 1));
-    assert_eq!(response.render(&Limits::default()).value["error"], json!({ "code": "VALIDATION_INVALID_REQUEST", "message": "Invalid request: no" }));
+    assert_eq!(
+        response.render(&Limits::default()).value["error"],
+        json!({ "code": "VALIDATION_INVALID_REQUEST", "message": "Invalid request: no" })
+    );
 }

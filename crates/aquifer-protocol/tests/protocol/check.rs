@@ -18,9 +18,8 @@ fn refuse(parameter: &str, value: Value) -> Value {
 fn accept(parameter: &str, value: Value) -> Value {
     let mut params = json!({ "user_name": "ada" });
     params[parameter] = value;
-    let checked = check(json!({ "operation": "create_user", "params": params })).unwrap_or_else(|failure| {
-        panic!("{parameter}: {}", failure.message())
-    });
+    let checked = check(json!({ "operation": "create_user", "params": params }))
+        .unwrap_or_else(|failure| panic!("{parameter}: {}", failure.message()));
     checked.params()[parameter].clone()
 }
 
@@ -112,12 +111,17 @@ fn r_req_4_every_problem_is_told_and_the_earliest_stage_decides() {
         (json!({ "user_name": "ada", "what": 1, "role": "king" }), "VALIDATION_UNKNOWN_PARAM"),
         (json!({ "user_name": "ada", "role": "king" }), "VALIDATION_INVALID_VALUE"),
     ];
-    let order = ["VALIDATION_MISSING_PARAM", "VALIDATION_INVALID_TYPE", "VALIDATION_UNKNOWN_PARAM", "VALIDATION_INVALID_VALUE"];
+    let order =
+        ["VALIDATION_MISSING_PARAM", "VALIDATION_INVALID_TYPE", "VALIDATION_UNKNOWN_PARAM", "VALIDATION_INVALID_VALUE"];
     for (index, (params, code)) in stages.into_iter().enumerate() {
         let failure = check(json!({ "operation": "create_user", "params": params })).unwrap_err();
         assert_eq!(failure.code().as_str(), code);
-        let told: Vec<&str> =
-            failure.details()["errors"].as_array().unwrap().iter().map(|error| error["code"].as_str().unwrap()).collect();
+        let told: Vec<&str> = failure.details()["errors"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|error| error["code"].as_str().unwrap())
+            .collect();
         assert_eq!(told, order[index..], "{:?}", failure.details());
     }
 }
@@ -135,7 +139,9 @@ fn r_req_4a_missing_parameters_are_told_with_type_and_meaning() {
 
 #[test]
 fn r_req_4a_a_failed_introspect_has_every_name_in_its_message() {
-    let failure = check(json!({ "operation": "introspect", "params": { "querry": "operations", "limit": 3, "first": 0 } })).unwrap_err();
+    let failure =
+        check(json!({ "operation": "introspect", "params": { "querry": "operations", "limit": 3, "first": 0 } }))
+            .unwrap_err();
     for name in ["query", "querry", "limit", "first", "search", "after"] {
         assert!(failure.message().contains(name), "{} lacks {name}", failure.message());
     }
@@ -143,13 +149,22 @@ fn r_req_4a_a_failed_introspect_has_every_name_in_its_message() {
 
 #[test]
 fn r_req_5_unknown_parameters_are_refused_with_all_names_and_the_nearest() {
-    let error = envelope(check(json!({ "operation": "create_user", "user_name": "ada", "params": { "agee": 1, "force_create": true } })).unwrap_err())["error"].clone();
+    let error = envelope(
+        check(json!({ "operation": "create_user", "user_name": "ada", "params": { "agee": 1, "force_create": true } }))
+            .unwrap_err(),
+    )["error"]
+        .clone();
     assert_eq!(error["code"], "VALIDATION_UNKNOWN_PARAM");
     assert_eq!(error["details"]["unknown_params"], json!(["agee", "force_create"]));
     assert_eq!(error["details"]["suggestions"]["agee"], "age");
     let valid = error["details"]["valid_params"].as_array().unwrap();
     assert_eq!(valid.len(), 16);
-    assert!(error["message"].as_str().unwrap().starts_with("Unknown parameter(s) for operation 'create_user': agee, force_create."));
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("Unknown parameter(s) for operation 'create_user': agee, force_create.")
+    );
     let field = refuse("address", json!({ "city": "x", "citty": 1 }));
     assert_eq!(field["code"], "VALIDATION_UNKNOWN_FIELD");
     assert_eq!(field["details"]["suggestions"]["citty"], "city");

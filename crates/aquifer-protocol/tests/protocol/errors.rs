@@ -15,7 +15,12 @@ fn r_res_3a_the_registry_is_sound() {
         assert!(info.name.chars().all(|c| c.is_ascii_uppercase() || c == '_'), "{}", info.name);
         assert!(!info.remedy.is_empty() && !info.template.is_empty(), "{}", info.name);
         assert_eq!(info.code.as_str(), info.name);
-        assert_eq!(info.http_status.is_none(), info.name.starts_with("SCHEMA_") || info.name == "PLUGIN_NOT_FOUND", "{}", info.name);
+        assert_eq!(
+            info.http_status.is_none(),
+            info.name.starts_with("SCHEMA_") || info.name == "PLUGIN_NOT_FOUND",
+            "{}",
+            info.name
+        );
         let beyond = ["INTERNAL_ERROR", "UPSTREAM_UNAVAILABLE", "UPSTREAM_TIMEOUT"].contains(&info.name);
         assert_eq!(info.code.is_beyond_caller(), beyond, "{}", info.name);
     }

@@ -87,9 +87,11 @@ pub(crate) fn everything() -> (Vec<Operation>, Types) {
     });
     let get = json!({ "description": "Get a user.", "properties": { "user_id": { "type": "integer" } }, "required": ["user_id"] });
     let none = json!({ "description": "List users.", "properties": {} });
-    let mut describe = operation("get_schema", Category::Read, &json!({ "description": "Describe the tables." }), &mut types);
+    let mut describe =
+        operation("get_schema", Category::Read, &json!({ "description": "Describe the tables." }), &mut types);
     describe.role = Role::Discovery;
-    let mut grant = operation("execute_grant", Category::Execute, &json!({ "description": "Grant a permission." }), &mut types);
+    let mut grant =
+        operation("execute_grant", Category::Execute, &json!({ "description": "Grant a permission." }), &mut types);
     grant.role = Role::Authorization;
     let operations = vec![
         operation("create_user", Category::Create, &create, &mut types),

@@ -1,6 +1,9 @@
 //! Introspection: shapes exactly as published.
 
-use aquifer_protocol::introspect::{Cursor, Detail, Facts, Narrowing, Query, limits, operation_details, operations_list, summary, type_details, types_list};
+use aquifer_protocol::introspect::{
+    Cursor, Detail, Facts, Narrowing, Query, limits, operation_details, operations_list, summary, type_details,
+    types_list,
+};
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::operation::{Lifecycle, Operation};
 use serde_json::{Value, json};
@@ -34,7 +37,10 @@ fn r_int_1_a_list_is_protocol_and_operations_and_nothing_else() {
     for operation in operations {
         assert_eq!(keys(operation), ["name", "semantic_category", "endpoint", "description"]);
     }
-    assert_eq!(operations[0], json!({ "name": "create_user", "semantic_category": "CREATE", "endpoint": "create", "description": "Create a user." }));
+    assert_eq!(
+        operations[0],
+        json!({ "name": "create_user", "semantic_category": "CREATE", "endpoint": "create", "description": "Create a user." })
+    );
     let protocol = &list["_protocol"];
     assert_eq!(protocol["version"], "1.0.0-draft");
     assert_eq!(protocol["conformance"], "level-2");
@@ -59,8 +65,17 @@ fn r_req_7_limits_are_shown() {
 
 #[test]
 fn r_int_2_details_are_the_published_fields() {
-    let published =
-        ["name", "semantic_category", "endpoint", "mcpTool", "description", "permissions", "parameters", "returns", "examples"];
+    let published = [
+        "name",
+        "semantic_category",
+        "endpoint",
+        "mcpTool",
+        "description",
+        "permissions",
+        "parameters",
+        "returns",
+        "examples",
+    ];
     let create = details("create_user", Detail::Standard);
     assert_eq!(keys(&create), published);
     assert_eq!(create["mcpTool"], "mcp_aql_create");
@@ -81,7 +96,10 @@ fn r_int_2_danger_is_said_in_the_last_words() {
     operation.lifecycle = Some(Lifecycle::standard());
     let catalog = catalog();
     let shown = operation_details(Some(&operation), &catalog, &crude(), Detail::Standard);
-    assert_eq!(shown["operation"]["lifecycle"]["states"], json!(["pending", "running", "completed", "failed", "cancelled"]));
+    assert_eq!(
+        shown["operation"]["lifecycle"]["states"],
+        json!(["pending", "running", "completed", "failed", "cancelled"])
+    );
 }
 
 #[test]
@@ -93,8 +111,14 @@ fn r_int_2a_every_constraint_is_told() {
             json!({ "name": "user_name", "type": "string", "required": true, "description": "The login name.", "minLength": 2, "maxLength": 20, "pattern": "^[a-z]+$" }),
         ),
         ("age", json!({ "name": "age", "type": "integer", "required": false, "minimum": 0, "maximum": 150 })),
-        ("score", json!({ "name": "score", "type": "number", "required": false, "description": "Greater than 0. Less than 1. A multiple of 0.25." })),
-        ("role", json!({ "name": "role", "type": "string", "required": false, "default": "viewer", "enum": ["admin", "editor", "viewer"] })),
+        (
+            "score",
+            json!({ "name": "score", "type": "number", "required": false, "description": "Greater than 0. Less than 1. A multiple of 0.25." }),
+        ),
+        (
+            "role",
+            json!({ "name": "role", "type": "string", "required": false, "default": "viewer", "enum": ["admin", "editor", "viewer"] }),
+        ),
         ("email", json!({ "name": "email", "type": "string", "required": false, "format": "email" })),
         (
             "tags",
@@ -104,11 +128,18 @@ fn r_int_2a_every_constraint_is_told() {
         ("fields", json!({ "name": "fields", "type": "string | string[]", "required": false })),
         ("nickname", json!({ "name": "nickname", "type": "string | null", "required": false })),
         ("password", json!({ "name": "password", "type": "string", "required": false, "sensitive": true })),
-        ("old", json!({ "name": "old", "type": "boolean", "required": false, "description": "Deprecated: see the description." })),
+        (
+            "old",
+            json!({ "name": "old", "type": "boolean", "required": false, "description": "Deprecated: see the description." }),
+        ),
     ] {
         assert_eq!(parameter(&create, name), expected);
     }
-    assert_eq!(parameter(&details("update_user", Detail::Standard), "input")["type"], "UpdateUserInput", "nested objects get names");
+    assert_eq!(
+        parameter(&details("update_user", Detail::Standard), "input")["type"],
+        "UpdateUserInput",
+        "nested objects get names"
+    );
 }
 
 #[test]
@@ -117,8 +148,17 @@ fn r_int_3_types_are_listed_and_explained() {
     let list = types_list(catalog.types());
     let names: Vec<&str> = list["types"].as_array().unwrap().iter().map(|of| of["name"].as_str().unwrap()).collect();
     for name in [
-        "SemanticCategory", "OperationInput", "OperationResult", "OperationSuccess", "OperationFailure", "EndpointPermissions",
-        "FieldSelection", "PageInfo", "Address", "UpdateUserInput", "UpdateUserInputProfile",
+        "SemanticCategory",
+        "OperationInput",
+        "OperationResult",
+        "OperationSuccess",
+        "OperationFailure",
+        "EndpointPermissions",
+        "FieldSelection",
+        "PageInfo",
+        "Address",
+        "UpdateUserInput",
+        "UpdateUserInputProfile",
     ] {
         assert!(names.contains(&name), "{name} of {names:?}");
     }

@@ -29,27 +29,31 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 /// Requests that look like ours more often than chance would have it.
 fn any_request() -> impl Strategy<Value = Map<String, Value>> {
-    let operation = prop_oneof![
-        Just(json!("create_user")),
-        Just(json!("update_user")),
-        Just(json!("introspect")),
-        any_json(),
-    ];
+    let operation =
+        prop_oneof![Just(json!("create_user")), Just(json!("update_user")), Just(json!("introspect")), any_json(),];
     let name = prop_oneof![
-        Just("user_name".to_owned()), Just("age".to_owned()), Just("tags".to_owned()), Just("address".to_owned()),
-        Just("fields".to_owned()), Just("input".to_owned()), Just("query".to_owned()), ".{0,8}",
+        Just("user_name".to_owned()),
+        Just("age".to_owned()),
+        Just("tags".to_owned()),
+        Just("address".to_owned()),
+        Just("fields".to_owned()),
+        Just("input".to_owned()),
+        Just("query".to_owned()),
+        ".{0,8}",
     ];
-    let params = prop::collection::btree_map(name, any_json(), 0..6).prop_map(|map| Value::Object(map.into_iter().collect()));
-    let one = (operation, prop_oneof![params, any_json()], prop::option::of(any_json())).prop_map(|(operation, params, extra)| {
-        let mut request = Map::new();
-        request.insert("operation".to_owned(), operation);
-        request.insert("params".to_owned(), params);
-        if let Some(extra) = extra {
-            request.insert("age".to_owned(), extra);
-        }
-        request
-    })
-    .boxed();
+    let params =
+        prop::collection::btree_map(name, any_json(), 0..6).prop_map(|map| Value::Object(map.into_iter().collect()));
+    let one = (operation, prop_oneof![params, any_json()], prop::option::of(any_json()))
+        .prop_map(|(operation, params, extra)| {
+            let mut request = Map::new();
+            request.insert("operation".to_owned(), operation);
+            request.insert("params".to_owned(), params);
+            if let Some(extra) = extra {
+                request.insert("age".to_owned(), extra);
+            }
+            request
+        })
+        .boxed();
     prop_oneof![
         4 => one.clone(),
         1 => prop::collection::vec(one, 0..4).prop_map(|items| {

@@ -45,7 +45,10 @@ fn r_req_1_operation_names_are_case_sensitive() {
 #[test]
 fn r_req_2_params_win_over_top_level() {
     assert_eq!(params(json!({ "operation": "get_user", "user_id": 1 })), json!({ "user_id": 1 }));
-    assert_eq!(params(json!({ "operation": "get_user", "user_id": 1, "params": { "user_id": 2 } })), json!({ "user_id": 2 }));
+    assert_eq!(
+        params(json!({ "operation": "get_user", "user_id": 1, "params": { "user_id": 2 } })),
+        json!({ "user_id": 2 })
+    );
     assert_eq!(params(json!({ "operation": "get_user", "user_id": 1, "params": null })), json!({ "user_id": 1 }));
 }
 
@@ -97,7 +100,8 @@ fn r_bat_4_a_malformed_batch_fails_whole() {
         assert_eq!(error["code"], "VALIDATION_INVALID_REQUEST");
         assert!(error["message"].as_str().unwrap().contains(part), "{error}");
     }
-    let accepted = parse(json!({ "operations": [{ "operation": "a", "x": 1 }], "_meta": {} }).as_object().unwrap().clone(), 3);
+    let accepted =
+        parse(json!({ "operations": [{ "operation": "a", "x": 1 }], "_meta": {} }).as_object().unwrap().clone(), 3);
     let Ok(Parsed::Batch(items)) = accepted else { panic!("refused") };
     assert_eq!(items[0].request.as_ref().unwrap().params["x"], 1);
 }

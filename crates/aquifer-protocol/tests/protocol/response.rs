@@ -28,7 +28,8 @@ fn r_res_1_success_or_failure_and_nothing_else() {
 
 #[test]
 fn r_res_2_warnings_are_sorted_collapsed_and_few() {
-    let mut warnings: Vec<Warning> = (0..12).map(|index| Warning::new("LOW_WARNING", format!("{index}")).severity(Severity::Low)).collect();
+    let mut warnings: Vec<Warning> =
+        (0..12).map(|index| Warning::new("LOW_WARNING", format!("{index}")).severity(Severity::Low)).collect();
     warnings.push(Warning::new("MEDIUM_WARNING", "m").severity(Severity::Medium));
     warnings.push(Warning::new("HIGH_WARNING", "h").severity(Severity::High));
     warnings.push(Warning::new("HIGH_WARNING", "h").severity(Severity::High));
@@ -60,9 +61,10 @@ fn r_res_3a_only_helplessness_is_an_error_to_mcp() {
 #[test]
 fn r_res_5_integers_javascript_would_round_are_text() {
     let safe = 9_007_199_254_740_991_i64;
-    let value = Response::Success(Success::new(json!({ "a": [safe, safe + 1, -safe, -safe - 1, u64::MAX], "b": 1.5e300 })))
-        .render(&Limits::default())
-        .value;
+    let value =
+        Response::Success(Success::new(json!({ "a": [safe, safe + 1, -safe, -safe - 1, u64::MAX], "b": 1.5e300 })))
+            .render(&Limits::default())
+            .value;
     assert_eq!(
         value["data"],
         json!({ "a": [safe, "9007199254740992", -safe, "-9007199254740992", "18446744073709551615"], "b": 1.5e300 })

@@ -1,7 +1,7 @@
 //! Shapes: read from JSON Schema, sampled, and written back.
 
-use aquifer_protocol::danger::Danger;
 use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
 use aquifer_protocol::schema::{Format, Kind, Pattern, Rest, SchemaReader, Types, sample, type_words};
 use aquifer_protocol::suggest::{nearest, snake_case};
 use serde_json::{Value, json};
@@ -21,7 +21,10 @@ fn r_int_2_json_schema_is_kept_not_flattened() {
         (json!({ "type": ["integer", "null"] }), "integer | null"),
         (json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] }), "string | null"),
         (json!({ "oneOf": [{ "type": "string" }, { "type": "integer" }] }), "string | integer"),
-        (json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": ["string", "integer"] } }] }), "string | (string | integer)[]"),
+        (
+            json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": ["string", "integer"] } }] }),
+            "string | (string | integer)[]",
+        ),
         (json!({ "oneOf": [{ "const": "a" }, { "const": "b", "description": "second" }] }), "string"),
         (json!({ "allOf": [{ "type": "integer" }] }), "integer"),
         (json!({}), "any"),
@@ -49,7 +52,8 @@ fn r_int_2_recursive_schemas_end() {
     let Kind::Object(tree) = &types["Tree"].kind else { panic!("not an object") };
     assert_eq!(type_words(&tree.fields[0].schema), "Tree");
     assert!(matches!(tree.rest, Rest::Refused));
-    let (_, circle) = read(json!({ "$ref": "#/$defs/A", "$defs": { "A": { "$ref": "#/$defs/B" }, "B": { "$ref": "#/$defs/A" } } }));
+    let (_, circle) =
+        read(json!({ "$ref": "#/$defs/A", "$defs": { "A": { "$ref": "#/$defs/B" }, "B": { "$ref": "#/$defs/A" } } }));
     assert_eq!(circle.len(), 2);
     let mut deep = json!({ "type": "string" });
     for _ in 0..500 {
@@ -95,13 +99,24 @@ fn samples_fit_what_they_are_samples_of() {
         let mut params = json!({ "user_name": "ada" });
         params[name] = value.clone();
         let checked = crate::fixture::check(json!({ "operation": "create_user", "params": params }));
-        assert!(checked.is_ok(), "{name}: {value} {:?}", checked.map(|_| ()).map_err(|failure| failure.message().to_owned()));
+        assert!(
+            checked.is_ok(),
+            "{name}: {value} {:?}",
+            checked.map(|_| ()).map_err(|failure| failure.message().to_owned())
+        );
     }
 }
 
 #[test]
 fn names_are_normalised_and_near_ones_found() {
-    for (name, snake) in [("userId", "user_id"), ("UserID", "user_id"), ("HTTPServer", "http_server"), ("a-b c", "a_b_c"), ("x1Y", "x1_y"), ("plain", "plain")] {
+    for (name, snake) in [
+        ("userId", "user_id"),
+        ("UserID", "user_id"),
+        ("HTTPServer", "http_server"),
+        ("a-b c", "a_b_c"),
+        ("x1Y", "x1_y"),
+        ("plain", "plain"),
+    ] {
         assert_eq!(snake_case(name), snake);
     }
     let names = ["list_users", "create_user", "delete_user"];

@@ -50,7 +50,10 @@ fn r_end_3_each_mode_and_profile_has_its_tools() {
     assert_eq!(tool_names(&crude()), families);
     assert_eq!(tool_names(&surface(Mode::Single, "crude")), ["mcp_aql"]);
     assert_eq!(tool_names(&surface(Mode::All, "crude")), [families.as_slice(), &["mcp_aql"]].concat());
-    assert_eq!(tool_names(&surface(Mode::Semantic, "crude_authorize")), [families.as_slice(), &["mcp_aql_authorize"]].concat());
+    assert_eq!(
+        tool_names(&surface(Mode::Semantic, "crude_authorize")),
+        [families.as_slice(), &["mcp_aql_authorize"]].concat()
+    );
     assert_eq!(
         tool_names(&surface(Mode::Semantic, "discover_query_manage_operate")),
         ["mcp_aql_manage", "mcp_aql_query", "mcp_aql_operate", "mcp_aql_discover"]
@@ -60,7 +63,10 @@ fn r_end_3_each_mode_and_profile_has_its_tools() {
         ["mcp_aql_mutate", "mcp_aql_query", "mcp_aql_administer", "mcp_aql_inspect"]
     );
     let own = Profile::new("mine", ["write", "look", "write", "write", "act"], None, None);
-    assert_eq!(tool_names(&Surface::new(Mode::Semantic, own, "").unwrap()), ["mcp_aql_write", "mcp_aql_look", "mcp_aql_act"]);
+    assert_eq!(
+        tool_names(&Surface::new(Mode::Semantic, own, "").unwrap()),
+        ["mcp_aql_write", "mcp_aql_look", "mcp_aql_act"]
+    );
 }
 
 #[test]
@@ -124,7 +130,11 @@ fn r_end_5_tools_say_what_they_are_for_and_how_to_begin() {
     assert_eq!(described("mcp_aql_read").permissions, Category::Read.permissions());
     assert_eq!(described("mcp_aql").permissions, Category::Delete.permissions(), "as risky as the riskiest");
     let schema = Value::Object(Tool::input_schema());
-    assert!(schema.get("required").is_none() && schema.get("anyOf").is_none() && schema.get("additionalProperties").is_none());
+    assert!(
+        schema.get("required").is_none()
+            && schema.get("anyOf").is_none()
+            && schema.get("additionalProperties").is_none()
+    );
     for name in ["operation", "params", "operations"] {
         assert!(schema["properties"].get(name).is_some());
     }
@@ -132,7 +142,8 @@ fn r_end_5_tools_say_what_they_are_for_and_how_to_begin() {
 
 #[test]
 fn r_end_5a_names_are_checked_when_the_catalog_is_built() {
-    let build = |name: &str| Catalog::build([Operation::new(name, Category::Read, "x")], Types::new(), &crude()).map(|_| ());
+    let build =
+        |name: &str| Catalog::build([Operation::new(name, Category::Read, "x")], Types::new(), &crude()).map(|_| ());
     for reserved in RESERVED {
         assert_eq!(build(reserved), Err(CatalogError::ReservedName((*reserved).to_owned())));
     }
@@ -141,7 +152,10 @@ fn r_end_5a_names_are_checked_when_the_catalog_is_built() {
     }
     assert_eq!(build("get_user"), Ok(()));
     let twice = [Operation::new("get_x", Category::Read, "x"), Operation::new("get_x", Category::Read, "x")];
-    assert_eq!(Catalog::build(twice, Types::new(), &crude()).unwrap_err(), CatalogError::DuplicateOperation("get_x".to_owned()));
+    assert_eq!(
+        Catalog::build(twice, Types::new(), &crude()).unwrap_err(),
+        CatalogError::DuplicateOperation("get_x".to_owned())
+    );
 }
 
 #[test]

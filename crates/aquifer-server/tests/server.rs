@@ -1,0 +1,235 @@
+//! The MCP face on streams in memory: what needs a source or a gate that the binary does not have.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aquifer_engine::gate::{Decision, Gate};
+use aquifer_engine::source::{Call, Offering, Outcome};
+use aquifer_engine::{Answer, Context, Engine, InputRequest, Source};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::response::Attachment;
+use aquifer_protocol::surface::{Mode, Profile, Surface};
+use aquifer_protocol::validate::Checked;
+use aquifer_server::serve_streams;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
+use tokio_util::sync::CancellationToken;
+
+/// A source whose operations can be changed.
+struct Changing(Mutex<Vec<Operation>>);
+
+impl Source for Changing {
+    fn name(&self) -> &str {
+        "changing"
+    }
+
+    fn offering(&self) -> Offering {
+        Offering { operations: self.0.lock().unwrap().clone(), ..Offering::default() }
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        let answered = call.context.answers.get("sure").cloned();
+        let outcome = match &*call.name {
+            "get_picture" => {
+                let mut answer = Answer::new(json!({ "picture": { "_attachment": 0 } }));
+                answer
+                    .attachments
+                    .push(Attachment::Image { media_type: "image/png".to_owned(), base64: "AAAA".to_owned() });
+                Outcome::Done(answer)
+            }
+            _ => Outcome::Done(Answer::new(json!({ "answered": answered }))),
+        };
+        std::future::ready(outcome).boxed()
+    }
+}
+
+/// Wants a person's word before anything is deleted.
+struct Careful;
+
+impl Gate for Careful {
+    fn decide<'a>(&'a self, request: &'a Checked, context: &'a Context) -> BoxFuture<'a, Decision> {
+        let refused = || Decision::Refuse(Failure::new(Code::PermissionDenied, "Permission denied: a person said no"));
+        let decision = match (request.operation().category, context.answers.get("sure")) {
+            (Category::Delete, Some(answer)) if answer["action"] == "accept" => Decision::Allow(Vec::new()),
+            (Category::Delete, Some(_)) => refused(),
+            (Category::Delete, None) => Decision::Ask(InputRequest {
+                key: "sure".to_owned(),
+                message: "Really delete it?".to_owned(),
+                schema: json!({ "type": "object", "properties": { "really": { "type": "boolean" } } })
+                    .as_object()
+                    .unwrap()
+                    .clone(),
+            }),
+            _ => Decision::Allow(Vec::new()),
+        };
+        std::future::ready(decision).boxed()
+    }
+}
+
+struct Client {
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    write: WriteHalf<DuplexStream>,
+    engine: Arc<Engine>,
+    source: Arc<Changing>,
+}
+
+impl Client {
+    fn start() -> Self {
+        let operations = vec![
+            Operation::new("get_x", Category::Read, "Get."),
+            Operation::new("get_picture", Category::Read, "Get a picture."),
+            Operation::new("delete_x", Category::Delete, "Delete."),
+        ];
+        let source = Arc::new(Changing(Mutex::new(operations)));
+        let surface = Surface::new(Mode::Semantic, Profile::known("crude").unwrap(), "").unwrap();
+        let engine = Arc::new(Engine::builder(surface).source(source.clone()).gate(Arc::new(Careful)).build().unwrap());
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let (read, write) = tokio::io::split(theirs);
+        tokio::spawn(serve_streams(engine.clone(), read, write, CancellationToken::new()));
+        let (read, write) = tokio::io::split(ours);
+        Self { lines: BufReader::new(read).lines(), write, engine, source }
+    }
+
+    async fn initialized(capabilities: Value) -> Self {
+        let mut client = Self::start();
+        client.send(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": { "name": "tests", "version": "1" } } })).await;
+        assert_eq!(client.receive().await["id"], 0);
+        client.send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
+        client
+    }
+
+    async fn send(&mut self, message: Value) {
+        self.send_bytes(message.to_string().as_bytes()).await;
+    }
+
+    async fn send_bytes(&mut self, bytes: &[u8]) {
+        self.write.write_all(bytes).await.unwrap();
+        self.write.write_all(b"\n").await.unwrap();
+    }
+
+    async fn receive(&mut self) -> Value {
+        let line =
+            tokio::time::timeout(Duration::from_secs(30), self.lines.next_line()).await.expect("an answer in time");
+        serde_json::from_str(&line.unwrap().unwrap()).unwrap()
+    }
+
+    fn grow(&self) {
+        self.source.0.lock().unwrap().push(Operation::new("create_y", Category::Create, "Create."));
+        assert!(self.engine.refresh().unwrap());
+    }
+}
+
+fn call(id: u64, tool: &str, operation: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": tool, "arguments": { "operation": operation } } })
+}
+
+fn stateless(mut message: Value, capabilities: Value) -> Value {
+    message["params"]["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    });
+    message
+}
+
+#[tokio::test]
+async fn r_int_7_older_clients_are_told_when_the_catalog_really_changes() {
+    let mut client = Client::initialized(json!({})).await;
+    client.send(json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).await;
+    assert_eq!(client.receive().await["result"]["tools"].as_array().unwrap().len(), 2);
+    assert!(!client.engine.refresh().unwrap());
+    client.grow();
+    assert_eq!(client.receive().await["method"], "notifications/tools/list_changed");
+    client.send(json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" })).await;
+    assert_eq!(client.receive().await["result"]["tools"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn r_int_7_newer_clients_are_told_if_they_listen() {
+    let mut client = Client::start();
+    let listen = json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": { "notifications": { "toolsListChanged": true } } });
+    client.send(stateless(listen, json!({}))).await;
+    assert_eq!(client.receive().await["method"], "notifications/subscriptions/acknowledged");
+    client.grow();
+    assert_eq!(client.receive().await["method"], "notifications/tools/list_changed");
+}
+
+#[tokio::test]
+async fn a_person_is_asked_in_a_session() {
+    for (action, code) in
+        [("accept", None), ("decline", Some("PERMISSION_DENIED")), ("cancel", Some("PERMISSION_DENIED"))]
+    {
+        let mut client = Client::initialized(json!({ "elicitation": {} })).await;
+        client.send(call(1, "mcp_aql_delete", "delete_x")).await;
+        let question = client.receive().await;
+        assert_eq!(question["method"], "elicitation/create");
+        assert_eq!(question["params"]["message"], "Really delete it?");
+        client.send(json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": action, "content": { "really": true } } })).await;
+        let answer = client.receive().await;
+        assert_eq!(answer["result"]["structuredContent"]["error"]["code"].as_str(), code, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_person_is_asked_by_retry_without_a_session() {
+    let mut client = Client::start();
+    let capabilities = json!({ "elicitation": {} });
+    client.send(stateless(call(1, "mcp_aql_delete", "delete_x"), capabilities.clone())).await;
+    let challenge = client.receive().await;
+    assert_eq!(challenge["result"]["resultType"], "input_required", "{challenge}");
+    assert_eq!(challenge["result"]["inputRequests"]["sure"]["params"]["message"], "Really delete it?");
+    let mut again = stateless(call(2, "mcp_aql_delete", "delete_x"), capabilities);
+    again["params"]["inputResponses"] = json!({ "sure": { "action": "accept", "content": { "really": true } } });
+    client.send(again).await;
+    let answer = client.receive().await;
+    assert_eq!(answer["result"]["structuredContent"]["success"], true, "{answer}");
+}
+
+#[tokio::test]
+async fn who_cannot_be_asked_is_told_so() {
+    let mut client = Client::initialized(json!({})).await;
+    client.send(call(1, "mcp_aql_delete", "delete_x")).await;
+    let answer = client.receive().await;
+    assert_eq!(answer["result"]["structuredContent"]["error"]["code"], "CONFIRMATION_REQUIRED");
+    assert_eq!(answer["result"]["isError"], false);
+}
+
+#[tokio::test]
+async fn r_res_3_pictures_follow_the_text() {
+    let mut client = Client::initialized(json!({})).await;
+    client.send(call(1, "mcp_aql_read", "get_picture")).await;
+    let answer = client.receive().await;
+    assert_eq!(answer["result"]["content"][1], json!({ "type": "image", "data": "AAAA", "mimeType": "image/png" }));
+    assert_eq!(answer["result"]["structuredContent"]["data"]["picture"]["_attachment"], 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever comes down the line, the next good request is answered.
+    #[test]
+    fn r_req_8_any_line_leaves_the_connection_usable(lines in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..8)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut client = Client::initialized(json!({})).await;
+            for line in lines {
+                client.send_bytes(&line).await;
+            }
+            client.send(call(77, "mcp_aql_read", "get_x")).await;
+            loop {
+                let message = client.receive().await;
+                if message["id"] == 77 {
+                    assert_eq!(message["result"]["structuredContent"]["success"], true);
+                    break;
+                }
+                assert!(message["error"].is_object(), "{message}");
+            }
+        });
+    }
+}

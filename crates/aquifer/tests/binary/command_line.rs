@@ -1,0 +1,124 @@
+//! The command line: exit codes, and who gets stdout.
+
+use std::io::Write;
+use std::process::{Output, Stdio};
+
+use serde_json::Value;
+
+use crate::support::aquifer;
+
+fn run(arguments: &[&str]) -> Output {
+    aquifer().args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn results_on_stdout_talk_on_stderr_and_the_exit_code_tells() {
+    for (arguments, code, on_stdout) in [
+        (&["call", "list_tasks", "--source", "demo:"][..], 0, r#"{"success":true,"data":{"items":[]}}"#),
+        (&["call", "get_task", r#"{"id":1}"#, "--source", "demo:"], 1, "NOT_FOUND_RESOURCE"),
+        (
+            &["call", "create_task", r#"{"title":"x"}"#, "--source", "demo:", "--tool", "mcp_aql_delete"],
+            1,
+            "VALIDATION_ENDPOINT_MISMATCH",
+        ),
+        (
+            &["call", r#"{"operations":[{"operation":"list_tasks"}]}"#, "--source", "demo:"],
+            0,
+            r#""summary":{"total":1,"succeeded":1,"failed":0}"#,
+        ),
+        (&["introspect", "--source", "demo:"], 0, "create_task"),
+        (&["introspect", "Task", "--source", "demo:"], 0, "title"),
+        (&["introspect", "--search", "finish everything", "--source", "demo:"], 0, "OPERATION"),
+        (&["completions", "bash"], 0, "_aquifer"),
+        (&["--version"], 0, "aquifer 0."),
+        (&["--help"], 0, "Examples:"),
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", text(&output.stderr));
+        assert!(text(&output.stdout).contains(on_stdout), "{arguments:?}: {}", text(&output.stdout));
+        assert_eq!(text(&output.stderr), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn bad_usage_is_two_and_says_what_to_do() {
+    for (arguments, words) in [
+        (&["call", "list_tasks"][..], "no source"),
+        (&["call", "list_tasks", "--source", "mysql://x"], "unknown source 'mysql://x'"),
+        (&["call", "get_task", "{id: 1}", "--source", "demo:"], "not valid JSON"),
+        (&["call", "get_task", "[1]", "--source", "demo:"], "must be a JSON object"),
+        (
+            &["call", "get_task", "--source", "demo:", "--tool", "mcp_aql_fly"],
+            "unknown tool 'mcp_aql_fly'. Tools: mcp_aql_create",
+        ),
+        (&["call", "get_task", "--source", "demo:", "--mode", "many"], "use semantic, single or all"),
+        (&["call", "get_task", "--source", "demo:", "--profile", "mine"], "unknown profile 'mine'. Known: crude, "),
+        (&["call", "get_task", "--source", "demo:", "--prefix", "x"], "end in '_'"),
+        (&["introspect", "nothing", "--source", "demo:"], "there is no operation or type 'nothing'"),
+        (&["serve"], "no source"),
+        (&["serve", "--config", "/nowhere/aquifer.toml"], "cannot read"),
+        (&["fly"], "unrecognized subcommand"),
+        (&["demo", "--http", "127.0.0.1:0", "--stdio"], "cannot be used with"),
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert_eq!(text(&output.stdout), "", "{arguments:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn an_address_in_use_is_told() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = run(&["demo", "--http", &address]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--http 127.0.0.1:0"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_configuration_that_does_not_parse_is_shown_with_its_place() {
+    let file = std::env::temp_dir().join(format!("aquifer-broken-{}.toml", std::process::id()));
+    for (content, words) in [
+        ("[surface]\nmode = semantic\n", "line 2, column"),
+        ("[surface]\nmood = \"single\"\n", "unknown field `mood`"),
+        ("[limits]\nmax_nesting_depth = 500\n[[source]]\ntarget = \"demo:\"\n", "allowed is 8 to 64"),
+        ("[batch]\non_confirmation = \"shrug\"\n", "unknown variant `shrug`"),
+    ] {
+        std::fs::write(&file, content).unwrap();
+        let output = run(&["call", "list_tasks", "--config", file.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(2), "{content}");
+        assert!(text(&output.stderr).contains(words), "{content}: {}", text(&output.stderr));
+    }
+    std::fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn r_end_3_profiles_can_be_written_in_the_configuration() {
+    let file = std::env::temp_dir().join(format!("aquifer-profile-{}.toml", std::process::id()));
+    let profile = "[surface]\nprofile = \"desk\"\n[profile.desk]\ncreate = \"write\"\nread = \"look\"\nupdate = \"write\"\ndelete = \"write\"\nexecute = \"act\"\n[[source]]\ntarget = \"demo:\"\n";
+    std::fs::write(&file, profile).unwrap();
+    let output = run(&["introspect", "delete_task", "--json", "--config", file.to_str().unwrap()]);
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["data"]["operation"]["endpoint"], "write");
+    assert_eq!(answer["data"]["operation"]["mcpTool"], "mcp_aql_write");
+    std::fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn parameters_can_come_from_a_pipe() {
+    let mut child = aquifer()
+        .args(["call", "create_task", "-", "--source", "demo:"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(br#"{"title":"From a pipe"}"#).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(text(&output.stdout).contains("From a pipe"));
+}

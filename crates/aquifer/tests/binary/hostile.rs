@@ -1,0 +1,222 @@
+//! Hostile input on pipes and over HTTP: always one structured answer, never a panic or a hang, and flat memory.
+
+use serde_json::{Value, json};
+
+use crate::support::{Piped, Served, envelope, memory};
+
+/// A tool call with this text in place of its arguments.
+fn call(id: u64, arguments: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"mcp_aql_read","arguments":{arguments}}}}}"#
+    )
+}
+
+/// As TypeScript clients write it: the id last.
+fn call_id_last(id: u64, arguments: &str) -> String {
+    format!(
+        r#"{{"method":"tools/call","params":{{"name":"mcp_aql_read","arguments":{arguments}}},"jsonrpc":"2.0","id":{id}}}"#
+    )
+}
+
+fn nested(depth: usize) -> String {
+    format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth))
+}
+
+/// What is sent, and the code of the failure that must come back; none: a JSON-RPC error.
+fn calls() -> Vec<(&'static str, Vec<u8>, Option<&'static str>)> {
+    let text = |arguments: &str| call(1, arguments).into_bytes();
+    let many = format!(r#"{{"operation":"x","params":{{"a":[{}1]}}}}"#, "1,".repeat(400_000));
+    let mut invalid_utf8 = call(1, r#"{"operation":"X"}"#).into_bytes();
+    let place = invalid_utf8.iter().position(|byte| *byte == b'X').unwrap();
+    invalid_utf8[place] = 0xff;
+    vec![
+        ("200 deep", text(&nested(200)), Some("VALIDATION_PAYLOAD_TOO_LARGE")),
+        ("a hundred thousand deep", text(&nested(100_000)), Some("VALIDATION_PAYLOAD_TOO_LARGE")),
+        ("33 deep", text(&nested(33)), Some("VALIDATION_PAYLOAD_TOO_LARGE")),
+        ("hundreds of thousands of elements", text(&many), Some("VALIDATION_PAYLOAD_TOO_LARGE")),
+        (
+            "two megabytes",
+            text(&format!(r#"{{"operation":"{}"}}"#, "x".repeat(2 << 20))),
+            Some("VALIDATION_PAYLOAD_TOO_LARGE"),
+        ),
+        (
+            "two megabytes, id last",
+            call_id_last(1, &format!(r#"{{"operation":"{}"}}"#, "x".repeat(2 << 20))).into_bytes(),
+            Some("VALIDATION_PAYLOAD_TOO_LARGE"),
+        ),
+        ("invalid UTF-8", invalid_utf8, Some("VALIDATION_INVALID_ENCODING")),
+        ("a lone surrogate", text(r#"{"operation":"\ud800"}"#), Some("VALIDATION_INVALID_ENCODING")),
+        (
+            "a name twice",
+            text(r#"{"operation":"list_tasks","operation":"get_task"}"#),
+            Some("VALIDATION_INVALID_REQUEST"),
+        ),
+        (
+            "a name twice, once escaped",
+            text(r#"{"params":{"id":1,"\u0069d":2},"operation":"get_task"}"#),
+            Some("VALIDATION_INVALID_REQUEST"),
+        ),
+        (
+            "a huge integer",
+            text(r#"{"operation":"get_task","id":123456789012345678901234567890}"#),
+            Some("VALIDATION_INVALID_VALUE"),
+        ),
+        (
+            "a number beyond all numbers",
+            text(r#"{"operation":"get_task","id":1e999}"#),
+            Some("VALIDATION_INVALID_VALUE"),
+        ),
+        (
+            "NUL in text",
+            text(r#"{"operation":"introspect","params":{"query":"operations","search":"a\u0000b"}}"#),
+            Some("VALIDATION_INVALID_ENCODING"),
+        ),
+        ("no operation", text("{}"), Some("VALIDATION_INVALID_REQUEST")),
+        ("an operation that is none", text(r#"{"operation":{"a":1}}"#), Some("VALIDATION_INVALID_REQUEST")),
+        ("NaN", text(r#"{"operation":"get_task","id":NaN}"#), None),
+        ("Infinity", text(r#"{"operation":"get_task","id":-Infinity}"#), None),
+        ("a trailing comma", text(r#"{"operation":"list_tasks",}"#), None),
+        ("half a message", call(1, "{").into_bytes(), None),
+        ("arguments that are a list", text("[]"), None),
+        ("arguments that are text", text("\"{}\""), None),
+    ]
+}
+
+fn code(answer: &Value) -> Option<String> {
+    match answer.get("result") {
+        Some(_) => Some(envelope(answer)["error"]["code"].as_str().unwrap().to_owned()),
+        None => {
+            assert!(answer["error"]["code"].is_i64() && answer["error"]["message"].is_string(), "{answer}");
+            None
+        }
+    }
+}
+
+#[test]
+fn r_req_7_and_r_req_8_hold_on_pipes() {
+    let mut piped = Piped::demo();
+    for (what, bytes, expected) in calls() {
+        piped.send_bytes(&bytes);
+        let answer = piped.receive();
+        assert_eq!(code(&answer).as_deref(), expected, "{what}: {answer}");
+        assert_eq!(answer["id"], 1, "{what}: {answer}");
+    }
+    let alive = piped.call("mcp_aql_read", json!({ "operation": "list_tasks" }));
+    assert_eq!(alive["success"], true);
+}
+
+#[test]
+fn r_req_7_and_r_req_8_hold_over_http() {
+    let served = Served::demo();
+    for (what, bytes, expected) in calls() {
+        let headers =
+            [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "mcp_aql_read")];
+        let mut bytes = bytes;
+        // The newest revision wants its metadata in every request.
+        if let Some(place) = find(&bytes, br#""name":"mcp_aql_read""#) {
+            let meta = br#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},"#;
+            bytes.splice(place..place, meta.iter().copied());
+        }
+        let answer = served.post(&headers, &bytes);
+        let json = answer.json();
+        assert_eq!(code(&json).as_deref(), expected, "{what}: {} {json}", answer.status);
+        assert_eq!(
+            answer.status == 200,
+            expected.is_some() || what.starts_with("arguments"),
+            "{what}: {} {json}",
+            answer.status
+        );
+    }
+    assert_eq!(served.call("mcp_aql_read", json!({ "operation": "list_tasks" }))["success"], true);
+}
+
+fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    haystack.windows(needle.len()).position(|window| window == needle)
+}
+
+#[test]
+fn r_req_7_details_name_the_limit() {
+    let mut piped = Piped::demo();
+    piped.send_bytes(call(9, &nested(40)).as_bytes());
+    assert_eq!(
+        envelope(&piped.receive())["error"]["details"],
+        json!({ "limit_type": "nesting_depth", "limit_value": 32, "actual_value": 40, "unit": "levels" })
+    );
+    let request = format!(r#"{{"operation":"x","a":[{}1]}}"#, "1,".repeat(10_000));
+    piped.send_bytes(call(9, &request).as_bytes());
+    assert_eq!(
+        envelope(&piped.receive())["error"]["details"],
+        json!({ "limit_type": "array_elements", "limit_value": 10_000, "actual_value": 10_001, "unit": "elements" })
+    );
+    let request = format!(r#"{{"operation":"{}"}}"#, "x".repeat(1 << 20));
+    piped.send_bytes(call(9, &request).as_bytes());
+    let details = envelope(&piped.receive())["error"]["details"].clone();
+    assert_eq!(details["limit_type"], "request_size");
+    assert_eq!(details["limit_value"], 1 << 20);
+    assert_eq!(details["actual_value"], request.len());
+    // Just below every limit is fine.
+    piped.send_bytes(call(9, &nested(32)).as_bytes());
+    assert_eq!(
+        envelope(&piped.receive())["error"]["code"],
+        "VALIDATION_INVALID_REQUEST",
+        "only the operation is missing"
+    );
+}
+
+#[test]
+fn junk_between_messages_is_answered_or_ignored_and_never_fatal() {
+    let mut piped = Piped::demo();
+    for (line, code) in [
+        (&b"hello"[..], Some(-32700)),
+        (b"\xff\xfe\x00", Some(-32700)),
+        (b"[]", Some(-32600)),
+        (br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, Some(-32600)),
+        (b"42", Some(-32600)),
+        (b"null", Some(-32600)),
+        (b"{}", Some(-32600)),
+        (br#"{"id":5}"#, Some(-32600)),
+        (b"", None),
+        (b"   \t ", None),
+        (br#"{"jsonrpc":"2.0","method":"notifications/unheard_of","params":{"x":"\ud800"}}"#, None),
+        (br#"{"jsonrpc":"2.0","method":"notifications/unheard_of"}"#, None),
+    ] {
+        piped.send_bytes(line);
+        if let Some(code) = code {
+            let answer = piped.receive();
+            let found = answer["error"]["code"].as_i64().unwrap_or_default();
+            assert!(
+                found == code || (code == -32700 && found == -32600),
+                "{:?}: {answer}",
+                String::from_utf8_lossy(line)
+            );
+        }
+    }
+    assert_eq!(piped.call("mcp_aql_read", json!({ "operation": "list_tasks" }))["success"], true);
+}
+
+#[test]
+fn r_req_7_memory_stays_flat() {
+    let mut piped = Piped::demo();
+    let big = call_id_last(3, &format!(r#"{{"operation":"{}"}}"#, "x".repeat(24 << 20)));
+    piped.send_bytes(big.as_bytes());
+    assert_eq!(envelope(&piped.receive())["error"]["details"]["limit_type"], "request_size");
+    let before = memory(piped.pid());
+    for _ in 0..8 {
+        piped.send_bytes(big.as_bytes());
+        assert_eq!(piped.receive()["id"], 3);
+    }
+    let after = memory(piped.pid());
+    assert!(after < before + 4 * 1024, "{before} kB before, {after} kB after");
+    assert!(after < 40 * 1024, "{after} kB");
+
+    let served = Served::demo();
+    let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "mcp_aql_read")];
+    served.post(&headers, big.as_bytes());
+    let before = memory(served.pid());
+    for _ in 0..8 {
+        let answer = served.post(&headers, big.as_bytes());
+        assert_eq!(envelope(&answer.json())["error"]["code"], "VALIDATION_PAYLOAD_TOO_LARGE");
+    }
+    let after = memory(served.pid());
+    assert!(after < before + 8 * 1024, "{before} kB before, {after} kB after");
+}

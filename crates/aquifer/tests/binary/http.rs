@@ -1,0 +1,212 @@
+//! MCP over HTTP.
+
+use std::io::Read;
+
+use serde_json::json;
+
+use crate::support::{Piped, Served, envelope, read_answer, stateless_body, terminate};
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"tests","version":"1"}}}"#;
+
+/// Opens a session as an older client does and gives its id.
+fn session(served: &Served) -> String {
+    let answer = served.post(&[], INITIALIZE.as_bytes());
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert_eq!(answer.json()["result"]["serverInfo"]["name"], "aquifer");
+    let id = answer.header("mcp-session-id").unwrap();
+    let initialized =
+        served.post(&[("mcp-session-id", &id)], br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    assert_eq!(initialized.status, 202);
+    id
+}
+
+#[test]
+fn older_and_newest_clients_are_served_by_one_process() {
+    let served = Served::demo();
+    let id = session(&served);
+    let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "mcp_aql_create", "arguments": { "operation": "create_task", "title": "old" } } });
+    let old =
+        served.post(&[("mcp-session-id", &id), ("mcp-protocol-version", "2025-06-18")], call.to_string().as_bytes());
+    assert_eq!(envelope(&old.json())["data"]["title"], "old");
+    assert_eq!(served.call("mcp_aql_create", json!({ "operation": "create_task", "title": "new" }))["data"]["id"], 2);
+    let listed = served.call("mcp_aql_read", json!({ "operation": "list_tasks" }));
+    assert_eq!(listed["data"]["items"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn answers_without_streaming_are_plain_json() {
+    let served = Served::demo();
+    let answer = served.stateless("tools/list", json!({}));
+    assert_eq!(answer.header("content-type").as_deref(), Some("application/json"));
+    assert_eq!(answer.json()["result"]["tools"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn progress_streams_to_the_newest_clients() {
+    let served = Served::demo();
+    for title in ["a", "b", "c"] {
+        served.call("mcp_aql_create", json!({ "operation": "create_task", "title": title }));
+    }
+    let (mut body, _) = stateless_body(
+        "tools/call",
+        json!({ "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 5, "wait": true } }),
+    );
+    body["params"]["_meta"]["progressToken"] = json!("p");
+    let headers =
+        [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "mcp_aql_execute")];
+    let answer = served.post(&headers, body.to_string().as_bytes());
+    assert!(answer.body.matches("notifications/progress").count() >= 2, "{}", answer.body);
+    assert_eq!(envelope(&answer.json())["data"]["status"], "completed");
+}
+
+#[test]
+fn r_end_6_sessions_do_not_see_each_others_executions() {
+    let served = Served::demo();
+    let (one, two) = (session(&served), session(&served));
+    let call = |id: &str, arguments: serde_json::Value, tool: &str| {
+        let body = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": tool, "arguments": arguments } });
+        envelope(
+            &served
+                .post(&[("mcp-session-id", id), ("mcp-protocol-version", "2025-06-18")], body.to_string().as_bytes())
+                .json(),
+        )
+    };
+    call(&one, json!({ "operation": "create_task", "title": "a" }), "mcp_aql_create");
+    let started = call(&one, json!({ "operation": "execute_tasks", "ms_each": 60000 }), "mcp_aql_execute");
+    let get = json!({ "operation": "get_execution", "execution_id": started["data"]["execution_id"] });
+    assert_eq!(call(&one, get.clone(), "mcp_aql_read")["success"], true);
+    assert_eq!(call(&two, get.clone(), "mcp_aql_read")["error"]["code"], "NOT_FOUND_RESOURCE");
+    assert_eq!(served.call("mcp_aql_read", get)["error"]["code"], "NOT_FOUND_RESOURCE");
+}
+
+#[test]
+fn r_end_6_a_session_takes_its_executions_with_it() {
+    let served = Served::demo();
+    let id = session(&served);
+    served.call("mcp_aql_create", json!({ "operation": "create_task", "title": "a" }));
+    let body = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 400 } } });
+    let started =
+        served.post(&[("mcp-session-id", &id), ("mcp-protocol-version", "2025-06-18")], body.to_string().as_bytes());
+    assert_eq!(envelope(&started.json())["success"], true);
+    let ended = served.send("DELETE", "/mcp", &[("mcp-session-id", &id)], b"");
+    assert!((200..300).contains(&ended.status), "{}", ended.status);
+    // Something that takes longer than the execution would have: its task stays undone.
+    served.call("mcp_aql_create", json!({ "operation": "create_task", "title": "b" }));
+    let (body, _) = stateless_body(
+        "tools/call",
+        json!({ "name": "mcp_aql_read", "arguments": { "operation": "get_task", "id": 1 } }),
+    );
+    std::thread::sleep(std::time::Duration::from_millis(800));
+    let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "mcp_aql_read")];
+    assert_eq!(envelope(&served.post(&headers, body.to_string().as_bytes()).json())["data"]["done"], false);
+}
+
+#[test]
+fn strangers_are_kept_out() {
+    let served = Served::demo();
+    let port = served.authority.split(':').nth(1).unwrap().to_owned();
+    let status = |headers: &[(&str, &str)]| served.send("GET", "/health", headers, b"").status;
+    for host in [
+        "evil.example",
+        "evil.example:80",
+        &format!("evil.example:{port}"),
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "",
+    ] {
+        assert_eq!(status(&[("host", host)]), 403, "{host}");
+    }
+    for host in ["localhost", "127.0.0.1", &format!("localhost:{port}"), "LOCALHOST", "[::1]"] {
+        assert_eq!(status(&[("host", host)]), 200, "{host}");
+    }
+    for origin in ["http://evil.example", "null", "http://localhost", "http://127.0.0.1:1"] {
+        assert_eq!(status(&[("origin", origin)]), 403, "{origin}");
+        assert_eq!(served.post(&[("origin", origin)], INITIALIZE.as_bytes()).status, 403, "{origin}");
+    }
+    let open = Served::start(&[
+        "demo",
+        "--http",
+        "127.0.0.1:0",
+        "--allow-host",
+        "db.internal",
+        "--allow-origin",
+        "https://app.example",
+    ]);
+    assert_eq!(
+        open.send("GET", "/health", &[("host", "db.internal"), ("origin", "https://app.example")], b"").status,
+        200
+    );
+}
+
+#[test]
+fn health_and_other_places() {
+    let served = Served::demo();
+    let health = served.send("GET", "/health", &[], b"");
+    assert_eq!(health.json()["status"], "ok");
+    assert_eq!(health.json()["operations"], 10);
+    let lost = served.send("GET", "/", &[], b"");
+    assert_eq!(lost.status, 404);
+    assert!(lost.body.contains("/mcp"), "{}", lost.body);
+}
+
+#[test]
+fn sessions_are_bounded() {
+    let file = std::env::temp_dir().join(format!("aquifer-sessions-{}.toml", std::process::id()));
+    std::fs::write(&file, "[http]\naddress = \"127.0.0.1:0\"\nmost_sessions = 2\n[[source]]\ntarget = \"demo:\"\n")
+        .unwrap();
+    let served = Served::start(&["serve", "--config", file.to_str().unwrap()]);
+    std::fs::remove_file(&file).unwrap();
+    let first = session(&served);
+    session(&served);
+    let refused = served.post(&[], INITIALIZE.as_bytes());
+    assert!(refused.status >= 500, "{} {}", refused.status, refused.body);
+    served.send("DELETE", "/mcp", &[("mcp-session-id", &first)], b"");
+    session(&served);
+}
+
+#[test]
+fn stopping_finishes_the_calls_under_way() {
+    let mut served = Served::demo();
+    served.call("mcp_aql_create", json!({ "operation": "create_task", "title": "a" }));
+    let id = session(&served);
+    // A stream that only waits for news must not hold the server back.
+    let mut news = served.open("GET", "/mcp", &[("accept", "text/event-stream"), ("mcp-session-id", &id)], b"");
+    let mut begun = [0_u8; 12];
+    news.read_exact(&mut begun).unwrap();
+    let (body, _) = stateless_body(
+        "tools/call",
+        json!({ "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 700, "wait": true } }),
+    );
+    let headers = [
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "mcp_aql_execute"),
+    ];
+    let call = served.open("POST", "/mcp", &headers, body.to_string().as_bytes());
+    // The call has begun once the task board is busy with it: ask for something else behind it.
+    served.call("mcp_aql_read", json!({ "operation": "list_tasks" }));
+    terminate(served.pid());
+    let answer = read_answer(call);
+    assert_eq!(envelope(&answer.json())["data"]["status"], "completed");
+    assert!(served.wait().success());
+}
+
+#[test]
+fn the_same_answers_as_on_pipes() {
+    let (served, mut piped) = (Served::demo(), Piped::demo());
+    for (tool, arguments) in [
+        ("mcp_aql_create", json!({ "operation": "create_task", "title": "a" })),
+        ("mcp_aql_read", json!({ "operation": "introspect", "params": { "query": "operations" } })),
+        ("mcp_aql_read", json!({ "operation": "introspect", "params": { "query": "types", "name": "Task" } })),
+        (
+            "mcp_aql_update",
+            json!({ "operation": "update_task", "params": { "id": 1, "input": { "notes": { "a": 1 } } } }),
+        ),
+        ("mcp_aql_read", json!({ "operations": [{ "operation": "get_task", "id": 1 }, { "operation": "get_task" }] })),
+        ("mcp_aql_delete", json!({ "operation": "get_task" })),
+    ] {
+        assert_eq!(served.call(tool, arguments.clone()), piped.call(tool, arguments));
+    }
+}

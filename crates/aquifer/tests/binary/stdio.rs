@@ -1,0 +1,168 @@
+//! MCP on stdin and stdout.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::support::{PATIENCE, Piped, envelope, terminate};
+
+#[test]
+fn every_revision_with_a_handshake_is_served() {
+    for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let mut piped = Piped::initialized(&["demo", "--stdio"], revision);
+        let tools = piped.request("tools/list", json!({}));
+        assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 5, "{revision}");
+        assert!(piped.close().success());
+    }
+}
+
+#[test]
+fn the_stateless_revision_is_served_on_pipes_too() {
+    let mut piped = Piped::start(&["demo", "--stdio"]);
+    let (body, _) = crate::support::stateless_body(
+        "tools/call",
+        json!({ "name": "mcp_aql_create", "arguments": { "operation": "create_task", "title": "x" } }),
+    );
+    piped.send(&body);
+    let answer = piped.receive();
+    assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+    assert_eq!(envelope(&answer)["data"]["id"], 1);
+}
+
+#[test]
+fn it_says_who_it_is() {
+    let mut piped = Piped::start(&["demo", "--stdio"]);
+    let answer = piped.initialize("2025-06-18");
+    assert_eq!(answer["result"]["serverInfo"]["name"], "aquifer");
+    assert_eq!(answer["result"]["capabilities"]["tools"]["listChanged"], true);
+}
+
+#[test]
+fn r_end_5_tools_carry_hints_and_an_open_schema() {
+    let mut piped = Piped::demo();
+    let tools = piped.request("tools/list", json!({}))["result"]["tools"].clone();
+    let read = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "mcp_aql_read").unwrap();
+    assert_eq!(read["annotations"], json!({ "readOnlyHint": true, "destructiveHint": false }));
+    let delete = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "mcp_aql_delete").unwrap();
+    assert_eq!(delete["annotations"], json!({ "readOnlyHint": false, "destructiveHint": true }));
+    assert!(read["inputSchema"].get("required").is_none());
+}
+
+#[test]
+fn r_end_2_environment_beats_the_default_and_a_flag_beats_both() {
+    let names = |arguments: &[&str], variables: &[(&str, &str)]| -> Vec<String> {
+        let directory = std::env::temp_dir().join(format!("aquifer-config-{}-{}", std::process::id(), variables.len()));
+        std::fs::write(
+            &directory,
+            "[surface]\nmode = \"semantic\"\nprefix = \"file_\"\n[[source]]\ntarget = \"demo:\"\n",
+        )
+        .unwrap();
+        let file = directory.to_str().unwrap().to_owned();
+        let mut command = crate::support::aquifer();
+        command
+            .args(["introspect", "create_task", "--json", "--config", &file])
+            .args(arguments)
+            .envs(variables.iter().copied());
+        let output = command.output().unwrap();
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        std::fs::remove_file(&directory).unwrap();
+        vec![answer["data"]["operation"]["mcpTool"].as_str().unwrap().to_owned()]
+    };
+    assert_eq!(names(&[], &[]), ["file_mcp_aql_create"]);
+    assert_eq!(names(&[], &[("MCP_AQL_ENDPOINT_MODE", "single")]), ["file_mcp_aql"]);
+    assert_eq!(
+        names(&["--mode", "all"], &[("MCP_AQL_ENDPOINT_MODE", "single"), ("MCP_AQL_TOOL_PREFIX", "env_")]),
+        ["env_mcp_aql_create"]
+    );
+    assert_eq!(
+        names(
+            &["--prefix", "flag_", "--profile", "discover_query_manage_operate"],
+            &[("MCP_AQL_TOOL_PREFIX", "env_"), ("MCP_AQL_ENDPOINT_PROFILE", "crude"), ("X", "")]
+        ),
+        ["flag_mcp_aql_manage"]
+    );
+}
+
+#[test]
+fn r_res_3_domain_failures_are_answers_and_unknown_tools_are_errors() {
+    let mut piped = Piped::demo();
+    let mismatch = piped.request(
+        "tools/call",
+        json!({ "name": "mcp_aql_delete", "arguments": { "operation": "create_task", "params": { "title": "x" } } }),
+    );
+    assert_eq!(mismatch["result"]["isError"], false);
+    assert_eq!(envelope(&mismatch)["error"]["code"], "VALIDATION_ENDPOINT_MISMATCH");
+    let unknown = piped.request("tools/call", json!({ "name": "mcp_aql_fly", "arguments": {} }));
+    assert!(unknown["error"]["message"].as_str().unwrap().contains("mcp_aql_create"), "{unknown}");
+    let shapeless = piped.request("tools/call", json!({ "name": "mcp_aql_read", "arguments": [1] }));
+    assert!(shapeless["error"].is_object(), "{shapeless}");
+    let method = piped.request("no/such/method", json!({}));
+    assert_eq!(method["error"]["code"], -32601);
+}
+
+#[test]
+fn progress_is_told_and_grows() {
+    let mut piped = Piped::demo();
+    for title in ["a", "b", "c"] {
+        piped.call("mcp_aql_create", json!({ "operation": "create_task", "title": title }));
+    }
+    piped.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 5, "wait": true }, "_meta": { "progressToken": "p" },
+    } }));
+    let mut told = Vec::new();
+    let answer = loop {
+        let message = piped.receive();
+        if message["method"] == "notifications/progress" {
+            assert_eq!(message["params"]["progressToken"], "p");
+            assert_eq!(message["params"]["total"], 3.0);
+            told.push(message["params"]["progress"].as_f64().unwrap());
+        } else {
+            break message;
+        }
+    };
+    assert!(told.len() >= 2 && told.is_sorted(), "{told:?}");
+    assert_eq!(envelope(&answer)["data"]["status"], "completed");
+}
+
+#[test]
+fn a_cancelled_call_stops_its_handler() {
+    let mut piped = Piped::demo();
+    piped.call("mcp_aql_create", json!({ "operation": "create_task", "title": "a" }));
+    piped.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 60000, "wait": true } } }));
+    let id = running_execution(&mut piped);
+    piped.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }));
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let state = piped.call("mcp_aql_read", json!({ "operation": "get_execution", "execution_id": id }));
+        if state["data"]["status"] == "cancelled" {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{state}");
+    }
+}
+
+/// The id of the execution that a call sent before has begun. Calls run side by side, so it may take a moment.
+fn running_execution(piped: &mut Piped) -> Value {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let listed = piped.call("mcp_aql_read", json!({ "operation": "list_executions" }));
+        if let Some(execution) = listed["data"]["items"].get(0) {
+            return execution["execution_id"].clone();
+        }
+        assert!(Instant::now() < deadline, "{listed}");
+    }
+}
+
+#[test]
+fn calls_under_way_are_finished_when_the_client_leaves_or_a_signal_comes() {
+    let mut piped = Piped::demo();
+    piped.call("mcp_aql_create", json!({ "operation": "create_task", "title": "a" }));
+    piped.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 300, "wait": true } } }));
+    running_execution(&mut piped);
+    terminate(piped.pid());
+    let answer = piped.receive();
+    assert_eq!(answer["id"], 1, "{answer}");
+    assert!(piped.close().success());
+}
