@@ -40,7 +40,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             "The input that did it is in fuzz/artifacts/{target}. Make it a test, mend the cause, and run it again with:\n  \
              cargo +nightly fuzz run {target} fuzz/artifacts/{target}/FILE"
         );
-        step::run(&mut fuzz(&["run", target, "--", &limit, "-rss_limit_mb=2048", "-timeout=10"]), &remedy)?;
+        step::run(
+            &mut fuzz(&[
+                "run",
+                target,
+                "--",
+                &limit,
+                "-verbosity=0",
+                "-print_final_stats=1",
+                "-rss_limit_mb=2048",
+                "-timeout=10",
+            ]),
+            &remedy,
+        )?;
     }
     announce(&format!("{} fuzz targets ran for {seconds} s each and found nothing", targets.len()));
     Ok(())

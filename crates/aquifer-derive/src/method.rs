@@ -48,6 +48,8 @@ impl Method {
         while let Some(attribute) = take(&mut function.attrs, "example") {
             examples.push(attribute.parse_args_with(example)?);
         }
+        // An operation has as many parameters as its callers need; the method is only how they are written down.
+        function.attrs.push(syn::parse_quote!(#[allow(clippy::too_many_arguments)]));
         let (mut fields, mut arguments) = (Vec::new(), Vec::new());
         for input in &mut function.sig.inputs {
             let FnArg::Typed(parameter) = input else { continue };

@@ -10,7 +10,7 @@ use aquifer_protocol::catalog::CatalogError;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::introspect::Facts;
 use aquifer_protocol::limits::Limits;
-use aquifer_protocol::request::{BatchItem, Parsed, Request, parse};
+use aquifer_protocol::request::{BatchItem, NotARequest, Parsed, Request, parse};
 use aquifer_protocol::response::{Meta, Response, Success};
 use aquifer_protocol::surface::{Receiver, Surface};
 use aquifer_protocol::validate::{Strictness, route};
@@ -275,9 +275,11 @@ impl Engine {
             Ok(Parsed::One(request)) => self.one(&snapshot, receiver, request, context).await,
             Ok(Parsed::Batch(items)) => Reply::Response(self.batch(&snapshot, receiver, items, context).await),
             Err(not) => {
-                self.observe_failure(&context, "", &not.failure);
-                let response = if not.batch { refused(not.failure) } else { Response::Failure(not.failure) };
-                Reply::Response(response)
+                self.observe_failure(&context, "", not.failure());
+                Reply::Response(match not {
+                    NotARequest::One(failure) => Response::Failure(failure),
+                    NotARequest::Batch(failure) => refused(failure),
+                })
             }
         }
     }

@@ -43,29 +43,32 @@ pub struct BatchItem {
     pub request: Result<Request, Failure>,
 }
 
-/// A failure that concerns a whole batch has no room for details (R-REQ-4a), so it is marked as such.
+/// Why the arguments of a call are no request. A failure of a whole batch has no room for details (R-REQ-4a).
 #[derive(Debug)]
-pub struct NotARequest {
+pub enum NotARequest {
+    /// The caller meant one operation.
+    One(Failure),
+    /// The caller meant a batch.
+    Batch(Failure),
+}
+
+impl NotARequest {
     /// Why.
-    pub failure: Failure,
-    /// Whether the caller meant a batch.
-    pub batch: bool,
+    pub fn failure(&self) -> &Failure {
+        match self {
+            NotARequest::One(failure) | NotARequest::Batch(failure) => failure,
+        }
+    }
 }
 
 /// Reads the arguments of a tool call.
 pub fn parse(mut arguments: Map<String, Value>, longest_batch: usize) -> Result<Parsed, NotARequest> {
-    match arguments.remove("operations") {
-        Some(operations) => batch(operations, &arguments, longest_batch)
-            .map(Parsed::Batch)
-            .map_err(|failure| NotARequest { failure, batch: true }),
-        None => {
-            let operation = operation_name(&mut arguments);
-            operation
-                .and_then(|operation| request(operation, arguments))
-                .map(Parsed::One)
-                .map_err(|failure| NotARequest { failure, batch: false })
-        }
+    if let Some(operations) = arguments.remove("operations") {
+        let items = batch(operations, &arguments, longest_batch).map_err(NotARequest::Batch)?;
+        return Ok(Parsed::Batch(items));
     }
+    let operation = operation_name(&mut arguments).map_err(NotARequest::One)?;
+    request(operation, arguments).map(Parsed::One).map_err(NotARequest::One)
 }
 
 fn operation_name(arguments: &mut Map<String, Value>) -> Result<String, Failure> {

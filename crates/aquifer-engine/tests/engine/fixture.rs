@@ -88,9 +88,8 @@ pub(crate) struct Careful;
 
 impl Gate for Careful {
     fn decide<'a>(&'a self, request: &'a Checked, context: &'a Context) -> BoxFuture<'a, Decision> {
-        let decision = if &*request.operation().name != "delete_task" || request.metadata().confirmation.is_some() {
-            Decision::Allow(Vec::new())
-        } else if context.answers.contains_key("sure") {
+        let confirmed = request.metadata().confirmation.is_some() || context.answers.contains_key("sure");
+        let decision = if &*request.operation().name != "delete_task" || confirmed {
             Decision::Allow(Vec::new())
         } else if context.interactive {
             Decision::Ask(InputRequest { key: "sure".to_owned(), message: "Sure?".to_owned(), schema: Map::new() })

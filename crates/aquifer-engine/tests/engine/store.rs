@@ -18,7 +18,7 @@ impl Clock for HandClock {
 impl HandClock {
     fn pass(&self, seconds: i64) {
         let mut now = self.0.lock().unwrap();
-        *now = *now + jiff::SignedDuration::from_secs(seconds);
+        *now += jiff::SignedDuration::from_secs(seconds);
     }
 }
 

@@ -51,7 +51,11 @@ fn misfit(words: &str) -> Option<Value> {
             _ => "string",
         };
         let named = words.chars().next().is_some_and(char::is_uppercase);
-        words != "any" && !words.contains(of) && !(of == "array" && words.contains("[]")) && !(of == "object" && named)
+        let fits = words == "any"
+            || words.contains(of)
+            || (of == "array" && words.contains("[]"))
+            || (of == "object" && named);
+        !fits
     })
 }
 

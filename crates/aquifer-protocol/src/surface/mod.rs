@@ -85,7 +85,8 @@ impl Surface {
     /// A surface of this mode, profile and tool prefix.
     pub fn new(mode: Mode, profile: Profile, prefix: &str) -> Result<Self, SurfaceError> {
         let word = |text: &str| text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-        if !prefix.is_empty() && !(prefix.ends_with('_') && word(prefix)) {
+        let valid_prefix = prefix.is_empty() || (prefix.ends_with('_') && word(prefix));
+        if !valid_prefix {
             return Err(SurfaceError::InvalidPrefix(prefix.to_owned()));
         }
         if let Some(family) = profile.families().iter().find(|family| family.is_empty() || !word(family)) {

@@ -1,7 +1,5 @@
 //! A catalog with every kind of parameter, and the shortest way to ask it.
 
-use std::sync::Arc;
-
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::Failure;
@@ -111,10 +109,6 @@ pub(crate) fn catalog() -> Catalog {
     Catalog::build(operations, types, &crude()).unwrap()
 }
 
-pub(crate) fn read_family() -> Receiver {
-    Receiver::Family(Arc::from("read"))
-}
-
 /// Parses, routes and checks one request.
 pub(crate) fn check(request: Value) -> Result<Checked, Failure> {
     check_with(request, Strictness::Strict)
@@ -122,7 +116,7 @@ pub(crate) fn check(request: Value) -> Result<Checked, Failure> {
 
 pub(crate) fn check_with(request: Value, strictness: Strictness) -> Result<Checked, Failure> {
     let catalog = catalog();
-    let parsed = parse(request.as_object().unwrap().clone(), 100).map_err(|not| not.failure)?;
+    let parsed = parse(request.as_object().unwrap().clone(), 100).map_err(|not| not.failure().clone())?;
     let Parsed::One(request) = parsed else { panic!("a batch") };
     route(&catalog, &crude(), &Receiver::Unified, request)?.check(&catalog, strictness)
 }

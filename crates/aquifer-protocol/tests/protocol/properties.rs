@@ -73,7 +73,7 @@ proptest! {
         let requests = match parse(request, 100) {
             Ok(Parsed::One(request)) => vec![Ok(request)],
             Ok(Parsed::Batch(items)) => items.into_iter().map(|item| item.request).collect(),
-            Err(not) => vec![Err(not.failure)],
+            Err(not) => vec![Err(not.failure().clone())],
         };
         for request in requests {
             let checked = request.and_then(|request| {

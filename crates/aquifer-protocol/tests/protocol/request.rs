@@ -11,7 +11,7 @@ fn params(request: Value) -> Value {
 
 fn refusal(request: Value) -> Value {
     match parse(request.as_object().unwrap().clone(), 3) {
-        Err(not) => envelope(not.failure)["error"].clone(),
+        Err(not) => envelope(not.failure().clone())["error"].clone(),
         Ok(_) => panic!("accepted"),
     }
 }

@@ -65,8 +65,9 @@ fn operations_table(operations: &Value, protocol: &Value) -> String {
         .map(|operation| ["name", "endpoint", "description"].map(|field| text(&operation[field])))
         .collect();
     let mut out = columns(&["OPERATION", "ENDPOINT", "DESCRIPTION"], &rows);
-    if protocol["page"]["hasNextPage"] == json!(true) {
-        let _ = writeln!(out, "… {} in all; --search narrows the list", protocol["page"]["totalCount"]);
+    if protocol.pointer("/page/hasNextPage") == Some(&Value::Bool(true)) {
+        let total = text(field(protocol, "/page/totalCount"));
+        let _ = writeln!(out, "… {total} in all; --search narrows the list");
     }
     out
 }
@@ -88,12 +89,16 @@ fn operation_text(operation: &Value) -> String {
     let _ = writeln!(
         out,
         "\nReturns {}: {}",
-        text(&operation["returns"]["name"]),
-        text(&operation["returns"]["description"])
+        text(field(operation, "/returns/name")),
+        text(field(operation, "/returns/description"))
     );
     for example in operation["examples"].as_array().into_iter().flatten() {
-        let _ =
-            writeln!(out, "\nExample: aquifer call {} '{}'", text(&operation["name"]), example["request"]["params"]);
+        let _ = writeln!(
+            out,
+            "\nExample: aquifer call {} '{}'",
+            text(&operation["name"]),
+            field(example, "/request/params")
+        );
     }
     out
 }
@@ -138,6 +143,10 @@ fn constraints(parameter: &Value) -> String {
         words.push(format!("[{key}: {}]", text(value)));
     }
     words.join(" ")
+}
+
+fn field<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+    value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
 fn text(value: &Value) -> String {

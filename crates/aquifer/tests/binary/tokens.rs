@@ -68,7 +68,6 @@ fn r_end_5_the_surface_stays_within_its_budget_however_many_operations_there_are
             let surface = Surface::new(mode, Profile::known("crude").unwrap(), "").unwrap();
             let catalog = Catalog::build(operations(operations_count), Types::new(), &surface).unwrap();
             let tokens = tokens(&surface.tools(&catalog));
-            println!("{mode:?} with {operations_count} operations: {tokens} tokens");
             assert!(
                 tokens <= budget,
                 "{mode:?} with {operations_count} operations costs {tokens} tokens, {budget} are allowed"
@@ -83,7 +82,6 @@ fn r_end_5_the_demo_pays_what_it_shows() {
         let mut piped = Piped::initialized(&["demo", "--stdio", "--mode", mode], "2025-06-18");
         let tools = piped.request("tools/list", json!({}))["result"]["tools"].to_string();
         let tokens = count(&tools);
-        println!("demo, {mode}: {tokens} tokens");
         assert!(tokens <= budget, "{mode}: {tokens} tokens\n{tools}");
     }
 }
