@@ -8,6 +8,8 @@ use crate::step::{self, announce, output, root};
 use crate::tools::FUZZ;
 
 const SECONDS: u32 = 60;
+/// One input may take ten seconds and two gigabytes before it counts as a finding. Only totals are printed.
+const LIMITS: [&str; 4] = ["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0"];
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let seconds = match arguments {
@@ -35,24 +37,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     for target in &targets {
         announce(&format!("fuzz {target} for {seconds} s"));
-        let limit = format!("-max_total_time={seconds}");
         let remedy = format!(
             "The input that did it is in fuzz/artifacts/{target}. Make it a test, mend the cause, and run it again with:\n  \
              cargo +nightly fuzz run {target} fuzz/artifacts/{target}/FILE"
         );
-        step::run(
-            &mut fuzz(&[
-                "run",
-                target,
-                "--",
-                &limit,
-                "-verbosity=0",
-                "-print_final_stats=1",
-                "-rss_limit_mb=2048",
-                "-timeout=10",
-            ]),
-            &remedy,
-        )?;
+        let limit = format!("-max_total_time={seconds}");
+        step::run(fuzz(&["run", target, "--", &limit]).args(LIMITS), &remedy)?;
     }
     announce(&format!("{} fuzz targets ran for {seconds} s each and found nothing", targets.len()));
     Ok(())

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use aquifer_protocol::error::{Code, Failure};
-use aquifer_protocol::introspect::{self, Cursor, Detail, Narrowing, Page, Query};
+use aquifer_protocol::introspect::{Cursor, Detail, Narrowing, Page, Query};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::Data;
 use serde_json::value::{RawValue, to_raw_value};
@@ -22,29 +22,23 @@ const MOST_HITS: usize = 500;
 
 /// Answers `introspect`.
 pub(crate) fn answer(snapshot: &Snapshot, params: &Map<String, Value>) -> Result<Data, Failure> {
-    let (catalog, surface) = (snapshot.catalog(), snapshot.surface());
+    let answers = snapshot.answers();
     match Query::from_params(params)? {
         Query::Operations(narrowing) if narrowing.is_empty() => {
             cached(&snapshot.cache.list, || list(snapshot, &narrowing))
         }
         Query::Operations(narrowing) => list(snapshot, &narrowing).map(Data::Value),
-        Query::Operation(name, Detail::Standard) => {
-            match catalog.position(&name).and_then(|index| snapshot.cache.details.get(index)) {
-                Some(cell) => cached(cell, || {
-                    let operation = catalog.operation(&name).map(|op| &**op);
-                    Ok(introspect::operation_details(operation, catalog, surface, Detail::Standard))
-                }),
-                None => Ok(introspect::operation_details(None, catalog, surface, Detail::Standard).into()),
+        Query::Operation(name, detail) => {
+            let cell = snapshot.catalog().position(&name).and_then(|index| snapshot.cache.details.get(index));
+            match cell {
+                Some(cell) if detail == Detail::Standard => cached(cell, || Ok(answers.operation(&name, detail))),
+                _ => Ok(answers.operation(&name, detail).into()),
             }
         }
-        Query::Operation(name, detail) => {
-            let operation = catalog.operation(&name).map(|op| &**op);
-            Ok(introspect::operation_details(operation, catalog, surface, detail).into())
-        }
-        Query::Types => cached(&snapshot.cache.types, || Ok(introspect::types_list(catalog.types()))),
-        Query::Type(name) => Ok(introspect::type_details(&name, catalog.types()).into()),
-        Query::Summary => Ok(introspect::summary(catalog, surface).into()),
-        Query::Limits => Ok(introspect::limits(snapshot.facts()).into()),
+        Query::Types => cached(&snapshot.cache.types, || Ok(answers.types())),
+        Query::Type(name) => Ok(answers.named_type(&name).into()),
+        Query::Summary => Ok(answers.summary().into()),
+        Query::Limits => Ok(answers.limits().into()),
     }
 }
 
@@ -60,7 +54,7 @@ fn cached(cell: &OnceLock<Arc<RawValue>>, make: impl FnOnce() -> Result<Value, F
 }
 
 fn list(snapshot: &Snapshot, narrowing: &Narrowing) -> Result<Value, Failure> {
-    let (catalog, surface) = (snapshot.catalog(), snapshot.surface());
+    let catalog = snapshot.catalog();
     let matching = matching(snapshot, narrowing);
     let start = match &narrowing.after {
         None => 0,
@@ -91,7 +85,7 @@ fn list(snapshot: &Snapshot, narrowing: &Narrowing) -> Result<Value, Failure> {
         end_cursor: has_next_page.then(|| Cursor::new(end, narrowing, catalog.digest()).to_string()),
         total_count: matching.len(),
     });
-    Ok(introspect::operations_list(page_of, catalog, surface, snapshot.facts(), page.as_ref(), narrowed))
+    Ok(snapshot.answers().operations(page_of, narrowing.detail, page.as_ref(), narrowed))
 }
 
 fn matching<'a>(snapshot: &'a Snapshot, narrowing: &Narrowing) -> Vec<&'a Operation> {

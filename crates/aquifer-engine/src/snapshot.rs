@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use aquifer_protocol::catalog::{Catalog, CatalogError};
-use aquifer_protocol::introspect::Facts;
+use aquifer_protocol::introspect::{Answers, Facts};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::{Schema, Types};
 use aquifer_protocol::surface::{Surface, Tool};
@@ -95,8 +95,8 @@ impl Snapshot {
         &self.tools
     }
 
-    pub(crate) fn facts(&self) -> &Facts {
-        &self.facts
+    pub(crate) fn answers(&self) -> Answers<'_> {
+        Answers { catalog: &self.catalog, surface: &self.surface, facts: &self.facts }
     }
 
     pub(crate) fn route(&self, operation: &str) -> Option<&Route> {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::error::{Code, Failure};
-use crate::validate::type_of;
+use crate::schema::type_of;
 
 /// One request, its parameters resolved but not checked.
 #[derive(Debug, Clone)]

@@ -25,6 +25,17 @@ pub struct Facts {
     pub confirmation: bool,
 }
 
+/// Tells of one catalog under one surface.
+#[derive(Debug, Clone, Copy)]
+pub struct Answers<'a> {
+    /// What there is.
+    pub catalog: &'a Catalog,
+    /// How it is shown.
+    pub surface: &'a Surface,
+    /// What else to tell.
+    pub facts: &'a Facts,
+}
+
 #[derive(Serialize)]
 struct OperationInfo<'a> {
     name: &'a str,
@@ -33,29 +44,75 @@ struct OperationInfo<'a> {
     description: &'a str,
 }
 
-/// A list of operations. A narrowed one tells of the protocol only its version and the page (R-INT-1).
-pub fn operations_list<'a>(
-    operations: impl IntoIterator<Item = &'a Operation>,
-    catalog: &Catalog,
-    surface: &Surface,
-    facts: &Facts,
-    page: Option<&Page>,
-    narrowed: bool,
-) -> Value {
-    let operations: Vec<OperationInfo<'_>> = operations
-        .into_iter()
-        .map(|operation| OperationInfo {
+impl Answers<'_> {
+    /// A list of operations. A narrowed one tells of the protocol only its version and the page (R-INT-1).
+    pub fn operations<'b>(
+        &self,
+        operations: impl IntoIterator<Item = &'b Operation>,
+        detail: Detail,
+        page: Option<&Page>,
+        narrowed: bool,
+    ) -> Value {
+        let operations: Vec<Value> = operations.into_iter().map(|operation| self.line(operation, detail)).collect();
+        let mut protocol = if narrowed { json!({ "version": VERSION }) } else { self.protocol() };
+        if let (Some(protocol), Some(page)) = (protocol.as_object_mut(), page) {
+            protocol.insert("page".to_owned(), json!(page));
+        }
+        json!({ "_protocol": protocol, "operations": operations })
+    }
+
+    fn line(&self, operation: &Operation, detail: Detail) -> Value {
+        let description = operation.short_description();
+        if detail == Detail::Minimal {
+            return json!({ "name": operation.name, "description": description });
+        }
+        let mut line = json!(OperationInfo {
             name: &operation.name,
             semantic_category: operation.category.as_str(),
-            endpoint: surface.family_of(operation),
-            description: operation.short_description(),
-        })
-        .collect();
-    let mut protocol = if narrowed { json!({ "version": VERSION }) } else { protocol(catalog, surface, facts) };
-    if let (Some(protocol), Some(page)) = (protocol.as_object_mut(), page) {
-        protocol.insert("page".to_owned(), json!(page));
+            endpoint: self.surface.family_of(operation),
+            description,
+        });
+        if let (Detail::Full, Some(line)) = (detail, line.as_object_mut()) {
+            line.insert("danger".to_owned(), operation.danger.as_str().into());
+            if !operation.source.is_empty() {
+                line.insert("source".to_owned(), (*operation.source).into());
+            }
+        }
+        line
     }
-    json!({ "_protocol": protocol, "operations": operations })
+
+    /// The limits in force.
+    pub fn limits(&self) -> Value {
+        json!({ "limits": limit_values(self.facts) })
+    }
+
+    /// One operation, or null for a name that is none (R-INT-4).
+    pub fn operation(&self, name: &str, detail: Detail) -> Value {
+        let operation = self.catalog.operation(name).map(|operation| &**operation);
+        operation_details(operation, self.catalog, self.surface, detail)
+    }
+
+    /// The named types.
+    pub fn types(&self) -> Value {
+        let types = self.catalog.types();
+        let types: Vec<Value> =
+            types.iter().map(|(name, schema)| Value::Object(type_info(name, schema, types))).collect();
+        json!({ "types": types })
+    }
+
+    /// One type, or null for a name that is none (R-INT-4).
+    pub fn named_type(&self, name: &str) -> Value {
+        type_details(name, self.catalog.types())
+    }
+
+    /// The overview on one screen: how many operations of which kind, and the first names of each.
+    pub fn summary(&self) -> Value {
+        summary(self.catalog, self.surface)
+    }
+
+    fn protocol(&self) -> Value {
+        protocol(self.catalog, self.surface, self.facts)
+    }
 }
 
 fn protocol(catalog: &Catalog, surface: &Surface, facts: &Facts) -> Value {
@@ -94,13 +151,12 @@ fn limit_values(facts: &Facts) -> Value {
     })
 }
 
-/// The limits in force.
-pub fn limits(facts: &Facts) -> Value {
-    json!({ "limits": limit_values(facts) })
-}
-
-/// One operation, or null for a name that is none (R-INT-4).
-pub fn operation_details(operation: Option<&Operation>, catalog: &Catalog, surface: &Surface, detail: Detail) -> Value {
+pub(crate) fn operation_details(
+    operation: Option<&Operation>,
+    catalog: &Catalog,
+    surface: &Surface,
+    detail: Detail,
+) -> Value {
     let Some(operation) = operation else { return json!({ "operation": null }) };
     let details = match detail {
         Detail::Minimal => json!({
@@ -185,14 +241,7 @@ fn full(operation: &Operation, catalog: &Catalog, surface: &Surface) -> Value {
     details
 }
 
-/// The named types.
-pub fn types_list(types: &Types) -> Value {
-    let types: Vec<Value> = types.iter().map(|(name, schema)| Value::Object(type_info(name, schema, types))).collect();
-    json!({ "types": types })
-}
-
-/// One type, or null for a name that is none (R-INT-4).
-pub fn type_details(name: &str, types: &Types) -> Value {
+pub(crate) fn type_details(name: &str, types: &Types) -> Value {
     let Some((name, schema)) = types.get_key_value(name) else { return json!({ "type": null }) };
     let mut details = type_info(name, schema, types);
     let schema = schema.resolve(types);
@@ -241,8 +290,7 @@ fn plain_text(value: &Value) -> String {
     }
 }
 
-/// The overview on one screen: how many operations of which kind, and the first names of each.
-pub fn summary(catalog: &Catalog, surface: &Surface) -> Value {
+fn summary(catalog: &Catalog, surface: &Surface) -> Value {
     const MOST: usize = 25;
     let mut endpoints = Map::new();
     for family in surface.profile().families() {

@@ -13,13 +13,10 @@ use crate::operation::{Example, Operation, Returns};
 use crate::schema::{Parameter, Schema};
 use crate::surface::Surface;
 
+pub use answer::Answers;
 pub use answer::Facts;
-pub use answer::limits;
-pub use answer::operation_details;
-pub use answer::operations_list;
-pub use answer::summary;
-pub use answer::type_details;
-pub use answer::types_list;
+pub(crate) use answer::operation_details;
+pub(crate) use answer::type_details;
 pub use page::Cursor;
 pub use page::Page;
 
@@ -54,8 +51,8 @@ pub struct Narrowing {
     pub endpoint: Option<String>,
     /// Of this source.
     pub source: Option<String>,
-    /// With names and descriptions alone.
-    pub minimal: bool,
+    /// Told in this much detail.
+    pub detail: Detail,
     /// This many of them.
     pub first: Option<usize>,
     /// After this place.
@@ -63,9 +60,9 @@ pub struct Narrowing {
 }
 
 /// How much of an operation is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Detail {
-    /// Name, description and parameters.
+    /// Name, description and, of one operation, parameters.
     Minimal,
     /// What the specification publishes.
     #[default]
@@ -139,13 +136,17 @@ impl Query {
     /// Reads checked parameters. Only combinations are left to be refused.
     pub fn from_params(params: &Map<String, Value>) -> Result<Self, Failure> {
         let text = |name: &str| params.get(name).and_then(Value::as_str).map(str::to_owned);
-        let fields = text("fields");
+        let detail = match params.get("fields").and_then(Value::as_str) {
+            Some("minimal") => Detail::Minimal,
+            Some("full") => Detail::Full,
+            _ => Detail::Standard,
+        };
         let narrowing = Narrowing {
             search: text("search"),
             category: text("category"),
             endpoint: text("endpoint"),
             source: text("source"),
-            minimal: fields.as_deref() == Some("minimal"),
+            detail,
             first: params.get("first").and_then(Value::as_u64).and_then(|first| usize::try_from(first).ok()),
             after: text("after"),
         };
@@ -159,14 +160,7 @@ impl Query {
             ("operations", Some(_)) if let Some(other) = extra(params, &["query", "name", "fields"]) => {
                 Err(Failure::invalid_value(other, "narrows a list and cannot stand beside 'name'"))
             }
-            ("operations", Some(name)) => {
-                let detail = match fields.as_deref() {
-                    Some("minimal") => Detail::Minimal,
-                    Some("full") => Detail::Full,
-                    _ => Detail::Standard,
-                };
-                Ok(Query::Operation(name, detail))
-            }
+            ("operations", Some(name)) => Ok(Query::Operation(name, detail)),
             ("operations", None) => Ok(Query::Operations(narrowing)),
             ("types", Some(name)) => Ok(Query::Type(name)),
             ("types", None) => Ok(Query::Types),

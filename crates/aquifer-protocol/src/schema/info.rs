@@ -37,6 +37,23 @@ fn member_words(schema: &Schema) -> String {
     }
 }
 
+/// The JSON type of a value, as messages name it.
+pub(crate) fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if is_whole(number) => "integer",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn is_whole(number: &serde_json::Number) -> bool {
+    number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|value| value.fract() == 0.0)
+}
+
 /// A parameter as introspection shows it.
 pub(crate) struct ParameterInfo<'a>(pub(crate) &'a Parameter);
 

@@ -17,6 +17,7 @@ use serde_json::Value;
 pub use format::Format;
 pub use from_json::SchemaReader;
 pub(crate) use info::ParameterInfo;
+pub(crate) use info::type_of;
 pub use info::type_words;
 pub use sample::sample;
 pub(crate) use sample::sample_params;

@@ -20,7 +20,6 @@ use crate::suggest;
 use crate::surface::{Receiver, Surface};
 use crate::warning::Warning;
 use problem::{Problem, Stage};
-pub(crate) use value::type_of;
 
 /// A request whose operation exists and was sent to the right tool.
 #[derive(Debug)]

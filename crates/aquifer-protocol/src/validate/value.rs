@@ -5,25 +5,8 @@ use serde_json::{Map, Value};
 use super::problem::{Problem, Stage, explain_unknown, listed};
 use crate::error::Code;
 use crate::operation::Operation;
-use crate::schema::{Kind, Parameter, Rest, Schema, Shape, Span, Types, type_words};
+use crate::schema::{Kind, Parameter, Rest, Schema, Shape, Span, Types, type_of, type_words};
 use crate::suggest;
-
-/// The JSON type of a value, as messages name it.
-pub(crate) fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if is_whole(number) => "integer",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
-fn is_whole(number: &serde_json::Number) -> bool {
-    number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|value| value.fract() == 0.0)
-}
 
 /// Checks values and collects what is wrong with them.
 pub(super) struct Checker<'a> {

@@ -1,11 +1,11 @@
 //! Introspection: shapes exactly as published.
 
-use aquifer_protocol::introspect::{
-    Cursor, Detail, Facts, Narrowing, Query, limits, operation_details, operations_list, summary, type_details,
-    types_list,
-};
+use aquifer_protocol::catalog::Catalog;
+use aquifer_protocol::category::Category;
+use aquifer_protocol::introspect::{Answers, Cursor, Detail, Facts, Narrowing, Query};
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::operation::{Lifecycle, Operation};
+use aquifer_protocol::schema::Types;
 use serde_json::{Value, json};
 
 use crate::fixture::{catalog, crude};
@@ -14,9 +14,12 @@ fn facts() -> Facts {
     Facts { limits: Limits::default(), longest_batch: 100, confirmation: false }
 }
 
+fn tell<T>(ask: impl FnOnce(Answers<'_>) -> T) -> T {
+    ask(Answers { catalog: &catalog(), surface: &crude(), facts: &facts() })
+}
+
 fn details(name: &str, detail: Detail) -> Value {
-    let catalog = catalog();
-    operation_details(catalog.operation(name).map(|op| &**op), &catalog, &crude(), detail)["operation"].clone()
+    tell(|answers| answers.operation(name, detail))["operation"].clone()
 }
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -30,7 +33,8 @@ fn parameter(details: &Value, name: &str) -> Value {
 #[test]
 fn r_int_1_a_list_is_protocol_and_operations_and_nothing_else() {
     let catalog = catalog();
-    let list = operations_list(catalog.operations().iter().map(|op| &**op), &catalog, &crude(), &facts(), None, false);
+    let all = || catalog.operations().iter().map(|op| &**op);
+    let list = tell(|answers| answers.operations(all(), Detail::Standard, None, false));
     assert_eq!(keys(&list), ["_protocol", "operations"]);
     let operations = list["operations"].as_array().unwrap();
     assert_eq!(operations.len(), 9);
@@ -49,13 +53,16 @@ fn r_int_1_a_list_is_protocol_and_operations_and_nothing_else() {
     assert_eq!(protocol["capabilities"]["batch"], true);
     assert_eq!(protocol["capabilities"]["execution_safety_loop"], "unsupported");
     assert_eq!(protocol["limits"]["max_nesting_depth"], 32);
-    let narrowed = operations_list([], &catalog, &crude(), &facts(), None, true);
+    let narrowed = tell(|answers| answers.operations(all(), Detail::Minimal, None, true));
+    assert_eq!(keys(&narrowed["operations"][0]), ["name", "description"], "opt-in: fields minimal");
+    let full = tell(|answers| answers.operations(all(), Detail::Full, None, true));
+    assert_eq!(full["operations"][0]["danger"], "reversible", "opt-in: fields full");
     assert_eq!(keys(&narrowed["_protocol"]), ["version"]);
 }
 
 #[test]
 fn r_req_7_limits_are_shown() {
-    let shown = &limits(&facts())["limits"];
+    let shown = &tell(|answers| answers.limits())["limits"];
     assert_eq!(shown["max_request_size"], 1 << 20);
     assert_eq!(shown["max_response_size"], 10 << 20);
     assert_eq!(shown["max_string_length"], 1 << 20);
@@ -92,10 +99,11 @@ fn r_int_2_details_are_the_published_fields() {
 #[test]
 fn r_int_2_danger_is_said_in_the_last_words() {
     assert_eq!(details("delete_user", Detail::Standard)["description"], "Get a user. Danger: destructive.");
-    let mut operation = Operation::new("execute_x", aquifer_protocol::category::Category::Execute, "Run");
+    let mut operation = Operation::new("execute_x", Category::Execute, "Run");
     operation.lifecycle = Some(Lifecycle::standard());
-    let catalog = catalog();
-    let shown = operation_details(Some(&operation), &catalog, &crude(), Detail::Standard);
+    let catalog = Catalog::build([operation], Types::new(), &crude()).unwrap();
+    let answers = Answers { catalog: &catalog, surface: &crude(), facts: &facts() };
+    let shown = answers.operation("execute_x", Detail::Standard);
     assert_eq!(
         shown["operation"]["lifecycle"]["states"],
         json!(["pending", "running", "completed", "failed", "cancelled"])
@@ -144,8 +152,7 @@ fn r_int_2a_every_constraint_is_told() {
 
 #[test]
 fn r_int_3_types_are_listed_and_explained() {
-    let catalog = catalog();
-    let list = types_list(catalog.types());
+    let list = tell(|answers| answers.types());
     let names: Vec<&str> = list["types"].as_array().unwrap().iter().map(|of| of["name"].as_str().unwrap()).collect();
     for name in [
         "SemanticCategory",
@@ -165,7 +172,7 @@ fn r_int_3_types_are_listed_and_explained() {
     for of in list["types"].as_array().unwrap() {
         assert!(keys(of).iter().all(|key| ["name", "kind", "description"].contains(key)), "{of}");
     }
-    let of = |name: &str| type_details(name, catalog.types())["type"].clone();
+    let of = |name: &str| tell(|answers| answers.named_type(name))["type"].clone();
     assert_eq!(of("SemanticCategory")["values"], json!(["CREATE", "READ", "UPDATE", "DELETE", "EXECUTE"]));
     assert_eq!(of("OperationResult")["members"], json!(["OperationSuccess", "OperationFailure"]));
     assert_eq!(of("FieldSelection")["kind"], "union");
@@ -174,9 +181,8 @@ fn r_int_3_types_are_listed_and_explained() {
 
 #[test]
 fn r_int_4_an_unknown_name_is_null() {
-    let catalog = catalog();
-    assert_eq!(operation_details(None, &catalog, &crude(), Detail::Standard), json!({ "operation": null }));
-    assert_eq!(type_details("Nothing", catalog.types()), json!({ "type": null }));
+    assert_eq!(tell(|answers| answers.operation("nothing", Detail::Standard)), json!({ "operation": null }));
+    assert_eq!(tell(|answers| answers.named_type("Nothing")), json!({ "type": null }));
 }
 
 #[test]
@@ -212,7 +218,7 @@ fn r_int_6_cursors_belong_to_one_list_of_one_catalog() {
 
 #[test]
 fn r_int_6_the_summary_groups_by_endpoint() {
-    let summary = summary(&catalog(), &crude())["summary"].clone();
+    let summary = tell(|answers| answers.summary())["summary"].clone();
     assert_eq!(summary["total"], 9);
     assert_eq!(summary["categories"], json!({ "CREATE": 1, "READ": 4, "UPDATE": 1, "DELETE": 1, "EXECUTE": 2 }));
     assert_eq!(summary["endpoints"]["delete"], json!({ "count": 1, "operations": ["delete_user"] }));

@@ -1,0 +1,181 @@
+//! Putting an engine together.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use aquifer_protocol::batch::OnConfirmation;
+use aquifer_protocol::catalog::CatalogError;
+use aquifer_protocol::introspect::Facts;
+use aquifer_protocol::limits::Limits;
+use aquifer_protocol::surface::Surface;
+use aquifer_protocol::validate::Strictness;
+use arc_swap::ArcSwap;
+use tokio::sync::watch;
+
+use super::Engine;
+use crate::clock::{SharedClock, SystemClock};
+use crate::event::{LogObserver, Observer};
+use crate::gate::{Gate, OpenGate};
+use crate::snapshot::{Mounted, Snapshot};
+use crate::source::Source;
+use crate::store::{MemoryStore, StateStore};
+
+/// What an operator can set.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The sizes accepted.
+    pub limits: Limits,
+    /// How unknown parameters are treated.
+    pub strictness: Strictness,
+    /// What happens when an operation of a batch needs confirmation.
+    pub on_confirmation: OnConfirmation,
+    /// The most operations a batch may have.
+    pub longest_batch: usize,
+    /// Whether answers carry `_meta`.
+    pub meta: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            strictness: Strictness::Strict,
+            on_confirmation: OnConfirmation::Halt,
+            longest_batch: 100,
+            meta: false,
+        }
+    }
+}
+
+/// Why an engine cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The catalog is not valid.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// Two sources share a name.
+    #[error("two sources are called '{0}': give one of them another name")]
+    DuplicateSource(String),
+    /// Limits outside of their range.
+    #[error("limit '{name}' is {value}, allowed is {min} to {max}")]
+    Limit {
+        /// Which limit.
+        name: &'static str,
+        /// What was set.
+        value: usize,
+        /// The least allowed.
+        min: usize,
+        /// The most allowed.
+        max: usize,
+    },
+}
+
+/// Puts an engine together.
+pub struct EngineBuilder {
+    mounted: Vec<Mounted>,
+    surface: Surface,
+    gate: Arc<dyn Gate>,
+    store: Option<Arc<dyn StateStore>>,
+    clock: SharedClock,
+    observer: Arc<dyn Observer>,
+    settings: Settings,
+}
+
+impl EngineBuilder {
+    /// Adds a source. With several sources, operations get the source's name as a prefix.
+    #[must_use]
+    pub fn source(mut self, source: Arc<dyn Source>) -> Self {
+        self.mounted.push(Mounted { source, prefix: None });
+        self
+    }
+
+    /// Adds a source under a prefix of the operator's choice; an empty one leaves names as they are.
+    #[must_use]
+    pub fn source_prefixed(mut self, source: Arc<dyn Source>, prefix: &str) -> Self {
+        self.mounted.push(Mounted { source, prefix: Some(prefix.to_owned()) });
+        self
+    }
+
+    /// Sets the policy.
+    #[must_use]
+    pub fn gate(mut self, gate: Arc<dyn Gate>) -> Self {
+        self.gate = gate;
+        self
+    }
+
+    /// Sets where state lives.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn StateStore>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Sets the clock.
+    #[must_use]
+    pub fn clock(mut self, clock: SharedClock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets who is told what happens.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = observer;
+        self
+    }
+
+    /// Sets limits and modes.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Builds the engine and its first catalog.
+    pub fn build(self) -> Result<Engine, BuildError> {
+        const STORED: usize = 100_000;
+        if let Some(wrong) = self.settings.limits.check().into_iter().next() {
+            return Err(BuildError::Limit { name: wrong.name, value: wrong.value, min: wrong.min, max: wrong.max });
+        }
+        let mut names: Vec<&str> = self.mounted.iter().map(|mount| mount.source.name()).collect();
+        names.sort_unstable();
+        if let Some([name, _]) = names.windows(2).find(|pair| matches!(pair, [a, b] if a == b)) {
+            return Err(BuildError::DuplicateSource((*name).to_owned()));
+        }
+        let surface = Arc::new(self.surface);
+        let facts = facts(&self.settings, &*self.gate);
+        let snapshot = Snapshot::build(&self.mounted, surface.clone(), facts)?;
+        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new(self.clock.clone(), STORED)));
+        Ok(Engine {
+            mounted: self.mounted,
+            surface,
+            gate: self.gate,
+            store,
+            clock: self.clock,
+            observer: self.observer,
+            settings: self.settings,
+            changes: watch::Sender::new(snapshot.catalog().digest()),
+            snapshot: ArcSwap::from_pointee(snapshot),
+            requests: AtomicU64::new(0),
+        })
+    }
+}
+
+pub(super) fn facts(settings: &Settings, gate: &dyn Gate) -> Facts {
+    Facts { limits: settings.limits, longest_batch: settings.longest_batch, confirmation: gate.confirms() }
+}
+
+impl Engine {
+    /// Begins an engine with this surface.
+    pub fn builder(surface: Surface) -> EngineBuilder {
+        EngineBuilder {
+            mounted: Vec::new(),
+            surface,
+            gate: Arc::new(OpenGate),
+            store: None,
+            clock: Arc::new(SystemClock),
+            observer: Arc::new(LogObserver),
+            settings: Settings::default(),
+        }
+    }
+}
