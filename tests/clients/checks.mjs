@@ -146,7 +146,8 @@ async function checkBatches({ send, data }, mode) {
   const batch = await send('create', { operations: [create('One'), create(''), create('Three')] });
   assert.equal(batch.success, true);
   assert.deepEqual(batch.summary, { total: 3, succeeded: 2, failed: 1 });
-  assert.deepEqual(batch.results.map(({ index, result }) => [index, result.success]), [[0, true], [1, false], [2, true]]);
+  const outcomes = batch.results.map(({ index, result }) => [index, result.success]);
+  assert.deepEqual(outcomes, [[0, true], [1, false], [2, true]]);
   passed('a batch ran, one failure stopping nothing');
 
   if (mode === 'semantic') {
@@ -202,7 +203,8 @@ async function cancelWatchingIt(server) {
   const ours = async () => (await server.data('read', 'list_executions', {})).items;
   const before = (await ours()).length;
   const abort = new AbortController();
-  const call = settled(server.data('execute', 'execute_tasks', { ms_each: 5000, wait: true }, { signal: abort.signal }));
+  const params = { ms_each: 5000, wait: true };
+  const call = settled(server.data('execute', 'execute_tasks', params, { signal: abort.signal }));
   const newest = async () => {
     const executions = await ours();
     return executions.length > before ? executions[0].status : undefined;
@@ -230,7 +232,7 @@ async function cancelWatchingTasks(server, [first, second]) {
 
 async function openTasks({ data }, count) {
   const tasks = [];
-  for (let number = 1; number <= count; number += 1) tasks.push(await data('create', 'create_task', { title: `Task ${number}` }));
+  while (tasks.length < count) tasks.push(await data('create', 'create_task', { title: `Task ${tasks.length + 1}` }));
   return tasks;
 }
 

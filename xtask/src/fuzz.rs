@@ -37,9 +37,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     for target in &targets {
         announce(&format!("fuzz {target} for {seconds} s"));
+        let found = format!("fuzz/artifacts/{target}");
         let remedy = format!(
-            "The input that did it is in fuzz/artifacts/{target}. Make it a test, mend the cause, and run it again with:\n  \
-             cargo +nightly fuzz run {target} fuzz/artifacts/{target}/FILE"
+            "The input that did it is in {found}. Make it a test, mend the cause, then try it again with:\n  \
+             cargo +nightly fuzz run {target} {found}/FILE"
         );
         let limit = format!("-max_total_time={seconds}");
         step::run(fuzz(&["run", target, "--", &limit]).args(LIMITS), &remedy)?;

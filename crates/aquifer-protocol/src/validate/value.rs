@@ -16,11 +16,16 @@ pub(super) struct Checker<'a> {
     allow_nul: bool,
     /// Whether the value in hand could as well be left out.
     optional: bool,
+    /// How much may still be tried in alternatives: a union of unions would double the work with every level.
+    trials: usize,
 }
+
+/// Values looked at for the sake of alternatives, in one parameter. Far more than any honest request needs.
+const MOST_TRIALS: usize = 500_000;
 
 impl<'a> Checker<'a> {
     pub(super) fn new(types: &'a Types, operation: &'a Operation, problems: &'a mut Vec<Problem>) -> Self {
-        Self { types, operation, problems, allow_nul: false, optional: false }
+        Self { types, operation, problems, allow_nul: false, optional: false, trials: MOST_TRIALS }
     }
 
     pub(super) fn parameter(&mut self, parameter: &Parameter, value: &mut Value) {
@@ -83,7 +88,11 @@ impl<'a> Checker<'a> {
     /// problems are the ones to tell.
     fn union(&mut self, path: &str, union: &Schema, members: &[Schema], value: &mut Value) {
         let mut closest: Option<Vec<Problem>> = None;
-        for member in members {
+        let weight = weight(value);
+        for member in members.iter().filter(|member| may_fit(member.resolve(self.types), value)) {
+            let Some(left) = self.trials.checked_sub(weight) else {
+                return self.invalid(path, "fits too many alternatives to try them all. Send something simpler", None);
+            };
             let mut attempt = value.clone();
             let mut problems = Vec::new();
             let mut checker = Checker {
@@ -92,15 +101,15 @@ impl<'a> Checker<'a> {
                 problems: &mut problems,
                 allow_nul: self.allow_nul,
                 optional: self.optional,
+                trials: left,
             };
             checker.value(path, member, &mut attempt);
+            self.trials = checker.trials;
             if problems.is_empty() {
                 *value = attempt;
                 return self.constraints(path, union, value);
             }
-            if same_type(member.resolve(self.types), value) {
-                closest.get_or_insert(problems);
-            }
+            closest.get_or_insert(problems);
         }
         match closest {
             Some(problems) => self.problems.extend(problems),
@@ -302,15 +311,29 @@ fn normalise_whole(number: &mut serde_json::Number) -> bool {
     }
 }
 
-fn same_type(schema: &Schema, value: &Value) -> bool {
-    matches!(
-        (&schema.kind, value),
-        (Kind::Boolean, Value::Bool(_))
-            | (Kind::Integer | Kind::Number, Value::Number(_))
-            | (Kind::String, Value::String(_))
-            | (Kind::Array(_), Value::Array(_))
-            | (Kind::Object(_), Value::Object(_))
-    )
+/// Whether the value is of the member's type, so that looking closer is worth it.
+fn may_fit(schema: &Schema, value: &Value) -> bool {
+    match (&schema.kind, value) {
+        (_, Value::Null) if schema.nullable => true,
+        (Kind::Any | Kind::Named(_) | Kind::Union(_), _)
+        | (Kind::Null, Value::Null)
+        | (Kind::Boolean, Value::Bool(_))
+        | (Kind::Number, Value::Number(_))
+        | (Kind::String, Value::String(_))
+        | (Kind::Array(_), Value::Array(_))
+        | (Kind::Object(_), Value::Object(_)) => true,
+        (Kind::Integer, value) => type_of(value) == "integer",
+        _ => false,
+    }
+}
+
+/// How many values there are in a value.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Array(elements) => 1 + elements.iter().map(weight).sum::<usize>(),
+        Value::Object(fields) => 1 + fields.values().map(weight).sum::<usize>(),
+        _ => 1,
+    }
 }
 
 fn is_multiple(value: f64, step: f64) -> bool {

@@ -63,6 +63,38 @@ fn r_int_2_recursive_schemas_end() {
 }
 
 #[test]
+fn r_req_7_unions_of_unions_do_not_double_the_work_for_ever() {
+    let mut types = Types::new();
+    let schema = json!({
+        "description": "x",
+        "properties": { "tree": { "$ref": "#/$defs/Tree" } },
+        "$defs": { "Tree": { "anyOf": [
+            { "type": "object", "properties": { "a": { "$ref": "#/$defs/Tree" } } },
+            { "type": "object", "properties": { "a": { "$ref": "#/$defs/Tree" } } },
+            { "type": "string" }
+        ] } }
+    });
+    let operation = crate::fixture::operation("get_tree", Category::Read, &schema, &mut types);
+    let surface = crate::fixture::crude();
+    let catalog = aquifer_protocol::catalog::Catalog::build([operation], types, &surface).unwrap();
+    let mut tree = json!(1);
+    for _ in 0..60 {
+        tree = json!({ "a": tree });
+    }
+    let request = json!({ "operation": "get_tree", "params": { "tree": tree } });
+    let Ok(aquifer_protocol::request::Parsed::One(request)) =
+        aquifer_protocol::request::parse(request.as_object().unwrap().clone(), 1)
+    else {
+        panic!("not a request")
+    };
+    let routed =
+        aquifer_protocol::validate::route(&catalog, &surface, &aquifer_protocol::surface::Receiver::Unified, request)
+            .unwrap();
+    let refused = routed.check(&catalog, aquifer_protocol::validate::Strictness::Strict).unwrap_err();
+    assert_eq!(refused.code().as_str(), "VALIDATION_INVALID_VALUE", "{}", refused.message());
+}
+
+#[test]
 fn formats_are_enforced() {
     for (format, good, bad) in [
         ("date-time", "2026-02-04T10:30:00Z", "2026-02-04"),
