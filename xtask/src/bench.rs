@@ -1,7 +1,86 @@
-//! `cargo xtask bench`: measures, and prints ratios.
+//! `cargo xtask bench [PART…] [--update-docs]`: measures what a release build costs, beside the thing it is compared
+//! with and in the same run, and prints one table.
+//!
+//! Times and memory are noisy, so servers take turns in short blocks and the table shows ratios. Instruction counts
+//! are not noisy: they tell what a change has done. Nothing here fails because something is slow.
+
+mod count;
+mod docs;
+mod programs;
+mod table;
+mod trips;
 
 use anyhow::{Result, bail};
 
-pub(crate) fn run(_arguments: &[String]) -> Result<()> {
-    bail!("there are no benches yet")
+use crate::step::announce;
+use programs::Programs;
+use table::Table;
+
+/// What can be measured, in the order of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Stdio,
+    Http,
+    Count,
+    Memory,
+}
+
+const PARTS: [(&str, Part); 4] =
+    [("stdio", Part::Stdio), ("http", Part::Http), ("count", Part::Count), ("memory", Part::Memory)];
+
+const USAGE: &str = "\
+Usage: cargo xtask bench [PART...] [--update-docs]
+
+Parts, all of them unless some are named:
+  stdio     round trips over stdio, beside a bare echo server on the same SDK
+  http      the same over HTTP
+  count     instruction counts: the engine, catalogs of 10 to 10,000 operations, a call in the server (needs valgrind)
+  memory    idle memory and start-up time
+
+  --update-docs   write the table into docs/performance.md";
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    if arguments.iter().any(|argument| argument == "--help") {
+        println!("{USAGE}");
+        return Ok(());
+    }
+    let (parts, update_docs) = chosen(arguments)?;
+    if parts.contains(&Part::Count) {
+        count::valgrind_is_there()?;
+    }
+    let programs = Programs::build()?;
+    let mut table = Table::default();
+    for (name, part) in PARTS.iter().filter(|(_, part)| parts.contains(part)) {
+        announce(&format!("measure {name}"));
+        match part {
+            Part::Stdio => trips::round_trips(&programs, &programs::STDIO, &mut table)?,
+            Part::Http => trips::round_trips(&programs, &programs::HTTP, &mut table)?,
+            Part::Count => count::all(&programs, &mut table)?,
+            Part::Memory => trips::memory_and_start(&programs, &mut table)?,
+        }
+    }
+    println!("\n{table}");
+    if update_docs {
+        docs::update(&table)?;
+    }
+    Ok(())
+}
+
+fn chosen(arguments: &[String]) -> Result<(Vec<Part>, bool)> {
+    let mut parts = Vec::new();
+    let mut update_docs = false;
+    for argument in arguments {
+        match PARTS.iter().find(|(name, _)| name == argument) {
+            Some((_, part)) => parts.push(*part),
+            None if argument == "--update-docs" => update_docs = true,
+            None => bail!("bench does not know '{argument}'.\n\n{USAGE}"),
+        }
+    }
+    if update_docs && !parts.is_empty() {
+        bail!("--update-docs goes with all parts: the figures of docs/performance.md come from one run");
+    }
+    if parts.is_empty() {
+        parts.extend(PARTS.map(|(_, part)| part));
+    }
+    Ok((parts, update_docs))
 }

@@ -1,6 +1,6 @@
 //! Drives one or two MCP servers and measures them in one run, turn by turn, so that the machine's noise hits both.
 //!
-//! Usage: bench-client round-trip|start|memory stdio|http [OPTION VALUE]… -- TOOL SERVER… [-- TOOL SERVER…]
+//! Usage: bench-client round-trip|calls|start|memory stdio|http [OPTION VALUE]… -- TOOL SERVER… [-- TOOL SERVER…]
 //!
 //! A SERVER is a command with its arguments, or (for HTTP) a URL. An HTTP server started here says its URL on stderr.
 //! Options: --calls, --blocks, --runs (how many), --prepare JSON (arguments of one call before all others),
@@ -25,7 +25,7 @@ fn main() -> anyhow::Result<()> {
     let mut groups = arguments.split(|argument| argument == "--");
     let head = groups.next().unwrap_or_default();
     let [what, transport, options @ ..] = head else {
-        bail!("usage: bench-client round-trip|start|memory stdio|http [OPTION VALUE]… -- TOOL SERVER… [-- TOOL SERVER…]");
+        bail!("usage: bench-client round-trip|calls|start|memory stdio|http [OPTION VALUE]… -- TOOL SERVER… [-- TOOL SERVER…]");
     };
     let transport = match transport.as_str() {
         "stdio" => Transport::Stdio,
@@ -39,9 +39,10 @@ fn main() -> anyhow::Result<()> {
     }
     let figures = match what.as_str() {
         "round-trip" => measure::round_trip(&targets, &plan)?,
+        "calls" => measure::calls(&targets, &plan)?,
         "start" => measure::start(&targets, &plan)?,
         "memory" => measure::memory(&targets, &plan)?,
-        other => bail!("unknown measurement '{other}': round-trip, start or memory"),
+        other => bail!("unknown measurement '{other}': round-trip, calls, start or memory"),
     };
     print(&figures);
     Ok(())

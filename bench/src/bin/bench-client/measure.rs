@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use crate::connection::{Connected, Prepared, Ready, Target};
+use crate::connection::{Connected, Connection, Prepared, Ready, Target};
+use crate::process::Server;
 use crate::statistics::{median, percentile};
 
 /// How much of what.
@@ -99,6 +100,18 @@ pub(crate) fn round_trip(targets: &[Target], plan: &Plan) -> anyhow::Result<Figu
     Ok(figures)
 }
 
+/// Calls and nothing else, for who counts from outside: a server of its own run for each target, ended in order.
+pub(crate) fn calls(targets: &[Target], plan: &Plan) -> anyhow::Result<Figures> {
+    for target in targets {
+        let mut server = Running::start(target, plan)?;
+        server.block(plan.calls)?;
+        let Connected { server, connection } = server.connected;
+        drop(connection);
+        server.map(Server::end).transpose()?;
+    }
+    Ok(Figures::new())
+}
+
 /// From spawning to the first answered request: `N.start_ms` for each server, `ratio.start` of the first two.
 pub(crate) fn start(targets: &[Target], plan: &Plan) -> anyhow::Result<Figures> {
     let mut times: Vec<Vec<f64>> = targets.iter().map(|_| Vec::new()).collect();
@@ -107,7 +120,7 @@ pub(crate) fn start(targets: &[Target], plan: &Plan) -> anyhow::Result<Figures> 
             let spawned = Instant::now();
             let mut connected = target.connect()?;
             // On stdio the handshake is a request, and connecting has waited for its answer.
-            if matches!(connected.connection, crate::connection::Connection::Http(_)) {
+            if matches!(connected.connection, Connection::Http(_)) {
                 let list = connected.connection.prepare(&Prepared::list());
                 connected.connection.send(&list)?;
             }

@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 pub(crate) struct Server(Child);
 
@@ -52,6 +53,18 @@ impl Server {
                 return Ok((server, url));
             }
         }
+    }
+
+    /// Asks it to end and waits until it has: who counts a server's instructions reports at its end.
+    pub(crate) fn end(mut self) -> anyhow::Result<()> {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        // Where its stdin was closed it ends by itself, and there may be nobody to tell any more.
+        let _ = Command::new("kill").arg(self.0.id().to_string()).stderr(Stdio::null()).status();
+        while self.0.try_wait()?.is_none() {
+            ensure!(Instant::now() < deadline, "the server does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
     }
 
     /// Resident memory in kilobytes.

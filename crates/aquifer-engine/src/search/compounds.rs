@@ -1,0 +1,47 @@
+//! Taking the run-together words of names apart: `keyvault` where some text says "Key Vault".
+//!
+//! A word is cut only where the two halves are really said one after the other somewhere in the
+//! catalog. Without that `database` would be found by "base" and `namespace` by "name".
+
+use std::collections::{HashMap, HashSet};
+
+use super::lexicon::{Lexicon, TermId};
+use super::phrase::Folded;
+use super::text;
+
+/// For terms of names: the two terms they are made of.
+pub(super) fn compounds<'t>(
+    lexicon: &Lexicon,
+    names: &[Vec<String>],
+    texts: impl Iterator<Item = &'t [Folded<TermId>]>,
+) -> HashMap<TermId, [TermId; 2]> {
+    let distinct: HashSet<&str> = names.iter().flatten().map(String::as_str).collect();
+    let mut words: Vec<&str> = distinct.into_iter().collect();
+    words.sort_unstable();
+    let mut candidates: HashMap<[TermId; 2], Vec<TermId>> = HashMap::new();
+    let mut starts = vec![false; lexicon.len()];
+    for word in words {
+        let Some(whole) = lexicon.known(word) else {
+            continue;
+        };
+        for (first, second) in text::halves(word) {
+            if let (Some(first), Some(second)) = (lexicon.known(first), lexicon.known(second)) {
+                candidates.entry([first, second]).or_default().push(whole);
+                if let Some(start) = starts.get_mut(first as usize) {
+                    *start = true;
+                }
+            }
+        }
+    }
+    let mut found = HashMap::new();
+    for terms in texts {
+        for (first, second) in terms.iter().zip(terms.iter().skip(1)) {
+            if starts.get(first.word as usize) == Some(&true)
+                && let Some(wholes) = candidates.get(&[first.word, second.word])
+            {
+                found.extend(wholes.iter().map(|whole| (*whole, [first.word, second.word])));
+            }
+        }
+    }
+    found
+}
