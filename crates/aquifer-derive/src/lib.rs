@@ -14,7 +14,7 @@ use method::Method;
 
 /// Turns an `impl` block into an adapter, and adds `fn into_adapter(self, name)` to it.
 ///
-/// ```ignore
+/// ```text
 /// #[adapter]
 /// impl Board {
 ///     /// Get one task.

@@ -33,8 +33,3 @@ pub use source::Outcome;
 pub use source::Progress;
 pub use source::ProgressUpdate;
 pub use source::Source;
-
-/// The guide's code is compiled with the crate's own.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/adapters.md")]
-struct AdapterGuide;

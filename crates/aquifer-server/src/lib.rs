@@ -1,7 +1,7 @@
 //! The MCP face of an engine: stdio and Streamable HTTP, every MCP revision at the same door.
 //!
 //! The MCP SDK stays inside this crate. It drops what it cannot parse without an answer, so every message passes our
-//! own byte scanner first, and what that refuses is answered by [`refusal`] and never reaches the SDK.
+//! own byte scanner first, and what that refuses is answered here and never reaches the SDK.
 
 mod face;
 mod http;
@@ -15,3 +15,8 @@ pub use http::HttpSettings;
 pub use stdio::StdioError;
 pub use stdio::serve_stdio;
 pub use stdio::serve_streams;
+
+/// The guide's programs are compiled with the crate's own.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/adapters.md")]
+struct AdapterGuide;

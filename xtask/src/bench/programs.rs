@@ -18,12 +18,8 @@ pub(super) struct Transport {
     echo: &'static [&'static str],
 }
 
-pub(super) const STDIO: Transport = Transport {
-    title: "stdio",
-    name: "stdio",
-    ours: &["demo", "--stdio", "--mode", "single"],
-    echo: &["--stdio"],
-};
+pub(super) const STDIO: Transport =
+    Transport { title: "stdio", name: "stdio", ours: &["demo", "--stdio", "--mode", "single"], echo: &["--stdio"] };
 
 pub(super) const HTTP: Transport = Transport {
     title: "HTTP",

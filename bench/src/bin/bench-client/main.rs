@@ -25,7 +25,9 @@ fn main() -> anyhow::Result<()> {
     let mut groups = arguments.split(|argument| argument == "--");
     let head = groups.next().unwrap_or_default();
     let [what, transport, options @ ..] = head else {
-        bail!("usage: bench-client round-trip|calls|start|memory stdio|http [OPTION VALUE]… -- TOOL SERVER… [-- TOOL SERVER…]");
+        bail!(
+            "usage: bench-client round-trip|calls|start|memory stdio|http [OPTION VALUE]… -- TOOL SERVER… [-- TOOL SERVER…]"
+        );
     };
     let transport = match transport.as_str() {
         "stdio" => Transport::Stdio,

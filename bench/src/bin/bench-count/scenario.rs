@@ -39,9 +39,8 @@ pub(crate) enum Scenario {
 
 /// Prepares the scenario of this name with a catalog of this size.
 pub(crate) fn prepare(name: &str, size: usize) -> anyhow::Result<Scenario> {
-    let generated = |arguments, render| {
-        anyhow::Ok(Scenario::Engine { engine: engine(Generated::new(size))?, arguments, render })
-    };
+    let generated =
+        |arguments, render| anyhow::Ok(Scenario::Engine { engine: engine(Generated::new(size))?, arguments, render });
     Ok(match name {
         "requests" => Scenario::Requests(parsed(size)?),
         "check" => {

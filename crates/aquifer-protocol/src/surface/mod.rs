@@ -81,6 +81,13 @@ impl Mode {
     }
 }
 
+/// One tool for each CRUDE family, without a prefix.
+impl Default for Surface {
+    fn default() -> Self {
+        Self { mode: Mode::default(), profile: Profile::default(), prefix: "".into() }
+    }
+}
+
 impl Surface {
     /// A surface of this mode, profile and tool prefix.
     pub fn new(mode: Mode, profile: Profile, prefix: &str) -> Result<Self, SurfaceError> {

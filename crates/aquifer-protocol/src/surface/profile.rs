@@ -23,13 +23,15 @@ struct Plan {
     authorization: Option<&'static str>,
 }
 
+const CRUDE: Plan = Plan {
+    name: "crude",
+    by_category: ["create", "read", "update", "delete", "execute"],
+    discovery: None,
+    authorization: None,
+};
+
 const KNOWN: &[Plan] = &[
-    Plan {
-        name: "crude",
-        by_category: ["create", "read", "update", "delete", "execute"],
-        discovery: None,
-        authorization: None,
-    },
+    CRUDE,
     Plan {
         name: "crude_authorize",
         by_category: ["create", "read", "update", "delete", "execute"],
@@ -50,11 +52,21 @@ const KNOWN: &[Plan] = &[
     },
 ];
 
+/// CRUDE.
+impl Default for Profile {
+    fn default() -> Self {
+        Self::planned(&CRUDE)
+    }
+}
+
 impl Profile {
     /// The profile of this name among those everybody has.
     pub fn known(name: &str) -> Option<Self> {
-        let plan = KNOWN.iter().find(|plan| plan.name == name)?;
-        Some(Self::new(plan.name, plan.by_category, plan.discovery, plan.authorization))
+        KNOWN.iter().find(|plan| plan.name == name).map(Self::planned)
+    }
+
+    fn planned(plan: &Plan) -> Self {
+        Self::new(plan.name, plan.by_category, plan.discovery, plan.authorization)
     }
 
     /// The names of the profiles everybody has.
