@@ -3,10 +3,11 @@
 //! A tool call that breaks a limit gets the failure of a tool call, because a model can mend that. What is not even
 //! JSON gets a JSON-RPC error, because it is not MCP.
 
-use aquifer_protocol::error::Failure;
+use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::limits::{LimitKind, Limits};
 use aquifer_protocol::response::Response;
 use aquifer_protocol::scan::{Problem, Salvaged};
+use rmcp::model::RequestId;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -32,13 +33,7 @@ pub(crate) fn answer(problem: &Problem, salvaged: &Salvaged, limits: &Limits) ->
         other => Failure::from(other),
     };
     if is_call {
-        let rendered = Response::Failure(failure).render(limits);
-        let result = json!({
-            "content": [{ "type": "text", "text": rendered.text }],
-            "structuredContent": rendered.value,
-            "isError": rendered.is_error,
-        });
-        return Some(frame(id, "result", &result));
+        return Some(frame(id, "result", &result(failure, limits)));
     }
     Some(error(id, INVALID_REQUEST, failure.message(), Some(json!({ "code": failure.code().as_str() }))))
 }
@@ -54,9 +49,27 @@ pub(crate) fn not_a_message(salvaged: &Salvaged, is_batch: bool) -> Vec<u8> {
     error(id, INVALID_REQUEST, message, None)
 }
 
+/// The answer to a call of a client that has too many under way.
+pub(crate) fn too_many(id: &RequestId, most: usize, limits: &Limits) -> Vec<u8> {
+    let id = serde_json::value::to_raw_value(id).ok();
+    let message = format!("Too many calls under way: {most}. Wait for answers, then repeat");
+    let failure = Failure::new(Code::RateLimitExceeded, message).detail("limit", most);
+    frame(id, "result", &result(failure, limits))
+}
+
 /// A message over the size limit.
 pub(crate) fn oversized(bytes: usize, limits: &Limits) -> Problem {
     Problem::TooLarge { limit: LimitKind::RequestSize, limit_value: limits.max_request_size, actual_value: bytes }
+}
+
+/// A failure as the result of a tool call.
+fn result(failure: Failure, limits: &Limits) -> Value {
+    let rendered = Response::Failure(failure).render(limits);
+    json!({
+        "content": [{ "type": "text", "text": rendered.text }],
+        "structuredContent": rendered.value,
+        "isError": rendered.is_error,
+    })
 }
 
 fn error(id: Option<Box<RawValue>>, code: i32, message: &str, data: Option<Value>) -> Vec<u8> {

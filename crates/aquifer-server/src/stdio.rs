@@ -4,12 +4,14 @@
 //! This one answers them. Memory stays flat: a line over the limit is thrown away while it arrives, and only its
 //! `id` and `method` are kept.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use aquifer_engine::Engine;
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::scan::{Frame, Salvage, scan};
 use futures::future::{BoxFuture, FutureExt};
+use rmcp::model::{ClientNotification, JsonRpcMessage, RequestId};
 use rmcp::service::{QuitReason, RxJsonRpcMessage, ServerInitializeError, ServiceExt, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, transport::io::stdio_pipes};
@@ -62,6 +64,12 @@ fn short(cause: &ServerInitializeError) -> String {
     cause.to_string().chars().take(200).collect()
 }
 
+/// Calls under way at once for one client. More are refused: their answers have to be held until the client reads.
+const MOST_CALLS: usize = 256;
+
+/// The ids of requests that were handed on and not answered yet.
+type Outstanding = Arc<std::sync::Mutex<HashSet<RequestId>>>;
+
 struct Lines<R, W> {
     read: BufReader<R>,
     line: Vec<u8>,
@@ -70,6 +78,7 @@ struct Lines<R, W> {
     /// A refusal on its way out. Kept here because `receive` may be dropped at any await and called again.
     refusing: Option<BoxFuture<'static, std::io::Result<()>>>,
     write: Arc<Mutex<W>>,
+    outstanding: Outstanding,
     limits: Limits,
 }
 
@@ -93,6 +102,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
             salvage: None,
             refusing: None,
             write: Arc::new(Mutex::new(write)),
+            outstanding: Outstanding::default(),
             limits,
         }
     }
@@ -143,6 +153,29 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         message
     }
 
+    /// Takes note of a message that goes on to the SDK, or gives the answer to a call too many.
+    fn admit(&self, message: &RxJsonRpcMessage<RoleServer>) -> Result<(), Vec<u8>> {
+        let mut outstanding = lock(&self.outstanding);
+        match message {
+            JsonRpcMessage::Request(request) => {
+                if outstanding.len() >= MOST_CALLS {
+                    return Err(refusal::too_many(&request.id, MOST_CALLS, &self.limits));
+                }
+                outstanding.insert(request.id.clone());
+            }
+            // The SDK never answers a cancelled request.
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    outstanding.remove(id);
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        }
+        Ok(())
+    }
+
     fn refuse(&mut self, answer: Vec<u8>) {
         self.refusing = Some(write_line(self.write.clone(), answer).boxed());
     }
@@ -159,6 +192,10 @@ fn parse(bytes: &[u8], limits: &Limits) -> Result<RxJsonRpcMessage<RoleServer>, 
         tracing::debug!(%cause, "not a message of MCP");
         Some(refusal::not_a_message(&salvaged(), bytes.first() == Some(&b'[')))
     })
+}
+
+fn lock(outstanding: &Outstanding) -> std::sync::MutexGuard<'_, HashSet<RequestId>> {
+    outstanding.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 async fn write_line<W: AsyncWrite + Send + Unpin>(write: Arc<Mutex<W>>, mut line: Vec<u8>) -> std::io::Result<()> {
@@ -179,10 +216,19 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let write = self.write.clone();
+        let (write, outstanding) = (self.write.clone(), self.outstanding.clone());
         async move {
             let line = serde_json::to_vec(&message)?;
-            write_line(write, line).await
+            let answered = match message {
+                JsonRpcMessage::Response(response) => Some(response.id),
+                JsonRpcMessage::Error(error) => error.id,
+                JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+            };
+            let written = write_line(write, line).await;
+            if let Some(id) = answered {
+                lock(&outstanding).remove(&id);
+            }
+            written
         }
     }
 
@@ -199,7 +245,10 @@ where
                 Look::More => {}
                 Look::End => return None,
                 Look::Line => match self.read_line() {
-                    Ok(Some(message)) => return Some(message),
+                    Ok(Some(message)) => match self.admit(&message) {
+                        Ok(()) => return Some(message),
+                        Err(answer) => self.refuse(answer),
+                    },
                     Ok(None) | Err(None) => {}
                     Err(Some(answer)) => self.refuse(answer),
                 },

@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
-use axum::http::Method;
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use http_body::{Frame, SizeHint};
 use tokio::sync::Notify;
 
@@ -28,11 +28,15 @@ impl InFlight {
         Entry(self.clone())
     }
 
+    fn count(&self) -> usize {
+        self.0.count.load(Ordering::SeqCst)
+    }
+
     /// Waits until nothing is under way.
     pub(super) async fn idle(&self) {
         loop {
             let changed = self.0.changed.notified();
-            if self.0.count.load(Ordering::SeqCst) == 0 {
+            if self.count() == 0 {
                 return;
             }
             changed.await;
@@ -77,11 +81,18 @@ impl HttpBody for Counted {
     }
 }
 
+/// Calls under way at once. More are told to come back: each holds a request and an answer in memory.
+const MOST_CALLS: usize = 1024;
+
 /// Calls are counted; streams that wait for news (GET) are not.
 pub(super) async fn count(State(in_flight): State<InFlight>, request: Request, next: Next) -> Response {
     if request.method() != Method::POST {
         return next.run(request).await;
     }
     let entry = in_flight.enter();
+    if in_flight.count() > MOST_CALLS {
+        let busy = "Service Unavailable: too many calls under way. Repeat in a moment\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "1")], busy).into_response();
+    }
     next.run(request).await.map(|body| Body::new(Counted { body, _entry: entry }))
 }

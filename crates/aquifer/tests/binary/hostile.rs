@@ -220,3 +220,60 @@ fn r_req_7_memory_stays_flat() {
     let after = memory(served.pid());
     assert!(after < before + 8 * 1024, "{before} kB before, {after} kB after");
 }
+
+/// A client that sends and never reads must not fill our memory.
+#[test]
+fn r_req_7_a_client_that_never_reads_is_not_served_for_ever() {
+    use std::io::Write;
+    use std::process::Stdio;
+
+    let mut child = crate::support::aquifer()
+        .args(["demo", "--stdio"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let pid = child.id();
+    let initialize = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
+    let list = call(1, r#"{"operation":"introspect","params":{"query":"operations"}}"#);
+    let writer = std::thread::spawn(move || {
+        let _ = writeln!(input, "{initialize}");
+        // Ends when the server is killed, or with everything sent.
+        for id in 0..100_000 {
+            if writeln!(input, "{}", list.replacen("\"id\":1,", &format!("\"id\":{id},"), 1)).is_err() {
+                return;
+            }
+        }
+    });
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
+    let mut most = 0;
+    while std::time::Instant::now() < deadline && !writer.is_finished() {
+        most = most.max(memory(pid));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert!(!writer.is_finished(), "the server stops reading a client that does not read");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    writer.join().unwrap();
+    assert!(most < 60 * 1024, "{most} kB");
+}
+
+#[test]
+fn more_calls_than_fit_are_refused_and_the_rest_answered() {
+    let mut piped = Piped::demo();
+    piped.call("mcp_aql_create", json!({ "operation": "create_task", "title": "a" }));
+    for id in 1..=300 {
+        piped.send(&json!({ "jsonrpc": "2.0", "id": format!("c{id}"), "method": "tools/call", "params": {
+            "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 400, "wait": true } } }));
+    }
+    let mut codes = std::collections::BTreeMap::new();
+    for _ in 1..=300 {
+        let answer = envelope(&piped.receive());
+        *codes.entry(answer["error"]["code"].as_str().unwrap_or("done").to_owned()).or_insert(0) += 1;
+    }
+    assert_eq!(codes.get("done"), Some(&256), "{codes:?}");
+    assert_eq!(codes.get("RATE_LIMIT_EXCEEDED"), Some(&44), "{codes:?}");
+    assert_eq!(piped.call("mcp_aql_read", json!({ "operation": "list_tasks" }))["success"], true);
+}
