@@ -22,12 +22,12 @@ fn large_call() -> String {
 
 pub(super) fn round_trips(programs: &Programs, transport: &Transport, table: &mut Table) -> Result<()> {
     let title = transport.title;
-    let small = programs.client("round-trip", transport, &["--blocks", "60", "--prepare", PREPARE, "--call", CALL])?;
+    let small = programs.client("round-trip", transport, &["--runs", "12", "--prepare", PREPARE, "--call", CALL])?;
     pair(table, &small, "p50_us", "ratio.p50", &format!("{title}: round trip, p50"), Aim::Ratio(1.3))?;
     pair(table, &small, "p99_us", "", &format!("{title}: round trip, p99"), Aim::None)?;
     pair(table, &small, "cpu_us", "ratio.cpu", &format!("{title}: server CPU of a call"), Aim::None)?;
     let large =
-        programs.client("round-trip", transport, &["--blocks", "40", "--calls", "200", "--call", &large_call()])?;
+        programs.client("round-trip", transport, &["--runs", "6", "--calls", "200", "--call", &large_call()])?;
     pair(table, &large, "p50_us", "ratio.p50", &format!("{title}: round trip with 8 KB, p50"), Aim::None)
 }
 

@@ -10,7 +10,7 @@ use crate::statistics::{median, percentile};
 pub(crate) struct Plan {
     /// Calls in a block.
     pub(crate) calls: usize,
-    /// Blocks for each server.
+    /// Blocks of a run for each server.
     pub(crate) blocks: usize,
     /// Starts of each server.
     pub(crate) runs: usize,
@@ -22,16 +22,22 @@ pub(crate) struct Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { calls: 500, blocks: 20, runs: 15, prepare: None, call: "{}".to_owned() }
+        Self { calls: 300, blocks: 10, runs: 10, prepare: None, call: "{}".to_owned() }
     }
 }
 
 /// Named numbers; names begin with the server's place on the command line.
 type Figures = Vec<(String, f64)>;
 
+/// A server under measurement.
 struct Running {
     connected: Connected,
     call: Ready,
+}
+
+/// What was measured of a server, over all its runs.
+#[derive(Default)]
+struct Measured {
     times: Vec<f64>,
     block_medians: Vec<f64>,
     block_cpu: Vec<f64>,
@@ -47,7 +53,7 @@ impl Running {
         }
         let call = connection.prepare(&Prepared::call(&target.tool, &plan.call));
         connection.send_checked(&call)?;
-        Ok(Self { connected, call, times: Vec::new(), block_medians: Vec::new(), block_cpu: Vec::new() })
+        Ok(Self { connected, call })
     }
 
     /// One block; its times in microseconds.
@@ -61,39 +67,46 @@ impl Running {
         Ok(times)
     }
 
-    fn measure_block(&mut self, calls: usize) -> anyhow::Result<()> {
-        let before = self.connected.server.as_ref().map(|server| server.cpu_us()).transpose()?;
+    fn measure(&mut self, calls: usize, measured: &mut Measured) -> anyhow::Result<()> {
+        let before = self.connected.server.as_ref().map(Server::cpu_us).transpose()?;
         let times = self.block(calls)?;
-        let after = self.connected.server.as_ref().map(|server| server.cpu_us()).transpose()?;
+        let after = self.connected.server.as_ref().map(Server::cpu_us).transpose()?;
         if let (Some(before), Some(after)) = (before, after) {
-            self.block_cpu.push((after - before) / calls as f64);
+            measured.block_cpu.push((after - before) / calls as f64);
         }
-        self.block_medians.push(median(&times));
-        self.times.extend(times);
+        measured.block_medians.push(median(&times));
+        measured.times.extend(times);
         Ok(())
     }
 }
 
 /// Sequential calls: `N.p50_us`, `N.p99_us`, `N.cpu_us` for each server; `ratio.p50` and `ratio.cpu` of the first two.
+///
+/// Servers are started anew several times: where its threads and pages happen to lie makes one process faster than
+/// the next of the same program.
 pub(crate) fn round_trip(targets: &[Target], plan: &Plan) -> anyhow::Result<Figures> {
-    let mut servers = targets.iter().map(|target| Running::start(target, plan)).collect::<anyhow::Result<Vec<_>>>()?;
-    for server in &mut servers {
-        server.block(plan.calls * 2)?;
-    }
-    for turn in 0..plan.blocks {
-        if turn % 2 == 0 {
-            servers.iter_mut().try_for_each(|server| server.measure_block(plan.calls))?;
-        } else {
-            servers.iter_mut().rev().try_for_each(|server| server.measure_block(plan.calls))?;
+    let mut all: Vec<Measured> = targets.iter().map(|_| Measured::default()).collect();
+    for _ in 0..plan.runs {
+        let servers = targets.iter().map(|target| Running::start(target, plan));
+        let mut servers = servers.collect::<anyhow::Result<Vec<_>>>()?;
+        for server in &mut servers {
+            server.block(plan.calls * 2)?;
+        }
+        for turn in 0..plan.blocks {
+            let mut pairs: Vec<_> = servers.iter_mut().zip(&mut all).collect();
+            if turn % 2 == 1 {
+                pairs.reverse();
+            }
+            pairs.into_iter().try_for_each(|(server, measured)| server.measure(plan.calls, measured))?;
         }
     }
     let mut figures = Figures::new();
-    for (index, server) in servers.iter().enumerate() {
-        figures.push((format!("{index}.p50_us"), percentile(&server.times, 0.5)));
-        figures.push((format!("{index}.p99_us"), percentile(&server.times, 0.99)));
-        figures.push((format!("{index}.cpu_us"), median(&server.block_cpu)));
+    for (index, measured) in all.iter().enumerate() {
+        figures.push((format!("{index}.p50_us"), percentile(&measured.times, 0.5)));
+        figures.push((format!("{index}.p99_us"), percentile(&measured.times, 0.99)));
+        figures.push((format!("{index}.cpu_us"), median(&measured.block_cpu)));
     }
-    if let [first, second, ..] = servers.as_slice() {
+    if let [first, second, ..] = all.as_slice() {
         figures.push(("ratio.p50".to_owned(), ratio(&first.block_medians, &second.block_medians)));
         figures.push(("ratio.cpu".to_owned(), ratio(&first.block_cpu, &second.block_cpu)));
     }

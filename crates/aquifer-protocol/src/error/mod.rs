@@ -3,6 +3,7 @@
 mod codes;
 mod failure;
 mod from_scan;
+pub mod problems;
 pub mod wording;
 
 pub use codes::Code;
@@ -10,3 +11,4 @@ pub use codes::CodeInfo;
 pub use codes::Fault;
 pub use codes::REGISTRY;
 pub use failure::Failure;
+pub use problems::Problem;

@@ -3,7 +3,6 @@
 //! Before anything runs, in this order: required present, types, unknown refused, constraints, defaults (R-REQ-4).
 //! Every problem is collected; the first decides the code.
 
-mod problem;
 mod value;
 
 use std::sync::Arc;
@@ -11,15 +10,15 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::catalog::Catalog;
+use crate::error::problems::{explain_unknown, listed};
 use crate::error::wording::{looks_like_a_leak, quotable};
-use crate::error::{Code, Failure};
+use crate::error::{Code, Failure, Problem};
 use crate::operation::{Operation, is_snake_case};
 use crate::request::{Metadata, Request};
 use crate::schema::{Parameter, type_words};
 use crate::suggest;
 use crate::surface::{Receiver, Surface};
 use crate::warning::Warning;
-use problem::{Problem, Stage};
 
 /// A request whose operation exists and was sent to the right tool.
 #[derive(Debug)]
@@ -37,6 +36,18 @@ pub struct Checked {
     metadata: Metadata,
     warnings: Vec<Warning>,
 }
+
+/// When a problem is looked for. The earliest stage decides the code of the whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Missing,
+    Type,
+    Unknown,
+    Constraint,
+}
+
+/// Problems with the stage each was found in.
+type Found = Vec<(Stage, Problem)>;
 
 /// How unknown parameters are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -95,15 +106,15 @@ impl Routed {
                         warnings.push(Warning::deprecated(&parameter.name, instead));
                     }
                 }
-                None if parameter.required => problems.push(missing(&operation, parameter)),
+                None if parameter.required => problems.push((Stage::Missing, missing(&operation, parameter))),
                 None => {}
             }
         }
         if !unknown.is_empty() {
-            problems.push(unknown_parameters(&operation, &unknown));
+            problems.push((Stage::Unknown, unknown_parameters(&operation, &unknown)));
         }
-        if !problems.is_empty() {
-            return Err(problem::failure(&operation, problems));
+        if let Some(failure) = collect(&operation, problems) {
+            return Err(failure);
         }
         for parameter in &operation.parameters {
             if let Some(default) = &parameter.schema.default
@@ -120,7 +131,7 @@ impl Routed {
 fn sort_out(
     operation: &Operation,
     params: Map<String, Value>,
-    problems: &mut Vec<Problem>,
+    problems: &mut Found,
 ) -> (Map<String, Value>, Vec<String>) {
     if params.keys().all(|name| operation.parameter(name).is_some()) {
         return (params, Vec::new());
@@ -136,17 +147,22 @@ fn sort_out(
             None => unknown.push(name),
             Some(parameter) => {
                 if known.insert(parameter.name.to_string(), value).is_some() {
-                    problems.push(Problem::new(
-                        Stage::Constraint,
-                        Code::ValidationInvalidValue,
-                        &parameter.name,
-                        format!("Parameter '{}' is given twice, once under an alias. Send it once", parameter.name),
-                    ));
+                    let twice =
+                        format!("Parameter '{}' is given twice, once under an alias. Send it once", parameter.name);
+                    let problem = Problem::new(Code::ValidationInvalidValue, &*parameter.name, twice);
+                    problems.push((Stage::Constraint, problem));
                 }
             }
         }
     }
     (known, unknown)
+}
+
+/// One failure for everything found. `introspect` has no room for details (R-REQ-4a).
+fn collect(operation: &Operation, mut found: Found) -> Option<Failure> {
+    found.sort_by_key(|(stage, _)| *stage);
+    let problems = found.into_iter().map(|(_, problem)| problem).collect();
+    Problem::collect(problems, &*operation.name == "introspect")
 }
 
 fn missing(operation: &Operation, parameter: &Parameter) -> Problem {
@@ -160,9 +176,8 @@ fn missing(operation: &Operation, parameter: &Parameter) -> Problem {
         .map(|text| format!(" ({text})"))
         .unwrap_or_default();
     Problem::new(
-        Stage::Missing,
         Code::ValidationMissingParam,
-        &parameter.name,
+        &*parameter.name,
         format!("Missing required parameter '{}'. Expected: {expected}{meaning}", parameter.name),
     )
     .detail("param_name", &*parameter.name)
@@ -172,16 +187,11 @@ fn missing(operation: &Operation, parameter: &Parameter) -> Problem {
 
 fn unknown_parameters(operation: &Operation, unknown: &[String]) -> Problem {
     let valid: Vec<&str> = operation.parameters.iter().map(|parameter| &*parameter.name).collect();
-    let (names, hint, suggestions) = problem::explain_unknown(unknown, &valid);
+    let (names, hint, suggestions) = explain_unknown(unknown, &valid);
     Problem::new(
-        Stage::Unknown,
         Code::ValidationUnknownParam,
         "",
-        format!(
-            "Unknown parameter(s) for operation '{}': {names}.{hint} Valid: {}",
-            operation.name,
-            problem::listed(&valid)
-        ),
+        format!("Unknown parameter(s) for operation '{}': {names}.{hint} Valid: {}", operation.name, listed(&valid)),
     )
     .detail("operation", &*operation.name)
     .detail("unknown_params", unknown.iter().map(|name| bounded(name)).collect::<Vec<_>>())

@@ -2,8 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::problem::{Problem, Stage, explain_unknown, listed};
-use crate::error::Code;
+use super::{Found, Stage};
+use crate::error::problems::{explain_unknown, listed};
+use crate::error::wording::looks_like_a_leak;
+use crate::error::{Code, Problem};
 use crate::operation::Operation;
 use crate::schema::{Kind, Parameter, Rest, Schema, Shape, Span, Types, type_of, type_words};
 use crate::suggest;
@@ -12,7 +14,7 @@ use crate::suggest;
 pub(super) struct Checker<'a> {
     types: &'a Types,
     operation: &'a Operation,
-    problems: &'a mut Vec<Problem>,
+    problems: &'a mut Found,
     allow_nul: bool,
     /// Whether the value in hand could as well be left out.
     optional: bool,
@@ -24,7 +26,7 @@ pub(super) struct Checker<'a> {
 const MOST_TRIALS: usize = 500_000;
 
 impl<'a> Checker<'a> {
-    pub(super) fn new(types: &'a Types, operation: &'a Operation, problems: &'a mut Vec<Problem>) -> Self {
+    pub(super) fn new(types: &'a Types, operation: &'a Operation, problems: &'a mut Found) -> Self {
         Self { types, operation, problems, allow_nul: false, optional: false, trials: MOST_TRIALS }
     }
 
@@ -71,9 +73,9 @@ impl<'a> Checker<'a> {
     fn wrong_type(&mut self, path: &str, expected: &str, value: &Value) {
         let actual = type_of(value);
         let hint = if value.is_null() && self.optional { ". Leave it out instead" } else { "" };
-        self.problems.push(
+        self.tell(
+            Stage::Type,
             Problem::new(
-                Stage::Type,
                 Code::ValidationInvalidType,
                 path,
                 format!("Parameter '{path}' expected '{expected}', got '{actual}'{hint}"),
@@ -87,7 +89,7 @@ impl<'a> Checker<'a> {
     /// A value fits a union if it fits one member. If it fits none but only one member is of its type, that member's
     /// problems are the ones to tell.
     fn union(&mut self, path: &str, union: &Schema, members: &[Schema], value: &mut Value) {
-        let mut closest: Option<Vec<Problem>> = None;
+        let mut closest: Option<Found> = None;
         let weight = weight(value);
         for member in members.iter().filter(|member| may_fit(member.resolve(self.types), value)) {
             let Some(left) = self.trials.checked_sub(weight) else {
@@ -130,11 +132,11 @@ impl<'a> Checker<'a> {
                 }
                 None if field.required => {
                     let expected = type_words(&field.schema);
-                    self.problems.push(
+                    self.tell(
+                        Stage::Missing,
                         Problem::new(
-                            Stage::Missing,
                             Code::ValidationMissingParam,
-                            &at,
+                            at.as_str(),
                             format!("Missing required parameter '{at}'. Expected: {expected}"),
                         )
                         .detail("param_name", at.as_str())
@@ -178,9 +180,9 @@ impl<'a> Checker<'a> {
         if let Some(name) = unknown.iter().find(|name| path == "input" && self.operation.parameter(name).is_some()) {
             hint = format!(" '{name}' belongs beside 'input', not inside it.");
         }
-        self.problems.push(
+        self.tell(
+            Stage::Unknown,
             Problem::new(
-                Stage::Unknown,
                 Code::ValidationUnknownField,
                 path,
                 format!("Unknown field(s) in '{path}': {names}.{hint} Valid: {}", listed(&valid)),
@@ -242,9 +244,9 @@ impl<'a> Checker<'a> {
 
     fn text(&mut self, path: &str, schema: &Schema, text: &str) {
         if text.contains('\0') && !self.allow_nul {
-            self.problems.push(
+            self.tell(
+                Stage::Constraint,
                 Problem::new(
-                    Stage::Constraint,
                     Code::ValidationInvalidEncoding,
                     path,
                     format!("Invalid character encoding in request: parameter '{path}' holds NUL (U+0000)"),
@@ -274,17 +276,19 @@ impl<'a> Checker<'a> {
     }
 
     fn invalid(&mut self, path: &str, problem: &str, allowed: Option<&[Value]>) {
-        let mut found = Problem::new(
-            Stage::Constraint,
-            Code::ValidationInvalidValue,
-            path,
-            format!("Parameter '{path}' {problem}"),
-        )
-        .detail("param_name", path);
-        if let Some(allowed) = allowed {
-            found = found.detail("allowed", allowed.to_vec());
-        }
-        self.problems.push(found);
+        // Patterns and words come from definitions we did not write.
+        let problem = if looks_like_a_leak(problem) { "breaks a constraint that introspect shows" } else { problem };
+        let found = Problem::new(Code::ValidationInvalidValue, path, format!("Parameter '{path}' {problem}"))
+            .detail("param_name", path);
+        let found = match allowed {
+            Some(allowed) => found.detail("allowed", allowed.to_vec()),
+            None => found,
+        };
+        self.tell(Stage::Constraint, found);
+    }
+
+    fn tell(&mut self, stage: Stage, problem: Problem) {
+        self.problems.push((stage, problem));
     }
 }
 
