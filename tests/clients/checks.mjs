@@ -4,11 +4,12 @@
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 
 // The SDKs are installed outside the source tree, so they are looked up from there.
 const installed = process.env.AQUIFER_TEST_CLIENTS_DIR;
-export const sdk = createRequire(installed ? `${installed}/package.json` : import.meta.url);
+export const sdk = createRequire(installed ? resolve(installed, 'package.json') : import.meta.url);
 
 const USAGE = 'usage: SCRIPT [--hold] REVISION semantic|single (stdio COMMAND ARG... | http URL)';
 const PATIENCE_MS = 20_000;

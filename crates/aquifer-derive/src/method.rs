@@ -63,6 +63,13 @@ impl Method {
                 parameter.attrs.clear();
             }
         }
+        let is_long = arguments.iter().any(|argument| matches!(argument, Argument::Reporter));
+        if is_long && category != "Execute" {
+            return Err(syn::Error::new(
+                name.span(),
+                "an operation with a Reporter is an EXECUTE: name or categorise it so",
+            ));
+        }
         Ok(Some(Self { name, docs, category, fields, arguments, examples }))
     }
 
@@ -96,15 +103,15 @@ impl Method {
         let pattern = quote!(#parameters { #(#names),* }: #parameters);
         let arguments = self.arguments.iter().map(|argument| match argument {
             Argument::Parameter(name) => quote!(#name),
-            Argument::Reporter => quote!(reporter),
-            Argument::Context => quote!(cx.clone()),
+            Argument::Reporter => quote!(__reporter),
+            Argument::Context => quote!(__cx.clone()),
         });
-        let call = quote!(async move { cx.#method(#(#arguments),*).await });
+        let call = quote!(async move { __cx.#method(#(#arguments),*).await });
         let is_long = self.arguments.iter().any(|argument| matches!(argument, Argument::Reporter));
         let add = if is_long {
-            quote!(.execute_long(|cx: Ctx<Self>, #pattern, reporter| #call))
+            quote!(.execute_long(|__cx: Ctx<Self>, #pattern, __reporter| #call))
         } else {
-            quote!(.operation(Category::#category, |cx: Ctx<Self>, #pattern| #call))
+            quote!(.operation(Category::#category, |__cx: Ctx<Self>, #pattern| #call))
         };
         let examples = &self.examples;
         quote!(#add #(.example(#examples))*)

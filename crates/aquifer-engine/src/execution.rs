@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::error::{Code, Failure, Fault};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -20,8 +20,9 @@ use crate::clock::{SharedClock, random_id};
 use crate::engine::panic_message;
 use crate::source::ProgressUpdate;
 
-/// Executions kept, running or finished.
-const MOST_KEPT: usize = 256;
+/// Executions kept, running or finished: of one owner, and of all. Nobody loses a result to somebody else's zeal.
+const MOST_OF_ONE: usize = 64;
+const MOST_OF_ALL: usize = 1024;
 
 /// Where an execution stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,13 +143,15 @@ impl Executions {
 
     fn keep(&self, execution: Arc<Execution>) -> Result<(), Failure> {
         let mut kept = self.lock();
-        if kept.len() >= MOST_KEPT {
-            let finished = kept.iter().position(|known| known.status().is_terminal());
-            let Some(finished) = finished else {
-                return Err(Failure::new(
-                    Code::RateLimitExceeded,
-                    format!("Too many executions: {MOST_KEPT} are running. Cancel one or wait for one to finish"),
-                ));
+        let own = kept.iter().filter(|known| known.owner == execution.owner).count();
+        let crowded = own >= MOST_OF_ONE;
+        if crowded || kept.len() >= MOST_OF_ALL {
+            let can_go =
+                |known: &Arc<Execution>| known.status().is_terminal() && (!crowded || known.owner == execution.owner);
+            let Some(finished) = kept.iter().position(can_go) else {
+                let message =
+                    format!("Too many executions: {own} of yours are running. Cancel one or wait for one to finish");
+                return Err(Failure::new(Code::RateLimitExceeded, message));
             };
             kept.remove(finished);
         }
@@ -273,6 +276,21 @@ async fn run(execution: Arc<Execution>, work: BoxFuture<'static, Result<Value, F
         () = execution.cancel.cancelled() => None,
         end = AssertUnwindSafe(work).catch_unwind() => Some(end),
     };
+    let failure = match &end {
+        Some(Ok(Err(failure))) => Some(failure.clone()),
+        Some(Err(panic)) => Some(Failure::internal(panic_message(&**panic))),
+        _ => None,
+    };
+    if let Some(failure) = failure.as_ref().filter(|failure| failure.code().info().fault == Fault::Us) {
+        let (id, operation) = (&*execution.id, &*execution.operation);
+        tracing::error!(
+            execution_id = id,
+            operation,
+            code = failure.code().as_str(),
+            cause = failure.cause(),
+            "failed"
+        );
+    }
     execution.state.send_modify(|state| {
         state.finished_at = Some(clock.now());
         state.status = match end {
@@ -281,12 +299,8 @@ async fn run(execution: Arc<Execution>, work: BoxFuture<'static, Result<Value, F
                 state.result = Some(result);
                 Status::Completed
             }
-            Some(Ok(Err(failure))) => {
-                state.failure = Some(failure);
-                Status::Failed
-            }
-            Some(Err(panic)) => {
-                state.failure = Some(Failure::internal(panic_message(&*panic)));
+            Some(Ok(Err(_)) | Err(_)) => {
+                state.failure = failure;
                 Status::Failed
             }
         };

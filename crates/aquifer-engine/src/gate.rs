@@ -1,9 +1,11 @@
 //! The seam to policy: the only place where an operation that would be accepted can be stopped.
 
 use aquifer_protocol::error::Failure;
+use aquifer_protocol::operation::Operation;
 use aquifer_protocol::validate::Checked;
 use aquifer_protocol::warning::Warning;
 use futures::future::{BoxFuture, FutureExt};
+use serde_json::{Value, json};
 
 use crate::source::{Context, InputRequest};
 
@@ -15,6 +17,16 @@ pub trait Gate: Send + Sync + 'static {
     /// Whether it can ask for confirmation; told by introspection.
     fn confirms(&self) -> bool {
         false
+    }
+
+    /// The quotas and how much of them the caller has used; told by introspection. None are none.
+    fn quota(&self, _context: &Context) -> Value {
+        json!({ "quotas": [] })
+    }
+
+    /// What it would decide if nothing about a call spoke for or against it; told by introspection.
+    fn policy(&self, _operation: &Operation, _context: &Context) -> &'static str {
+        "allow"
     }
 }
 

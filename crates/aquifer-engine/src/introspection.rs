@@ -1,5 +1,6 @@
 //! Answers to `introspect` from a snapshot. What every caller gets alike is serialised once (R-INT-7).
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use aquifer_protocol::error::{Code, Failure};
@@ -7,9 +8,11 @@ use aquifer_protocol::introspect::{Cursor, Detail, Narrowing, Page, Query};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::Data;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use crate::gate::Gate;
 use crate::snapshot::Snapshot;
+use crate::source::Context;
 
 /// A list longer than this pages by itself.
 const LARGEST_LIST: usize = 64 * 1024;
@@ -21,7 +24,12 @@ const SEARCH_PAGE: usize = 5;
 const MOST_HITS: usize = 500;
 
 /// Answers `introspect`.
-pub(crate) fn answer(snapshot: &Snapshot, params: &Map<String, Value>) -> Result<Data, Failure> {
+pub(crate) fn answer(
+    snapshot: &Snapshot,
+    gate: &dyn Gate,
+    params: &Map<String, Value>,
+    context: &Context,
+) -> Result<Data, Failure> {
     let answers = snapshot.answers();
     match Query::from_params(params)? {
         Query::Operations(narrowing) if narrowing.is_empty() => {
@@ -39,7 +47,18 @@ pub(crate) fn answer(snapshot: &Snapshot, params: &Map<String, Value>) -> Result
         Query::Type(name) => Ok(answers.named_type(&name).into()),
         Query::Summary => Ok(answers.summary().into()),
         Query::Limits => Ok(answers.limits().into()),
+        Query::Quota => Ok(gate.quota(context).into()),
+        Query::Policy => Ok(policy(snapshot, gate, context).into()),
     }
+}
+
+/// What policy would say, by decision: most catalogs have few decisions and many operations.
+fn policy(snapshot: &Snapshot, gate: &dyn Gate, context: &Context) -> Value {
+    let mut decisions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for operation in snapshot.catalog().operations() {
+        decisions.entry(gate.policy(operation, context)).or_default().push(&operation.name);
+    }
+    json!({ "policy": decisions })
 }
 
 fn cached(cell: &OnceLock<Arc<RawValue>>, make: impl FnOnce() -> Result<Value, Failure>) -> Result<Data, Failure> {
@@ -101,11 +120,10 @@ fn matching<'a>(snapshot: &'a Snapshot, narrowing: &Narrowing) -> Vec<&'a Operat
         None => operations.iter().map(|op| &**op).filter(|op| admits(op)).collect(),
         Some(words) => snapshot
             .index()
-            .search(words, MOST_HITS)
+            .search_among(words, MOST_HITS, |position| operations.get(position).is_some_and(|op| admits(op)))
             .into_iter()
             .filter_map(|hit| operations.get(hit.position))
             .map(|op| &**op)
-            .filter(|op| admits(op))
             .collect(),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use aquifer_protocol::catalog::{Catalog, CatalogError};
+use aquifer_protocol::catalog::{Catalog, CatalogError, pascal_case};
 use aquifer_protocol::introspect::{Answers, Facts};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::{Schema, Types};
@@ -59,7 +59,12 @@ impl Snapshot {
                 (None, false) => format!("{name}_"),
             };
             let offering = prefixed(mount.source.offering(), &prefix);
-            types.extend(offering.types);
+            for (name, schema) in offering.types {
+                if types.get(&name).is_some_and(|known: &Arc<Schema>| !known.is_same(&schema)) {
+                    return Err(CatalogError::DuplicateType(name.to_string()));
+                }
+                types.insert(name, schema);
+            }
             for (own_name, mut operation) in offering.operations {
                 operation.source = name.clone();
                 routes.insert(operation.name.clone(), Route { source: index, name: own_name });
@@ -135,13 +140,7 @@ fn prefixed(offering: Offering, prefix: &str) -> Prefixed {
         let operations = offering.operations.into_iter().map(|operation| (operation.name.clone(), operation)).collect();
         return Prefixed { operations, types: offering.types };
     }
-    let type_prefix: String = prefix
-        .split('_')
-        .flat_map(|word| {
-            let mut letters = word.chars();
-            letters.next().into_iter().flat_map(char::to_uppercase).chain(letters)
-        })
-        .collect();
+    let type_prefix = pascal_case(prefix);
     let own: Vec<Arc<str>> = offering.types.keys().cloned().collect();
     let rename = |name: &str| -> Arc<str> {
         if own.iter().any(|known| &**known == name) { format!("{type_prefix}{name}").into() } else { name.into() }

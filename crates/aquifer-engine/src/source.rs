@@ -126,6 +126,8 @@ pub struct Context {
     pub progress: Progress,
     /// Whether the person behind the caller can be asked.
     pub interactive: bool,
+    /// Whether the call is one of a batch.
+    pub in_batch: bool,
     /// The person's answers to earlier questions of this call, by key.
     pub answers: Arc<Map<String, Value>>,
 }
@@ -139,6 +141,7 @@ impl Context {
             cancelled: CancellationToken::new(),
             progress: Progress::silent(),
             interactive: false,
+            in_batch: false,
             answers: Arc::default(),
         }
     }

@@ -3,7 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use crate::error::{Code, Failure};
-use crate::response::{Attachment, Response};
+use crate::limits::{LimitKind, Limits};
+use crate::response::{Attachment, Response, size_of, too_large};
+
+/// Room kept for each operation's entry and a failure in it.
+const FAILURE_SIZE: usize = 512;
 
 /// What a server does when an operation of a batch needs confirmation. Set by configuration, never by a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,6 +23,9 @@ pub enum OnConfirmation {
 #[derive(Debug, Clone)]
 pub struct BatchAnswer {
     results: Vec<Value>,
+    /// How large the results are so far, and how large they may become.
+    size: usize,
+    largest: usize,
     attachments: Vec<Attachment>,
     halted_at: Option<Value>,
     pending: Vec<Value>,
@@ -39,9 +46,11 @@ pub enum Step {
 
 impl BatchAnswer {
     /// The answer to a batch of this many operations, none of them done yet.
-    pub fn new(total: usize) -> Self {
+    pub fn new(total: usize, limits: &Limits) -> Self {
         Self {
             results: Vec::with_capacity(total),
+            size: 0,
+            largest: limits.max_response_size.saturating_sub(total.saturating_mul(FAILURE_SIZE)),
             attachments: Vec::new(),
             halted_at: None,
             pending: Vec::new(),
@@ -55,8 +64,17 @@ impl BatchAnswer {
     /// Adds the answer to one operation.
     pub fn push(&mut self, index: usize, operation: &str, response: Response, mode: OnConfirmation) -> Step {
         let waits = response.failure().is_some_and(|failure| failure.code() == Code::ConfirmationRequired);
-        let failed = response.failure().is_some();
+        let mut failed = response.failure().is_some();
         let (mut result, mut attachments) = response.into_value();
+        let size = size_of(&result) + attachments.iter().map(Attachment::size).sum::<usize>();
+        if self.size + size > self.largest {
+            // What was done stays done; only its answer does not fit (R-REQ-7).
+            let failure = too_large(LimitKind::ResponseSize, self.largest, self.size + size);
+            (result, attachments) = Response::Failure(failure).into_value();
+            failed = true;
+        } else {
+            self.size += size;
+        }
         if !attachments.is_empty() {
             shift_attachments(&mut result, self.attachments.len());
             self.attachments.append(&mut attachments);

@@ -9,6 +9,7 @@ use crate::operation::{Example, LONGEST_NAME, Operation, RESERVED, is_snake_case
 use crate::protocol_types;
 use crate::schema::{Kind, Parameter, Rest, Schema, Types, sample_params};
 use crate::surface::Surface;
+use crate::validate::accepts;
 
 /// Every operation and type of one moment.
 #[derive(Debug)]
@@ -36,8 +37,14 @@ pub enum CatalogError {
     #[error("parameter '{1}' of operation '{0}' is not valid: parameters are snake_case and unique")]
     InvalidParameter(String, String),
     /// An UPDATE of a native source has no `input` object.
-    #[error("operation '{0}' is an UPDATE: it needs an object parameter 'input' with the fields to change")]
+    #[error("operation '{0}' is an UPDATE: it needs a required object parameter 'input' with the fields to change")]
     UpdateWithoutInput(String),
+    /// What finds a resource stands among what can be changed.
+    #[error("operation '{0}' has '{1}' beside 'input' and inside it: an identifier cannot be changed")]
+    IdentifierInInput(String, String),
+    /// Two different types share a name.
+    #[error("two different types are called '{0}': rename one of them")]
+    DuplicateType(String),
 }
 
 impl Catalog {
@@ -54,13 +61,21 @@ impl Catalog {
             sources: Vec::new(),
             digest: 0,
         };
-        catalog.types.extend(types);
+        for (name, schema) in types {
+            if catalog.types.get(&name).is_some_and(|known| !known.is_same(&schema)) {
+                return Err(CatalogError::DuplicateType(name.to_string()));
+            }
+            catalog.types.insert(name, schema);
+        }
         for operation in operations {
-            check(&operation)?;
+            check(&operation, &catalog.types)?;
             let mut operation = catalog.name_nested_objects(operation);
             if operation.examples.is_empty() {
                 let params = sample_params(&operation.parameters, &catalog.types);
-                operation.examples.extend(params.map(|params| Example { description: None, params }));
+                let example = params.map(|params| Example { description: None, params });
+                // A made-up example that its own operation would refuse is worse than none.
+                let works = |example: &Example| accepts(&operation, &catalog.types, example.params.clone());
+                operation.examples.extend(example.filter(works));
             }
             catalog.add(operation)?;
         }
@@ -167,7 +182,7 @@ impl std::io::Write for Fnv {
     }
 }
 
-fn check(operation: &Operation) -> Result<(), CatalogError> {
+fn check(operation: &Operation, types: &Types) -> Result<(), CatalogError> {
     let name = || operation.name.to_string();
     if RESERVED.contains(&&*operation.name) {
         return Err(CatalogError::ReservedName(name()));
@@ -182,9 +197,14 @@ fn check(operation: &Operation) -> Result<(), CatalogError> {
         }
         seen.push(&parameter.name);
     }
-    let is_native_update = operation.native && operation.category == Category::Update;
-    if is_native_update && !operation.parameter("input").is_some_and(|input| input.required) {
-        return Err(CatalogError::UpdateWithoutInput(name()));
+    if operation.takes_changes() {
+        let input = operation.parameter("input").filter(|input| input.required);
+        let Some(Kind::Object(shape)) = input.map(|input| &input.schema.resolve(types).kind) else {
+            return Err(CatalogError::UpdateWithoutInput(name()));
+        };
+        if let Some(field) = shape.fields.iter().find(|field| operation.parameter(&field.name).is_some()) {
+            return Err(CatalogError::IdentifierInInput(name(), field.name.to_string()));
+        }
     }
     Ok(())
 }
@@ -198,8 +218,7 @@ fn name_objects(schema: &mut Schema, name: &str, types: &mut Types) {
                 name_objects(rest, &format!("{name}Value"), types);
             }
             let named = Schema { description: schema.description.clone(), ..Schema::of(Kind::Object(shape)) };
-            types.insert(name.into(), Arc::new(named));
-            schema.kind = Kind::Named(name.into());
+            schema.kind = Kind::Named(enter(name, named, types));
         }
         Kind::Array(Some(items)) => name_objects(items, &format!("{name}Item"), types),
         Kind::Union(members) => {
@@ -211,6 +230,21 @@ fn name_objects(schema: &mut Schema, name: &str, types: &mut Types) {
     }
 }
 
+/// Enters a type under its name, or under the next free one if another type has it.
+fn enter(name: &str, schema: Schema, types: &mut Types) -> Arc<str> {
+    let mut free: Arc<str> = name.into();
+    let mut number = 1;
+    while let Some(known) = types.get(&free) {
+        if known.is_same(&schema) {
+            return free;
+        }
+        number += 1;
+        free = format!("{name}{number}").into();
+    }
+    types.insert(free.clone(), Arc::new(schema));
+    free
+}
+
 fn name_fields(fields: &mut [Parameter], base: &str, types: &mut Types) {
     for field in fields {
         let name = format!("{base}{}", pascal_case(&field.name));
@@ -219,7 +253,7 @@ fn name_fields(fields: &mut [Parameter], base: &str, types: &mut Types) {
 }
 
 /// `create_task` as `CreateTask`.
-pub(crate) fn pascal_case(name: &str) -> String {
+pub fn pascal_case(name: &str) -> String {
     name.split(|c: char| !c.is_alphanumeric())
         .flat_map(|word| {
             let mut letters = word.chars();

@@ -178,6 +178,11 @@ impl Operation {
         }
     }
 
+    /// Whether it takes changes to a resource in `input`, merged into what is stored (R-REQ-6).
+    pub fn takes_changes(&self) -> bool {
+        self.native && self.category == Category::Update
+    }
+
     /// The parameter of this canonical name.
     pub fn parameter(&self, name: &str) -> Option<&Parameter> {
         self.parameters.iter().find(|parameter| &*parameter.name == name)

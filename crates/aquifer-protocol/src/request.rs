@@ -10,8 +10,11 @@ use crate::schema::type_of;
 pub struct Request {
     /// The operation's name, as the caller wrote it.
     pub operation: String,
-    /// The parameters from `params` and from top level.
+    /// The parameters from `params`.
     pub params: Map<String, Value>,
+    /// The parameters from top level, which `params` wins over. Which of them are the same one under an alias only
+    /// the operation knows.
+    pub beside: Map<String, Value>,
     /// What the protocol itself was told.
     pub metadata: Metadata,
 }
@@ -108,17 +111,29 @@ fn request(operation: String, mut arguments: Map<String, Value>) -> Result<Reque
         confirmation: take_text(&mut params, "_confirmation"),
         quota_continue: take_text(&mut params, "_quota_continue"),
     };
+    let mut beside = Map::new();
     for (name, value) in arguments {
         match name.as_str() {
             "_confirmation" => metadata.confirmation = metadata.confirmation.or(text(value)),
             "_quota_continue" => metadata.quota_continue = metadata.quota_continue.or(text(value)),
             _ if name.starts_with('_') => {}
             _ => {
-                params.entry(name).or_insert(value);
+                beside.insert(name, value);
             }
         }
     }
-    Ok(Request { operation, params, metadata })
+    Ok(Request { operation, params, beside, metadata })
+}
+
+impl Request {
+    /// All parameters in one place, as a caller could send them again.
+    pub fn into_params(self) -> Map<String, Value> {
+        let Request { mut params, beside, .. } = self;
+        for (name, value) in beside {
+            params.entry(name).or_insert(value);
+        }
+        params
+    }
 }
 
 fn take_text(params: &mut Map<String, Value>, name: &str) -> Option<String> {

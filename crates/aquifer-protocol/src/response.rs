@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::batch::BatchAnswer;
-use crate::error::{Code, Failure};
+use crate::error::{Code, Failure, REGISTRY};
 use crate::limits::{LimitKind, Limits};
 use crate::warning::{Warning, arrange};
 
@@ -50,6 +50,27 @@ pub enum Attachment {
         /// What it is called.
         name: String,
     },
+}
+
+impl Attachment {
+    /// How many bytes it has.
+    pub fn size(&self) -> usize {
+        match self {
+            Attachment::Image { base64, .. } | Attachment::Audio { base64, .. } => base64.len(),
+            Attachment::Link { uri, name } => uri.len() + name.len(),
+        }
+    }
+}
+
+/// About how many bytes a value has as text.
+pub(crate) fn size_of(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => 5,
+        Value::Number(_) => 8,
+        Value::String(text) => text.len() + 2,
+        Value::Array(elements) => 2 + elements.iter().map(|element| size_of(element) + 1).sum::<usize>(),
+        Value::Object(fields) => 2 + fields.iter().map(|(name, field)| name.len() + 4 + size_of(field)).sum::<usize>(),
+    }
 }
 
 /// Metadata of an answer, where configured.
@@ -116,9 +137,11 @@ impl Response {
 
     /// The envelope, within the limit on responses (R-REQ-7).
     pub fn render(self, limits: &Limits) -> Rendered {
-        let is_error = self.failure().is_some_and(|failure| failure.code().is_beyond_caller());
+        let is_batch = matches!(self, Response::Batch(_));
         let (value, attachments) = self.into_value();
-        let mut text = BoundedText { bytes: Vec::with_capacity(256), limit: limits.max_response_size, size: 0 };
+        let is_error = value.pointer("/error/code").and_then(Value::as_str).is_some_and(is_beyond_caller);
+        let attached: usize = attachments.iter().map(Attachment::size).sum();
+        let mut text = BoundedText { bytes: Vec::with_capacity(256), limit: limits.max_response_size, size: attached };
         match serde_json::to_writer(&mut text, &value) {
             Ok(()) if text.size <= text.limit => Rendered {
                 // serde_json writes UTF-8 only.
@@ -127,10 +150,11 @@ impl Response {
                 attachments,
                 is_error,
             },
-            _ => Response::Failure(
-                too_large(LimitKind::ResponseSize, text.limit, text.size).because("response over the limit"),
-            )
-            .render(&Limits::default()),
+            _ => {
+                let failure = too_large(LimitKind::ResponseSize, text.limit, text.size);
+                let failure = if is_batch { failure.without_details() } else { failure };
+                Response::Failure(failure).render(&Limits::default())
+            }
         }
     }
 
@@ -147,7 +171,13 @@ impl Response {
 fn success_value(success: Success) -> (Value, Vec<Attachment>) {
     let mut data = match success.data {
         Data::Value(value) => value,
-        Data::Raw(raw) => serde_json::from_str(raw.get()).unwrap_or(Value::Null),
+        Data::Raw(raw) => match serde_json::from_str(raw.get()) {
+            Ok(value) => value,
+            Err(cause) => {
+                let failure = Failure::internal(format!("a source assembled text that is not JSON: {cause}"));
+                return (failure_value(&failure), Vec::new());
+            }
+        },
     };
     protect_integers(&mut data);
     let mut envelope = Map::with_capacity(4);
@@ -184,11 +214,19 @@ fn protect_integers(value: &mut Value) {
     }
 }
 
+fn is_beyond_caller(code: &str) -> bool {
+    REGISTRY.iter().any(|info| info.name == code && info.code.is_beyond_caller())
+}
+
 /// A failure for a payload over one of the limits.
 pub fn too_large(limit: LimitKind, limit_value: usize, actual_value: usize) -> Failure {
+    let done = match limit {
+        LimitKind::ResponseSize => ". The operation was done; only its answer is too large. Ask for less of it",
+        _ => "",
+    };
     Failure::new(
         Code::ValidationPayloadTooLarge,
-        format!("Payload exceeds '{}' limit of {limit_value} {}", limit.as_str(), limit.unit()),
+        format!("Payload exceeds '{}' limit of {limit_value} {}{done}", limit.as_str(), limit.unit()),
     )
     .detail("limit_type", limit.as_str())
     .detail("limit_value", limit_value)

@@ -27,17 +27,23 @@ fn rank<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Vec<(f64, 
 
 /// Typing errors weigh little; so does a word left out, added or put elsewhere.
 fn likeness(wrong: &str, name: &str) -> f64 {
-    let letters = strsim::normalized_damerau_levenshtein(wrong, name);
-    let words = |text: &str| text.split('_').filter(|word| !word.is_empty()).map(singular).collect::<Vec<_>>();
     let (a, b) = (words(wrong), words(name));
     let common = a.iter().filter(|word| b.contains(word)).count();
     #[expect(clippy::cast_precision_loss, reason = "counts of words")]
     let shared = if a.is_empty() || b.is_empty() { 0.0 } else { common as f64 * 2.0 / (a.len() + b.len()) as f64 };
+    // Comparing letter by letter is dear, and hopeless where the lengths differ by more than the likeness allows.
+    #[expect(clippy::cast_precision_loss, reason = "lengths of names")]
+    let lengths = wrong.len().min(name.len()) as f64 / wrong.len().max(name.len()).max(1) as f64;
+    let letters = if lengths < CLOSE_ENOUGH { 0.0 } else { strsim::normalized_damerau_levenshtein(wrong, name) };
     letters.max(shared * 0.95)
 }
 
-fn singular(word: &str) -> String {
-    word.strip_suffix('s').filter(|stem| stem.len() > 2).unwrap_or(word).to_owned()
+fn words(name: &str) -> Vec<&str> {
+    name.split('_').filter(|word| !word.is_empty()).map(singular).collect()
+}
+
+fn singular(word: &str) -> &str {
+    word.strip_suffix('s').filter(|stem| stem.len() > 2).unwrap_or(word)
 }
 
 /// `camelCase`, `kebab-case` and `Title Case` as `snake_case` (R-REQ-3).

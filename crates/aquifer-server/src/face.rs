@@ -1,11 +1,15 @@
 //! An engine as an MCP server: tools, calls, progress, cancellation, changes.
 
 use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use aquifer_engine::{Caller, Context, Engine, Progress, ProgressUpdate, Reply};
+use aquifer_protocol::error::Failure;
 use aquifer_protocol::response::{Attachment, Rendered, Response};
 use aquifer_protocol::surface::{Receiver, Tool as AqlTool};
+use futures::FutureExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
     Implementation, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ProtocolVersion,
@@ -33,6 +37,7 @@ pub(crate) struct Face {
     engine: Arc<Engine>,
     connection: Connection,
     session: OnceLock<Arc<str>>,
+    told_of_changes: AtomicBool,
     alive: CancellationToken,
     _ends_watchers: DropGuard,
 }
@@ -40,7 +45,9 @@ pub(crate) struct Face {
 impl Face {
     pub(crate) fn new(engine: Arc<Engine>, connection: Connection) -> Self {
         let alive = CancellationToken::new();
-        Self { engine, connection, session: OnceLock::new(), _ends_watchers: alive.clone().drop_guard(), alive }
+        let _ends_watchers = alive.clone().drop_guard();
+        let told_of_changes = AtomicBool::new(false);
+        Self { engine, connection, session: OnceLock::new(), told_of_changes, alive, _ends_watchers }
     }
 
     /// Who asks. Nothing the client writes is an identity (R-END-6).
@@ -104,6 +111,7 @@ impl Face {
             cancelled: context.ct.clone(),
             progress,
             interactive: *asks != question::Asks::Never,
+            in_batch: false,
             answers: Arc::new(answers.clone()),
         };
         let call = self.engine.handle(receiver, arguments, inner);
@@ -218,13 +226,22 @@ impl ServerHandler for Face {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         match self.engine.snapshot().surface().receiver(&request.name) {
-            Some(receiver) => self.answer(&receiver, request, &context).await,
+            // Handlers are caught where they run; this is for everything else, because the SDK would leave the client
+            // waiting.
+            Some(receiver) => match AssertUnwindSafe(self.answer(&receiver, request, &context)).catch_unwind().await {
+                Ok(answer) => answer,
+                Err(_) => Ok(self.result(Response::Failure(Failure::internal("a panic outside of a handler"))).into()),
+            },
             None => Err(self.unknown_tool(&request.name)),
         }
     }
 
     /// Older clients are told of changes without asking.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        // A client may say it more than once.
+        if self.told_of_changes.swap(true, Ordering::SeqCst) {
+            return;
+        }
         let (mut changes, alive, peer) = (self.engine.changes(), self.alive.clone(), context.peer);
         tokio::spawn(async move {
             changes.mark_unchanged();

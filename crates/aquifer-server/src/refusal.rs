@@ -13,18 +13,17 @@ use serde_json::{Value, json};
 
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
+const SERVER_BUSY: i32 = -32000;
 
 /// Room for the JSON-RPC frame around a request of the largest size.
 pub(crate) const FRAME: usize = 16 * 1024;
 
 /// The answer to a message with this problem; none for a notification, which expects none.
 pub(crate) fn answer(problem: &Problem, salvaged: &Salvaged, limits: &Limits) -> Option<Vec<u8>> {
-    let id = match (&salvaged.id, &salvaged.method) {
-        (Some(id), _) => RawValue::from_string(id.clone()).ok(),
-        (None, Some(_)) => return None,
-        (None, None) => None,
-    };
-    let is_call = salvaged.method.as_deref() == Some("tools/call") && id.is_some();
+    if salvaged.method.is_some() && !salvaged.has_id {
+        return None;
+    }
+    let id = address(salvaged);
     let failure = match problem {
         Problem::Syntax { offset, expected } => {
             let message = format!("Parse error: not valid JSON near byte {offset}, expected {expected}");
@@ -32,7 +31,7 @@ pub(crate) fn answer(problem: &Problem, salvaged: &Salvaged, limits: &Limits) ->
         }
         other => Failure::from(other),
     };
-    if is_call {
+    if salvaged.is_call() {
         return Some(frame(id, "result", &result(failure, limits)));
     }
     Some(error(id, INVALID_REQUEST, failure.message(), Some(json!({ "code": failure.code().as_str() }))))
@@ -40,7 +39,7 @@ pub(crate) fn answer(problem: &Problem, salvaged: &Salvaged, limits: &Limits) ->
 
 /// The answer to valid JSON that is not a JSON-RPC message of MCP.
 pub(crate) fn not_a_message(salvaged: &Salvaged, is_batch: bool) -> Vec<u8> {
-    let id = salvaged.id.clone().and_then(|id| RawValue::from_string(id).ok());
+    let id = address(salvaged);
     let message = if is_batch {
         "Invalid Request: JSON-RPC batches are not part of MCP. Send one message, or use 'operations' for a batch"
     } else {
@@ -49,12 +48,21 @@ pub(crate) fn not_a_message(salvaged: &Salvaged, is_batch: bool) -> Vec<u8> {
     error(id, INVALID_REQUEST, message, None)
 }
 
-/// The answer to a call of a client that has too many under way.
-pub(crate) fn too_many(id: &RequestId, most: usize, limits: &Limits) -> Vec<u8> {
+/// The id to answer under. A message without a method is an answer of the client's to a question of ours: its id is
+/// ours, and the client may have a request of the same id under way.
+fn address(salvaged: &Salvaged) -> Option<Box<RawValue>> {
+    salvaged.method.as_ref()?;
+    RawValue::from_string(salvaged.id.clone()?).ok()
+}
+
+/// The answer to a request of a client that has too much under way.
+pub(crate) fn too_many(id: &RequestId, is_call: bool, limits: &Limits) -> Vec<u8> {
     let id = serde_json::value::to_raw_value(id).ok();
-    let message = format!("Too many calls under way: {most}. Wait for answers, then repeat");
-    let failure = Failure::new(Code::RateLimitExceeded, message).detail("limit", most);
-    frame(id, "result", &result(failure, limits))
+    let message = "Too many calls under way on this connection. Read answers, then repeat";
+    if !is_call {
+        return error(id, SERVER_BUSY, message, None);
+    }
+    frame(id, "result", &result(Failure::new(Code::RateLimitExceeded, message), limits))
 }
 
 /// A message over the size limit.
@@ -65,7 +73,9 @@ pub(crate) fn oversized(bytes: usize, limits: &Limits) -> Problem {
 /// A failure as the result of a tool call.
 fn result(failure: Failure, limits: &Limits) -> Value {
     let rendered = Response::Failure(failure).render(limits);
+    // The newest revision demands the type of the result; older clients do not mind it.
     json!({
+        "resultType": "complete",
         "content": [{ "type": "text", "text": rendered.text }],
         "structuredContent": rendered.value,
         "isError": rendered.is_error,

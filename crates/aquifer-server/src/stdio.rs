@@ -4,19 +4,21 @@
 //! This one answers them. Memory stays flat: a line over the limit is thrown away while it arrives, and only its
 //! `id` and `method` are kept.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use aquifer_engine::Engine;
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::scan::{Frame, Salvage, scan};
 use futures::future::{BoxFuture, FutureExt};
-use rmcp::model::{ClientNotification, JsonRpcMessage, RequestId};
+use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage, RequestId};
 use rmcp::service::{QuitReason, RxJsonRpcMessage, ServerInitializeError, ServiceExt, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, transport::io::stdio_pipes};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::Mutex;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::face::{Connection, Face};
@@ -33,7 +35,8 @@ pub enum StdioError {
     Ended(String),
 }
 
-/// Serves the client at our standard input and output until it leaves or `stop` fires. Calls under way are finished.
+/// Serves the client at our standard input and output until it leaves or `stop` fires. Calls under way are finished,
+/// within reason.
 pub async fn serve_stdio(engine: Arc<Engine>, stop: CancellationToken) -> Result<(), StdioError> {
     let (read, write) = stdio_pipes();
     serve_streams(engine, read, write, stop).await
@@ -46,8 +49,8 @@ pub async fn serve_streams(
     write: impl AsyncWrite + Send + Unpin + 'static,
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
-    let transport = Lines::new(read, write, engine.settings().limits);
-    let running = match Face::new(engine, Connection::Stdio).serve_with_ct(transport, stop.clone()).await {
+    let transport = Lines::new(read, write, engine.settings().limits, stop);
+    let running = match Face::new(engine, Connection::Stdio).serve(transport).await {
         Ok(running) => running,
         // A client that leaves before saying anything is no error of ours.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),
@@ -64,11 +67,65 @@ fn short(cause: &ServerInitializeError) -> String {
     cause.to_string().chars().take(200).collect()
 }
 
-/// Calls under way at once for one client. More are refused: their answers have to be held until the client reads.
+/// Requests under way at once for one client, and bytes of answers it has not read yet. What comes beyond is refused.
 const MOST_CALLS: usize = 256;
+const MOST_UNREAD: usize = 32 * 1024 * 1024;
 
-/// The ids of requests that were handed on and not answered yet.
-type Outstanding = Arc<std::sync::Mutex<HashSet<RequestId>>>;
+/// How long requests under way may take to finish once the client has left or we are told to stop.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// What was handed on and not answered yet.
+#[derive(Default)]
+struct Pending {
+    requests: Mutex<HashMap<RequestId, usize>>,
+    calls: AtomicUsize,
+    unread: AtomicUsize,
+    settled: Notify,
+}
+
+impl Pending {
+    fn begin(&self, id: &RequestId) {
+        *self.lock().entry(id.clone()).or_default() += 1;
+        self.calls.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// A request was answered, or will never be.
+    fn end(&self, id: &RequestId) {
+        let mut requests = self.lock();
+        let Some(count) = requests.get_mut(id) else { return };
+        *count -= 1;
+        if *count == 0 {
+            requests.remove(id);
+        }
+        drop(requests);
+        self.calls.fetch_sub(1, Ordering::SeqCst);
+        self.settled.notify_waiters();
+    }
+
+    fn is_full(&self) -> bool {
+        self.calls.load(Ordering::SeqCst) >= MOST_CALLS || self.unread.load(Ordering::SeqCst) > MOST_UNREAD
+    }
+
+    /// Waits until everything is answered, but not for ever.
+    async fn drained(&self) {
+        let empty = async {
+            loop {
+                let settled = self.settled.notified();
+                if self.calls.load(Ordering::SeqCst) == 0 {
+                    return;
+                }
+                settled.await;
+            }
+        };
+        if tokio::time::timeout(DRAIN, empty).await.is_err() {
+            tracing::warn!("stopping although calls are still under way");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, usize>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 struct Lines<R, W> {
     read: BufReader<R>,
@@ -77,8 +134,12 @@ struct Lines<R, W> {
     salvage: Option<Salvage>,
     /// A refusal on its way out. Kept here because `receive` may be dropped at any await and called again.
     refusing: Option<BoxFuture<'static, std::io::Result<()>>>,
-    write: Arc<Mutex<W>>,
-    outstanding: Outstanding,
+    write: Arc<tokio::sync::Mutex<W>>,
+    pending: Arc<Pending>,
+    /// Whether a request has gone on to the SDK: it takes nothing else first.
+    begun: bool,
+    ended: bool,
+    stop: CancellationToken,
     limits: Limits,
 }
 
@@ -90,19 +151,20 @@ enum Look {
     Line,
     /// A line over the limit has ended.
     Discarded(Salvage),
-    /// The client has closed its end.
-    End,
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
-    fn new(read: R, write: W, limits: Limits) -> Self {
+    fn new(read: R, write: W, limits: Limits, stop: CancellationToken) -> Self {
         Self {
             read: BufReader::with_capacity(64 * 1024, read),
             line: Vec::new(),
             salvage: None,
             refusing: None,
-            write: Arc::new(Mutex::new(write)),
-            outstanding: Outstanding::default(),
+            write: Arc::new(tokio::sync::Mutex::new(write)),
+            pending: Arc::default(),
+            begun: false,
+            ended: false,
+            stop,
             limits,
         }
     }
@@ -110,9 +172,18 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
     /// Takes in what has arrived. Safe to drop at its only await: nothing is consumed before it.
     async fn look(&mut self) -> Look {
         let longest = self.limits.max_request_size + refusal::FRAME;
-        let Ok(arrived) = self.read.fill_buf().await else { return Look::End };
+        let arrived = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => &[],
+            arrived = self.read.fill_buf() => arrived.unwrap_or_default(),
+        };
         if arrived.is_empty() {
-            return Look::End;
+            self.ended = true;
+            // The last line may come without its end.
+            return match self.salvage.take() {
+                Some(salvage) => Look::Discarded(salvage),
+                None => Look::Line,
+            };
         }
         let (chunk, ended) = match arrived.iter().position(|byte| *byte == b'\n') {
             Some(end) => (arrived.get(..end).unwrap_or_default(), true),
@@ -153,27 +224,28 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         message
     }
 
-    /// Takes note of a message that goes on to the SDK, or gives the answer to a call too many.
-    fn admit(&self, message: &RxJsonRpcMessage<RoleServer>) -> Result<(), Vec<u8>> {
-        let mut outstanding = lock(&self.outstanding);
+    /// Takes note of a message that goes on to the SDK. `Ok(false)`: it does not; `Err`: the answer to one too many.
+    fn admit(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> Result<bool, Vec<u8>> {
         match message {
             JsonRpcMessage::Request(request) => {
-                if outstanding.len() >= MOST_CALLS {
-                    return Err(refusal::too_many(&request.id, MOST_CALLS, &self.limits));
+                if self.pending.is_full() {
+                    let is_call = matches!(request.request, ClientRequest::CallToolRequest(_));
+                    return Err(refusal::too_many(&request.id, is_call, &self.limits));
                 }
-                outstanding.insert(request.id.clone());
+                self.pending.begin(&request.id);
+                self.begun = true;
             }
             // The SDK never answers a cancelled request.
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    outstanding.remove(id);
+                    self.pending.end(id);
                 }
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
-        Ok(())
+        Ok(self.begun)
     }
 
     fn refuse(&mut self, answer: Vec<u8>) {
@@ -182,11 +254,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
 }
 
 fn parse(bytes: &[u8], limits: &Limits) -> Result<RxJsonRpcMessage<RoleServer>, Option<Vec<u8>>> {
-    let salvaged = || {
-        let mut salvage = Salvage::new();
-        salvage.push(bytes);
-        salvage.finish()
-    };
+    let salvaged = || Salvage::of(bytes);
     scan(bytes, Frame::Mcp, limits).map_err(|problem| refusal::answer(&problem, &salvaged(), limits))?;
     serde_json::from_slice(bytes).map_err(|cause| {
         tracing::debug!(%cause, "not a message of MCP");
@@ -194,11 +262,10 @@ fn parse(bytes: &[u8], limits: &Limits) -> Result<RxJsonRpcMessage<RoleServer>, 
     })
 }
 
-fn lock(outstanding: &Outstanding) -> std::sync::MutexGuard<'_, HashSet<RequestId>> {
-    outstanding.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-async fn write_line<W: AsyncWrite + Send + Unpin>(write: Arc<Mutex<W>>, mut line: Vec<u8>) -> std::io::Result<()> {
+async fn write_line<W: AsyncWrite + Send + Unpin>(
+    write: Arc<tokio::sync::Mutex<W>>,
+    mut line: Vec<u8>,
+) -> std::io::Result<()> {
     line.push(b'\n');
     let mut write = write.lock().await;
     write.write_all(&line).await?;
@@ -216,17 +283,20 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let (write, outstanding) = (self.write.clone(), self.outstanding.clone());
+        let (write, pending) = (self.write.clone(), self.pending.clone());
         async move {
             let line = serde_json::to_vec(&message)?;
+            let size = line.len();
             let answered = match message {
                 JsonRpcMessage::Response(response) => Some(response.id),
                 JsonRpcMessage::Error(error) => error.id,
                 JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
             };
+            pending.unread.fetch_add(size, Ordering::SeqCst);
             let written = write_line(write, line).await;
+            pending.unread.fetch_sub(size, Ordering::SeqCst);
             if let Some(id) = answered {
-                lock(&outstanding).remove(&id);
+                pending.end(&id);
             }
             written
         }
@@ -241,12 +311,16 @@ where
                     return None;
                 }
             }
+            if self.ended {
+                self.pending.drained().await;
+                return None;
+            }
             match self.look().await {
                 Look::More => {}
-                Look::End => return None,
                 Look::Line => match self.read_line() {
                     Ok(Some(message)) => match self.admit(&message) {
-                        Ok(()) => return Some(message),
+                        Ok(true) => return Some(message),
+                        Ok(false) => tracing::debug!("a message before the first request is ignored"),
                         Err(answer) => self.refuse(answer),
                     },
                     Ok(None) | Err(None) => {}

@@ -19,10 +19,11 @@ use futures::future::BoxFuture;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// A source whose operations can be changed.
-struct Changing(Mutex<Vec<Operation>>);
+/// A source whose operations can be changed, with one that waits to be let go.
+struct Changing(Mutex<Vec<Operation>>, Semaphore);
 
 impl Source for Changing {
     fn name(&self) -> &str {
@@ -34,6 +35,13 @@ impl Source for Changing {
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        if &*call.name == "get_slow" {
+            return async {
+                let _permit = self.1.acquire().await.unwrap();
+                Outcome::Done(Answer::new(json!("done")))
+            }
+            .boxed();
+        }
         let answered = call.context.answers.get("sure").cloned();
         let outcome = match &*call.name {
             "get_picture" => {
@@ -54,6 +62,7 @@ struct Careful;
 
 impl Gate for Careful {
     fn decide<'a>(&'a self, request: &'a Checked, context: &'a Context) -> BoxFuture<'a, Decision> {
+        assert!(&*request.operation().name != "get_panic", "a gate that panics");
         let refused = || Decision::Refuse(Failure::new(Code::PermissionDenied, "Permission denied: a person said no"));
         let decision = match (request.operation().category, context.answers.get("sure")) {
             (Category::Delete, Some(answer)) if answer["action"] == "accept" => Decision::Allow(Vec::new()),
@@ -84,9 +93,11 @@ impl Client {
         let operations = vec![
             Operation::new("get_x", Category::Read, "Get."),
             Operation::new("get_picture", Category::Read, "Get a picture."),
+            Operation::new("get_slow", Category::Read, "Get slowly."),
+            Operation::new("get_panic", Category::Read, "Panic in the gate."),
             Operation::new("delete_x", Category::Delete, "Delete."),
         ];
-        let source = Arc::new(Changing(Mutex::new(operations)));
+        let source = Arc::new(Changing(Mutex::new(operations), Semaphore::new(0)));
         let surface = Surface::new(Mode::Semantic, Profile::known("crude").unwrap(), "").unwrap();
         let engine = Arc::new(Engine::builder(surface).source(source.clone()).gate(Arc::new(Careful)).build().unwrap());
         let (ours, theirs) = tokio::io::duplex(1 << 20);
@@ -207,6 +218,74 @@ async fn r_res_3_pictures_follow_the_text() {
     let answer = client.receive().await;
     assert_eq!(answer["result"]["content"][1], json!({ "type": "image", "data": "AAAA", "mimeType": "image/png" }));
     assert_eq!(answer["result"]["structuredContent"]["data"]["picture"]["_attachment"], 0);
+}
+
+#[tokio::test]
+async fn r_res_4_a_panic_anywhere_is_answered() {
+    let mut client = Client::initialized(json!({})).await;
+    client.send(call(1, "mcp_aql_read", "get_panic")).await;
+    let answer = client.receive().await;
+    assert_eq!(answer["result"]["structuredContent"]["error"]["code"], "INTERNAL_ERROR");
+    assert_eq!(answer["result"]["isError"], true);
+}
+
+#[tokio::test]
+async fn r_req_7_more_calls_than_fit_are_refused_and_the_rest_answered() {
+    let mut client = Client::initialized(json!({})).await;
+    for id in 1..=256 {
+        client.send(call(id, "mcp_aql_read", "get_slow")).await;
+    }
+    client.send(call(257, "mcp_aql_read", "get_slow")).await;
+    let refused = client.receive().await;
+    assert_eq!(refused["id"], 257);
+    assert_eq!(refused["result"]["resultType"], "complete");
+    assert_eq!(refused["result"]["structuredContent"]["error"]["code"], "RATE_LIMIT_EXCEEDED");
+    client.send(json!({ "jsonrpc": "2.0", "id": 258, "method": "tools/list" })).await;
+    assert_eq!(client.receive().await["error"]["code"], -32000, "what is not a call gets no tool result");
+    client.send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } })).await;
+    client.source.1.add_permits(1000);
+    for _ in 2..=256 {
+        assert_eq!(client.receive().await["result"]["structuredContent"]["data"], "done");
+    }
+    client.send(call(300, "mcp_aql_read", "get_x")).await;
+    assert_eq!(client.receive().await["id"], 300, "there is room again");
+}
+
+#[tokio::test]
+async fn the_last_line_needs_no_end_and_is_answered_before_we_leave() {
+    let mut client = Client::initialized(json!({})).await;
+    let last = call(9, "mcp_aql_read", "get_slow").to_string();
+    client.write.write_all(last.as_bytes()).await.unwrap();
+    client.write.shutdown().await.unwrap();
+    client.source.1.add_permits(1);
+    assert_eq!(client.receive().await["id"], 9);
+    let end = tokio::time::timeout(Duration::from_secs(30), client.lines.next_line()).await.unwrap();
+    assert!(end.unwrap().is_none(), "then the connection ends");
+}
+
+#[tokio::test]
+async fn what_comes_before_the_first_request_does_no_harm() {
+    let mut client = Client::start();
+    client.send_bytes(b"\xef\xbb\xbf{}").await;
+    assert!(client.receive().await["error"].is_object());
+    client.send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
+    client.send(json!({ "jsonrpc": "2.0", "id": 77, "result": {} })).await;
+    client.send(stateless(call(1, "mcp_aql_read", "get_x"), json!({}))).await;
+    assert_eq!(client.receive().await["result"]["structuredContent"]["success"], true);
+}
+
+#[tokio::test]
+async fn a_bad_answer_of_the_client_is_not_answered_under_its_id() {
+    let mut client = Client::initialized(json!({})).await;
+    client.send_bytes(br#"{"jsonrpc":"2.0","id":5,"result":{"a":1,"a":2}}"#).await;
+    assert_eq!(client.receive().await["id"], Value::Null);
+    let long = "x".repeat(300);
+    client
+        .send_bytes(
+            format!(r#"{{"jsonrpc":"2.0","id":"{long}","method":"tools/call","params":{{"a":1,"a":2}}}}"#).as_bytes(),
+        )
+        .await;
+    assert!(client.receive().await["error"].is_object(), "an id too long to repeat still gets an answer");
 }
 
 proptest! {

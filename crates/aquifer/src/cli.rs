@@ -1,6 +1,6 @@
 //! What can be said on the command line. Help, completions and parsing all come from here.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -110,7 +110,7 @@ pub(crate) struct HttpArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Listen on this address instead of 127.0.0.1:3910.
-    #[arg(long, value_name = "ADDR", conflicts_with = "stdio")]
+    #[arg(long, value_name = "ADDR", conflicts_with = "stdio", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
 
     /// Talk to an MCP client on stdin and stdout.
@@ -131,7 +131,7 @@ pub(crate) struct ServeArgs {
     pub(crate) sources: Vec<String>,
 
     /// Listen on this address instead of talking on stdin and stdout.
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
 
     /// Read the configuration from this file.
@@ -195,4 +195,14 @@ pub(crate) struct IntrospectArgs {
 
     #[command(flatten)]
     pub(crate) surface: SurfaceArgs,
+}
+
+/// An address to listen on; names such as localhost are looked up.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let found =
+        text.to_socket_addrs().map_err(|_| "use HOST:PORT, for example 127.0.0.1:3910 or localhost:0".to_owned())?;
+    // A name may stand for several; the older protocol is what clients try first.
+    let mut found: Vec<SocketAddr> = found.collect();
+    found.sort_by_key(SocketAddr::is_ipv6);
+    found.into_iter().next().ok_or_else(|| "this name has no address".to_owned())
 }

@@ -21,11 +21,16 @@ pub(crate) fn logging(filter: Option<&str>) {
         Err(error) => (EnvFilter::new("warn"), Some(error)),
     };
     // The SDK logs whole messages, with everything secret in them.
-    let filter = match "rmcp=warn".parse() {
+    let filter = match "rmcp=error".parse() {
         Ok(quiet) => filter.add_directive(quiet),
         Err(_) => filter,
     };
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+        .init();
     if let Some(error) = problem {
         tracing::warn!("log filter '{chosen}' is not valid ({error}); using warn");
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::{Operation, Returns};
-use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, SchemaReader, Shape, Types};
+use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, SchemaReader, Types};
 use aquifer_protocol::suggest::snake_case;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -16,7 +16,7 @@ use super::AdapterError;
 pub(super) fn parameters<P: JsonSchema>(category: Category, types: &mut Types) -> Result<Operation, AdapterError> {
     let name = P::schema_name().into_owned();
     let json = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<P>().to_value();
-    let schema = read(&json, types);
+    let schema = read(&json, types)?;
     let Some(description) = schema.description.clone() else { return Err(AdapterError::NoDescription(name)) };
     let Kind::Object(shape) = schema.kind else { return Err(AdapterError::NotAStruct(name)) };
     let mut operation = Operation::new(&snake_case(&name), category, &one_line(&description));
@@ -28,15 +28,15 @@ pub(super) fn parameters<P: JsonSchema>(category: Category, types: &mut Types) -
 }
 
 /// The type of an answer, entered among the types.
-pub(super) fn returns<R: JsonSchema>(types: &mut Types) -> Returns {
+pub(super) fn returns<R: JsonSchema>(types: &mut Types) -> Result<Returns, AdapterError> {
     // The same contract as for parameters: a type that stands on both sides has one shape.
     let json = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<R>().to_value();
-    let schema = read(&json, types);
+    let schema = read(&json, types)?;
     let description = schema.description.as_deref().map_or_else(|| "The result.".to_owned(), one_line);
     let type_name: Arc<str> = match &schema.kind {
         Kind::Object(shape) if !shape.fields.is_empty() => {
             let name: Arc<str> = R::schema_name().into_owned().into();
-            types.insert(name.clone(), Arc::new(schema));
+            enter(&name, schema, types)?;
             name
         }
         Kind::Named(name) => name.clone(),
@@ -48,28 +48,43 @@ pub(super) fn returns<R: JsonSchema>(types: &mut Types) -> Returns {
         Kind::Null => "null".into(),
         _ => "object".into(),
     };
-    Returns { type_name, description: description.into() }
+    Ok(Returns { type_name, description: description.into() })
 }
 
-fn read(json: &Value, types: &mut Types) -> Schema {
+fn read(json: &Value, types: &mut Types) -> Result<Schema, AdapterError> {
     let mut reader = SchemaReader::new(json);
     let schema = reader.read(json);
     for (name, named) in reader.into_types() {
-        types.insert(name, Arc::new(closed(Schema::clone(&named))));
+        enter(&name, closed(Schema::clone(&named)), types)?;
     }
-    closed(schema)
+    Ok(closed(schema))
+}
+
+/// Two Rust types of one name and different shapes would be told as one.
+fn enter(name: &Arc<str>, schema: Schema, types: &mut Types) -> Result<(), AdapterError> {
+    if types.get(name).is_some_and(|known| !known.is_same(&schema)) {
+        return Err(AdapterError::DuplicateType(name.to_string()));
+    }
+    types.insert(name.clone(), Arc::new(schema));
+    Ok(())
 }
 
 /// Rust's structs drop fields they do not know; a caller should hear of them instead.
 fn closed(mut schema: Schema) -> Schema {
-    if let Kind::Object(shape) = &mut schema.kind {
-        if !shape.fields.is_empty() && matches!(shape.rest, Rest::Free) {
-            shape.rest = Rest::Refused;
+    let close = |inner: &mut Schema| *inner = closed(std::mem::take(inner));
+    match &mut schema.kind {
+        Kind::Object(shape) => {
+            if !shape.fields.is_empty() && matches!(shape.rest, Rest::Free) {
+                shape.rest = Rest::Refused;
+            }
+            shape.fields.iter_mut().for_each(|field| close(&mut field.schema));
+            if let Rest::Of(rest) = &mut shape.rest {
+                close(rest);
+            }
         }
-        let Shape { fields, .. } = shape;
-        for field in fields {
-            field.schema = closed(std::mem::take(&mut field.schema));
-        }
+        Kind::Array(Some(items)) => close(items),
+        Kind::Union(members) => members.iter_mut().for_each(close),
+        _ => {}
     }
     schema
 }

@@ -29,15 +29,18 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         R: Serialize + JsonSchema,
         F: Future<Output = Result<R, Failure>> + Send + 'static,
     {
-        let mut operation = match describe::parameters::<P>(Category::Execute, &mut self.types) {
+        let described = describe::parameters::<P>(Category::Execute, &mut self.types).and_then(|operation| {
+            // Known among the types, so that the state's `result` is explained.
+            describe::returns::<R>(&mut self.types)?;
+            Ok(operation)
+        });
+        let mut operation = match described {
             Ok(operation) => operation,
             Err(problem) => {
                 self.problems.push(problem);
                 return self;
             }
         };
-        // Known among the types, so that the state's `result` is explained.
-        describe::returns::<R>(&mut self.types);
         let has_wait = operation.parameter("wait").is_some();
         if !has_wait {
             let wait = Schema { default: Some(Value::Bool(false)), ..Schema::of(Kind::Boolean) };
@@ -48,6 +51,10 @@ impl<S: Send + Sync + 'static> Adapter<S> {
                 ),
             ));
         }
+        let has_dry_run = operation.parameter("dry_run").is_some();
+        if !has_dry_run {
+            operation.parameters.push(dry_run());
+        }
         operation.lifecycle = Some(Lifecycle::standard());
         operation.returns = state_type(&mut self.types);
         let name = operation.name.clone();
@@ -56,6 +63,12 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         let run: Handler<S> = Box::new(move |cx, mut params| {
             let wait = if has_wait { None } else { params.remove("wait") };
             let wait = wait.and_then(|wait| wait.as_bool()).unwrap_or(false);
+            let rehearsal = !has_dry_run && params.remove("dry_run") == Some(Value::Bool(true));
+            if rehearsal {
+                let state = read_params::<P>(params)
+                    .map(|_| json!({ "operation": name, "status": "pending", "dry_run": true }));
+                return std::future::ready(Outcome::from(state)).boxed();
+            }
             let started = read_params::<P>(params).and_then(|params| {
                 let (caller, handler) = (cx.context.caller.clone(), handler.clone());
                 let inner = cx.clone();
@@ -104,19 +117,22 @@ impl<S: Send + Sync + 'static> Adapter<S> {
             Category::Execute,
             "Cancel an execution. One that has ended stays as it is.",
         );
-        cancel.parameters = vec![id()];
+        cancel.parameters = vec![id(), dry_run()];
         cancel.returns = returns;
         cancel.danger = Danger::Reversible;
         let executions = self.executions.clone();
         let cancelling: Handler<S> = Box::new(move |cx, params| {
             let found = executions.find(execution_id(&params), &cx.context.caller);
+            let rehearsal = params.get("dry_run") == Some(&Value::Bool(true));
             async move {
                 let execution = match found {
                     Ok(execution) => execution,
                     Err(failure) => return Outcome::Failed(failure),
                 };
-                execution.cancel();
-                execution.finished(|_| {}).await;
+                if !rehearsal {
+                    execution.cancel();
+                    execution.finished(|_| {}).await;
+                }
                 Outcome::from(Ok(execution.to_value()))
             }
             .boxed()
@@ -124,6 +140,12 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         self.operations.push((cancel, cancelling));
         self
     }
+}
+
+/// Every operation that makes something happen can be rehearsed (R-REQ-9).
+fn dry_run() -> Parameter {
+    let schema = Schema { default: Some(Value::Bool(false)), ..Schema::of(Kind::Boolean) };
+    Parameter::optional("dry_run", schema.describe("Only check the request, do nothing."))
 }
 
 fn execution_id(params: &serde_json::Map<String, Value>) -> &str {
@@ -166,7 +188,7 @@ fn state_type(types: &mut Types) -> Returns {
     let time = || Schema { format: Some(aquifer_protocol::schema::Format::DateTime), ..Schema::string() };
     let object = || Schema::of(Kind::Object(Shape::default()));
     let schema = Schema::object(vec![
-        Parameter::required("execution_id", Schema::string().describe("The execution's id.")),
+        Parameter::optional("execution_id", Schema::string().describe("The execution's id; none after a dry run.")),
         Parameter::required("operation", Schema::string().describe("The operation that started it.")),
         Parameter::required("status", Schema::one_of(Lifecycle::standard().states).describe("Where it stands.")),
         Parameter::optional("started_at", time()),

@@ -137,6 +137,9 @@ pub enum AdapterError {
     /// The parameters of an operation have names, so they are a struct.
     #[error("parameter type '{0}' must be a struct with named fields")]
     NotAStruct(String),
+    /// Two types of one name would be told as one.
+    #[error("two different types are called '{0}': rename one with #[schemars(rename = \"…\")]")]
+    DuplicateType(String),
     /// `example` and the like need an operation before them.
     #[error("'{0}' must follow an operation")]
     NothingToDescribe(&'static str),
@@ -234,11 +237,10 @@ impl<S: Send + Sync + 'static> Adapter<S> {
             }
             Err(failure) => std::future::ready(Outcome::Failed(failure)).boxed(),
         });
-        match describe::parameters::<P>(category, &mut self.types) {
-            Ok(mut operation) => {
-                operation.returns = describe::returns::<R>(&mut self.types);
-                self.operations.push((operation, handler));
-            }
+        let described = describe::parameters::<P>(category, &mut self.types)
+            .and_then(|operation| Ok(Operation { returns: describe::returns::<R>(&mut self.types)?, ..operation }));
+        match described {
+            Ok(operation) => self.operations.push((operation, handler)),
             Err(problem) => self.problems.push(problem),
         }
         self

@@ -117,12 +117,15 @@ impl Engine {
     /// Answers a request that `receiver` got.
     pub async fn handle(&self, receiver: &Receiver, arguments: Map<String, Value>, context: Context) -> Reply {
         let snapshot = self.snapshot.load_full();
+        let introspects = arguments.get("operation").is_some_and(|operation| operation == "introspect");
         match parse(arguments, self.settings.longest_batch) {
             Ok(Parsed::One(request)) => self.one(&snapshot, receiver, request, context).await,
             Ok(Parsed::Batch(items)) => Reply::Response(self.batch(&snapshot, receiver, items, context).await),
             Err(not) => {
                 self.observe_failure(&context, "", not.failure());
                 Reply::Response(match not {
+                    // Nor has a failed introspect room for details.
+                    NotARequest::One(failure) if introspects => Response::Failure(failure.without_details()),
                     NotARequest::One(failure) => Response::Failure(failure),
                     NotARequest::Batch(failure) => refused(failure),
                 })
@@ -140,7 +143,10 @@ impl Engine {
                 Reply::Response(Response::Success(self.success(answer, &operation, &context, took).await))
             }
             Outcome::Failed(failure) => {
-                self.observe_failure(&context, &operation, &failure);
+                // Somebody who gives up is not a failure of ours, and was observed as what it is.
+                if !context.cancelled.is_cancelled() {
+                    self.observe_failure(&context, &operation, &failure);
+                }
                 let failure = if operation == "introspect" { failure.without_details() } else { failure };
                 Reply::Response(Response::Failure(failure))
             }
@@ -153,9 +159,8 @@ impl Engine {
         if operation == "introspect" {
             return Success::new(answer.data);
         }
-        let meta = self
-            .settings
-            .meta
+        // Nor has the published schema of a batch's results room for it.
+        let meta = (self.settings.meta && !context.in_batch)
             .then(|| Meta { request_id: context.request_id.to_string(), duration_ms: took.as_secs_f64() * 1000.0 });
         let warnings = self.not_yet_said(answer.warnings, context).await;
         Success { data: answer.data, warnings, attachments: answer.attachments, meta }
@@ -185,10 +190,10 @@ impl Engine {
         items: Vec<BatchItem>,
         context: Context,
     ) -> Response {
-        let mut answer = BatchAnswer::new(items.len());
+        let mut answer = BatchAnswer::new(items.len(), &self.settings.limits);
         let mut items = items.into_iter().enumerate();
         // Asking in the middle would run the operations before it again when the request is repeated: halt instead.
-        let context = Context { interactive: false, ..context };
+        let context = Context { interactive: false, in_batch: true, ..context };
         for (index, item) in items.by_ref() {
             let response = match item.request {
                 Err(failure) => Response::Failure(failure),
@@ -203,7 +208,7 @@ impl Engine {
             }
         }
         for (index, item) in items {
-            let params = item.request.map(|request| request.params).unwrap_or_default();
+            let params = item.request.map(Request::into_params).unwrap_or_default();
             answer.push_pending(index, &item.operation, params);
         }
         Response::Batch(answer)
@@ -227,7 +232,7 @@ impl Engine {
         let (operation, params, mut warnings) = cleared.request.into_parts();
         warnings.extend(cleared.warnings);
         let Some(route) = snapshot.route(&operation.name) else {
-            return match introspection::answer(snapshot, &params) {
+            return match introspection::answer(snapshot, &*self.gate, &params, context) {
                 Ok(data) => Outcome::Done(Answer::new(data)),
                 Err(failure) => Outcome::Failed(failure),
             };

@@ -119,8 +119,15 @@ impl SearchIndex {
     /// An operation that the query names comes first, then those whose name is nearly that, then
     /// those that fit the task.
     pub fn search(&self, query: &str, limit: usize) -> Vec<Hit> {
+        self.search_among(query, limit, |_| true)
+    }
+
+    /// The same among the operations that `admits` lets pass: what is not admitted neither takes a place nor sets the
+    /// measure for the others.
+    pub fn search_among(&self, query: &str, limit: usize, admits: impl Fn(usize) -> bool) -> Vec<Hit> {
         let query = text::clipped(query, query::CHARACTERS);
-        let named = self.names.find(query);
+        let mut named = self.names.find(query);
+        named.retain(|(position, _)| admits(*position as usize));
         let exact = named.first().is_some_and(|(_, naming)| *naming == Naming::Exact);
         let mut hits: Vec<Hit> = named
             .into_iter()
@@ -133,7 +140,7 @@ impl SearchIndex {
                 Hit { position: position as usize, score }
             })
             .collect();
-        let ranked = self.rank(&self.understand(query));
+        let ranked = self.rank(&self.understand(query), &admits);
         let best = ranked.first().map_or(0.0, |(_, best)| *best);
         let cutoff = if exact { tuning::CUTOFF_BESIDE_NAMED } else { tuning::CUTOFF };
         let least = best * cutoff * (best / tuning::SURE).min(1.0);

@@ -30,7 +30,7 @@ fn bit(number: usize) -> u64 {
 
 impl SearchIndex {
     /// The operations that match, with a score that is at most a little over 1; best first.
-    pub(super) fn rank(&self, query: &Query) -> Vec<(u32, f32)> {
+    pub(super) fn rank(&self, query: &Query, admits: &impl Fn(usize) -> bool) -> Vec<(u32, f32)> {
         let weights: Vec<f32> = query.concepts.iter().map(|concept| self.weight(concept)).collect();
         let all = weights.iter().sum::<f32>().max(f32::MIN_POSITIVE);
         let mut sums = vec![Sum::default(); self.operations.len()];
@@ -60,7 +60,7 @@ impl SearchIndex {
         let sum = |position: u32| sums.get(position as usize).copied().unwrap_or_default();
         let content = query.concepts.iter().enumerate().filter(|(_, concept)| concept.content);
         let content = content.fold(0, |bits, (number, _)| bits | bit(number));
-        candidates.retain(|position| sum(*position).matched & content != 0);
+        candidates.retain(|position| sum(*position).matched & content != 0 && admits(*position as usize));
         if candidates.len() > CLOSELY {
             candidates.select_nth_unstable_by(CLOSELY, |a, b| sum(*b).total.total_cmp(&sum(*a).total).then(a.cmp(b)));
             candidates.truncate(CLOSELY);

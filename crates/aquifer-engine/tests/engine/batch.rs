@@ -109,3 +109,10 @@ async fn r_bat_4_a_malformed_batch_is_code_and_message() {
     let answer = ask(&demo(), batch(Value::from(long))).await;
     assert!(answer["error"]["message"].as_str().unwrap().contains("more than the 100 allowed"));
 }
+
+#[tokio::test]
+async fn r_bat_1_results_hold_nothing_the_schema_has_no_room_for() {
+    let engine = builder().settings(Settings { meta: true, ..Settings::default() }).build().unwrap();
+    let answer = ask(&engine, batch(json!([{ "operation": "list_tasks" }]))).await;
+    assert_eq!(answer["results"][0]["result"], json!({ "success": true, "data": { "items": [] } }));
+}

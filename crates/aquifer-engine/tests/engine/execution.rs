@@ -116,16 +116,30 @@ async fn executions_of_nobody_are_found_by_whoever_has_the_id() {
 }
 
 #[tokio::test]
-async fn executions_are_bounded() {
+async fn executions_are_bounded_for_each_owner() {
     let engine = with_tasks(1).await;
     let start = || operation("execute_tasks", json!({ "ms_each": 60_000 }));
-    for _ in 0..256 {
+    for _ in 0..64 {
         assert_eq!(ask(&engine, start()).await["success"], true);
     }
     let refused = ask(&engine, start()).await;
     assert_eq!(refused["error"]["code"], "RATE_LIMIT_EXCEEDED");
+    let stranger = Context::new(Caller::session("stranger"), "req");
+    assert_eq!(ask_as(&engine, start(), stranger).await["success"], true, "others are not held back");
     let newest =
         ask(&engine, operation("list_executions", json!({}))).await["data"]["items"][0]["execution_id"].clone();
     ask(&engine, operation("cancel_execution", json!({ "execution_id": newest }))).await;
     assert_eq!(ask(&engine, start()).await["success"], true, "a finished one makes room");
+}
+
+#[tokio::test]
+async fn r_req_9_executions_can_be_rehearsed() {
+    let engine = with_tasks(1).await;
+    let rehearsed = ask(&engine, operation("execute_tasks", json!({ "ms_each": 1, "dry_run": true }))).await;
+    assert_eq!(rehearsed["data"], json!({ "operation": "execute_tasks", "status": "pending", "dry_run": true }));
+    assert_eq!(ask(&engine, operation("list_executions", json!({}))).await["data"]["items"], json!([]));
+    let started = ask(&engine, operation("execute_tasks", json!({ "ms_each": 60_000 }))).await["data"].clone();
+    let id = &started["execution_id"];
+    ask(&engine, operation("cancel_execution", json!({ "execution_id": id, "dry_run": true }))).await;
+    until(&engine, id, "running").await;
 }

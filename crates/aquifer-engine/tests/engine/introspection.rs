@@ -91,6 +91,32 @@ async fn r_int_6_search_finds_the_operation_for_a_task() {
 }
 
 #[tokio::test]
+async fn r_int_6_search_and_filters_go_together() {
+    let engine = demo();
+    let answer = ask(
+        &engine,
+        operation("introspect", json!({ "query": "operations", "search": "tasks", "category": "DELETE" })),
+    )
+    .await;
+    assert_eq!(names(&answer), ["delete_task"]);
+    let blank = ask(&engine, operation("introspect", json!({ "query": "operations", "search": "  " }))).await;
+    assert_eq!(names(&blank).len(), 10, "blank is not given");
+}
+
+#[tokio::test]
+async fn r_int_6_quota_and_policy_tell_the_state_of_the_gate() {
+    let engine = demo();
+    for query in ["quota", "quota_status"] {
+        assert_eq!(
+            ask(&engine, operation("introspect", json!({ "query": query }))).await["data"],
+            json!({ "quotas": [] })
+        );
+    }
+    let policy = ask(&engine, operation("introspect", json!({ "query": "policy" }))).await;
+    assert_eq!(policy["data"]["policy"]["allow"].as_array().unwrap().len(), 10);
+}
+
+#[tokio::test]
 async fn r_int_6_a_large_list_pages_by_itself() {
     let engine = many(3_000);
     let answer = ask(&engine, operation("introspect", json!({ "query": "operations" }))).await;

@@ -36,7 +36,7 @@ pub(crate) fn quotable(text: &str) -> String {
     const MOST: usize = 64;
     let harmless = !text.is_empty()
         && text.chars().count() <= MOST
-        && text.chars().all(|c| c.is_alphanumeric() || "_-.:@+~#".contains(c))
+        && text.chars().all(|c| c.is_alphanumeric() || (c.is_ascii_punctuation() && !"'\"`<>".contains(c)))
         && !looks_like_a_leak(text);
     if harmless { text.to_owned() } else { "…".to_owned() }
 }

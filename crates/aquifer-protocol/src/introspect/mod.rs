@@ -38,6 +38,10 @@ pub enum Query {
     Summary,
     /// The limits in force.
     Limits,
+    /// How much of which quota is used.
+    Quota,
+    /// What policy would say.
+    Policy,
 }
 
 /// How a list of operations is narrowed.
@@ -89,7 +93,8 @@ pub(crate) fn definition(catalog: &Catalog, surface: &Surface) -> Operation {
     operation.parameters = vec![
         Parameter::required(
             "query",
-            Schema::one_of(["operations", "types", "summary", "limits"]).describe("Which kind of thing to tell of."),
+            Schema::one_of(["operations", "types", "summary", "limits", "quota", "quota_status", "policy"])
+                .describe("Which kind of thing to tell of."),
         ),
         Parameter::optional("name", Schema::string().describe("One operation or type, with all its details.")),
         Parameter::optional(
@@ -142,7 +147,8 @@ impl Query {
             _ => Detail::Standard,
         };
         let narrowing = Narrowing {
-            search: text("search"),
+            // Nothing said is nothing to narrow by.
+            search: text("search").filter(|words| !words.trim().is_empty()),
             category: text("category"),
             endpoint: text("endpoint"),
             source: text("source"),
@@ -169,6 +175,8 @@ impl Query {
                 format!("belongs to query 'operations' or 'types', not to '{query}'"),
             )),
             ("summary", None) => Ok(Query::Summary),
+            ("quota" | "quota_status", None) => Ok(Query::Quota),
+            ("policy", None) => Ok(Query::Policy),
             (_, None) => Ok(Query::Limits),
         }
     }

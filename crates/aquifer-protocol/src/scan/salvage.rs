@@ -18,10 +18,19 @@ const LONGEST_KEPT: usize = 256;
 pub struct Salvaged {
     /// The id as JSON text, an integer or a string, ready to be copied into an answer.
     pub id: Option<String>,
+    /// Whether there was an id, also one that cannot be used: then somebody waits for an answer.
+    pub has_id: bool,
     /// The method's name, decoded.
     pub method: Option<String>,
     /// How many bytes went by.
     pub bytes: usize,
+}
+
+impl Salvaged {
+    /// Whether it was a tool call that can be answered as one.
+    pub fn is_call(&self) -> bool {
+        self.id.is_some() && self.method.as_deref() == Some("tools/call")
+    }
 }
 
 /// Searches a message, piece by piece, for its `id` and `method`.
@@ -60,6 +69,13 @@ impl Salvage {
         Self::default()
     }
 
+    /// Searches a whole message.
+    pub fn of(message: &[u8]) -> Salvaged {
+        let mut salvage = Self::new();
+        salvage.push(message);
+        salvage.finish()
+    }
+
     /// Takes the next bytes of the message; how it is cut makes no difference.
     pub fn push(&mut self, chunk: &[u8]) {
         self.bytes = self.bytes.saturating_add(chunk.len());
@@ -80,7 +96,8 @@ impl Salvage {
     /// Ends the message. A value that nothing has ended yet may have been cut short and is not
     /// taken.
     pub fn finish(self) -> Salvaged {
-        Salvaged { id: self.id.into_kept(), method: self.method.into_kept(), bytes: self.bytes }
+        let has_id = !matches!(self.id, Slot::Unseen);
+        Salvaged { id: self.id.into_kept(), has_id, method: self.method.into_kept(), bytes: self.bytes }
     }
 
     fn keeps(&self) -> bool {

@@ -17,6 +17,8 @@ const DEEPEST: usize = 64;
 pub struct SchemaReader<'a> {
     definitions: Vec<(&'static str, &'a Map<String, Value>)>,
     types: Types,
+    /// The types being read, outermost first.
+    reading: Vec<Arc<str>>,
 }
 
 impl<'a> SchemaReader<'a> {
@@ -26,7 +28,7 @@ impl<'a> SchemaReader<'a> {
             .into_iter()
             .filter_map(|(prefix, key)| Some((prefix, document.get(key)?.as_object()?)))
             .collect();
-        Self { definitions, types: Types::new() }
+        Self { definitions, types: Types::new(), reading: Vec::new() }
     }
 
     /// Reads one schema.
@@ -57,14 +59,19 @@ impl<'a> SchemaReader<'a> {
         });
         let Some((key, definition)) = found else { return Schema::default() };
         let name: Arc<str> = type_name(key).into();
-        if !self.types.contains_key(&name) {
-            // Entered before it is read, so that a type that contains itself finds its own name.
-            self.types.insert(name.clone(), Arc::new(Schema::default()));
+        let reading = self.reading.contains(&name);
+        if !self.types.contains_key(&name) && !reading {
+            // A type that contains itself finds its own name here.
+            self.reading.push(name.clone());
             let schema = self.schema(definition, depth + 1);
+            self.reading.pop();
             self.types.insert(name.clone(), Arc::new(schema));
         }
         match self.types.get(&name) {
-            Some(target) if target.allowed.is_some() => Schema { description: None, ..(**target).clone() },
+            // What has no fields to explain is told in place, with its constraints; a union may contain itself.
+            Some(target) if !matches!(target.kind, Kind::Object(_) | Kind::Union(_) | Kind::Named(_)) && !reading => {
+                Schema { description: None, ..(**target).clone() }
+            }
             _ => Schema::of(Kind::Named(name)),
         }
     }
@@ -81,8 +88,12 @@ impl<'a> SchemaReader<'a> {
         match object.get("type") {
             Some(Value::String(name)) => self.typed(name, object, depth),
             Some(Value::Array(names)) => {
-                let mut members: Vec<Schema> =
-                    names.iter().filter_map(Value::as_str).map(|name| self.typed(name, object, depth)).collect();
+                let mut words: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+                words.sort_unstable();
+                words.dedup();
+                // In the order they were written, each once.
+                words.sort_by_key(|word| names.iter().position(|name| name == word));
+                let mut members: Vec<Schema> = words.into_iter().map(|name| self.typed(name, object, depth)).collect();
                 join(&mut members)
             }
             _ if object.contains_key("properties") => self.typed("object", object, depth),
@@ -148,7 +159,7 @@ impl<'a> SchemaReader<'a> {
     }
 
     fn intersection(&mut self, parts: &[Value], whole: &Map<String, Value>, depth: usize) -> Schema {
-        if let [only] = parts {
+        if let ([only], false) = (parts, whole.contains_key("properties")) {
             return self.schema(only, depth + 1);
         }
         let own = Value::Object(whole.iter().filter(|(key, _)| *key != "allOf").map(clone_pair).collect());
@@ -156,7 +167,13 @@ impl<'a> SchemaReader<'a> {
         for part in parts.iter().chain([&own]) {
             let schema = self.schema(part, depth + 1);
             if let Kind::Object(more) = &schema.resolve(&self.types).kind {
-                shape.fields.extend(more.fields.iter().cloned());
+                for field in &more.fields {
+                    // A part may repeat a field of another; demanding it once is demanding it.
+                    match shape.fields.iter_mut().find(|known| known.name == field.name) {
+                        Some(known) => known.required |= field.required,
+                        None => shape.fields.push(field.clone()),
+                    }
+                }
             }
         }
         Schema::of(Kind::Object(shape))
@@ -179,26 +196,26 @@ impl<'a> SchemaReader<'a> {
         if let Some(value) = object.get("const") {
             schema.allowed = Some([value.clone()].into());
         }
-        if schema.range == Range::default() {
-            schema.range = Range {
-                minimum: number("minimum"),
-                maximum: number("maximum"),
-                above: number("exclusiveMinimum"),
-                below: number("exclusiveMaximum"),
-                multiple_of: number("multipleOf").filter(|step| *step > 0.0),
-            };
-        }
-        if let (None, None) = (schema.length.min, schema.length.max) {
-            schema.length = Span { min: count("minLength"), max: count("maxLength") };
-        }
-        if let (None, None) = (schema.items.min, schema.items.max) {
-            schema.items = Span { min: count("minItems"), max: count("maxItems") };
-        }
+        // A reference brings constraints of its own; what stands beside it adds to them.
+        let range = schema.range;
+        schema.range = Range {
+            minimum: number("minimum").or(range.minimum),
+            maximum: number("maximum").or(range.maximum),
+            above: number("exclusiveMinimum").or(range.above),
+            below: number("exclusiveMaximum").or(range.below),
+            multiple_of: number("multipleOf").filter(|step| *step > 0.0).or(range.multiple_of),
+        };
+        let beside =
+            |least: &str, most: &str, own: Span| Span { min: count(least).or(own.min), max: count(most).or(own.max) };
+        schema.length = beside("minLength", "maxLength", schema.length);
+        schema.items = beside("minItems", "maxItems", schema.items);
         schema.unique_items |= object.get("uniqueItems").and_then(Value::as_bool) == Some(true);
         if let Some(pattern) = text("pattern") {
             schema.pattern = Some(Pattern::new(pattern));
         }
-        // Formats of numbers (int64, double, …) only repeat what type and range say.
+        if let (Some(format), Kind::Integer) = (text("format"), &schema.kind) {
+            narrow(&mut schema.range, format);
+        }
         if let (Some(format), Kind::String) = (text("format"), &schema.kind) {
             schema.format = Some(Format::named(format));
         }
@@ -207,6 +224,21 @@ impl<'a> SchemaReader<'a> {
             schema.nullable = true;
         }
     }
+}
+
+/// The widths of integers, where nothing narrower was said. 64 bits are what a message can hold anyway.
+fn narrow(range: &mut Range, format: &str) {
+    let (least, most) = match format {
+        "int8" => (f64::from(i8::MIN), f64::from(i8::MAX)),
+        "int16" => (f64::from(i16::MIN), f64::from(i16::MAX)),
+        "int32" | "int" => (f64::from(i32::MIN), f64::from(i32::MAX)),
+        "uint8" => (0.0, f64::from(u8::MAX)),
+        "uint16" => (0.0, f64::from(u16::MAX)),
+        "uint32" | "uint" => (0.0, f64::from(u32::MAX)),
+        _ => return,
+    };
+    range.minimum = range.minimum.or(Some(least));
+    range.maximum = range.maximum.or(Some(most));
 }
 
 fn clone_pair((key, value): (&String, &Value)) -> (String, Value) {

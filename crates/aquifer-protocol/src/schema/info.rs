@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
-use super::{Kind, Parameter, Schema};
+use super::{Kind, Parameter, Rest, Schema, Shape};
 
 /// The type in words: `integer`, `string | string[]`, `Task`.
 pub fn type_words(schema: &Schema) -> String {
@@ -147,6 +147,9 @@ fn description(schema: &Schema, deprecated: Option<&str>) -> String {
     if let Some(multiple) = schema.range.multiple_of {
         parts.push(format!("A multiple of {}.", number(multiple)));
     }
+    if let Kind::Object(Shape { rest: Rest::Of(values), .. }) = &schema.kind {
+        parts.push(format!("Values: {}.", type_words(values)));
+    }
     if let Kind::Union(members) = &schema.kind {
         let constraints: Vec<String> = members.iter().filter_map(member_constraints).collect();
         if !constraints.is_empty() {
@@ -162,10 +165,21 @@ fn description(schema: &Schema, deprecated: Option<&str>) -> String {
     parts.join(" ")
 }
 
+/// What binds one alternative of a union; there is no other place to say it.
 fn member_constraints(member: &Schema) -> Option<String> {
-    let allowed = member.allowed.as_ref()?;
-    let values: Vec<String> = allowed.iter().map(Value::to_string).collect();
-    Some(format!("{} one of {}", type_words(member), values.join(", ")))
+    let mut bounds = Vec::new();
+    if let Some(allowed) = &member.allowed {
+        let values: Vec<String> = allowed.iter().map(Value::to_string).collect();
+        bounds.push(format!("one of {}", values.join(", ")));
+    }
+    let mut bound = |word: &str, value: Option<Value>| bounds.extend(value.map(|value| format!("{word} {value}")));
+    bound("min", member.range.minimum.map(number));
+    bound("max", member.range.maximum.map(number));
+    bound("min length", member.length.min.map(Value::from));
+    bound("max length", member.length.max.map(Value::from));
+    bound("pattern", member.pattern.as_ref().map(|pattern| pattern.source().into()));
+    bound("format", member.format.as_ref().map(|format| format.as_str().into()));
+    (!bounds.is_empty()).then(|| format!("{}: {}", type_words(member), bounds.join(", ")))
 }
 
 /// Whole numbers without a fraction, as a person would write them.

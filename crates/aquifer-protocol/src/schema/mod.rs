@@ -147,10 +147,16 @@ pub struct Span {
 ///
 /// Matching takes linear time, so no pattern from outside can stall us. Patterns this engine cannot express
 /// (look-around, back-references) stay as words for the caller and are not enforced here.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Pattern {
     source: Arc<str>,
     regex: Option<regex::Regex>,
+}
+
+impl std::fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Pattern({:?})", self.source)
+    }
 }
 
 impl Pattern {
@@ -205,6 +211,11 @@ impl Schema {
     /// The type of this name in the catalog.
     pub fn named(name: &str) -> Self {
         Self::of(Kind::Named(name.into()))
+    }
+
+    /// Whether two schemas say the same.
+    pub fn is_same(&self, other: &Schema) -> bool {
+        format!("{self:?}") == format!("{other:?}")
     }
 
     /// Says what the value means.

@@ -7,25 +7,29 @@ use super::{Format, Kind, Parameter, Range, Schema, Types, info};
 /// Deeper shapes are left out: an example shows how to begin.
 const DEEPEST: usize = 6;
 
+/// An example larger than this shows nothing any more.
+const LARGEST: usize = 200;
+
 /// A value that fits, if one can be found without guessing (a pattern, for instance, cannot be answered).
 pub fn sample(schema: &Schema, types: &Types) -> Option<Value> {
-    value(schema, types, 0)
+    value(schema, types, 0, &mut LARGEST.clone())
 }
 
 /// The least that an operation with these parameters accepts.
 pub(crate) fn sample_params(parameters: &[Parameter], types: &Types) -> Option<Map<String, Value>> {
-    fields(parameters, types, 0)
+    fields(parameters, types, 0, &mut LARGEST.clone())
 }
 
-fn fields(parameters: &[Parameter], types: &Types, depth: usize) -> Option<Map<String, Value>> {
+fn fields(parameters: &[Parameter], types: &Types, depth: usize, room: &mut usize) -> Option<Map<String, Value>> {
     parameters
         .iter()
         .filter(|parameter| parameter.required)
-        .map(|parameter| Some((parameter.name.to_string(), value(&parameter.schema, types, depth)?)))
+        .map(|parameter| Some((parameter.name.to_string(), value(&parameter.schema, types, depth, room)?)))
         .collect()
 }
 
-fn value(schema: &Schema, types: &Types, depth: usize) -> Option<Value> {
+fn value(schema: &Schema, types: &Types, depth: usize, room: &mut usize) -> Option<Value> {
+    *room = room.checked_sub(1)?;
     if depth > DEEPEST {
         return None;
     }
@@ -46,24 +50,24 @@ fn value(schema: &Schema, types: &Types, depth: usize) -> Option<Value> {
             let count = schema.items.min.unwrap_or(1).clamp(1, 8);
             match items {
                 Some(items) if schema.items.max != Some(0) => {
-                    let element = value(items, types, depth + 1)?;
+                    let element = value(items, types, depth + 1, room)?;
                     Some(Value::Array(vec![element; usize::try_from(count).ok()?]))
                 }
                 _ => Some(json!([])),
             }
         }
         Kind::Object(shape) => {
-            let mut object = fields(&shape.fields, types, depth + 1)?;
+            let mut object = fields(&shape.fields, types, depth + 1, room)?;
             // An object of optional fields says more with one of them than empty.
             if object.is_empty()
                 && let Some(first) = shape.fields.first()
             {
-                object.insert(first.name.to_string(), value(&first.schema, types, depth + 1)?);
+                object.insert(first.name.to_string(), value(&first.schema, types, depth + 1, room)?);
             }
             Some(Value::Object(object))
         }
         Kind::Named(_) => None,
-        Kind::Union(members) => members.iter().find_map(|member| value(member, types, depth + 1)),
+        Kind::Union(members) => members.iter().find_map(|member| value(member, types, depth + 1, room)),
     }
 }
 

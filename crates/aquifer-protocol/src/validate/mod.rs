@@ -13,9 +13,9 @@ use crate::catalog::Catalog;
 use crate::error::problems::{explain_unknown, listed};
 use crate::error::wording::{looks_like_a_leak, quotable};
 use crate::error::{Code, Failure, Problem};
-use crate::operation::{Operation, is_snake_case};
+use crate::operation::Operation;
 use crate::request::{Metadata, Request};
-use crate::schema::{Parameter, type_words};
+use crate::schema::{Parameter, Types, type_words};
 use crate::suggest;
 use crate::surface::{Receiver, Surface};
 use crate::warning::Warning;
@@ -25,6 +25,7 @@ use crate::warning::Warning;
 pub struct Routed {
     operation: Arc<Operation>,
     params: Map<String, Value>,
+    beside: Map<String, Value>,
     metadata: Metadata,
 }
 
@@ -65,13 +66,14 @@ pub fn route(catalog: &Catalog, surface: &Surface, receiver: &Receiver, request:
         return Err(unknown_operation(catalog, &request.operation));
     };
     surface.admit(operation, receiver)?;
-    Ok(Routed { operation: operation.clone(), params: request.params, metadata: request.metadata })
+    let Request { params, beside, metadata, .. } = request;
+    Ok(Routed { operation: operation.clone(), params, beside, metadata })
 }
 
 fn unknown_operation(catalog: &Catalog, wanted: &str) -> Failure {
     let names = catalog.operations().iter().map(|op| &*op.name);
     let near = suggest::near(wanted, names, 3);
-    let shown = if is_snake_case(wanted) { quotable(wanted) } else { "…".to_owned() };
+    let shown = quotable(wanted);
     let hint = match near.first() {
         Some(name) => format!("Did you mean '{name}'?"),
         None => "Find the right name with introspect {query: \"operations\", search: \"…\"}".to_owned(),
@@ -89,10 +91,10 @@ impl Routed {
 
     /// Checks the parameters against the operation's definition.
     pub fn check(self, catalog: &Catalog, strictness: Strictness) -> Result<Checked, Failure> {
-        let Routed { operation, params, metadata } = self;
+        let Routed { operation, params, beside, metadata } = self;
         let mut problems = Vec::new();
         let mut warnings = Vec::new();
-        let (mut known, mut unknown) = sort_out(&operation, params, &mut problems);
+        let (mut known, mut unknown) = sort_out(&operation, params, beside, &mut problems);
         if strictness == Strictness::Lenient && !unknown.is_empty() {
             warnings.push(ignored(&unknown));
             unknown.clear();
@@ -127,35 +129,58 @@ impl Routed {
     }
 }
 
-/// Parameters under their canonical names, and the names that are none. camelCase is an alias (R-REQ-3).
+/// Parameters under their canonical names, and the names that are none. camelCase is an alias (R-REQ-3), and what
+/// stands in `params` wins over what stands beside it (R-REQ-2).
 fn sort_out(
     operation: &Operation,
     params: Map<String, Value>,
+    beside: Map<String, Value>,
     problems: &mut Found,
 ) -> (Map<String, Value>, Vec<String>) {
-    if params.keys().all(|name| operation.parameter(name).is_some()) {
+    if beside.is_empty() && params.keys().all(|name| operation.parameter(name).is_some()) {
         return (params, Vec::new());
     }
     let mut known = Map::new();
     let mut unknown = Vec::new();
     for (name, value) in params {
-        let canonical = match operation.parameter(&name) {
-            Some(parameter) => Some(parameter),
-            None => operation.parameter(&suggest::snake_case(&name)),
+        let Some(parameter) = named(operation, &name) else {
+            unknown.push(name);
+            continue;
         };
-        match canonical {
-            None => unknown.push(name),
+        if known.insert(parameter.name.to_string(), value).is_some() {
+            let twice = format!("Parameter '{}' is given twice, once under an alias. Send it once", parameter.name);
+            problems.push((Stage::Constraint, Problem::new(Code::ValidationInvalidValue, &*parameter.name, twice)));
+        }
+    }
+    for (name, value) in beside {
+        match named(operation, &name) {
             Some(parameter) => {
-                if known.insert(parameter.name.to_string(), value).is_some() {
-                    let twice =
-                        format!("Parameter '{}' is given twice, once under an alias. Send it once", parameter.name);
-                    let problem = Problem::new(Code::ValidationInvalidValue, &*parameter.name, twice);
-                    problems.push((Stage::Constraint, problem));
-                }
+                known.entry(&*parameter.name).or_insert(value);
             }
+            None => unknown.push(name),
         }
     }
     (known, unknown)
+}
+
+/// The parameter of this name, or of this name in camelCase.
+fn named<'a>(operation: &'a Operation, name: &str) -> Option<&'a Parameter> {
+    let is_camel_case =
+        || name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(|c| c.is_ascii_alphanumeric());
+    operation
+        .parameter(name)
+        .or_else(|| if is_camel_case() { operation.parameter(&suggest::snake_case(name)) } else { None })
+}
+
+/// Whether an operation would take these parameters.
+pub(crate) fn accepts(operation: &Operation, types: &Types, mut params: Map<String, Value>) -> bool {
+    let mut problems = Found::new();
+    for parameter in &operation.parameters {
+        if let Some(value) = params.get_mut(&*parameter.name) {
+            value::Checker::new(types, operation, &mut problems).parameter(parameter, value);
+        }
+    }
+    problems.is_empty()
 }
 
 /// One failure for everything found. `introspect` has no room for details (R-REQ-4a).

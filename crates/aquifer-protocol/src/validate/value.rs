@@ -20,14 +20,21 @@ pub(super) struct Checker<'a> {
     optional: bool,
     /// How much may still be tried in alternatives: a union of unions would double the work with every level.
     trials: usize,
+    depth: usize,
 }
+
+/// A request with more problems than this is beyond help, and each costs memory.
+const MOST_PROBLEMS: usize = 100;
+
+/// Shapes inside shapes, also alternatives inside alternatives, which need no value to go deeper.
+const DEEPEST: usize = 160;
 
 /// Values looked at for the sake of alternatives, in one parameter. Far more than any honest request needs.
 const MOST_TRIALS: usize = 500_000;
 
 impl<'a> Checker<'a> {
     pub(super) fn new(types: &'a Types, operation: &'a Operation, problems: &'a mut Found) -> Self {
-        Self { types, operation, problems, allow_nul: false, optional: false, trials: MOST_TRIALS }
+        Self { types, operation, problems, allow_nul: false, optional: false, trials: MOST_TRIALS, depth: 0 }
     }
 
     pub(super) fn parameter(&mut self, parameter: &Parameter, value: &mut Value) {
@@ -37,21 +44,34 @@ impl<'a> Checker<'a> {
     }
 
     fn value(&mut self, path: &str, schema: &Schema, value: &mut Value) {
+        if self.depth >= DEEPEST {
+            return self.invalid(path, "has a shape that is defined too deep to be checked", None);
+        }
+        self.depth += 1;
+        self.checked(path, schema, value);
+        self.depth -= 1;
+    }
+
+    fn checked(&mut self, path: &str, schema: &Schema, value: &mut Value) {
         if value.is_null() && (schema.nullable || schema.resolve(self.types).nullable) {
             return;
         }
         let resolved = schema.resolve(self.types);
         let fits = match (&resolved.kind, &mut *value) {
-            (Kind::Any | Kind::Named(_), _)
-            | (Kind::Null, Value::Null)
+            (Kind::Any | Kind::Named(_), value) => {
+                self.free(path, value);
+                true
+            }
+            (Kind::Null, Value::Null)
             | (Kind::Boolean, Value::Bool(_))
             | (Kind::Number, Value::Number(_))
             | (Kind::String, Value::String(_)) => true,
             (Kind::Integer, Value::Number(number)) => normalise_whole(number),
             (Kind::Array(items), Value::Array(elements)) => {
-                if let Some(items) = items {
-                    for (index, element) in elements.iter_mut().enumerate() {
-                        self.value(&format!("{path}[{index}]"), items, element);
+                for (index, element) in elements.iter_mut().enumerate() {
+                    match items {
+                        Some(items) => self.value(&format!("{path}[{index}]"), items, element),
+                        None => self.free(path, element),
                     }
                 }
                 true
@@ -104,6 +124,7 @@ impl<'a> Checker<'a> {
                 allow_nul: self.allow_nul,
                 optional: self.optional,
                 trials: left,
+                depth: self.depth,
             };
             checker.value(path, member, &mut attempt);
             self.trials = checker.trials;
@@ -120,7 +141,8 @@ impl<'a> Checker<'a> {
     }
 
     fn object(&mut self, path: &str, shape: &Shape, object: &mut Map<String, Value>) {
-        let is_input = path == "input";
+        // The changes of an UPDATE, at any depth (R-REQ-6).
+        let is_change = self.operation.takes_changes() && path.split(['.', '[']).next() == Some("input");
         for field in &shape.fields {
             let at = format!("{path}.{}", field.name);
             match object.get_mut(&*field.name) {
@@ -146,7 +168,7 @@ impl<'a> Checker<'a> {
                 }
                 None => {
                     // Changes are only what the caller sent: a default there would overwrite what is stored.
-                    if let (Some(default), false) = (&field.schema.default, is_input) {
+                    if let (Some(default), false) = (&field.schema.default, is_change) {
                         object.insert(field.name.to_string(), default.clone());
                     }
                 }
@@ -158,7 +180,12 @@ impl<'a> Checker<'a> {
     fn rest(&mut self, path: &str, shape: &Shape, object: &mut Map<String, Value>) {
         let known = |name: &str| shape.fields.iter().any(|field| &*field.name == name);
         match &shape.rest {
-            Rest::Free => {}
+            Rest::Free => {
+                for (name, value) in object.iter().filter(|(name, _)| !known(name)) {
+                    self.no_nul(path, name);
+                    self.free(path, value);
+                }
+            }
             Rest::Of(schema) => {
                 for (name, value) in object.iter_mut().filter(|(name, _)| !known(name)) {
                     let name: String = name.chars().take(64).collect();
@@ -177,7 +204,10 @@ impl<'a> Checker<'a> {
     fn unknown_fields(&mut self, path: &str, shape: &Shape, unknown: &[String]) {
         let valid: Vec<&str> = shape.fields.iter().map(|field| &*field.name).collect();
         let (names, mut hint, suggestions) = explain_unknown(unknown, &valid);
-        if let Some(name) = unknown.iter().find(|name| path == "input" && self.operation.parameter(name).is_some()) {
+        if let Some(name) = unknown
+            .iter()
+            .find(|name| path == "input" && self.operation.takes_changes() && self.operation.parameter(name).is_some())
+        {
             hint = format!(" '{name}' belongs beside 'input', not inside it.");
         }
         self.tell(
@@ -243,17 +273,7 @@ impl<'a> Checker<'a> {
     }
 
     fn text(&mut self, path: &str, schema: &Schema, text: &str) {
-        if text.contains('\0') && !self.allow_nul {
-            self.tell(
-                Stage::Constraint,
-                Problem::new(
-                    Code::ValidationInvalidEncoding,
-                    path,
-                    format!("Invalid character encoding in request: parameter '{path}' holds NUL (U+0000)"),
-                )
-                .detail("location", path),
-            );
-        }
+        self.no_nul(path, text);
         if schema.length != Span::default() {
             self.span(path, schema.length, text.chars().count(), "characters");
         }
@@ -263,6 +283,30 @@ impl<'a> Checker<'a> {
         if let Some(format) = schema.format.as_ref().filter(|format| !format.admits(text)) {
             self.invalid(path, &format!("is not a valid {}", format.as_str()), None);
         }
+    }
+
+    /// A value whose shape nobody knows: only what holds for all text can be checked (R-REQ-8).
+    fn free(&mut self, path: &str, value: &Value) {
+        match value {
+            Value::String(text) => self.no_nul(path, text),
+            Value::Array(elements) => elements.iter().for_each(|element| self.free(path, element)),
+            Value::Object(fields) => {
+                for (name, field) in fields {
+                    self.no_nul(path, name);
+                    self.free(path, field);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn no_nul(&mut self, path: &str, text: &str) {
+        if !text.contains('\0') || self.allow_nul {
+            return;
+        }
+        let message = format!("Invalid character encoding in request: parameter '{path}' holds NUL (U+0000)");
+        let problem = Problem::new(Code::ValidationInvalidEncoding, path, message).detail("location", path);
+        self.tell(Stage::Constraint, problem);
     }
 
     fn span(&mut self, path: &str, span: Span, count: usize, unit: &str) {
@@ -288,7 +332,9 @@ impl<'a> Checker<'a> {
     }
 
     fn tell(&mut self, stage: Stage, problem: Problem) {
-        self.problems.push((stage, problem));
+        if self.problems.len() < MOST_PROBLEMS {
+            self.problems.push((stage, problem));
+        }
     }
 }
 

@@ -27,7 +27,7 @@ fn rendered(answer: BatchAnswer) -> Value {
 
 #[test]
 fn r_bat_1_results_in_order_and_counted() {
-    let mut answer = BatchAnswer::new(2);
+    let mut answer = BatchAnswer::new(2, &Limits::default());
     assert_eq!(answer.push(0, "a", failure(), OnConfirmation::Halt), Step::Next);
     assert_eq!(answer.push(1, "b", success(), OnConfirmation::Halt), Step::Next);
     let value = rendered(answer);
@@ -44,7 +44,7 @@ fn r_bat_1_results_in_order_and_counted() {
 
 #[test]
 fn r_bat_3_confirmation_halts() {
-    let mut answer = BatchAnswer::new(3);
+    let mut answer = BatchAnswer::new(3, &Limits::default());
     answer.push(0, "a", success(), OnConfirmation::Halt);
     assert_eq!(answer.push(1, "b", gated(), OnConfirmation::Halt), Step::Halted);
     answer.push_pending(2, "c", Map::from_iter([("x".to_owned(), json!(1))]));
@@ -58,7 +58,7 @@ fn r_bat_3_confirmation_halts() {
 
 #[test]
 fn r_bat_3_by_configuration_confirmation_is_skipped() {
-    let mut answer = BatchAnswer::new(2);
+    let mut answer = BatchAnswer::new(2, &Limits::default());
     assert_eq!(answer.push(0, "b", gated(), OnConfirmation::Skip), Step::Next);
     answer.push(1, "c", success(), OnConfirmation::Skip);
     let value = rendered(answer);
@@ -75,7 +75,7 @@ fn r_bat_1_attachments_keep_their_place() {
         success.attachments.push(picture(name));
         Response::Success(success)
     };
-    let mut answer = BatchAnswer::new(2);
+    let mut answer = BatchAnswer::new(2, &Limits::default());
     answer.push(0, "a", with("first"), OnConfirmation::Halt);
     answer.push(1, "b", with("second"), OnConfirmation::Halt);
     let rendered = Response::Batch(answer).render(&Limits::default());
@@ -91,4 +91,18 @@ fn r_req_4a_a_batch_refused_whole_has_no_details() {
         response.render(&Limits::default()).value["error"],
         json!({ "code": "VALIDATION_INVALID_REQUEST", "message": "Invalid request: no" })
     );
+}
+
+#[test]
+fn r_req_7_an_answer_too_large_for_the_batch_fails_alone() {
+    let limits = Limits { max_response_size: 1 << 20, ..Limits::default() };
+    let mut answer = BatchAnswer::new(3, &limits);
+    for index in 0..3 {
+        let large = Response::Success(Success::new(json!("x".repeat(600_000))));
+        answer.push(index, "get_x", large, OnConfirmation::Halt);
+    }
+    let value = Response::Batch(answer).render(&limits).value;
+    assert_eq!(value["summary"], json!({ "total": 3, "succeeded": 1, "failed": 2 }));
+    assert_eq!(value["results"][2]["result"]["error"]["code"], "VALIDATION_PAYLOAD_TOO_LARGE");
+    assert!(value["results"][2]["result"]["error"]["message"].as_str().unwrap().contains("was done"));
 }

@@ -202,8 +202,12 @@ fn r_req_6_updates_keep_changes_in_input() {
     let failure = update(json!({ "user_id": 1, "input": { "user_id": 2 } })).unwrap_err();
     assert_eq!(failure.code().as_str(), "VALIDATION_UNKNOWN_FIELD");
     assert!(failure.message().contains("belongs beside 'input'"), "{}", failure.message());
-    let checked = update(json!({ "user_id": 1, "input": { "age": null } })).unwrap();
-    assert_eq!(checked.params()["input"], json!({ "age": null }));
+    let checked = update(json!({ "user_id": 1, "input": { "age": null, "profile": {} } })).unwrap();
+    assert_eq!(
+        checked.params()["input"],
+        json!({ "age": null, "profile": {} }),
+        "a default would overwrite what is stored"
+    );
 }
 
 #[test]
@@ -212,6 +216,9 @@ fn r_req_8_nul_is_refused_unless_the_parameter_allows_it() {
     assert_eq!(error["code"], "VALIDATION_INVALID_ENCODING");
     assert_eq!(error["details"]["location"], "nickname");
     assert_eq!(accept("raw", json!("a\0b")), "a\0b");
+    for free in [json!("a\0"), json!({ "deep": ["x", { "y": "\0" }] }), json!({ "k\0": 1 })] {
+        assert_eq!(refuse("anything", free)["code"], "VALIDATION_INVALID_ENCODING", "in values of no known shape, too");
+    }
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub(crate) fn everything() -> (Vec<Operation>, Types) {
                 "type": "object",
                 "properties": {
                     "age": { "type": "integer", "nullable": true },
-                    "profile": { "type": "object", "properties": { "bio": { "type": "string" } }, "additionalProperties": false }
+                    "profile": { "type": "object", "properties": { "bio": { "type": "string" }, "lines": { "type": "integer", "default": 3 } }, "additionalProperties": false }
                 },
                 "additionalProperties": false
             }

@@ -79,6 +79,13 @@ fn r_req_2_underscore_names_are_metadata_on_top_level_only() {
 fn r_req_3_camel_case_is_an_alias() {
     assert_eq!(params(json!({ "operation": "get_user", "params": { "userId": 4 } })), json!({ "user_id": 4 }));
     assert_eq!(params(json!({ "operation": "get_user", "userId": 4 })), json!({ "user_id": 4 }));
+    let wins = json!({ "operation": "get_user", "user_id": 5, "params": { "userId": 4 } });
+    assert_eq!(params(wins), json!({ "user_id": 4 }), "params win under an alias, too");
+    for other in ["USER_ID", "User_Id", "user-id", "user id", "UserId"] {
+        let mut given = json!({ "operation": "get_user", "params": {} });
+        given["params"][other] = json!(4);
+        assert!(check(given).is_err(), "{other} is no camelCase");
+    }
     let failure = check(json!({ "operation": "get_user", "params": { "userId": 4, "user_id": 5 } })).unwrap_err();
     assert!(failure.message().contains("given twice"), "{}", failure.message());
 }
@@ -103,5 +110,5 @@ fn r_bat_4_a_malformed_batch_fails_whole() {
     let accepted =
         parse(json!({ "operations": [{ "operation": "a", "x": 1 }], "_meta": {} }).as_object().unwrap().clone(), 3);
     let Ok(Parsed::Batch(items)) = accepted else { panic!("refused") };
-    assert_eq!(items[0].request.as_ref().unwrap().params["x"], 1);
+    assert_eq!(items[0].request.as_ref().unwrap().clone().into_params()["x"], 1);
 }

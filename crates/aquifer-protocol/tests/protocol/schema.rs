@@ -95,12 +95,64 @@ fn r_req_7_unions_of_unions_do_not_double_the_work_for_ever() {
 }
 
 #[test]
+fn r_req_7_hostile_schemas_end() {
+    let mut types = Types::new();
+    let schema = json!({ "description": "x", "properties": { "u": { "$ref": "#/$defs/U" } }, "$defs": { "U": { "anyOf": [{ "$ref": "#/$defs/U" }, { "type": "string" }] } } });
+    let operation = crate::fixture::operation("get_u", Category::Read, &schema, &mut types);
+    let surface = crate::fixture::crude();
+    let catalog = aquifer_protocol::catalog::Catalog::build([operation], types, &surface).unwrap();
+    let request = json!({ "operation": "get_u", "params": { "u": 5 } });
+    let Ok(aquifer_protocol::request::Parsed::One(request)) =
+        aquifer_protocol::request::parse(request.as_object().unwrap().clone(), 1)
+    else {
+        panic!("not a request")
+    };
+    let routed =
+        aquifer_protocol::validate::route(&catalog, &surface, &aquifer_protocol::surface::Receiver::Unified, request)
+            .unwrap();
+    assert!(routed.check(&catalog, aquifer_protocol::validate::Strictness::Strict).is_err());
+
+    let mut twice = json!({ "type": "string" });
+    for _ in 0..60 {
+        twice = json!({ "type": ["object", "object"], "properties": { "a": twice } });
+    }
+    read(twice);
+    let mut definitions = json!({ "d0": { "type": "object", "properties": { "a": { "type": "string" } } } });
+    for level in 1..30 {
+        let part = json!({ "$ref": format!("#/$defs/d{}", level - 1) });
+        definitions[format!("d{level}")] = json!({ "allOf": [part, part] });
+    }
+    let (schema, types) = read(json!({ "$ref": "#/$defs/d29", "$defs": definitions }));
+    assert!(sample(&schema, &types).is_some());
+    let mut wide = json!({ "type": "string" });
+    for _ in 0..6 {
+        let fields: serde_json::Map<String, Value> = (0..9).map(|index| (format!("f{index}"), wide.clone())).collect();
+        let names: Vec<&String> = fields.keys().collect();
+        wide = json!({ "type": "object", "required": names, "properties": fields });
+    }
+    assert_eq!(sample(&read(wide).0, &Types::new()), None, "an example of a million fields is none");
+}
+
+#[test]
+fn r_int_2_what_has_no_fields_is_told_in_place() {
+    let (schema, _) = read(json!({
+        "type": "object",
+        "properties": { "title": { "$ref": "#/$defs/Title", "maxLength": 3 }, "labels": { "type": "object", "additionalProperties": { "type": "integer" } } },
+        "$defs": { "Title": { "type": "string", "minLength": 1, "pattern": "^[a-z]+$" } }
+    }));
+    let Kind::Object(shape) = schema.kind else { panic!("not an object") };
+    let title = &shape.fields[0].schema;
+    assert_eq!((title.length.min, title.length.max), (Some(1), Some(3)));
+    assert_eq!(title.pattern.as_ref().unwrap().source(), "^[a-z]+$");
+}
+
+#[test]
 fn formats_are_enforced() {
     for (format, good, bad) in [
         ("date-time", "2026-02-04T10:30:00Z", "2026-02-04"),
         ("date", "2026-02-04", "2026-13-04"),
-        ("time", "10:30:00Z", "25:00"),
-        ("duration", "P1DT2H", "soon"),
+        ("time", "10:30:00Z", "12:00:00+garbage"),
+        ("duration", "P1DT2H", "-1 day"),
         ("email", "a@b.c", "a@"),
         ("uri", "https://example.com/x?y", "not a uri"),
         ("uuid", "123e4567-e89b-12d3-a456-426614174000", "123e4567"),

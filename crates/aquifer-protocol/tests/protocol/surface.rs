@@ -163,6 +163,14 @@ fn r_req_6_a_native_update_must_have_input_and_a_proxied_one_lowers_the_level() 
     let mut update = Operation::new("update_x", Category::Update, "x");
     let refused = Catalog::build([update.clone()], Types::new(), &crude()).unwrap_err();
     assert_eq!(refused, CatalogError::UpdateWithoutInput("update_x".to_owned()));
+    use aquifer_protocol::schema::{Parameter, Schema};
+    update.parameters = vec![Parameter::required("input", Schema::string())];
+    let refused = Catalog::build([update.clone()], Types::new(), &crude()).unwrap_err();
+    assert_eq!(refused, CatalogError::UpdateWithoutInput("update_x".to_owned()), "input is an object");
+    let id = || Parameter::required("id", Schema::string());
+    update.parameters = vec![id(), Parameter::required("input", Schema::object(vec![id()]))];
+    let refused = Catalog::build([update.clone()], Types::new(), &crude()).unwrap_err();
+    assert_eq!(refused, CatalogError::IdentifierInInput("update_x".to_owned(), "id".to_owned()));
     update.native = false;
     assert_eq!(Catalog::build([update], Types::new(), &crude()).unwrap().conformance(), "level-1");
     assert_eq!(catalog().conformance(), "level-2");

@@ -1,5 +1,7 @@
 //! The body's bytes, bounded while they arrive and scanned before anybody parses them.
 
+use std::time::Duration;
+
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::scan::{Frame, Problem, Salvage, Salvaged, scan};
 use axum::body::{Body, Bytes};
@@ -14,11 +16,15 @@ use crate::refusal;
 /// Past the limit a body is read on only to find whom to answer, and no further than this.
 const READ_ON: usize = 32 * 1024 * 1024;
 
+/// A body that takes longer than this to arrive is not waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// What came of reading a body.
 enum Arrived {
     Whole(Bytes),
     Oversized(Salvaged),
     Broken,
+    Late,
 }
 
 pub(super) async fn check(State(limits): State<Limits>, request: Request, next: Next) -> Response {
@@ -26,8 +32,12 @@ pub(super) async fn check(State(limits): State<Limits>, request: Request, next: 
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();
-    let bytes = match arrive(body, limits.max_request_size + refusal::FRAME).await {
+    let arrived = tokio::time::timeout(PATIENCE, arrive(body, limits.max_request_size + refusal::FRAME)).await;
+    let bytes = match arrived.unwrap_or(Arrived::Late) {
         Arrived::Whole(bytes) => bytes,
+        Arrived::Late => {
+            return (StatusCode::REQUEST_TIMEOUT, "Request Timeout: the body did not arrive in time\n").into_response();
+        }
         Arrived::Oversized(salvaged) => {
             let problem = refusal::oversized(salvaged.bytes, &limits);
             return answer(&problem, &salvaged, &limits, StatusCode::PAYLOAD_TOO_LARGE);
@@ -35,10 +45,10 @@ pub(super) async fn check(State(limits): State<Limits>, request: Request, next: 
         Arrived::Broken => return StatusCode::BAD_REQUEST.into_response(),
     };
     if let Err(problem) = scan(&bytes, Frame::Mcp, &limits) {
-        return answer(&problem, &salvage(&bytes), &limits, StatusCode::BAD_REQUEST);
+        return answer(&problem, &Salvage::of(&bytes), &limits, StatusCode::BAD_REQUEST);
     }
     if bytes.trim_ascii_start().first() == Some(&b'[') {
-        return json(StatusCode::BAD_REQUEST, refusal::not_a_message(&salvage(&bytes), true));
+        return json(StatusCode::BAD_REQUEST, refusal::not_a_message(&Salvage::of(&bytes), true));
     }
     next.run(Request::from_parts(parts, Body::from(bytes))).await
 }
@@ -75,17 +85,9 @@ async fn arrive(mut body: Body, longest: usize) -> Arrived {
     Arrived::Whole(chunks.concat().into())
 }
 
-fn salvage(bytes: &[u8]) -> Salvaged {
-    let mut salvage = Salvage::new();
-    salvage.push(bytes);
-    salvage.finish()
-}
-
 /// A refused tool call is an answer like any other; a refused message is a bad request.
 fn answer(problem: &Problem, salvaged: &Salvaged, limits: &Limits, status: StatusCode) -> Response {
-    let is_call = salvaged.id.is_some()
-        && salvaged.method.as_deref() == Some("tools/call")
-        && !matches!(problem, Problem::Syntax { .. });
+    let is_call = salvaged.is_call() && !matches!(problem, Problem::Syntax { .. });
     match refusal::answer(problem, salvaged, limits) {
         Some(body) if is_call => json(StatusCode::OK, body),
         Some(body) => json(status, body),

@@ -84,9 +84,10 @@ impl HttpBody for Counted {
 /// Calls under way at once. More are told to come back: each holds a request and an answer in memory.
 const MOST_CALLS: usize = 1024;
 
-/// Calls are counted; streams that wait for news (GET) are not.
+/// Calls are counted; streams that wait for news are not, in either of their two forms.
 pub(super) async fn count(State(in_flight): State<InFlight>, request: Request, next: Next) -> Response {
-    if request.method() != Method::POST {
+    let listens = request.headers().get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
+    if request.method() != Method::POST || listens {
         return next.run(request).await;
     }
     let entry = in_flight.enter();

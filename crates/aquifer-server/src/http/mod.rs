@@ -133,8 +133,10 @@ fn router(engine: &Arc<Engine>, settings: &HttpSettings, in_flight: &InFlight, s
     );
     Router::new()
         .route_service("/mcp", mcp)
-        .layer(from_fn_with_state(limits, body::check))
         .layer(from_fn_with_state(in_flight.clone(), drain::count))
+        // Before it is counted: a body that never ends is nobody's call.
+        .layer(from_fn_with_state(limits, body::check))
+        .layer(from_fn(sessions::close_plainly))
         .route("/health", get(health).with_state(engine.clone()))
         .fallback(not_here)
         .layer(from_fn({

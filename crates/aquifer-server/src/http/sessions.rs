@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use axum::extract::Request;
+use axum::http::{Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
 use futures::Stream;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError};
@@ -18,8 +22,8 @@ pub(super) struct BoundedSessions {
 /// Why a session cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SessionsError {
-    #[error("too many sessions ({0}); end some, or raise [http] most_sessions")]
-    Full(usize),
+    #[error("too many sessions; end one, then repeat")]
+    Full,
     #[error(transparent)]
     Inner(#[from] LocalSessionManagerError),
 }
@@ -32,13 +36,24 @@ impl BoundedSessions {
     }
 }
 
+/// The SDK answers 202 to the end of a session, which some clients report to their users as a failure.
+pub(super) async fn close_plainly(request: Request, next: Next) -> Response {
+    let is_end = request.method() == Method::DELETE;
+    let mut response = next.run(request).await;
+    if is_end && response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
+    response
+}
+
 impl SessionManager for BoundedSessions {
     type Error = SessionsError;
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         if self.inner.sessions.read().await.len() >= self.most {
-            return Err(SessionsError::Full(self.most));
+            tracing::warn!(most = self.most, "a session was refused; raise [http] most_sessions if this is too few");
+            return Err(SessionsError::Full);
         }
         Ok(self.inner.create_session().await?)
     }

@@ -29,7 +29,7 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
         eprintln!("  list_tasks   {{\"done\": false}}");
         eprintln!("  introspect   {{\"query\": \"operations\", \"search\": \"finish every task\"}}");
         eprintln!();
-        eprintln!("Or without a client, in another terminal:");
+        eprintln!("Or without a client, in another terminal, on a board of its own:");
         eprintln!("  aquifer call create_task '{{\"title\": \"Water the plants\"}}' --source demo:");
         eprintln!();
         eprintln!("Stop with Ctrl-C.");

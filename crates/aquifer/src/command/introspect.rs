@@ -35,23 +35,24 @@ pub(crate) async fn run(arguments: IntrospectArgs) -> anyhow::Result<Ending> {
     if answer.pointer("/data/operation").is_some_and(Value::is_null) {
         params.insert("query".to_owned(), "types".into());
         let of_type = ask(params).await;
-        if of_type.pointer("/data/type").is_some_and(Value::is_null) && !arguments.json {
+        if of_type.pointer("/data/type").is_some_and(Value::is_null) {
             let name = arguments.name.unwrap_or_default();
             bail!("there is no operation or type '{name}'. See them all without a name, or try --search");
         }
         answer = of_type;
     }
     let failed = answer.get("success") != Some(&Value::Bool(true));
-    let text = if arguments.json || failed { answer.to_string() } else { table(&answer) };
+    let flags: String = arguments.sources.iter().map(|source| format!(" --source {source}")).collect();
+    let text = if arguments.json || failed { answer.to_string() } else { table(&answer, &flags) };
     super::call::print(text.trim_end())?;
     Ok(if failed { Ending::Failure } else { Ending::Done })
 }
 
-fn table(answer: &Value) -> String {
+fn table(answer: &Value, flags: &str) -> String {
     let data = &answer["data"];
     match (data.get("operations"), data.get("operation"), data.get("type")) {
         (Some(operations), _, _) => operations_table(operations, &data["_protocol"]),
-        (_, Some(operation), _) => operation_text(operation),
+        (_, Some(operation), _) => operation_text(operation, flags),
         (_, _, Some(of_type)) => type_text(of_type),
         _ => answer.to_string(),
     }
@@ -72,7 +73,7 @@ fn operations_table(operations: &Value, protocol: &Value) -> String {
     out
 }
 
-fn operation_text(operation: &Value) -> String {
+fn operation_text(operation: &Value, flags: &str) -> String {
     let mut out = format!(
         "{} ({}, tool {})\n  {}\n\n",
         text(&operation["name"]),
@@ -95,7 +96,7 @@ fn operation_text(operation: &Value) -> String {
     for example in operation["examples"].as_array().into_iter().flatten() {
         let _ = writeln!(
             out,
-            "\nExample: aquifer call {} '{}'",
+            "\nExample: aquifer call {} '{}'{flags}",
             text(&operation["name"]),
             field(example, "/request/params")
         );

@@ -54,7 +54,9 @@ pub(crate) async fn on_http(
     if !bound.ip().is_loopback() {
         eprintln!("Warning: {bound} can be reached from other machines, and nobody is asked who they are.");
     }
-    ready(&format!("http://{bound}/mcp"));
+    // Nobody can connect to "any address"; from this machine, loopback is the way.
+    let reached = if bound.ip().is_unspecified() { format!("127.0.0.1:{}", bound.port()) } else { bound.to_string() };
+    ready(&format!("http://{reached}/mcp"));
     server.serve(stop).await?;
     Ok(Ending::Done)
 }

@@ -242,7 +242,8 @@ fn r_req_7_a_client_that_never_reads_is_not_served_for_ever() {
         let _ = writeln!(input, "{initialize}");
         // Ends when the server is killed, or with everything sent.
         for id in 0..100_000 {
-            if writeln!(input, "{}", list.replacen("\"id\":1,", &format!("\"id\":{id},"), 1)).is_err() {
+            // Half of them under one and the same id.
+            if writeln!(input, "{}", list.replacen("\"id\":1,", &format!("\"id\":{},", id * (id % 2)), 1)).is_err() {
                 return;
             }
         }
@@ -258,22 +259,4 @@ fn r_req_7_a_client_that_never_reads_is_not_served_for_ever() {
     child.wait().unwrap();
     writer.join().unwrap();
     assert!(most < 60 * 1024, "{most} kB");
-}
-
-#[test]
-fn more_calls_than_fit_are_refused_and_the_rest_answered() {
-    let mut piped = Piped::demo();
-    piped.call("mcp_aql_create", json!({ "operation": "create_task", "title": "a" }));
-    for id in 1..=300 {
-        piped.send(&json!({ "jsonrpc": "2.0", "id": format!("c{id}"), "method": "tools/call", "params": {
-            "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 400, "wait": true } } }));
-    }
-    let mut codes = std::collections::BTreeMap::new();
-    for _ in 1..=300 {
-        let answer = envelope(&piped.receive());
-        *codes.entry(answer["error"]["code"].as_str().unwrap_or("done").to_owned()).or_insert(0) += 1;
-    }
-    assert_eq!(codes.get("done"), Some(&256), "{codes:?}");
-    assert_eq!(codes.get("RATE_LIMIT_EXCEEDED"), Some(&44), "{codes:?}");
-    assert_eq!(piped.call("mcp_aql_read", json!({ "operation": "list_tasks" }))["success"], true);
 }

@@ -164,5 +164,6 @@ fn calls_under_way_are_finished_when_the_client_leaves_or_a_signal_comes() {
     terminate(piped.pid());
     let answer = piped.receive();
     assert_eq!(answer["id"], 1, "{answer}");
+    assert_eq!(envelope(&answer)["data"]["status"], "completed", "{answer}");
     assert!(piped.close().success());
 }

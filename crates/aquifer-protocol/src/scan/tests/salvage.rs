@@ -7,8 +7,10 @@ fn check(cases: &[(&str, Option<&str>, Option<&str>)]) {
     for (message, id, method) in cases {
         let mut salvage = Salvage::new();
         salvage.push(message.as_bytes());
-        let expected = Salvaged { id: id.map(Into::into), method: method.map(Into::into), bytes: message.len() };
-        assert_eq!(salvage.finish(), expected, "{message}");
+        let expected = (id.map(str::to_owned), method.map(str::to_owned), message.len());
+        let found = salvage.finish();
+        assert_eq!((found.id, found.method, found.bytes), expected, "{message}");
+        assert_eq!(found.has_id, Salvage::of(message.as_bytes()).has_id, "{message}");
     }
 }
 
@@ -77,7 +79,7 @@ fn r_req_7_a_long_id_is_not_kept() {
 fn r_req_8_an_id_that_is_not_unicode_is_not_kept() {
     let mut salvage = Salvage::new();
     salvage.push(b"{\"id\":\"\xff\",\"method\":\"m\xff\"}");
-    assert_eq!(salvage.finish(), Salvaged { id: None, method: None, bytes: 24 });
+    assert_eq!(salvage.finish(), Salvaged { id: None, has_id: true, method: None, bytes: 24 });
 }
 
 #[test]
