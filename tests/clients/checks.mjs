@@ -176,6 +176,10 @@ async function checkRefusals({ client, send }, mode) {
   assert.equal(unknown.error.code, 'NOT_FOUND_OPERATION');
   assert.match(unknown.error.message, /Did you mean 'create_task'/);
   passed('an unknown operation answered with a suggestion');
+  const large = await send('create', { operation: 'create_task', params: { title: 'x'.repeat(2 ** 21) } });
+  assert.equal(large.error.code, 'VALIDATION_PAYLOAD_TOO_LARGE');
+  assert.equal(large.error.details.limit_type, 'request_size');
+  passed('a call over the size limit answered as a call');
 }
 
 async function checkProgress(server) {

@@ -191,6 +191,10 @@ async def check_refusals(server):
     same(unknown["error"]["code"], "NOT_FOUND_OPERATION", "code")
     same("Did you mean 'create_task'" in unknown["error"]["message"], True, "a suggestion")
     passed("an unknown operation answered with a suggestion")
+    large = await server.send("create", create("x" * 2**21))
+    same(large["error"]["code"], "VALIDATION_PAYLOAD_TOO_LARGE", "code")
+    same(large["error"]["details"]["limit_type"], "request_size", "the limit")
+    passed("a call over the size limit answered as a call")
 
 
 async def check_progress(server):

@@ -49,6 +49,7 @@ use tokio_util::sync::CancellationToken;
 pub use aquifer_derive::adapter;
 pub use aquifer_protocol::danger::Danger;
 pub use aquifer_protocol::error::{Code, Failure};
+pub use params::Binary;
 pub use params::DryRun;
 pub use params::Items;
 pub use params::Patch;

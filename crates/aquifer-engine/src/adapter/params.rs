@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use aquifer_protocol::error::{Code, Failure};
+use base64::Engine;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,42 @@ pub struct Items<T> {
 impl<T> FromIterator<T> for Items<T> {
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         Self { items: items.into_iter().collect() }
+    }
+}
+
+/// Bytes as an answer: base64, with its encoding and media type beside it (R-RES-5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binary {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// What they are.
+    pub media_type: String,
+}
+
+impl Serialize for Binary {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let content = base64::engine::general_purpose::STANDARD.encode(&self.bytes);
+        let shown = json!({ "content": content, "encoding": "base64", "media_type": self.media_type });
+        shown.serialize(serializer)
+    }
+}
+
+impl JsonSchema for Binary {
+    fn schema_name() -> Cow<'static, str> {
+        "Binary".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "description": "Bytes.",
+            "properties": {
+                "content": { "type": "string", "description": "The bytes in base64." },
+                "encoding": { "type": "string", "enum": ["base64"] },
+                "media_type": { "type": "string", "description": "Their media type." }
+            },
+            "required": ["content", "encoding", "media_type"]
+        })
     }
 }
 

@@ -1,7 +1,9 @@
 //! Writing adapters in Rust: what the types say is what callers see.
 
 use aquifer_engine::Engine;
-use aquifer_engine::adapter::{Adapter, AdapterError, Answer, Ctx, Danger, DryRun, Failure, Items, Patch, adapter};
+use aquifer_engine::adapter::{
+    Adapter, AdapterError, Answer, Binary, Ctx, Danger, DryRun, Failure, Items, Patch, adapter,
+};
 use aquifer_engine::execution::Reporter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,6 +38,16 @@ struct Thing {
     place: Option<Place>,
     #[serde(default)]
     level: Option<Level>,
+}
+
+/// A shape of one kind or another.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Shape {
+    /// Round.
+    Circle { radius: f64 },
+    /// Not round.
+    Square { side: f64 },
 }
 
 struct Kinds;
@@ -82,6 +94,14 @@ impl Kinds {
         reporter.tell(1, 2, "half way");
         assert!(!reporter.cancelled().is_cancelled());
         if fail { Err(Failure::not_found("luck", "any")) } else { Ok("done".to_owned()) }
+    }
+    /// Get a picture.
+    async fn get_picture(&self) -> Answer<Binary> {
+        Ok(Binary { bytes: vec![0, 255, 16], media_type: "image/png".to_owned() })
+    }
+    /// Create a shape. Names that the macro itself might use are free.
+    async fn create_shape(&self, shape: Shape, cx: Option<u32>, reporter: Option<i8>) -> Answer<Value> {
+        Ok(json!({ "shape": shape, "cx": cx, "reporter": reporter }))
     }
     fn helper(&self) -> u8 {
         1
@@ -204,4 +224,66 @@ fn an_adapter_that_cannot_be_explained_is_refused() {
     assert_eq!(refused, AdapterError::NoDescription("GetNothing".to_owned()));
     let refused = Adapter::new("x", ()).example("too early", json!({})).build().err().unwrap();
     assert_eq!(refused, AdapterError::NothingToDescribe("example"));
+}
+
+#[tokio::test]
+async fn r_res_5_bytes_are_base64_with_their_type_beside_them() {
+    let answer = ask(&kinds(), operation("get_picture", json!({}))).await;
+    assert_eq!(answer["data"], json!({ "content": "AP8Q", "encoding": "base64", "media_type": "image/png" }));
+}
+
+#[tokio::test]
+async fn r_req_5_alternatives_are_closed_and_widths_are_known() {
+    let engine = kinds();
+    let create = async |params: Value| ask(&engine, operation("create_shape", params)).await;
+    let made =
+        create(json!({ "shape": { "kind": "circle", "radius": 1 }, "cx": 4_294_967_295_u32, "reporter": -128 })).await;
+    assert_eq!(made["data"]["shape"], json!({ "kind": "circle", "radius": 1.0 }), "{made}");
+    for (params, code) in [
+        (json!({ "shape": { "kind": "circle", "radius": 1, "bogus": 1 } }), "VALIDATION_UNKNOWN_FIELD"),
+        (json!({ "shape": { "kind": "circle", "radius": 1 }, "cx": 5_000_000_000_u64 }), "VALIDATION_INVALID_VALUE"),
+        (json!({ "shape": { "kind": "circle", "radius": 1 }, "reporter": 128 }), "VALIDATION_INVALID_VALUE"),
+    ] {
+        let refused = create(params).await;
+        assert_eq!(refused["error"]["code"], code, "{refused}");
+        assert!(refused["error"]["details"]["param_name"].is_string(), "{refused}");
+    }
+}
+
+#[test]
+fn two_types_of_one_name_are_refused() {
+    mod one {
+        #[derive(serde::Deserialize, schemars::JsonSchema)]
+        pub(super) struct Spec {
+            #[allow(dead_code)]
+            a: String,
+        }
+    }
+    mod two {
+        #[derive(serde::Deserialize, schemars::JsonSchema)]
+        pub(super) struct Spec {
+            #[allow(dead_code)]
+            b: String,
+        }
+    }
+    /// Get one.
+    #[derive(Deserialize, JsonSchema)]
+    struct GetOne {
+        #[allow(dead_code)]
+        spec: one::Spec,
+    }
+    /// Get two.
+    #[derive(Deserialize, JsonSchema)]
+    struct GetTwo {
+        #[allow(dead_code)]
+        spec: two::Spec,
+    }
+    async fn get_one(_: Ctx<()>, _: GetOne) -> Answer<()> {
+        Ok(())
+    }
+    async fn get_two(_: Ctx<()>, _: GetTwo) -> Answer<()> {
+        Ok(())
+    }
+    let refused = Adapter::new("x", ()).read(get_one).read(get_two).build().err().unwrap();
+    assert_eq!(refused, AdapterError::DuplicateType("Spec".to_owned()));
 }

@@ -59,6 +59,30 @@ fn misfit(words: &str) -> Option<Value> {
     })
 }
 
+/// Values of the right type that break what introspection says of a parameter.
+fn violations(parameter: &Value) -> Vec<Value> {
+    let mut wrong = Vec::new();
+    if parameter["enum"].is_array() && parameter["type"] == "string" {
+        wrong.push(json!("none of the words"));
+    }
+    if let Some(minimum) = parameter["minimum"].as_i64() {
+        wrong.push(json!(minimum - 1));
+    }
+    if let Some(maximum) = parameter["maximum"].as_i64() {
+        wrong.push(json!(maximum + 1));
+    }
+    if parameter["minLength"].as_u64().is_some_and(|least| least > 0) {
+        wrong.push(json!(""));
+    }
+    if let Some(most) = parameter["maxLength"].as_u64() {
+        wrong.push(json!("X".repeat(usize::try_from(most).unwrap() + 1)));
+    }
+    if parameter["pattern"].is_string() {
+        wrong.push(json!("\u{1}\u{2}\u{3}\u{4}"));
+    }
+    wrong
+}
+
 async fn walk(engine: &Engine) -> usize {
     let list = ask(engine, operation("introspect", json!({ "query": "operations", "first": 500 }))).await;
     let mut proofs = 0;
@@ -109,6 +133,17 @@ async fn walk(engine: &Engine) -> usize {
                 let answer = ask(engine, operation(name, Value::Object(without))).await;
                 assert_eq!(answer["error"]["code"], "VALIDATION_MISSING_PARAM", "{name}.{parameter_name}");
                 assert!(answer["error"]["message"].as_str().unwrap().contains(parameter_name));
+                proofs += 1;
+            }
+            // Every constraint that is told is held.
+            for wrong in violations(parameter) {
+                let mut with = valid.clone();
+                with.insert(parameter_name.to_owned(), wrong.clone());
+                let answer = ask(engine, operation(name, Value::Object(with))).await;
+                assert_eq!(
+                    answer["error"]["code"], "VALIDATION_INVALID_VALUE",
+                    "{name}.{parameter_name} = {wrong}: {answer}"
+                );
                 proofs += 1;
             }
             if let Some(wrong) = misfit(parameter["type"].as_str().unwrap()) {

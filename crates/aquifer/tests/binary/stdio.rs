@@ -71,6 +71,10 @@ fn r_end_2_environment_beats_the_default_and_a_flag_beats_both() {
     assert_eq!(names(&[], &[]), ["file_mcp_aql_create"]);
     assert_eq!(names(&[], &[("MCP_AQL_ENDPOINT_MODE", "single")]), ["file_mcp_aql"]);
     assert_eq!(
+        names(&[], &[("MCP_AQL_ENDPOINT_PROFILE", "inspect_query_mutate_administer"), ("A", ""), ("B", ""), ("C", "")]),
+        ["file_mcp_aql_mutate"]
+    );
+    assert_eq!(
         names(&["--mode", "all"], &[("MCP_AQL_ENDPOINT_MODE", "single"), ("MCP_AQL_TOOL_PREFIX", "env_")]),
         ["env_mcp_aql_create"]
     );
