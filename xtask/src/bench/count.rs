@@ -32,6 +32,7 @@ pub(super) fn all(programs: &Programs, table: &mut Table) -> Result<()> {
     let requests = scenario(programs, "requests", 10, 20_000)?;
     let arguments = scenario(programs, "arguments", 10, 20_000)?;
     by_size(programs, table, "route + validate", "check", 40_000, requests, Aim::Ratio(FLAT))?;
+    by_size(programs, table, "misspelt name, with suggestions", "unknown", 10, requests, Aim::None)?;
     by_size(programs, table, "call through the engine", "call", 30_000, arguments, Aim::Ratio(FLAT))?;
     by_size(programs, table, "cached introspection list", "list", 40_000, 0.0, Aim::Ratio(FLAT))?;
     by_size(programs, table, "the same list as text and value", "list-rendered", 100, 0.0, Aim::None)?;
@@ -50,8 +51,7 @@ fn engine(programs: &Programs, table: &mut Table) -> Result<()> {
         let count = scenario(programs, name, 1, 20_000)?;
         table.push(row("handler called through the engine".to_owned(), engine, other, count, Aim::None));
     }
-    let nanoseconds = |name| time(programs, name);
-    let (engine, by_hand) = (nanoseconds("engine")?, nanoseconds("by-hand")?);
+    let [engine, by_hand] = times(programs, ["engine", "by-hand"])?;
     table.push(Row {
         what: "the same as time".to_owned(),
         ours: format!("{engine:.0} ns"),
@@ -117,15 +117,19 @@ fn call(programs: &Programs, server: Server, transport: &Transport) -> Result<f6
     })
 }
 
-/// Nanoseconds of one iteration, the median of several runs.
-fn time(programs: &Programs, name: &str) -> Result<f64> {
-    let mut times = Vec::new();
-    for _ in 0..9 {
-        let text = printed(Command::new(programs.program("bench-count")).args([name, "1", "100000"]))?;
-        times.push(text.trim().parse::<f64>()?);
+/// Nanoseconds of one iteration of two scenarios that take turns, the medians of several runs.
+fn times(programs: &Programs, names: [&str; 2]) -> Result<[f64; 2]> {
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..15 {
+        for (name, times) in names.iter().zip(&mut times) {
+            let text = printed(Command::new(programs.program("bench-count")).args([*name, "1", "100000"]))?;
+            times.push(text.trim().parse::<f64>()?);
+        }
     }
-    times.sort_by(f64::total_cmp);
-    times.get(times.len() / 2).copied().context("nothing was timed")
+    Ok(times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+    }))
 }
 
 fn wrapped(wrapper: &[String]) -> Result<Command> {

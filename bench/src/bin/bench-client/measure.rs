@@ -165,7 +165,7 @@ fn summary(values: &[Vec<f64>], name: &str, ratio_name: &str) -> Figures {
     let mut figures: Figures =
         values.iter().enumerate().map(|(index, values)| (format!("{index}.{name}"), median(values))).collect();
     if let [first, second, ..] = values {
-        figures.push((ratio_name.to_owned(), ratio(first, second)));
+        figures.push((ratio_name.to_owned(), median(first) / median(second)));
     }
     figures
 }

@@ -18,8 +18,8 @@ use crate::catalog::{Generated, operations, requests};
 use crate::shelf::Shelf;
 
 /// Every scenario.
-pub(crate) const NAMES: [&str; 9] =
-    ["requests", "check", "arguments", "call", "list", "list-rendered", "engine", "by-hand", "direct"];
+pub(crate) const NAMES: [&str; 10] =
+    ["requests", "check", "unknown", "arguments", "call", "list", "list-rendered", "engine", "by-hand", "direct"];
 
 /// A scenario ready to run.
 pub(crate) enum Scenario {
@@ -27,6 +27,8 @@ pub(crate) enum Scenario {
     Requests(Vec<Request>),
     /// Routes and validates requests.
     Check { catalog: Catalog, surface: Surface, requests: Vec<Request> },
+    /// Routes requests whose operation is misspelt, so that every name is looked at for a suggestion.
+    Unknown { catalog: Catalog, surface: Surface, requests: Vec<Request> },
     /// Copies arguments and drops them.
     Arguments(Vec<Map<String, Value>>),
     /// Sends arguments through an engine, and renders the answers where that is wanted.
@@ -44,9 +46,14 @@ pub(crate) fn prepare(name: &str, size: usize) -> anyhow::Result<Scenario> {
     Ok(match name {
         "requests" => Scenario::Requests(parsed(size)?),
         "check" => {
-            let surface = surface()?;
-            let catalog = Catalog::build(operations(size), Types::new(), &surface)?;
+            let (catalog, surface) = catalog(size)?;
             Scenario::Check { catalog, surface, requests: parsed(size)? }
+        }
+        "unknown" => {
+            let (catalog, surface) = catalog(size)?;
+            let mut requests = parsed(size)?;
+            requests.iter_mut().for_each(|request| request.operation = request.operation.replace("record", "recrod"));
+            Scenario::Unknown { catalog, surface, requests }
         }
         "arguments" => Scenario::Arguments(requests(size)),
         "call" => generated(requests(size), false)?,
@@ -68,6 +75,12 @@ pub(crate) fn prepare(name: &str, size: usize) -> anyhow::Result<Scenario> {
 fn surface() -> anyhow::Result<Surface> {
     let profile = Profile::known("crude").ok_or_else(|| anyhow!("there is no profile crude"))?;
     Ok(Surface::new(Mode::Single, profile, "")?)
+}
+
+fn catalog(size: usize) -> anyhow::Result<(Catalog, Surface)> {
+    let surface = surface()?;
+    let catalog = Catalog::build(operations(size), Types::new(), &surface)?;
+    Ok((catalog, surface))
 }
 
 fn engine(source: Arc<dyn Source>) -> anyhow::Result<Engine> {
@@ -113,6 +126,12 @@ impl Scenario {
                     let checked = route(catalog, surface, &Receiver::Unified, request.clone())
                         .and_then(|routed| routed.check(catalog, Strictness::Strict));
                     ensure!(black_box(checked).is_ok(), "a request was refused");
+                }
+            }
+            Scenario::Unknown { catalog, surface, requests } => {
+                for request in turns(requests, times) {
+                    let routed = route(catalog, surface, &Receiver::Unified, request.clone());
+                    ensure!(black_box(routed).is_err(), "a misspelt name was found");
                 }
             }
             Scenario::Arguments(arguments) => {

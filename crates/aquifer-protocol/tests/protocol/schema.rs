@@ -1,12 +1,17 @@
 //! Shapes: read from JSON Schema, sampled, and written back.
 
+use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::request::{Parsed, parse};
 use aquifer_protocol::schema::{Format, Kind, Pattern, Rest, SchemaReader, Types, sample, type_words};
 use aquifer_protocol::suggest::{nearest, snake_case};
+use aquifer_protocol::surface::Receiver;
+use aquifer_protocol::validate::{Strictness, route};
 use serde_json::{Value, json};
 
-use crate::fixture::parameter;
+use crate::fixture::{crude, parameter};
 
 fn read(json: Value) -> (aquifer_protocol::schema::Schema, Types) {
     let mut reader = SchemaReader::new(&json);
@@ -62,6 +67,14 @@ fn r_int_2_recursive_schemas_end() {
     read(deep);
 }
 
+/// Why a catalog refuses these parameters.
+fn refusal(catalog: &Catalog, operation: &str, params: Value) -> Failure {
+    let request = json!({ "operation": operation, "params": params });
+    let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("not a request") };
+    let routed = route(catalog, &crude(), &Receiver::Unified, request).unwrap();
+    routed.check(catalog, Strictness::Strict).unwrap_err()
+}
+
 #[test]
 fn r_req_7_unions_of_unions_do_not_double_the_work_for_ever() {
     let mut types = Types::new();
@@ -75,22 +88,12 @@ fn r_req_7_unions_of_unions_do_not_double_the_work_for_ever() {
         ] } }
     });
     let operation = crate::fixture::operation("get_tree", Category::Read, &schema, &mut types);
-    let surface = crate::fixture::crude();
-    let catalog = aquifer_protocol::catalog::Catalog::build([operation], types, &surface).unwrap();
+    let catalog = Catalog::build([operation], types, &crude()).unwrap();
     let mut tree = json!(1);
     for _ in 0..60 {
         tree = json!({ "a": tree });
     }
-    let request = json!({ "operation": "get_tree", "params": { "tree": tree } });
-    let Ok(aquifer_protocol::request::Parsed::One(request)) =
-        aquifer_protocol::request::parse(request.as_object().unwrap().clone(), 1)
-    else {
-        panic!("not a request")
-    };
-    let routed =
-        aquifer_protocol::validate::route(&catalog, &surface, &aquifer_protocol::surface::Receiver::Unified, request)
-            .unwrap();
-    let refused = routed.check(&catalog, aquifer_protocol::validate::Strictness::Strict).unwrap_err();
+    let refused = refusal(&catalog, "get_tree", json!({ "tree": tree }));
     assert_eq!(refused.code().as_str(), "VALIDATION_INVALID_VALUE", "{}", refused.message());
 }
 
@@ -99,18 +102,8 @@ fn r_req_7_hostile_schemas_end() {
     let mut types = Types::new();
     let schema = json!({ "description": "x", "properties": { "u": { "$ref": "#/$defs/U" } }, "$defs": { "U": { "anyOf": [{ "$ref": "#/$defs/U" }, { "type": "string" }] } } });
     let operation = crate::fixture::operation("get_u", Category::Read, &schema, &mut types);
-    let surface = crate::fixture::crude();
-    let catalog = aquifer_protocol::catalog::Catalog::build([operation], types, &surface).unwrap();
-    let request = json!({ "operation": "get_u", "params": { "u": 5 } });
-    let Ok(aquifer_protocol::request::Parsed::One(request)) =
-        aquifer_protocol::request::parse(request.as_object().unwrap().clone(), 1)
-    else {
-        panic!("not a request")
-    };
-    let routed =
-        aquifer_protocol::validate::route(&catalog, &surface, &aquifer_protocol::surface::Receiver::Unified, request)
-            .unwrap();
-    assert!(routed.check(&catalog, aquifer_protocol::validate::Strictness::Strict).is_err());
+    let catalog = Catalog::build([operation], types, &crude()).unwrap();
+    refusal(&catalog, "get_u", json!({ "u": 5 }));
 
     let mut twice = json!({ "type": "string" });
     for _ in 0..60 {
