@@ -1,0 +1,67 @@
+//! Cursors: a place in an order, sealed (R-COL-8).
+//!
+//! A cursor holds the values of the sort keys and the key of one item, so that a page costs the same however far it is
+//! and stays right while others insert and delete. It is encrypted and authenticated, because those values may be ones
+//! the caller never asked to see, and bound to the query that made it. The same place gives the same cursor: AES-SIV
+//! needs no nonce, which also keeps it short.
+
+use aes_siv::KeyInit;
+use aes_siv::siv::Aes128Siv;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::Value;
+
+use crate::collection::Collection;
+use crate::plan::Plan;
+
+/// The secret that cursors are sealed with.
+#[derive(Clone)]
+pub struct CursorKey([u8; 32]);
+
+impl std::fmt::Debug for CursorKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("CursorKey(…)")
+    }
+}
+
+/// Longer cursors were not made by us.
+const LONGEST: usize = 8 * 1024;
+
+impl CursorKey {
+    /// A key of these bytes, which must be secret and random.
+    pub fn new(secret: [u8; 32]) -> Self {
+        Self(secret)
+    }
+
+    /// The cursor for a place.
+    pub fn seal(&self, place: &[Value], collection: &Collection, plan: &Plan) -> String {
+        let plain = serde_json::to_vec(place).unwrap_or_default();
+        let binding = binding(collection, plan);
+        let mut cipher = Aes128Siv::new((&self.0).into());
+        // Fails only for more associated data than we ever have.
+        let sealed = cipher.encrypt([binding.as_slice()], &plain).unwrap_or_default();
+        URL_SAFE_NO_PAD.encode(sealed)
+    }
+
+    /// The place a cursor stands for, if we made it for this query.
+    pub fn open(&self, cursor: &str, collection: &Collection, plan: &Plan) -> Option<Vec<Value>> {
+        if cursor.len() > LONGEST {
+            return None;
+        }
+        let sealed = URL_SAFE_NO_PAD.decode(cursor).ok()?;
+        let binding = binding(collection, plan);
+        let mut cipher = Aes128Siv::new((&self.0).into());
+        let plain = cipher.decrypt([binding.as_slice()], &sealed).ok()?;
+        let place: Vec<Value> = serde_json::from_slice(&plain).ok()?;
+        (place.len() == usize::from(plan.is_ranked()) + plan.sort.len() + collection.key.len()).then_some(place)
+    }
+}
+
+/// What a cursor is bound to: the collection, and what decides which items there are and in which order.
+fn binding(collection: &Collection, plan: &Plan) -> Vec<u8> {
+    let query = format!(
+        "{}\u{0}{:?}\u{0}{:?}\u{0}{:?}\u{0}{:?}",
+        collection.name, collection.key, plan.text, plan.filter, plan.sort
+    );
+    query.into_bytes()
+}

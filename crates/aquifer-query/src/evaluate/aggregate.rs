@@ -1,0 +1,131 @@
+//! Sums.
+
+use std::cmp::Ordering;
+
+use serde_json::{Map, Value, json};
+
+use super::{Matched, at};
+use crate::collection::FieldType;
+use crate::order::{compare, number};
+use crate::plan::{Aggregate, Function, Path};
+
+pub(super) fn all(aggregates: &[Aggregate], matched: &[Matched<'_>]) -> Value {
+    let named = aggregates.iter().map(|aggregate| (aggregate.name.to_string(), one(aggregate, matched)));
+    Value::Object(named.collect())
+}
+
+fn one(aggregate: &Aggregate, matched: &[Matched<'_>]) -> Value {
+    if aggregate.group_by.is_empty() {
+        return calculate(&aggregate.functions, &matched.iter().map(|one| one.item).collect::<Vec<_>>());
+    }
+    // Groups in the order of their values, so that the same items give the same answer.
+    let mut groups: Vec<(Vec<&Value>, Vec<&Value>)> = Vec::new();
+    for one in matched {
+        let values: Vec<&Value> = aggregate.group_by.iter().map(|(path, _)| at(one.item, path)).collect();
+        match groups.binary_search_by(|(known, _)| by_values(aggregate, known, &values)) {
+            Ok(index) => {
+                if let Some((_, members)) = groups.get_mut(index) {
+                    members.push(one.item);
+                }
+            }
+            Err(index) => groups.insert(index, (values, vec![one.item])),
+        }
+    }
+    let mut answer = Map::new();
+    for (values, members) in groups {
+        nest(&mut answer, &values, calculate(&aggregate.functions, &members));
+    }
+    Value::Object(answer)
+}
+
+fn by_values(aggregate: &Aggregate, a: &[&Value], b: &[&Value]) -> Ordering {
+    let types = aggregate.group_by.iter().map(|(_, of)| of);
+    types
+        .zip(a.iter().zip(b))
+        .map(|(of, (a, b))| compare(of, a, b))
+        .find(|order| *order != Ordering::Equal)
+        .unwrap_or(Ordering::Equal)
+}
+
+/// One level of the answer for each field that was grouped by.
+fn nest(answer: &mut Map<String, Value>, values: &[&Value], result: Value) {
+    match values {
+        [] => {}
+        [last] => {
+            answer.insert(label(last), result);
+        }
+        [first, rest @ ..] => {
+            let inner = answer.entry(label(first)).or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(inner) = inner {
+                nest(inner, rest, result);
+            }
+        }
+    }
+}
+
+/// A group's value as the name of its result.
+fn label(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The number itself, or an object where several were asked for.
+fn calculate(functions: &[Function], items: &[&Value]) -> Value {
+    match functions {
+        [only] => value(only, items),
+        several => {
+            let mut answer = Map::new();
+            for function in several {
+                let path = match function {
+                    Function::Count => None,
+                    Function::Sum(path) | Function::Avg(path) | Function::Min(path, _) | Function::Max(path, _) => {
+                        Some(path)
+                    }
+                };
+                let taken = answer.contains_key(function.name());
+                let name = match path {
+                    Some(path) if taken => format!("{}_{path}", function.name()),
+                    _ => function.name().to_owned(),
+                };
+                answer.insert(name, value(function, items));
+            }
+            Value::Object(answer)
+        }
+    }
+}
+
+fn value(function: &Function, items: &[&Value]) -> Value {
+    match function {
+        Function::Count => json!(items.len()),
+        Function::Sum(path) => sum(path, items).map_or(Value::Null, |(sum, _)| sum),
+        Function::Avg(path) => match sum(path, items) {
+            #[expect(clippy::cast_precision_loss, reason = "counts of items")]
+            Some((total, count)) => json!(number(&total) / count as f64),
+            None => Value::Null,
+        },
+        Function::Min(path, of) => extreme(path, of, items, Ordering::Less),
+        Function::Max(path, of) => extreme(path, of, items, Ordering::Greater),
+    }
+}
+
+/// The sum and how many values it is of; whole as long as they are.
+fn sum(path: &Path, items: &[&Value]) -> Option<(Value, usize)> {
+    let values: Vec<&Value> =
+        items.iter().map(|item| at(item, path)).filter(|value| number(value).is_finite()).collect();
+    if values.is_empty() {
+        return None;
+    }
+    let whole = values.iter().try_fold(0_i64, |total, value| total.checked_add(value.as_i64()?));
+    let total = whole.map_or_else(|| json!(values.iter().map(|value| number(value)).sum::<f64>()), Value::from);
+    Some((total, values.len()))
+}
+
+fn extreme(path: &Path, of: &FieldType, items: &[&Value], wanted: Ordering) -> Value {
+    let values = items.iter().map(|item| at(item, path)).filter(|value| !value.is_null());
+    values
+        .reduce(|best, value| if compare(of, value, best) == wanted { value } else { best })
+        .cloned()
+        .unwrap_or(Value::Null)
+}

@@ -1,0 +1,70 @@
+//! The order of values, the same wherever a plan is carried out. What is missing is greater than everything.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+use crate::collection::FieldType;
+use crate::value::moment;
+
+/// Compares two values of a type.
+pub(crate) fn compare(of: &FieldType, a: &Value, b: &Value) -> Ordering {
+    match (a.is_null(), b.is_null()) {
+        (true, true) => Ordering::Equal,
+        (true, false) => Ordering::Greater,
+        (false, true) => Ordering::Less,
+        (false, false) => present(of, a, b),
+    }
+}
+
+fn present(of: &FieldType, a: &Value, b: &Value) -> Ordering {
+    match of {
+        FieldType::Integer | FieldType::Number => number(a).total_cmp(&number(b)).then_with(|| integers(a, b)),
+        FieldType::Boolean => a.as_bool().cmp(&b.as_bool()),
+        FieldType::Time => match (text(a).and_then(moment), text(b).and_then(moment)) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            _ => text(a).cmp(&text(b)),
+        },
+        FieldType::Text | FieldType::Word(_) | FieldType::Date | FieldType::Uuid | FieldType::Bytes => {
+            text(a).cmp(&text(b))
+        }
+        FieldType::List(_) | FieldType::Json => loose(a, b),
+    }
+}
+
+/// Values of no known type: by kind, then within the kind.
+fn loose(a: &Value, b: &Value) -> Ordering {
+    let kind = |value: &Value| match value {
+        Value::Bool(_) => 0,
+        Value::Number(_) => 1,
+        Value::String(_) => 2,
+        Value::Array(_) => 3,
+        Value::Object(_) => 4,
+        Value::Null => 5,
+    };
+    match (a, b) {
+        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+        (Value::Number(_), Value::Number(_)) => number(a).total_cmp(&number(b)).then_with(|| integers(a, b)),
+        (Value::String(a), Value::String(b)) => a.cmp(b),
+        (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => a.to_string().cmp(&b.to_string()),
+        _ => kind(a).cmp(&kind(b)),
+    }
+}
+
+/// Integers too large for a double are told apart exactly.
+fn integers(a: &Value, b: &Value) -> Ordering {
+    let whole = |value: &Value| value.as_i64().or_else(|| text(value)?.parse().ok());
+    whole(a).cmp(&whole(b))
+}
+
+pub(crate) fn number(value: &Value) -> f64 {
+    match value {
+        Value::Number(number) => number.as_f64().unwrap_or(f64::NAN),
+        Value::String(text) => text.parse().unwrap_or(f64::NAN),
+        _ => f64::NAN,
+    }
+}
+
+fn text(value: &Value) -> Option<&str> {
+    value.as_str()
+}

@@ -1,0 +1,159 @@
+//! The parameters of the language as introspection shows them: exactly what [`read`](crate::read()) understands.
+
+use std::sync::Arc;
+
+use aquifer_protocol::operation::{AggregationSupport, ComputedField};
+use aquifer_protocol::schema::{Kind, Parameter, Range, Schema, Shape, Types};
+
+use crate::collection::{Collection, FieldType};
+use crate::read::Family;
+
+/// The named types the parameters refer to.
+pub fn types() -> Types {
+    let sort = Schema::object(vec![
+        Parameter::required("field", Schema::string().describe("What to sort by.")),
+        Parameter::optional("order", Schema::one_of(["asc", "desc"]).describe("Ascending unless said otherwise.")),
+    ])
+    .describe("One criterion of an order.");
+    Types::from_iter([("Sort".into(), Arc::new(sort))])
+}
+
+/// Every parameter that asks something of a collection.
+pub fn parameters(collection: &Collection, family: Family) -> Vec<Parameter> {
+    let mut all = Vec::new();
+    if family == Family::Search {
+        let text = Schema::string()
+            .describe("Words to look for, any of them; \"a quoted phrase\" is exact. The best match comes first.");
+        all.push(Parameter::required("query", text));
+    }
+    all.extend([
+        Parameter::optional("filter", anything().describe(&filter_words(collection))),
+        Parameter::optional("sort", sort(collection)),
+        Parameter::optional(
+            "order",
+            Schema::one_of(["asc", "desc"]).describe("The order, where 'sort' is only a name."),
+        ),
+        Parameter::optional("fields", fields(collection)),
+        Parameter::optional(
+            "preset",
+            Schema::one_of(collection.preset_names()).describe("The same as a preset in 'fields'."),
+        ),
+        Parameter::optional("aggregate", anything().describe(&aggregate_words(collection))),
+        Parameter::optional("include_items", flag("With 'aggregate': return items, too.")),
+    ]);
+    let size = |words: String| count(1.0).describe(&words);
+    let pages = collection.pages;
+    all.extend([
+        Parameter::optional(
+            "first",
+            size(format!(
+                "How many items from the start; {} unless said, {} as the largest.",
+                pages.default, pages.largest
+            )),
+        ),
+        Parameter::optional("after", Schema::string().describe("Go on after this cursor.")),
+        Parameter::optional("last", size("How many items from the end.".to_owned())),
+        Parameter::optional("before", Schema::string().describe("Go back before this cursor.")),
+        Parameter::optional("limit", size("How many items (compatibility; prefer 'first').".to_owned())),
+        Parameter::optional("offset", count(0.0).describe("How many items to skip.")),
+        Parameter::optional("page", size("Which page, from 1 (compatibility; prefer 'first').".to_owned())),
+        Parameter::optional("page_size", size("How many items a page has.".to_owned())),
+        Parameter::optional("edges", flag("Return each item with its own cursor.")),
+        Parameter::optional("total", flag("Count all matching items, too; costs a second look.")),
+    ]);
+    all
+}
+
+/// What sums a collection allows.
+pub fn aggregation_support(collection: &Collection) -> AggregationSupport {
+    let names = |fits: fn(&FieldType) -> bool| -> Vec<Arc<str>> {
+        collection.fields.iter().filter(|field| fits(&field.of)).map(|field| field.name.clone()).collect()
+    };
+    AggregationSupport {
+        supported: true,
+        default_mode: Some("summary_only"),
+        functions: vec!["count", "group_by", "sum", "avg", "min", "max"],
+        groupable_fields: names(FieldType::is_ordered),
+        numeric_fields: names(FieldType::is_numeric),
+    }
+}
+
+/// The computed values as introspection shows them.
+pub fn computed_fields(collection: &Collection) -> Vec<ComputedField> {
+    collection
+        .computed
+        .iter()
+        .map(|computed| ComputedField {
+            name: computed.name.clone(),
+            type_name: computed.of.words().into(),
+            description: computed.description.clone(),
+            filterable: computed.filterable,
+            sortable: computed.sortable,
+        })
+        .collect()
+}
+
+fn anything() -> Schema {
+    Schema::of(Kind::Object(Shape::default()))
+}
+
+fn flag(words: &str) -> Schema {
+    Schema { default: Some(false.into()), ..Schema::of(Kind::Boolean) }.describe(words)
+}
+
+fn count(least: f64) -> Schema {
+    Schema { range: Range { minimum: Some(least), ..Range::default() }, ..Schema::of(Kind::Integer) }
+}
+
+fn sort(collection: &Collection) -> Schema {
+    let one = || Schema::named("Sort");
+    let several = Schema::of(Kind::Array(Some(Box::new(one()))));
+    let fields = listed(collection.names(|field| field.of.is_ordered()));
+    Schema::of(Kind::Union(vec![one(), several, Schema::string()]))
+        .describe(&format!("{{field, order}} or several. Fields: {fields}."))
+}
+
+fn fields(collection: &Collection) -> Schema {
+    let several = Schema::of(Kind::Array(Some(Box::new(Schema::string()))));
+    let presets = collection.preset_names().join(", ");
+    Schema::of(Kind::Union(vec![Schema::string(), several]))
+        .describe(&format!("A preset ({presets}) or field names, also paths a.b and _computed.x."))
+}
+
+fn filter_words(collection: &Collection) -> String {
+    let described: Vec<String> = collection
+        .fields
+        .iter()
+        .map(|field| match &field.of {
+            FieldType::Word(words) if words.len() <= 12 => format!("{} ({})", field.name, words.join("|")),
+            of => format!("{} ({})", field.name, kind(of)),
+        })
+        .collect();
+    let fields = if collection.open { "any path into the items".to_owned() } else { described.join(", ") };
+    format!(
+        "{{field: value}}, {{field: [any, of]}} or {{field: {{op: value}}}} with eq, ne, gt, gte, lt, lte, in, not_in, contains, \
+         starts_with, ends_with, between, is_null; and, or, not combine. Fields: {fields}."
+    )
+}
+
+fn aggregate_words(collection: &Collection) -> String {
+    let numeric = listed(collection.names(|field| field.of.is_numeric()));
+    format!(
+        "Named sums instead of items: {{\"n\": {{\"count\": true}}}}, {{\"by\": {{\"group_by\": field, \"count\": true}}}}; sum, avg, min, max \
+         take a field. Numbers: {numeric}."
+    )
+}
+
+fn kind(of: &FieldType) -> &'static str {
+    match of {
+        FieldType::Time => "time",
+        FieldType::Date => "date",
+        FieldType::Uuid => "uuid",
+        FieldType::Json => "json, paths reach inside",
+        of => of.words(),
+    }
+}
+
+fn listed(names: Vec<&str>) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}

@@ -1,0 +1,220 @@
+//! A plan: what was asked, typed, complete and free of contradictions.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::collection::FieldType;
+
+/// What was asked of a collection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Text to look for.
+    pub text: Option<TextQuery>,
+    /// Which items.
+    pub filter: Option<Filter>,
+    /// In which order. The key follows by itself, so the order is total.
+    pub sort: Vec<SortKey>,
+    /// Which parts of each item.
+    pub select: Vec<Path>,
+    /// Which sums, under the names the caller chose.
+    pub aggregates: Vec<Aggregate>,
+    /// Whether items are wanted: always without sums, with sums only if asked for.
+    pub items: bool,
+    /// Which page.
+    pub page: Page,
+    /// Whether each item comes with its own cursor.
+    pub edges: bool,
+    /// Whether the number of all matching items is wanted.
+    pub total: bool,
+}
+
+impl Plan {
+    /// Whether the best match comes first: text is looked for and nothing else was said about the order.
+    pub fn is_ranked(&self) -> bool {
+        self.text.is_some() && self.sort.is_empty()
+    }
+}
+
+/// A place in an item: a field, a computed value, or something inside a field.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Path {
+    /// The field's or computed value's name.
+    pub name: Arc<str>,
+    /// Whether it is a computed value.
+    pub computed: bool,
+    /// The way into the field's value.
+    pub inside: Vec<Arc<str>>,
+}
+
+impl Path {
+    /// A field itself.
+    pub fn field(name: &str) -> Self {
+        Self { name: name.into(), computed: false, inside: Vec::new() }
+    }
+}
+
+impl std::fmt::Display for Path {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.computed {
+            f.write_str("_computed.")?;
+        }
+        f.write_str(&self.name)?;
+        for step in &self.inside {
+            write!(f, ".{step}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Text to look for: any of these words or phrases, the more the better.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextQuery {
+    /// Words and quoted phrases, in lower case.
+    pub terms: Vec<Term>,
+}
+
+/// One thing to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Term {
+    /// Its words: one, or the words of a phrase in order.
+    pub words: Vec<String>,
+}
+
+/// A condition on items. Two-valued: what is missing is equal to nothing, less than nothing and greater than nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Filter {
+    /// All of these.
+    And(Vec<Filter>),
+    /// Any of these.
+    Or(Vec<Filter>),
+    /// Not this.
+    Not(Box<Filter>),
+    /// A test of one value.
+    Test {
+        /// The value.
+        path: Path,
+        /// Its type.
+        of: FieldType,
+        /// The test.
+        test: Test,
+    },
+}
+
+/// A test of one value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Test {
+    /// Equal to this.
+    Eq(Value),
+    /// Greater than this.
+    Gt(Value),
+    /// Greater than or equal to this.
+    Gte(Value),
+    /// Less than this.
+    Lt(Value),
+    /// Less than or equal to this.
+    Lte(Value),
+    /// Equal to one of these.
+    In(Vec<Value>),
+    /// Text that holds this, in any case.
+    Contains(String),
+    /// Text that begins with this, in any case.
+    StartsWith(String),
+    /// Text that ends with this, in any case.
+    EndsWith(String),
+    /// Missing.
+    IsNull,
+}
+
+/// One criterion of an order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SortKey {
+    /// By which value.
+    pub path: Path,
+    /// Its type.
+    pub of: FieldType,
+    /// Whether the greatest comes first. What is missing is greater than everything.
+    pub descending: bool,
+}
+
+/// Sums under one name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Aggregate {
+    /// The caller's name for it.
+    pub name: Arc<str>,
+    /// For each combination of these.
+    pub group_by: Vec<(Path, FieldType)>,
+    /// What to calculate, in the order it was asked for.
+    pub functions: Vec<Function>,
+}
+
+/// Something to calculate.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Function {
+    /// How many.
+    Count,
+    /// The sum.
+    Sum(Path),
+    /// The mean.
+    Avg(Path),
+    /// The least.
+    Min(Path, FieldType),
+    /// The greatest.
+    Max(Path, FieldType),
+}
+
+impl Function {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Function::Count => "count",
+            Function::Sum(_) => "sum",
+            Function::Avg(_) => "avg",
+            Function::Min(..) => "min",
+            Function::Max(..) => "max",
+        }
+    }
+}
+
+/// Which page.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Page {
+    /// So many after a place, or from the start.
+    Forward {
+        /// How many.
+        size: usize,
+        /// The values of the sort keys and the key there.
+        after: Option<Vec<Value>>,
+    },
+    /// So many before a place, or up to the end.
+    Backward {
+        /// How many.
+        size: usize,
+        /// The values of the sort keys and the key there.
+        before: Option<Vec<Value>>,
+    },
+    /// So many after skipping others.
+    Offset {
+        /// How many.
+        limit: usize,
+        /// How many to skip.
+        offset: usize,
+    },
+    /// The n-th page of a size.
+    Numbered {
+        /// Which, from 1.
+        page: usize,
+        /// Of which size.
+        size: usize,
+    },
+}
+
+impl Page {
+    /// How many items it holds at most.
+    pub fn size(&self) -> usize {
+        match self {
+            Page::Forward { size, .. } | Page::Backward { size, .. } | Page::Numbered { size, .. } => *size,
+            Page::Offset { limit, .. } => *limit,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `fields` and `preset`: which parts of each item (R-COL-5).
+
+use serde_json::{Map, Value};
+
+use super::Family;
+use super::path::{self, Use};
+use super::problems::Problems;
+use crate::collection::Collection;
+use crate::plan::Path;
+
+pub(super) fn read(
+    collection: &Collection,
+    family: Family,
+    params: &Map<String, Value>,
+    problems: &mut Problems,
+) -> Vec<Path> {
+    let preset = params.get("preset").and_then(Value::as_str);
+    let mut paths = match (preset, params.get("fields")) {
+        (Some(name), _) => of_preset(collection, "preset", name, problems),
+        (None, Some(Value::String(name))) => of_preset(collection, "fields", name, problems),
+        (None, Some(Value::Array(_))) => Vec::new(),
+        _ => of_preset(collection, "fields", family.preset(), problems),
+    };
+    match (preset, params.get("fields")) {
+        (_, Some(Value::Array(names))) => {
+            if names.is_empty() && preset.is_none() {
+                problems.invalid("fields", "is empty. Name fields, or a preset");
+            }
+            for (index, name) in names.iter().enumerate() {
+                let Some(name) = name.as_str() else {
+                    problems.wrong_type(&format!("fields[{index}]"), "a field's name");
+                    continue;
+                };
+                match path::find(collection, name, Use::Select) {
+                    Ok((path, _)) if !paths.contains(&path) => paths.push(path),
+                    Ok(_) => {}
+                    Err(valid) => problems.unknown_field("fields", name, &valid),
+                }
+            }
+        }
+        (Some(_), Some(Value::String(name))) => {
+            for path in of_preset(collection, "fields", name, problems) {
+                if !paths.contains(&path) {
+                    paths.push(path);
+                }
+            }
+        }
+        _ => {}
+    }
+    paths
+}
+
+fn of_preset(collection: &Collection, at: &str, name: &str, problems: &mut Problems) -> Vec<Path> {
+    match collection.preset(name) {
+        Some(names) => names.iter().map(|name| Path::field(name)).collect(),
+        None => {
+            let known = collection.preset_names();
+            problems
+                .invalid(at, format!("is not a preset. Valid: {}; or send a list of field names", known.join(", ")));
+            Vec::new()
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! `filter`: equality, any of, operators, `and`, `or`, `not`, and `created_after` for `created_at` (R-COL-3).
+
+use serde_json::{Map, Value};
+
+use super::path::{self, Use};
+use super::problems::Problems;
+use crate::collection::{Collection, FieldType};
+use crate::plan::{Filter, Path, Test};
+use crate::value::{accept, looks_like};
+
+/// Deeper conditions are refused: they come from outside and are walked recursively.
+const DEEPEST: usize = 16;
+
+const OPERATORS: &[&str] = &[
+    "eq",
+    "ne",
+    "gt",
+    "gte",
+    "lt",
+    "lte",
+    "in",
+    "not_in",
+    "contains",
+    "starts_with",
+    "ends_with",
+    "between",
+    "is_null",
+];
+
+pub(super) fn read(collection: &Collection, value: &Value, problems: &mut Problems) -> Option<Filter> {
+    let mut reader = Reader { collection, problems };
+    reader.object("filter", value, 0)
+}
+
+struct Reader<'a> {
+    collection: &'a Collection,
+    problems: &'a mut Problems,
+}
+
+impl Reader<'_> {
+    fn object(&mut self, at: &str, value: &Value, depth: usize) -> Option<Filter> {
+        let Some(object) = value.as_object() else {
+            self.problems.wrong_type(at, "an object such as {\"status\": \"open\"}");
+            return None;
+        };
+        if depth > DEEPEST {
+            self.problems.invalid(at, format!("nests deeper than {DEEPEST} levels"));
+            return None;
+        }
+        let mut all = Vec::new();
+        for (name, value) in object {
+            let place = format!("{at}.{name}");
+            // A field of that name wins over the word of the language.
+            let filter = match name.as_str() {
+                _ if self.collection.field(name).is_some() => self.field(&place, name, value),
+                "and" | "or" => self
+                    .several(&place, value, depth)
+                    .map(|parts| if name == "and" { Filter::And(parts) } else { Filter::Or(parts) }),
+                "not" => self.object(&place, value, depth + 1).map(|inner| Filter::Not(Box::new(inner))),
+                _ => self.field(&place, name, value),
+            };
+            all.extend(filter);
+        }
+        match all.len() {
+            1 => all.pop(),
+            _ => Some(Filter::And(all)),
+        }
+    }
+
+    fn several(&mut self, at: &str, value: &Value, depth: usize) -> Option<Vec<Filter>> {
+        let Some(parts) = value.as_array() else {
+            self.problems.wrong_type(at, "a list of conditions");
+            return None;
+        };
+        Some(
+            parts
+                .iter()
+                .enumerate()
+                .filter_map(|(index, part)| self.object(&format!("{at}[{index}]"), part, depth + 1))
+                .collect(),
+        )
+    }
+
+    fn field(&mut self, at: &str, name: &str, value: &Value) -> Option<Filter> {
+        let (path, of) = match path::find(self.collection, name, Use::Filter) {
+            Ok(found) => found,
+            Err(valid) => match self.time_shortcut(name) {
+                Some((path, of, after)) => {
+                    let bound = self.operand(at, &of, value)?;
+                    let test = if after { Test::Gt(bound) } else { Test::Lt(bound) };
+                    return Some(Filter::Test { path, of, test });
+                }
+                None => {
+                    self.problems.unknown_field("filter", name, &valid);
+                    return None;
+                }
+            },
+        };
+        match value {
+            Value::Object(operators)
+                if of != FieldType::Json || operators.keys().all(|key| OPERATORS.contains(&key.as_str())) =>
+            {
+                self.operators(at, &path, &of, operators)
+            }
+            Value::Array(values) if !matches!(of, FieldType::List(_)) => self.any_of(at, path, of, values),
+            Value::Null => Some(Filter::Test { path, of, test: Test::IsNull }),
+            value => self.operand(at, &of, value).map(|value| Filter::Test { path, of, test: Test::Eq(value) }),
+        }
+    }
+
+    /// `created_after` and `created_before` for a time called `created_at` or `created`.
+    fn time_shortcut(&self, name: &str) -> Option<(Path, FieldType, bool)> {
+        let (stem, after) = match (name.strip_suffix("_after"), name.strip_suffix("_before")) {
+            (Some(stem), _) => (stem, true),
+            (_, Some(stem)) => (stem, false),
+            _ => return None,
+        };
+        [format!("{stem}_at"), format!("{stem}_on"), stem.to_owned()].into_iter().find_map(|candidate| {
+            let field = self.collection.field(&candidate)?;
+            matches!(field.of, FieldType::Time | FieldType::Date)
+                .then(|| (Path::field(&field.name), field.of.clone(), after))
+        })
+    }
+
+    fn operand(&mut self, at: &str, of: &FieldType, value: &Value) -> Option<Value> {
+        let accepted = accept(of, value);
+        if accepted.is_none() {
+            match of {
+                FieldType::Word(words) if value.is_string() => {
+                    self.problems.invalid(at, format!("must be one of: {}", words.join(", ")));
+                }
+                _ => self.problems.wrong_type(at, looks_like(of)),
+            }
+        }
+        accepted
+    }
+
+    fn any_of(&mut self, at: &str, path: Path, of: FieldType, values: &[Value]) -> Option<Filter> {
+        let wants_null = values.contains(&Value::Null);
+        let before = values.iter().filter(|value| !value.is_null()).count();
+        let values: Vec<Value> = values
+            .iter()
+            .enumerate()
+            .filter(|(_, value)| !value.is_null())
+            .filter_map(|(index, value)| self.operand(&format!("{at}[{index}]"), &of, value))
+            .collect();
+        if values.len() < before {
+            return None;
+        }
+        let listed = Filter::Test { path: path.clone(), of: of.clone(), test: Test::In(values) };
+        Some(if wants_null { Filter::Or(vec![listed, Filter::Test { path, of, test: Test::IsNull }]) } else { listed })
+    }
+
+    fn operators(&mut self, at: &str, path: &Path, of: &FieldType, operators: &Map<String, Value>) -> Option<Filter> {
+        if operators.is_empty() {
+            self.problems.invalid(at, format!("has no operator. Valid: {}", OPERATORS.join(", ")));
+            return None;
+        }
+        let mut all: Vec<Filter> = operators
+            .iter()
+            .filter_map(|(operator, value)| self.operator(&format!("{at}.{operator}"), path, of, operator, value))
+            .collect();
+        match all.len() {
+            1 => all.pop(),
+            _ => Some(Filter::And(all)),
+        }
+    }
+
+    fn operator(&mut self, at: &str, path: &Path, of: &FieldType, operator: &str, value: &Value) -> Option<Filter> {
+        let test = |test: Test| Filter::Test { path: path.clone(), of: of.clone(), test };
+        let not = |filter: Filter| Filter::Not(Box::new(filter));
+        match operator {
+            "eq" | "ne" => {
+                let equal =
+                    if value.is_null() { test(Test::IsNull) } else { test(Test::Eq(self.operand(at, of, value)?)) };
+                Some(if operator == "ne" { not(equal) } else { equal })
+            }
+            "gt" | "gte" | "lt" | "lte" => {
+                let bound = self.ordered(at, of, value)?;
+                Some(test(match operator {
+                    "gt" => Test::Gt(bound),
+                    "gte" => Test::Gte(bound),
+                    "lt" => Test::Lt(bound),
+                    _ => Test::Lte(bound),
+                }))
+            }
+            "in" | "not_in" => {
+                let Some(values) = value.as_array() else {
+                    self.problems.wrong_type(at, "a list of values");
+                    return None;
+                };
+                let listed = self.any_of(at, path.clone(), of.clone(), values)?;
+                Some(if operator == "not_in" { not(listed) } else { listed })
+            }
+            "contains" | "starts_with" | "ends_with" => {
+                if !matches!(of, FieldType::Text | FieldType::Word(_) | FieldType::Json) {
+                    self.problems.invalid(at, format!("cannot be used: the field is {}, not text", of.words()));
+                    return None;
+                }
+                let Some(text) = value.as_str() else {
+                    self.problems.wrong_type(at, "text");
+                    return None;
+                };
+                let text = text.to_lowercase();
+                Some(test(match operator {
+                    "contains" => Test::Contains(text),
+                    "starts_with" => Test::StartsWith(text),
+                    _ => Test::EndsWith(text),
+                }))
+            }
+            "between" => {
+                let Some([low, high]) = value.as_array().map(Vec::as_slice) else {
+                    self.problems.wrong_type(at, "a list of two values, the lower first");
+                    return None;
+                };
+                let (low, high) = (self.ordered(at, of, low), self.ordered(at, of, high));
+                Some(Filter::And(vec![test(Test::Gte(low?)), test(Test::Lte(high?))]))
+            }
+            "is_null" => match value.as_bool() {
+                Some(true) => Some(test(Test::IsNull)),
+                Some(false) => Some(not(test(Test::IsNull))),
+                None => {
+                    self.problems.wrong_type(at, "true or false");
+                    None
+                }
+            },
+            other => {
+                let shown: String = other.chars().filter(|c| c.is_alphanumeric() || *c == '_').take(32).collect();
+                let meant = aquifer_protocol::suggest::nearest(other, OPERATORS.iter().copied())
+                    .map(|near| format!(" Did you mean '{near}'?"))
+                    .unwrap_or_default();
+                self.problems
+                    .invalid(at, format!("uses an unknown operator '{shown}'.{meant} Valid: {}", OPERATORS.join(", ")));
+                None
+            }
+        }
+    }
+
+    fn ordered(&mut self, at: &str, of: &FieldType, value: &Value) -> Option<Value> {
+        if matches!(of, FieldType::List(_)) {
+            self.problems.invalid(at, "cannot be used: lists have no order");
+            return None;
+        }
+        self.operand(at, of, value)
+    }
+}

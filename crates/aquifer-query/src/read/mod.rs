@@ -1,0 +1,83 @@
+//! Parameters read into a plan, with every problem reported at once.
+
+mod aggregate;
+mod fields;
+mod filter;
+mod page;
+mod path;
+mod problems;
+mod sort;
+pub(crate) mod text;
+
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::warning::Warning;
+use serde_json::{Map, Value};
+
+use crate::collection::Collection;
+use crate::cursor::CursorKey;
+use crate::plan::Plan;
+use problems::Problems;
+
+/// Which kind of operation asks: they differ in what they show by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// One item.
+    Get,
+    /// All of them.
+    List,
+    /// Those that hold a text.
+    Search,
+}
+
+impl Family {
+    /// What is shown if nothing is said (R-COL-5).
+    pub fn preset(self) -> &'static str {
+        match self {
+            Family::Get => "full",
+            Family::List => "standard",
+            Family::Search => "minimal",
+        }
+    }
+}
+
+/// A plan, and what was not taken quite as it was said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Read {
+    /// The plan.
+    pub plan: Plan,
+    /// Clamps and the like (R-COL-11).
+    pub warnings: Vec<Warning>,
+}
+
+/// Reads the parameters of a request against a collection.
+///
+/// `now` and the like do not matter here: a plan is the same whenever it is made.
+pub fn read(
+    collection: &Collection,
+    family: Family,
+    params: &Map<String, Value>,
+    key: &CursorKey,
+) -> Result<Read, Failure> {
+    let mut problems = Problems::default();
+    let mut warnings = Vec::new();
+    let text = text::read(params);
+    let filter = params.get("filter").and_then(|value| filter::read(collection, value, &mut problems));
+    let sort = sort::read(collection, params, &mut problems);
+    let select = fields::read(collection, family, params, &mut problems);
+    let aggregates = aggregate::read(collection, params, &mut problems);
+    let flag = |name: &str| params.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let items = aggregates.is_empty() || flag("include_items");
+    let mut plan = Plan {
+        text,
+        filter,
+        sort,
+        select,
+        aggregates,
+        items,
+        page: crate::plan::Page::Forward { size: collection.pages.default, after: None },
+        edges: flag("edges"),
+        total: flag("total"),
+    };
+    plan.page = page::read(collection, params, &plan, key, &mut problems, &mut warnings);
+    problems.into_result(Read { plan, warnings })
+}

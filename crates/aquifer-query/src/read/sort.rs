@@ -1,0 +1,89 @@
+//! `sort`: one criterion, several, or a name with `order` beside it (R-COL-4).
+
+use serde_json::{Map, Value};
+
+use super::path::{self, Use};
+use super::problems::Problems;
+use crate::collection::Collection;
+use crate::plan::SortKey;
+
+/// More criteria than this help nobody.
+const MOST: usize = 8;
+
+pub(super) fn read(collection: &Collection, params: &Map<String, Value>, problems: &mut Problems) -> Vec<SortKey> {
+    let beside = params.get("order");
+    match params.get("sort") {
+        None => {
+            if beside.is_some() {
+                problems.invalid("order", "needs 'sort' beside it");
+            }
+            Vec::new()
+        }
+        Some(Value::String(name)) => key(collection, "sort", name, beside, problems).into_iter().collect(),
+        Some(one @ Value::Object(_)) => criterion(collection, "sort", one, problems).into_iter().collect(),
+        Some(Value::Array(several)) if several.len() <= MOST => several
+            .iter()
+            .enumerate()
+            .filter_map(|(index, one)| criterion(collection, &format!("sort[{index}]"), one, problems))
+            .collect(),
+        Some(Value::Array(_)) => {
+            problems.invalid("sort", format!("must have no more than {MOST} criteria"));
+            Vec::new()
+        }
+        Some(_) => {
+            problems.wrong_type("sort", "{field, order} or a list of them");
+            Vec::new()
+        }
+    }
+}
+
+fn criterion(collection: &Collection, at: &str, value: &Value, problems: &mut Problems) -> Option<SortKey> {
+    let object = match value {
+        Value::Object(object) => object,
+        Value::String(name) => return key(collection, at, name, None, problems),
+        _ => {
+            problems.wrong_type(at, "{field, order}");
+            return None;
+        }
+    };
+    if let Some(other) = object.keys().find(|name| !["field", "order"].contains(&name.as_str())) {
+        problems.unknown_field(at, other, &["field", "order"]);
+    }
+    match object.get("field").and_then(Value::as_str) {
+        Some(name) => key(collection, at, name, object.get("order"), problems),
+        None => {
+            problems.invalid(at, "needs 'field', the name of what to sort by");
+            None
+        }
+    }
+}
+
+fn key(
+    collection: &Collection,
+    at: &str,
+    name: &str,
+    order: Option<&Value>,
+    problems: &mut Problems,
+) -> Option<SortKey> {
+    let descending = match order.map(Value::as_str) {
+        None | Some(Some("asc")) => false,
+        Some(Some("desc")) => true,
+        Some(_) => {
+            problems.invalid(at, "must have the order 'asc' or 'desc'");
+            return None;
+        }
+    };
+    match path::find(collection, name, Use::Sort) {
+        Ok((path, of)) if of.is_ordered() || !path.inside.is_empty() || collection.open => {
+            Some(SortKey { path, of, descending })
+        }
+        Ok(_) => {
+            problems.invalid(at, "names a field without an order");
+            None
+        }
+        Err(valid) => {
+            problems.unknown_field("sort", name, &valid);
+            None
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Requests and their answers.
+
+use aquifer_query::{Family, read};
+use serde_json::{Value, json};
+
+use crate::fixture::{ask, ask_as, collection, ids, items, key};
+
+#[test]
+fn r_col_3_filters() {
+    for (filter, expected) in [
+        (json!({}), vec![1, 2, 3, 4]),
+        (json!({ "status": "open" }), vec![1, 3]),
+        (json!({ "status": ["open", "late"] }), vec![1, 3, 4]),
+        (json!({ "price": null }), vec![3]),
+        (json!({ "price": [10, null] }), vec![1, 3, 4]),
+        (json!({ "price": { "gt": 2.5 } }), vec![1, 4]),
+        (json!({ "price": { "gte": 2.5, "lt": 10 } }), vec![2]),
+        (json!({ "price": { "lte": 10 } }), vec![1, 2, 4]),
+        (json!({ "price": { "ne": 10 } }), vec![2, 3]),
+        (json!({ "price": { "not_in": [10] } }), vec![2, 3]),
+        (json!({ "price": { "between": [2, 9] } }), vec![2]),
+        (json!({ "price": { "is_null": false } }), vec![1, 2, 4]),
+        (json!({ "title": { "contains": "DOOR" } }), vec![1, 3]),
+        (json!({ "title": { "starts_with": "open" } }), vec![2]),
+        (json!({ "title": { "ends_with": "door" } }), vec![1, 3]),
+        (json!({ "not": { "title": { "contains": "door" } } }), vec![2, 4]),
+        (json!({ "urgent": true, "status": "late" }), vec![4]),
+        (json!({ "or": [{ "id": 1 }, { "id": 2 }] }), vec![1, 2]),
+        (json!({ "or": [] }), vec![]),
+        (json!({ "and": [{ "urgent": true }, { "not": { "id": 1 } }] }), vec![4]),
+        (json!({ "created_at": { "gte": "2026-01-15" } }), vec![2, 4]),
+        (json!({ "created_after": "2026-01-15T10:00:00Z" }), vec![2]),
+        (json!({ "created_before": "2026-01-15T10:00:01Z" }), vec![1, 4]),
+        (json!({ "meta.room.floor": 2 }), vec![2]),
+        (json!({ "meta.room.floor": { "gte": 1 } }), vec![1, 2]),
+        (json!({ "meta.room": "attic" }), vec![4]),
+        (json!({ "meta.nothing": null }), vec![1, 2, 3, 4]),
+        (json!({ "_computed.age_days": { "lt": 30 } }), vec![2, 4]),
+    ] {
+        assert_eq!(ids(json!({ "filter": filter })), expected, "{filter}");
+    }
+}
+
+#[test]
+fn r_col_4_sorting_puts_what_is_missing_last_or_first() {
+    for (sort, expected) in [
+        (json!({ "sort": { "field": "price" } }), vec![2, 1, 4, 3]),
+        (json!({ "sort": { "field": "price", "order": "desc" } }), vec![3, 1, 4, 2]),
+        (
+            json!({ "sort": [{ "field": "price", "order": "desc" }, { "field": "id", "order": "desc" }] }),
+            vec![3, 4, 1, 2],
+        ),
+        (json!({ "sort": "title" }), vec![1, 3, 2, 4]),
+        (json!({ "sort": "title", "order": "desc" }), vec![4, 2, 3, 1]),
+        (json!({ "sort": "created_at" }), vec![1, 4, 2, 3]),
+        (json!({ "sort": "_computed.age_days" }), vec![4, 2, 1, 3]),
+        (json!({ "sort": "meta.room.floor" }), vec![1, 2, 3, 4]),
+    ] {
+        assert_eq!(ids(sort.clone()), expected, "{sort}");
+    }
+}
+
+#[test]
+fn r_col_5_fields_presets_and_paths() {
+    let first = |family: Family, params: Value| {
+        let mut params = params;
+        params["first"] = json!(1);
+        if family == Family::Search {
+            params["query"] = json!("door");
+        }
+        ask_as(family, params)["items"][0].clone()
+    };
+    let names = |value: Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(
+        names(first(Family::List, json!({}))),
+        ["id", "title", "status", "price", "urgent", "created_at", "tags"]
+    );
+    assert_eq!(names(first(Family::Search, json!({}))), ["id", "title"]);
+    assert_eq!(names(first(Family::Get, json!({}))).len(), 8);
+    assert_eq!(
+        first(Family::List, json!({ "fields": ["title", "meta.room.floor", "_computed.size"] })),
+        json!({ "title": "Broken door", "meta": { "room": { "floor": 1 } }, "_computed": { "size": 1 } })
+    );
+    assert_eq!(
+        names(first(Family::List, json!({ "preset": "minimal", "fields": ["status"] }))),
+        ["id", "title", "status"]
+    );
+    assert_eq!(names(first(Family::List, json!({ "preset": "minimal" }))), ["id", "title"]);
+    let lacking = ask(json!({ "filter": { "id": 4 }, "fields": ["id", "meta.room.floor"] }));
+    assert_eq!(lacking["items"][0], json!({ "id": 4 }), "what one item lacks is left out");
+}
+
+#[test]
+fn r_col_6_sums() {
+    let sums = |aggregate: Value| ask(json!({ "aggregate": aggregate }))["aggregations"].clone();
+    for (aggregate, expected) in [
+        (json!({ "n": { "count": true } }), json!({ "n": 4 })),
+        (json!({ "s": { "sum": "price" }, "a": { "avg": "price" } }), json!({ "s": 22.5, "a": 7.5 })),
+        (
+            json!({ "lo": { "min": "created_at" }, "hi": { "max": "title" } }),
+            json!({ "lo": "2026-01-01T00:00:00Z", "hi": "Open window" }),
+        ),
+        (
+            json!({ "by": { "group_by": "status", "count": true } }),
+            json!({ "by": { "closed": 1, "late": 1, "open": 2 } }),
+        ),
+        (json!({ "by": { "group_by": "status" } }), json!({ "by": { "closed": 1, "late": 1, "open": 2 } })),
+        (
+            json!({ "by": { "group_by": "urgent", "count": true, "sum": "price" } }),
+            json!({ "by": { "false": { "count": 1, "sum": 2.5 }, "true": { "count": 2, "sum": 20 }, "null": { "count": 1, "sum": null } } }),
+        ),
+        (
+            json!({ "by": { "group_by": ["status", "urgent"], "count": true } }),
+            json!({ "by": { "closed": { "false": 1 }, "late": { "true": 1 }, "open": { "true": 1, "null": 1 } } }),
+        ),
+    ] {
+        assert_eq!(sums(aggregate.clone()), expected, "{aggregate}");
+    }
+    let filtered = ask(json!({ "filter": { "status": "open" }, "aggregate": { "n": { "count": true } } }));
+    assert_eq!(filtered, json!({ "aggregations": { "n": 2 } }), "after the filter, and without items");
+    let both = ask(json!({ "aggregate": { "n": { "count": true } }, "include_items": true, "first": 1 }));
+    assert_eq!(both["items"].as_array().unwrap().len(), 1);
+    assert_eq!(both["aggregations"]["n"], 4);
+}
+
+#[test]
+fn r_col_2_text_is_any_word_or_an_exact_phrase() {
+    let found = |query: &str| -> Vec<i64> {
+        let answer = ask_as(Family::Search, json!({ "query": query }));
+        answer["items"].as_array().unwrap().iter().map(|item| item["id"].as_i64().unwrap()).collect()
+    };
+    assert_eq!(found("window"), [2, 3]);
+    assert_eq!(found("broken window"), [3, 1, 2], "who has both comes first");
+    assert_eq!(found("\"broken window\""), [3]);
+    assert_eq!(found("\"window broken\""), Vec::<i64>::new());
+    assert_eq!(found("BROKEN!!! (door)"), [1, 3]);
+    for odd in ["", "\"", "\"\"", "AND OR NOT", "*", "a:b^2 -c", "NEAR(", "\u{0}"] {
+        found(odd);
+    }
+}
+
+#[test]
+fn r_col_7_pages_in_three_styles() {
+    let page = ask(json!({ "limit": 2, "offset": 1, "total": true, "fields": ["id"] }));
+    assert_eq!(
+        page,
+        json!({ "items": [{ "id": 2 }, { "id": 3 }], "pagination": { "limit": 2, "offset": 1, "returned": 2, "total_items": 4, "has_more": true } })
+    );
+    let page = ask(json!({ "page": 2, "page_size": 3, "total": true, "fields": ["id"] }));
+    assert_eq!(
+        page,
+        json!({ "items": [{ "id": 4 }], "pagination": { "page": 2, "page_size": 3, "total_items": 4, "total_pages": 2, "has_more": false } })
+    );
+    let page = ask(json!({ "first": 2, "fields": ["id"] }));
+    assert_eq!(page["items"], json!([{ "id": 1 }, { "id": 2 }]));
+    assert_eq!(page["pageInfo"]["hasNextPage"], true);
+    assert_eq!(page["pageInfo"]["hasPreviousPage"], false);
+    assert!(page["pageInfo"].get("totalCount").is_none(), "totals cost a second look: only on request");
+    let next = ask(json!({ "first": 2, "after": page["pageInfo"]["endCursor"], "fields": ["id"], "total": true }));
+    assert_eq!(next["items"], json!([{ "id": 3 }, { "id": 4 }]));
+    assert_eq!(next["pageInfo"]["totalCount"], 4);
+    let back = ask(json!({ "last": 1, "before": next["pageInfo"]["startCursor"], "fields": ["id"] }));
+    assert_eq!(back["items"], json!([{ "id": 2 }]));
+    assert_eq!(back["pageInfo"]["hasPreviousPage"], true);
+    let end = ask(json!({ "last": 2, "fields": ["id"] }));
+    assert_eq!(end["items"], json!([{ "id": 3 }, { "id": 4 }]));
+    let edges = ask(json!({ "first": 1, "edges": true, "fields": ["id"] }));
+    assert_eq!(edges["edges"][0]["node"], json!({ "id": 1 }));
+    assert_eq!(edges["edges"][0]["cursor"], edges["pageInfo"]["endCursor"]);
+}
+
+#[test]
+fn r_col_7_and_r_col_11_a_page_too_large_is_clamped_and_said() {
+    let read = read(&collection(), Family::List, json!({ "first": 5000 }).as_object().unwrap(), &key()).unwrap();
+    assert_eq!(read.plan.page.size(), 100);
+    assert_eq!(read.warnings[0].code(), "VALIDATION_PAGE_SIZE_CLAMPED");
+}
+
+#[test]
+fn r_col_8_cursors_show_nothing_and_fit_nowhere_else() {
+    let page = ask(json!({ "first": 1, "sort": "title" }));
+    let cursor = page["pageInfo"]["endCursor"].as_str().unwrap().to_owned();
+    assert!(cursor.len() < 80, "{cursor}");
+    assert!(cursor.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_'));
+    let again = ask(json!({ "first": 1, "sort": "title" }));
+    assert_eq!(again["pageInfo"]["endCursor"], json!(cursor), "the same place, the same cursor");
+    let refused = |params: Value| {
+        let failure = read(&collection(), Family::List, params.as_object().unwrap(), &key()).unwrap_err();
+        assert_eq!(failure.code().as_str(), "VALIDATION_INVALID_VALUE", "{params}");
+        assert!(failure.message().contains("not a cursor of this query"), "{}", failure.message());
+    };
+    refused(json!({ "first": 1, "after": cursor }));
+    refused(json!({ "first": 1, "sort": "title", "order": "desc", "after": cursor }));
+    refused(json!({ "first": 1, "sort": "title", "filter": { "id": 1 }, "after": cursor }));
+    for (index, _) in cursor.char_indices() {
+        let mut forged: Vec<char> = cursor.chars().collect();
+        forged[index] = if forged[index] == 'A' { 'B' } else { 'A' };
+        refused(json!({ "first": 1, "sort": "title", "after": forged.into_iter().collect::<String>() }));
+    }
+    for forged in ["", "x", "cursor_123", &"A".repeat(100_000)] {
+        refused(json!({ "first": 1, "sort": "title", "after": forged }));
+    }
+    let other_key = aquifer_query::CursorKey::new([8; 32]);
+    let params = json!({ "first": 1, "sort": "title", "after": cursor });
+    assert!(read(&collection(), Family::List, params.as_object().unwrap(), &other_key).is_err());
+    let _ = items();
+}

@@ -1,0 +1,31 @@
+//! Every example of the documentation is run.
+
+use aquifer_query::evaluate::evaluate;
+use aquifer_query::{Family, read};
+use serde_json::{Deserializer, Value};
+
+use crate::fixture::{collection, key};
+
+/// The contents of the code blocks of this kind.
+fn blocks<'a>(page: &'a str, kind: &str) -> Vec<&'a str> {
+    let fence = format!("```json {kind}\n");
+    page.split(fence.as_str()).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+}
+
+#[test]
+fn r_col_1_every_example_of_the_documentation_holds() {
+    let page = include_str!("../../../../docs/query-language.md");
+    let tickets: Vec<Value> = serde_json::from_str(blocks(page, "tickets")[0]).unwrap();
+    let examples = blocks(page, "example");
+    assert!(examples.len() >= 10, "{}", examples.len());
+    for example in examples {
+        let [request, expected]: [Value; 2] =
+            Deserializer::from_str(example).into_iter().collect::<Result<Vec<_>, _>>().unwrap().try_into().unwrap();
+        let family = if request.get("query").is_some() { Family::Search } else { Family::List };
+        let plan = read(&collection(), family, request.as_object().unwrap(), &key()).unwrap().plan;
+        let answer = evaluate(&collection(), &plan, &tickets, &key());
+        for (name, value) in expected.as_object().unwrap() {
+            assert_eq!(&answer[name], value, "{request}");
+        }
+    }
+}
