@@ -13,33 +13,77 @@ pub fn near<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>, most: usi
     rank(wrong, valid).into_iter().take(most).map(|(_, name)| name).collect()
 }
 
+/// Names compared letter by letter. More are dear, and the wrong name comes from outside.
+const CLOSELY: usize = 64;
+
 fn rank<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Vec<(f64, &'a str)> {
-    // Comparing costs the product of both lengths, and the wrong name comes from outside.
     let wrong: String = snake_case(&wrong.chars().take(64).collect::<String>());
-    let mut ranked: Vec<(f64, &str)> = valid
+    let wrong = Wrong { words: words(&wrong).collect(), letters: letters(&wrong), name: &wrong };
+    let mut rough: Vec<(f64, f64, &str)> = valid
         .into_iter()
-        .map(|name| (likeness(&wrong, name), name))
+        .map(|name| {
+            let shared = wrong.shared_words(name);
+            (shared.max(wrong.most_alike(name)), shared, name)
+        })
+        .filter(|(most, ..)| *most >= CLOSE_ENOUGH)
+        .collect();
+    let by_promise = |a: &(f64, f64, &str), b: &(f64, f64, &str)| b.0.total_cmp(&a.0).then_with(|| a.2.cmp(b.2));
+    if rough.len() > CLOSELY {
+        rough.select_nth_unstable_by(CLOSELY, by_promise);
+        rough.truncate(CLOSELY);
+    }
+    let mut ranked: Vec<(f64, &str)> = rough
+        .into_iter()
+        .map(|(_, shared, name)| (shared.max(strsim::normalized_damerau_levenshtein(wrong.name, name)), name))
         .filter(|(likeness, _)| *likeness >= CLOSE_ENOUGH)
         .collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     ranked
 }
 
-/// Typing errors weigh little; so does a word left out, added or put elsewhere.
-fn likeness(wrong: &str, name: &str) -> f64 {
-    let (a, b) = (words(wrong), words(name));
-    let common = a.iter().filter(|word| b.contains(word)).count();
-    #[expect(clippy::cast_precision_loss, reason = "counts of words")]
-    let shared = if a.is_empty() || b.is_empty() { 0.0 } else { common as f64 * 2.0 / (a.len() + b.len()) as f64 };
-    // Comparing letter by letter is dear, and hopeless where the lengths differ by more than the likeness allows.
-    #[expect(clippy::cast_precision_loss, reason = "lengths of names")]
-    let lengths = wrong.len().min(name.len()) as f64 / wrong.len().max(name.len()).max(1) as f64;
-    let letters = if lengths < CLOSE_ENOUGH { 0.0 } else { strsim::normalized_damerau_levenshtein(wrong, name) };
-    letters.max(shared * 0.95)
+/// A wrong name, taken apart once.
+struct Wrong<'a> {
+    name: &'a str,
+    words: Vec<&'a str>,
+    letters: Letters,
 }
 
-fn words(name: &str) -> Vec<&str> {
-    name.split('_').filter(|word| !word.is_empty()).map(singular).collect()
+/// How often each letter occurs; letters that share a place only make names look more alike than they are.
+type Letters = [u8; 32];
+
+fn letters(name: &str) -> Letters {
+    let mut letters = Letters::default();
+    for byte in name.bytes() {
+        if let Some(count) = letters.get_mut(usize::from(byte % 32)) {
+            *count = count.saturating_add(1);
+        }
+    }
+    letters
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of words and letters")]
+impl Wrong<'_> {
+    /// A word left out, added or put elsewhere weighs little.
+    fn shared_words(&self, name: &str) -> f64 {
+        let (mut common, mut all) = (0_usize, self.words.len());
+        for word in words(name) {
+            common += usize::from(self.words.contains(&word));
+            all += 1;
+        }
+        if all == 0 { 0.0 } else { 0.95 * common as f64 * 2.0 / all as f64 }
+    }
+
+    /// No comparison letter by letter can find the names more alike than this: every letter that one has and the other
+    /// has not is an error of typing.
+    fn most_alike(&self, name: &str) -> f64 {
+        let longest = self.name.len().max(name.len()).max(1);
+        let differences: usize = self.letters.iter().zip(letters(name)).map(|(a, b)| usize::from(a.abs_diff(b))).sum();
+        1.0 - differences.div_ceil(2) as f64 / longest as f64
+    }
+}
+
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    name.split('_').filter(|word| !word.is_empty()).map(singular)
 }
 
 fn singular(word: &str) -> &str {

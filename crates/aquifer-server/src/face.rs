@@ -79,7 +79,7 @@ impl Face {
             match (asks, &again) {
                 (question::Asks::ByRetry, _) => return question::challenge(question),
                 (question::Asks::Directly, Some(same)) if !answers.contains_key(&question.key) => {
-                    let (key, answer) = question::ask(&context.peer, question).await;
+                    let (key, answer) = Box::pin(question::ask(&context.peer, question)).await;
                     answers.insert(key, answer);
                     arguments = same.clone();
                 }
@@ -116,7 +116,7 @@ impl Face {
         };
         let call = self.engine.handle(receiver, arguments, inner);
         match (token, updates) {
-            (Some(token), Some(updates)) => with_progress(call, updates, token, &context.peer).await,
+            (Some(token), Some(updates)) => Box::pin(with_progress(call, updates, token, &context.peer)).await,
             _ => call.await,
         }
     }
@@ -228,7 +228,11 @@ impl ServerHandler for Face {
         match self.engine.snapshot().surface().receiver(&request.name) {
             // Handlers are caught where they run; this is for everything else, because the SDK would leave the client
             // waiting.
-            Some(receiver) => match AssertUnwindSafe(self.answer(&receiver, request, &context)).catch_unwind().await {
+            // Boxed, because the SDK moves the future of every request several times, and this one is large.
+            Some(receiver) => match AssertUnwindSafe(Box::pin(self.answer(&receiver, request, &context)))
+                .catch_unwind()
+                .await
+            {
                 Ok(answer) => answer,
                 Err(_) => Ok(self.result(Response::Failure(Failure::internal("a panic outside of a handler"))).into()),
             },

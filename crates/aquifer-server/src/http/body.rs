@@ -5,9 +5,8 @@ use std::time::Duration;
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::scan::{Frame, Problem, Salvage, Salvaged, scan};
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{Method, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 
@@ -27,30 +26,32 @@ enum Arrived {
     Late,
 }
 
-pub(super) async fn check(State(limits): State<Limits>, request: Request, next: Next) -> Response {
+/// The request with its body whole and scanned, or the answer to one that is not acceptable.
+pub(super) async fn check(limits: &Limits, request: Request) -> Result<Request, Response> {
     if request.method() != Method::POST {
-        return next.run(request).await;
+        return Ok(request);
     }
     let (parts, body) = request.into_parts();
     let arrived = tokio::time::timeout(PATIENCE, arrive(body, limits.max_request_size + refusal::FRAME)).await;
     let bytes = match arrived.unwrap_or(Arrived::Late) {
         Arrived::Whole(bytes) => bytes,
         Arrived::Late => {
-            return (StatusCode::REQUEST_TIMEOUT, "Request Timeout: the body did not arrive in time\n").into_response();
+            let late = "Request Timeout: the body did not arrive in time\n";
+            return Err((StatusCode::REQUEST_TIMEOUT, late).into_response());
         }
         Arrived::Oversized(salvaged) => {
-            let problem = refusal::oversized(salvaged.bytes, &limits);
-            return answer(&problem, &salvaged, &limits, StatusCode::PAYLOAD_TOO_LARGE);
+            let problem = refusal::oversized(salvaged.bytes, limits);
+            return Err(answer(&problem, &salvaged, limits, StatusCode::PAYLOAD_TOO_LARGE));
         }
-        Arrived::Broken => return StatusCode::BAD_REQUEST.into_response(),
+        Arrived::Broken => return Err(StatusCode::BAD_REQUEST.into_response()),
     };
-    if let Err(problem) = scan(&bytes, Frame::Mcp, &limits) {
-        return answer(&problem, &Salvage::of(&bytes), &limits, StatusCode::BAD_REQUEST);
+    if let Err(problem) = scan(&bytes, Frame::Mcp, limits) {
+        return Err(answer(&problem, &Salvage::of(&bytes), limits, StatusCode::BAD_REQUEST));
     }
     if bytes.trim_ascii_start().first() == Some(&b'[') {
-        return json(StatusCode::BAD_REQUEST, refusal::not_a_message(&Salvage::of(&bytes), true));
+        return Err(json(StatusCode::BAD_REQUEST, refusal::not_a_message(&Salvage::of(&bytes), true)));
     }
-    next.run(Request::from_parts(parts, Body::from(bytes))).await
+    Ok(Request::from_parts(parts, Body::from(bytes)))
 }
 
 async fn arrive(mut body: Body, longest: usize) -> Arrived {

@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{Method, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body::{Frame, SizeHint};
 use tokio::sync::Notify;
+
+/// Calls under way at once. More are told to come back: each holds a request and an answer in memory.
+const MOST_CALLS: usize = 1024;
 
 #[derive(Clone, Default)]
 pub(super) struct InFlight(Arc<Inner>);
@@ -23,9 +25,16 @@ struct Inner {
 }
 
 impl InFlight {
-    fn enter(&self) -> Entry {
+    /// Counts a call in; none if there are too many. Streams that wait for news are not counted, in either of their two
+    /// forms.
+    pub(super) fn enter(&self, request: &Request) -> Option<Entry> {
+        let listens = request.headers().get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
+        if request.method() != Method::POST || listens {
+            return Some(Entry(None));
+        }
         self.0.count.fetch_add(1, Ordering::SeqCst);
-        Entry(self.clone())
+        let entry = Entry(Some(self.clone()));
+        (self.count() <= MOST_CALLS).then_some(entry)
     }
 
     fn count(&self) -> usize {
@@ -44,18 +53,26 @@ impl InFlight {
     }
 }
 
-struct Entry(InFlight);
+/// A call that is counted until this is dropped.
+pub(super) struct Entry(Option<InFlight>);
+
+impl Entry {
+    /// The body of the call's answer, which counts as under way until it is sent or given up.
+    pub(super) fn carry(self, body: Body) -> Body {
+        if self.0.is_none() { body } else { Body::new(Counted { body, _entry: self }) }
+    }
+}
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        let inner = &self.0.0;
+        let Some(InFlight(inner)) = &self.0 else { return };
         if inner.count.fetch_sub(1, Ordering::SeqCst) == 1 {
             inner.changed.notify_waiters();
         }
     }
 }
 
-/// A body that counts as under way until it is sent or given up.
+/// A body with the entry of its call.
 struct Counted {
     body: Body,
     _entry: Entry,
@@ -81,19 +98,8 @@ impl HttpBody for Counted {
     }
 }
 
-/// Calls under way at once. More are told to come back: each holds a request and an answer in memory.
-const MOST_CALLS: usize = 1024;
-
-/// Calls are counted; streams that wait for news are not, in either of their two forms.
-pub(super) async fn count(State(in_flight): State<InFlight>, request: Request, next: Next) -> Response {
-    let listens = request.headers().get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
-    if request.method() != Method::POST || listens {
-        return next.run(request).await;
-    }
-    let entry = in_flight.enter();
-    if in_flight.count() > MOST_CALLS {
-        let busy = "Service Unavailable: too many calls under way. Repeat in a moment\n";
-        return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "1")], busy).into_response();
-    }
-    next.run(request).await.map(|body| Body::new(Counted { body, _entry: entry }))
+/// The answer to a call too many.
+pub(super) fn busy() -> Response {
+    let words = "Service Unavailable: too many calls under way. Repeat in a moment\n";
+    (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "1")], words).into_response()
 }

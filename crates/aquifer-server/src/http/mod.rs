@@ -13,11 +13,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::Engine;
+use aquifer_protocol::limits::Limits;
 use axum::Json;
 use axum::Router;
-use axum::extract::State;
-use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::get;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode};
+use axum::middleware::from_fn;
+use axum::response::Response;
+use axum::routing::{any, get};
 use axum::serve::ListenerExt;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
@@ -131,12 +135,9 @@ fn router(engine: &Arc<Engine>, settings: &HttpSettings, in_flight: &InFlight, s
         Arc::new(BoundedSessions::new(settings.most_sessions)),
         config,
     );
+    let door = Arc::new(Door { mcp, limits, in_flight: in_flight.clone() });
     Router::new()
-        .route_service("/mcp", mcp)
-        .layer(from_fn_with_state(in_flight.clone(), drain::count))
-        // Before it is counted: a body that never ends is nobody's call.
-        .layer(from_fn_with_state(limits, body::check))
-        .layer(from_fn(sessions::close_plainly))
+        .route("/mcp", any(enter).with_state(door))
         .route("/health", get(health).with_state(engine.clone()))
         .fallback(not_here)
         .layer(from_fn({
@@ -145,11 +146,35 @@ fn router(engine: &Arc<Engine>, settings: &HttpSettings, in_flight: &InFlight, s
         }))
 }
 
+/// The way in to the SDK. One handler, because every layer of a stack would copy what lies below it, the SDK's
+/// configuration included, for every request.
+struct Door {
+    mcp: StreamableHttpService<Face, BoundedSessions>,
+    limits: Limits,
+    in_flight: InFlight,
+}
+
+async fn enter(State(door): State<Arc<Door>>, request: Request) -> Response {
+    let request = match body::check(&door.limits, request).await {
+        Ok(request) => request,
+        Err(refusal) => return refusal,
+    };
+    // Counted once it is whole: a body that never ends is nobody's call.
+    let Some(entry) = door.in_flight.enter(&request) else { return drain::busy() };
+    let ends_session = request.method() == Method::DELETE;
+    let mut response = door.mcp.handle(request).await.map(|body| entry.carry(Body::new(body)));
+    // The SDK answers 202 to the end of a session, which some clients report to their users as a failure.
+    if ends_session && response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
+    response
+}
+
 async fn health(State(engine): State<Arc<Engine>>) -> Json<Value> {
     let operations = engine.snapshot().catalog().operations().len();
     Json(json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION"), "operations": operations }))
 }
 
-async fn not_here() -> (axum::http::StatusCode, &'static str) {
-    (axum::http::StatusCode::NOT_FOUND, "Not Found: MCP is at /mcp, health at /health\n")
+async fn not_here() -> (StatusCode, &'static str) {
+    (StatusCode::NOT_FOUND, "Not Found: MCP is at /mcp, health at /health\n")
 }

@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-use axum::extract::Request;
-use axum::http::{Method, StatusCode};
-use axum::middleware::Next;
-use axum::response::Response;
 use futures::Stream;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError};
@@ -34,16 +30,6 @@ impl BoundedSessions {
         inner.session_config.keep_alive = Some(IDLE);
         Self { inner, most }
     }
-}
-
-/// The SDK answers 202 to the end of a session, which some clients report to their users as a failure.
-pub(super) async fn close_plainly(request: Request, next: Next) -> Response {
-    let is_end = request.method() == Method::DELETE;
-    let mut response = next.run(request).await;
-    if is_end && response.status() == StatusCode::ACCEPTED {
-        *response.status_mut() = StatusCode::NO_CONTENT;
-    }
-    response
 }
 
 impl SessionManager for BoundedSessions {
