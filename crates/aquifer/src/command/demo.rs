@@ -27,7 +27,7 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
         eprintln!("Then let the agent try:");
         eprintln!("  create_task  {{\"title\": \"Water the plants\"}}");
         eprintln!("  list_tasks   {{\"done\": false}}");
-        eprintln!("  introspect   {{\"query\": \"operations\", \"search\": \"finish every task\"}}");
+        eprintln!("  introspect   {{\"query\": \"operations\", \"search\": \"run all tasks\"}}");
         eprintln!();
         eprintln!("Or without a client, in another terminal, on a board of its own:");
         eprintln!("  aquifer call create_task '{{\"title\": \"Water the plants\"}}' --source demo:");
