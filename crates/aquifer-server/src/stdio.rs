@@ -19,6 +19,7 @@ use rmcp::transport::Transport;
 use rmcp::{RoleServer, transport::io::stdio_pipes};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::face::{Connection, Face};
@@ -77,23 +78,34 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// What was handed on and not answered yet.
 #[derive(Default)]
 struct Pending {
-    requests: Mutex<HashMap<RequestId, usize>>,
+    /// How often each id is under way, and how many of those only wait for news and never end by themselves.
+    requests: Mutex<HashMap<RequestId, (usize, usize)>>,
     calls: AtomicUsize,
+    listening: AtomicUsize,
     unread: AtomicUsize,
     settled: Notify,
 }
 
 impl Pending {
-    fn begin(&self, id: &RequestId) {
-        *self.lock().entry(id.clone()).or_default() += 1;
+    fn begin(&self, id: &RequestId, listens: bool) {
+        let listens = usize::from(listens);
+        let mut requests = self.lock();
+        let (count, listening) = requests.entry(id.clone()).or_default();
+        *count += 1;
+        *listening += listens;
         self.calls.fetch_add(1, Ordering::SeqCst);
+        self.listening.fetch_add(listens, Ordering::SeqCst);
     }
 
     /// A request was answered, or will never be.
     fn end(&self, id: &RequestId) {
         let mut requests = self.lock();
-        let Some(count) = requests.get_mut(id) else { return };
+        let Some((count, listening)) = requests.get_mut(id) else { return };
         *count -= 1;
+        if *listening > 0 {
+            *listening -= 1;
+            self.listening.fetch_sub(1, Ordering::SeqCst);
+        }
         if *count == 0 {
             requests.remove(id);
         }
@@ -106,23 +118,23 @@ impl Pending {
         self.calls.load(Ordering::SeqCst) >= MOST_CALLS || self.unread.load(Ordering::SeqCst) > MOST_UNREAD
     }
 
-    /// Waits until everything is answered, but not for ever.
-    async fn drained(&self) {
+    /// Waits until everything is answered that will be, but not for ever.
+    async fn drained(&self, deadline: Instant) {
         let empty = async {
             loop {
                 let settled = self.settled.notified();
-                if self.calls.load(Ordering::SeqCst) == 0 {
+                if self.calls.load(Ordering::SeqCst) <= self.listening.load(Ordering::SeqCst) {
                     return;
                 }
                 settled.await;
             }
         };
-        if tokio::time::timeout(DRAIN, empty).await.is_err() {
+        if tokio::time::timeout_at(deadline, empty).await.is_err() {
             tracing::warn!("stopping although calls are still under way");
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, usize>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, (usize, usize)>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -138,7 +150,9 @@ struct Lines<R, W> {
     pending: Arc<Pending>,
     /// Whether a request has gone on to the SDK: it takes nothing else first.
     begun: bool,
-    ended: bool,
+    /// Set once nothing more will be read: until when to wait for what is under way. Kept here, too, because whatever
+    /// is sent meanwhile drops `receive` and calls it again.
+    ended: Option<Instant>,
     stop: CancellationToken,
     limits: Limits,
 }
@@ -163,7 +177,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
             write: Arc::new(tokio::sync::Mutex::new(write)),
             pending: Arc::default(),
             begun: false,
-            ended: false,
+            ended: None,
             stop,
             limits,
         }
@@ -178,7 +192,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
             arrived = self.read.fill_buf() => arrived.unwrap_or_default(),
         };
         if arrived.is_empty() {
-            self.ended = true;
+            self.ended = Some(Instant::now() + DRAIN);
             // The last line may come without its end.
             return match self.salvage.take() {
                 Some(salvage) => Look::Discarded(salvage),
@@ -232,7 +246,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
                     let is_call = matches!(request.request, ClientRequest::CallToolRequest(_));
                     return Err(refusal::too_many(&request.id, is_call, &self.limits));
                 }
-                self.pending.begin(&request.id);
+                let listens = matches!(request.request, ClientRequest::SubscriptionsListenRequest(_));
+                self.pending.begin(&request.id, listens);
                 self.begun = true;
             }
             // The SDK never answers a cancelled request.
@@ -311,8 +326,8 @@ where
                     return None;
                 }
             }
-            if self.ended {
-                self.pending.drained().await;
+            if let Some(deadline) = self.ended {
+                self.pending.drained(deadline).await;
                 return None;
             }
             match self.look().await {

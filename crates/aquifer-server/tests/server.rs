@@ -264,6 +264,23 @@ async fn the_last_line_needs_no_end_and_is_answered_before_we_leave() {
 }
 
 #[tokio::test]
+async fn somebody_who_only_listens_is_not_waited_for() {
+    let mut client = Client::start();
+    let listen = json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": { "notifications": { "toolsListChanged": true } } });
+    client.send(stateless(listen, json!({}))).await;
+    assert_eq!(client.receive().await["method"], "notifications/subscriptions/acknowledged");
+    client.write.shutdown().await.unwrap();
+    // The SDK itself takes some seconds to give a subscription up; ten more of ours would not fit.
+    loop {
+        let line =
+            tokio::time::timeout(Duration::from_secs(9), client.lines.next_line()).await.expect("the end in time");
+        if line.unwrap().is_none() {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_comes_before_the_first_request_does_no_harm() {
     let mut client = Client::start();
     client.send_bytes(b"\xef\xbb\xbf{}").await;
