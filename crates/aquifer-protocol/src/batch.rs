@@ -63,12 +63,13 @@ impl BatchAnswer {
 
     /// Adds the answer to one operation.
     pub fn push(&mut self, index: usize, operation: &str, response: Response, mode: OnConfirmation) -> Step {
+        let response = response.settled();
         let waits = response.failure().is_some_and(|failure| failure.code() == Code::ConfirmationRequired);
         let mut failed = response.failure().is_some();
         let (mut result, mut attachments) = response.into_value();
         let size = size_of(&result) + attachments.iter().map(Attachment::size).sum::<usize>();
-        if self.size + size > self.largest {
-            // What was done stays done; only its answer does not fit (R-REQ-7).
+        // What was done stays done; only its answer does not fit (R-REQ-7). A failure is small, and says something else.
+        if !failed && self.size + size > self.largest {
             let failure = too_large(LimitKind::ResponseSize, self.largest, self.size + size);
             (result, attachments) = Response::Failure(failure).into_value();
             failed = true;

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::batch::BatchAnswer;
-use crate::error::{Code, Failure, REGISTRY};
+use crate::error::{Code, Failure};
 use crate::limits::{LimitKind, Limits};
 use crate::warning::{Warning, arrange};
 
@@ -137,9 +137,10 @@ impl Response {
 
     /// The envelope, within the limit on responses (R-REQ-7).
     pub fn render(self, limits: &Limits) -> Rendered {
-        let is_batch = matches!(self, Response::Batch(_));
-        let (value, attachments) = self.into_value();
-        let is_error = value.pointer("/error/code").and_then(Value::as_str).is_some_and(is_beyond_caller);
+        let settled = self.settled();
+        let is_batch = matches!(settled, Response::Batch(_));
+        let is_error = settled.failure().is_some_and(|failure| failure.code().is_beyond_caller());
+        let (value, attachments) = settled.into_value();
         let attached: usize = attachments.iter().map(Attachment::size).sum();
         let mut text = BoundedText { bytes: Vec::with_capacity(256), limit: limits.max_response_size, size: attached };
         match serde_json::to_writer(&mut text, &value) {
@@ -158,9 +159,23 @@ impl Response {
         }
     }
 
+    /// The same with its data as a value. Text that a source assembled wrongly is found out here, before anybody counts
+    /// the answer as a success.
+    pub(crate) fn settled(self) -> Self {
+        match self {
+            Response::Success(Success { data: Data::Raw(raw), warnings, attachments, meta }) => {
+                match serde_json::from_str::<Value>(raw.get()) {
+                    Ok(value) => Response::Success(Success { data: value.into(), warnings, attachments, meta }),
+                    Err(cause) => Response::Failure(Failure::internal(format!("a source's text is not JSON: {cause}"))),
+                }
+            }
+            other => other,
+        }
+    }
+
     /// The envelope as a value, attachments apart.
     pub fn into_value(self) -> (Value, Vec<Attachment>) {
-        match self {
+        match self.settled() {
             Response::Success(success) => success_value(success),
             Response::Failure(failure) => (failure_value(&failure), Vec::new()),
             Response::Batch(batch) => batch.into_value(),
@@ -171,13 +186,8 @@ impl Response {
 fn success_value(success: Success) -> (Value, Vec<Attachment>) {
     let mut data = match success.data {
         Data::Value(value) => value,
-        Data::Raw(raw) => match serde_json::from_str(raw.get()) {
-            Ok(value) => value,
-            Err(cause) => {
-                let failure = Failure::internal(format!("a source assembled text that is not JSON: {cause}"));
-                return (failure_value(&failure), Vec::new());
-            }
-        },
+        // Settled before; a value is all that is left.
+        Data::Raw(_) => Value::Null,
     };
     protect_integers(&mut data);
     let mut envelope = Map::with_capacity(4);
@@ -212,10 +222,6 @@ fn protect_integers(value: &mut Value) {
         Value::Object(fields) => fields.values_mut().for_each(protect_integers),
         _ => {}
     }
-}
-
-fn is_beyond_caller(code: &str) -> bool {
-    REGISTRY.iter().any(|info| info.name == code && info.code.is_beyond_caller())
 }
 
 /// A failure for a payload over one of the limits.

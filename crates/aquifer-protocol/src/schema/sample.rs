@@ -12,12 +12,14 @@ const LARGEST: usize = 200;
 
 /// A value that fits, if one can be found without guessing (a pattern, for instance, cannot be answered).
 pub fn sample(schema: &Schema, types: &Types) -> Option<Value> {
-    value(schema, types, 0, &mut LARGEST.clone())
+    let mut room = LARGEST;
+    value(schema, types, 0, &mut room)
 }
 
 /// The least that an operation with these parameters accepts.
 pub(crate) fn sample_params(parameters: &[Parameter], types: &Types) -> Option<Map<String, Value>> {
-    fields(parameters, types, 0, &mut LARGEST.clone())
+    let mut room = LARGEST;
+    fields(parameters, types, 0, &mut room)
 }
 
 fn fields(parameters: &[Parameter], types: &Types, depth: usize, room: &mut usize) -> Option<Map<String, Value>> {

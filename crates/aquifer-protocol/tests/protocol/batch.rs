@@ -96,13 +96,17 @@ fn r_req_4a_a_batch_refused_whole_has_no_details() {
 #[test]
 fn r_req_7_an_answer_too_large_for_the_batch_fails_alone() {
     let limits = Limits { max_response_size: 1 << 20, ..Limits::default() };
-    let mut answer = BatchAnswer::new(3, &limits);
+    let mut answer = BatchAnswer::new(5, &limits);
     for index in 0..3 {
         let large = Response::Success(Success::new(json!("x".repeat(600_000))));
         answer.push(index, "get_x", large, OnConfirmation::Halt);
     }
+    assert_eq!(answer.push(3, "get_y", failure(), OnConfirmation::Halt), Step::Next);
+    assert_eq!(answer.push(4, "delete_x", gated(), OnConfirmation::Halt), Step::Halted);
     let value = Response::Batch(answer).render(&limits).value;
-    assert_eq!(value["summary"], json!({ "total": 3, "succeeded": 1, "failed": 2 }));
+    assert_eq!(value["summary"], json!({ "total": 5, "succeeded": 1, "failed": 3, "halted": 1, "pending": 0 }));
+    assert_eq!(value["results"][3]["result"]["error"]["code"], "NOT_FOUND_RESOURCE", "failures stay what they are");
+    assert_eq!(value["halted_at"]["result"]["error"]["code"], "CONFIRMATION_REQUIRED");
     assert_eq!(value["results"][2]["result"]["error"]["code"], "VALIDATION_PAYLOAD_TOO_LARGE");
     assert!(value["results"][2]["result"]["error"]["message"].as_str().unwrap().contains("was done"));
 }

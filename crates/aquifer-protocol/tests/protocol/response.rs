@@ -82,3 +82,11 @@ fn r_req_7_a_response_over_the_limit_becomes_a_failure() {
     assert_eq!(error["details"]["actual_value"], (2 << 20) + 26);
     assert_eq!(error["details"]["unit"], "bytes");
 }
+
+#[test]
+fn r_res_1_text_that_cannot_be_read_is_a_failure_of_ours() {
+    let raw = RawValue::from_string("1e400".to_owned()).unwrap();
+    let rendered = Response::Success(Success::new(Data::Raw(raw.into()))).render(&Limits::default());
+    assert_eq!(rendered.value["error"]["code"], "INTERNAL_ERROR");
+    assert!(rendered.is_error);
+}

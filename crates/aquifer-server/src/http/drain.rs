@@ -28,7 +28,10 @@ impl InFlight {
     /// Counts a call in; none if there are too many. Streams that wait for news are not counted, in either of their two
     /// forms.
     pub(super) fn enter(&self, request: &Request) -> Option<Entry> {
-        let listens = request.headers().get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
+        let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
+        // Only from this revision on does the SDK hold the header against the body; before, anybody could claim it.
+        let listens = header("mcp-protocol-version").is_some_and(|version| version >= "2026-07-28")
+            && header("mcp-method") == Some("subscriptions/listen");
         if request.method() != Method::POST || listens {
             return Some(Entry(None));
         }
