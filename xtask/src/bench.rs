@@ -5,14 +5,20 @@
 //! are not noisy: they tell what a change has done. Nothing here fails because something is slow.
 
 mod count;
+mod databases;
 mod docs;
+mod install;
+mod peers;
 mod programs;
+mod sql;
 mod table;
 mod trips;
 
 use anyhow::{Result, bail};
 
 use crate::step::announce;
+use databases::Databases;
+use peers::Peers;
 use programs::Programs;
 use table::Table;
 
@@ -23,10 +29,18 @@ enum Part {
     Http,
     Count,
     Memory,
+    Sql,
+    Peers,
 }
 
-const PARTS: [(&str, Part); 4] =
-    [("stdio", Part::Stdio), ("http", Part::Http), ("count", Part::Count), ("memory", Part::Memory)];
+const PARTS: [(&str, Part); 6] = [
+    ("stdio", Part::Stdio),
+    ("http", Part::Http),
+    ("count", Part::Count),
+    ("memory", Part::Memory),
+    ("sql", Part::Sql),
+    ("peers", Part::Peers),
+];
 
 const USAGE: &str = "\
 Usage: cargo xtask bench [PART...] [--update-docs]
@@ -36,6 +50,8 @@ Parts, all of them unless some are named:
   http      the same over HTTP
   count     instruction counts: the engine, catalogs of 10 to 10,000 operations, a call in the server (needs valgrind)
   memory    idle memory and start-up time
+  sql       databases through the engine, beside the same SQL by hand; memory with large pages (needs PostgreSQL)
+  peers     databases over HTTP, beside PostGraphile and Datasette (needs PostgreSQL, Node.js and Python)
 
   --update-docs   write the table into docs/performance.md";
 
@@ -48,15 +64,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if parts.contains(&Part::Count) {
         count::valgrind_is_there()?;
     }
+    let peers = parts.contains(&Part::Peers).then(Peers::install).transpose()?;
     let programs = Programs::build()?;
+    let databases = (parts.contains(&Part::Sql) || peers.is_some()).then(|| Databases::make(&programs)).transpose()?;
     let mut table = Table::default();
     for (name, part) in PARTS.iter().filter(|(_, part)| parts.contains(part)) {
         announce(&format!("measure {name}"));
-        match part {
-            Part::Stdio => trips::round_trips(&programs, &programs::STDIO, &mut table)?,
-            Part::Http => trips::round_trips(&programs, &programs::HTTP, &mut table)?,
-            Part::Count => count::all(&programs, &mut table)?,
-            Part::Memory => trips::memory_and_start(&programs, &mut table)?,
+        match (part, &databases, &peers) {
+            (Part::Stdio, ..) => trips::round_trips(&programs, &programs::STDIO, &mut table)?,
+            (Part::Http, ..) => trips::round_trips(&programs, &programs::HTTP, &mut table)?,
+            (Part::Count, ..) => count::all(&programs, &mut table)?,
+            (Part::Memory, ..) => trips::memory_and_start(&programs, &mut table)?,
+            (Part::Sql, Some(databases), _) => sql::all(&programs, databases, &mut table)?,
+            (Part::Peers, Some(databases), Some(peers)) => peers.measure(&programs, databases, &mut table)?,
+            (Part::Sql | Part::Peers, ..) => bail!("nothing to measure {name} with"),
         }
     }
     println!("\n{table}");

@@ -9,6 +9,7 @@ mod bench;
 mod ci;
 mod clients;
 mod fuzz;
+mod postgres;
 mod step;
 mod system;
 mod test;
@@ -22,10 +23,11 @@ Developer tasks
 Usage: cargo xtask TASK [ARGUMENT...]
 
 Tasks:
-  test [ARG...]     Install what the tests need and run all of them; arguments go to the test runner
+  test [ARG...]     Install and start what the tests need, run all of them; arguments go to the test runner
   ci                Everything a change must pass: format, lints, dependencies, docs, then test
   fuzz [SECONDS]    Run every fuzz target for so long, 60 seconds unless told (needs a nightly toolchain)
   bench [ARG...]    Measure, and print ratios
+  postgres          Start a throw-away PostgreSQL as the tests have it, print its URL, keep it until Ctrl-C
   help              Print this
 
 Examples:
@@ -33,7 +35,11 @@ Examples:
   cargo xtask test --test clients        those of one file
   cargo xtask fuzz 300                   five minutes for each target
 
-What tasks install stands in target/clients and target/tools; it is made again when it is deleted.";
+What tasks install stands in target/clients and target/tools; it is made again when it is deleted.
+
+The tests need Node.js, Python and the PostgreSQL server: as root with apt they are installed. A PostgreSQL is started
+for the tests and ends with them, or with xtask however that ends. With AQUIFER_TEST_POSTGRES set, to a URL such as
+postgres://USER:PASSWORD@HOST:PORT/DATABASE, the tests use that server and none is started.";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -46,6 +52,7 @@ fn main() -> ExitCode {
         "ci" => ci::run(),
         "fuzz" => fuzz::run(rest),
         "bench" => bench::run(rest),
+        "postgres" => postgres::run(),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             return ExitCode::SUCCESS;

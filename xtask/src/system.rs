@@ -47,8 +47,12 @@ fn packages(needs: &[&Need]) -> Vec<&'static str> {
     needs.iter().flat_map(|need| need.packages.iter().copied()).collect()
 }
 
+pub(crate) fn is_root() -> bool {
+    output("id", &["-u"]).as_deref() == Some("0")
+}
+
 fn may_install() -> bool {
-    output("id", &["-u"]).as_deref() == Some("0") && output("apt-get", &["--version"]).is_some()
+    is_root() && output("apt-get", &["--version"]).is_some()
 }
 
 fn install(missing: &[&Need]) -> Result<()> {

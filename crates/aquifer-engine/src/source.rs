@@ -7,9 +7,10 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::{Attachment, Data};
 use aquifer_protocol::schema::Types;
 use aquifer_protocol::warning::Warning;
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
@@ -26,6 +27,16 @@ pub trait Source: Send + Sync + 'static {
     ///
     /// The future is dropped when the caller cancels: nothing after its next await point happens then.
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome>;
+
+    /// Tells when something else may be offered, if that can happen by itself. The engine then asks again.
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        None
+    }
+
+    /// Looks again what there is to offer. Called when the operator says that it has changed.
+    fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {
+        std::future::ready(Ok(())).boxed()
+    }
 
     /// A connection is gone, and with it everything that was bound to it.
     fn session_ended(&self, _session: &str) {}

@@ -22,6 +22,8 @@ pub struct Collection {
     pub pages: Pages,
     /// Whether the shape is known. If not, any path may be asked for, and one that matches nothing is a warning.
     pub open: bool,
+    /// Whether every item has a version, to be asked for as `_etag` (R-COL-12).
+    pub versions: bool,
 }
 
 /// A field of every item.
@@ -86,11 +88,13 @@ pub struct Pages {
     pub default: usize,
     /// The largest page.
     pub largest: usize,
+    /// Items of more bytes than this page by themselves (R-COL-7a).
+    pub bytes: usize,
 }
 
 impl Default for Pages {
     fn default() -> Self {
-        Self { default: 20, largest: 100 }
+        Self { default: 20, largest: 100, bytes: 64 * 1024 }
     }
 }
 
@@ -119,7 +123,7 @@ impl FieldType {
 
     /// Whether values stand in an order.
     pub fn is_ordered(&self) -> bool {
-        !matches!(self, FieldType::List(_) | FieldType::Json)
+        !matches!(self, FieldType::List(_) | FieldType::Json | FieldType::Bytes)
     }
 
     /// Whether paths lead into its values.

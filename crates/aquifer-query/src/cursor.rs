@@ -53,7 +53,7 @@ impl CursorKey {
         let mut cipher = Aes128Siv::new((&self.0).into());
         let plain = cipher.decrypt([binding.as_slice()], &sealed).ok()?;
         let place: Vec<Value> = serde_json::from_slice(&plain).ok()?;
-        (place.len() == usize::from(plan.is_ranked()) + plan.sort.len() + collection.key.len()).then_some(place)
+        (place.len() == usize::from(plan.is_ranked()) + plan.order(collection).len()).then_some(place)
     }
 }
 

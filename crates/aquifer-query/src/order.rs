@@ -28,11 +28,18 @@ fn present(of: &FieldType, a: &Value, b: &Value) -> Ordering {
         FieldType::Text | FieldType::Word(_) | FieldType::Date | FieldType::Uuid | FieldType::Bytes => {
             text(a).cmp(&text(b))
         }
-        FieldType::List(_) | FieldType::Json => loose(a, b),
+        FieldType::List(element) => lists(element.as_deref().unwrap_or(&FieldType::Json), a, b),
+        FieldType::Json => loose(a, b),
     }
 }
 
-/// Values of no known type: by kind, then within the kind.
+fn lists(element: &FieldType, a: &Value, b: &Value) -> Ordering {
+    let (a, b) = (a.as_array().map_or(&[][..], Vec::as_slice), b.as_array().map_or(&[][..], Vec::as_slice));
+    let differs = a.iter().zip(b).map(|(a, b)| compare(element, a, b)).find(|order| *order != Ordering::Equal);
+    differs.unwrap_or_else(|| a.len().cmp(&b.len()))
+}
+
+/// Values of no known type: by kind, then within the kind. Objects and lists have no order among themselves.
 fn loose(a: &Value, b: &Value) -> Ordering {
     let kind = |value: &Value| match value {
         Value::Bool(_) => 0,
@@ -46,7 +53,6 @@ fn loose(a: &Value, b: &Value) -> Ordering {
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
         (Value::Number(_), Value::Number(_)) => number(a).total_cmp(&number(b)).then_with(|| integers(a, b)),
         (Value::String(a), Value::String(b)) => a.cmp(b),
-        (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => a.to_string().cmp(&b.to_string()),
         _ => kind(a).cmp(&kind(b)),
     }
 }

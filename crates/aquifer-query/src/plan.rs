@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::collection::FieldType;
+use crate::collection::{Collection, FieldType};
 
 /// What was asked of a collection.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +33,23 @@ impl Plan {
     /// Whether the best match comes first: text is looked for and nothing else was said about the order.
     pub fn is_ranked(&self) -> bool {
         self.text.is_some() && self.sort.is_empty()
+    }
+
+    /// The whole order: what was asked for, then the parts of the key that are not in it yet, in the direction of the
+    /// last criterion, so that one index can serve all of it. The rank of a search stands before everything and is not
+    /// in here.
+    pub fn order(&self, collection: &Collection) -> Vec<SortKey> {
+        let mut order = self.sort.clone();
+        let descending = self.sort.last().is_some_and(|last| last.descending);
+        for name in &collection.key {
+            let path = Path::field(name);
+            if order.iter().any(|key| key.path == path) {
+                continue;
+            }
+            let of = collection.field(name).map_or(FieldType::Json, |field| field.of.clone());
+            order.push(SortKey { path, of, descending });
+        }
+        order
     }
 }
 
@@ -122,6 +139,8 @@ pub enum Test {
     StartsWith(String),
     /// Text that ends with this, in any case.
     EndsWith(String),
+    /// A list with this among its elements.
+    Has(Value),
     /// Missing.
     IsNull,
 }
@@ -154,9 +173,9 @@ pub enum Function {
     /// How many.
     Count,
     /// The sum.
-    Sum(Path),
+    Sum(Path, FieldType),
     /// The mean.
-    Avg(Path),
+    Avg(Path, FieldType),
     /// The least.
     Min(Path, FieldType),
     /// The greatest.
@@ -168,11 +187,47 @@ impl Function {
     pub fn name(&self) -> &'static str {
         match self {
             Function::Count => "count",
-            Function::Sum(_) => "sum",
-            Function::Avg(_) => "avg",
+            Function::Sum(..) => "sum",
+            Function::Avg(..) => "avg",
             Function::Min(..) => "min",
             Function::Max(..) => "max",
         }
+    }
+
+    /// What it calculates with.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Function::Count => None,
+            Function::Sum(path, _) | Function::Avg(path, _) | Function::Min(path, _) | Function::Max(path, _) => {
+                Some(path)
+            }
+        }
+    }
+}
+
+impl Aggregate {
+    /// The names of its results: the functions' own, with the path where one stands twice.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::with_capacity(self.functions.len());
+        for function in &self.functions {
+            let short = function.name().to_owned();
+            names.push(match function.path() {
+                Some(path) if names.contains(&short) => format!("{short}_{path}"),
+                _ => short,
+            });
+        }
+        names
+    }
+}
+
+/// The most groups an answer shows.
+pub const MOST_GROUPS: usize = 1_000;
+
+/// A group's value as the name of its result. What is missing is `null`; the text "null" keeps its quotes.
+pub fn group_label(value: &Value) -> String {
+    match value {
+        Value::String(text) if text != "null" => text.clone(),
+        other => other.to_string(),
     }
 }
 

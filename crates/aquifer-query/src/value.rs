@@ -16,7 +16,7 @@ pub fn accept(of: &FieldType, value: &Value) -> Option<Value> {
         (FieldType::Word(words), Value::String(word)) => {
             words.iter().any(|known| **known == **word).then(|| value.clone())
         }
-        (FieldType::Integer, Value::Number(number)) if number.is_i64() || number.is_u64() => Some(value.clone()),
+        (FieldType::Integer, Value::Number(number)) if number.is_i64() => Some(value.clone()),
         // Integers that JavaScript would round are sent and received as text (R-RES-5).
         (FieldType::Integer, Value::String(text)) => text.parse::<i64>().ok().map(Value::from),
         (FieldType::Number, Value::String(text)) => {

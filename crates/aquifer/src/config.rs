@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use aquifer_protocol::limits::Limits;
@@ -23,6 +23,8 @@ pub(crate) struct Config {
     /// Endpoint families of the operator's own.
     #[serde(default)]
     pub(crate) profile: BTreeMap<String, ProfileConfig>,
+    #[serde(default)]
+    pub(crate) state: StateConfig,
     #[serde(default)]
     pub(crate) source: Vec<SourceConfig>,
     /// Accept unknown parameters with a warning. For development.
@@ -90,12 +92,96 @@ pub(crate) struct ProfileConfig {
     pub(crate) authorization: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SourceConfig {
     /// What to serve, as on the command line.
     pub(crate) target: String,
+    pub(crate) name: Option<String>,
     pub(crate) prefix: Option<String>,
+    /// PostgreSQL schemas, the first without a prefix.
+    #[serde(default)]
+    pub(crate) schemas: Vec<String>,
+    #[serde(default)]
+    pub(crate) include: Vec<String>,
+    #[serde(default)]
+    pub(crate) exclude: Vec<String>,
+    #[serde(default)]
+    pub(crate) read_only: bool,
+    pub(crate) style: Option<TableStyle>,
+    pub(crate) timeout_seconds: Option<u64>,
+    pub(crate) connections: Option<usize>,
+    pub(crate) page_size: Option<usize>,
+    pub(crate) largest_page: Option<usize>,
+    #[serde(default)]
+    pub(crate) tables: BTreeMap<String, TableConfig>,
+}
+
+impl SourceConfig {
+    /// A target from the command line, about which nothing else is said.
+    pub(crate) fn of(target: &str) -> Self {
+        Self { target: target.to_owned(), ..Self::default() }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TableStyle {
+    Auto,
+    Tables,
+    Generic,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TableConfig {
+    pub(crate) singular: Option<String>,
+    pub(crate) plural: Option<String>,
+    pub(crate) description: Option<String>,
+    #[serde(default)]
+    pub(crate) key: Vec<String>,
+    #[serde(default)]
+    pub(crate) presets: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    pub(crate) computed: BTreeMap<String, ComputedConfig>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ComputedConfig {
+    pub(crate) sql: String,
+    #[serde(rename = "type")]
+    pub(crate) of: String,
+    pub(crate) description: Option<String>,
+    pub(crate) filterable: Option<bool>,
+    pub(crate) sortable: Option<bool>,
+}
+
+/// Where things are kept that outlive the process.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StateConfig {
+    pub(crate) dir: Option<PathBuf>,
+    /// What cursors are sealed with. The same in several processes, cursors of one work in the other.
+    pub(crate) cursor_secret: Option<String>,
+}
+
+/// `${VAR}` is the environment's.
+pub(crate) fn expand(text: &str) -> anyhow::Result<String> {
+    let mut expanded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let Some((name, after)) = after.split_once('}') else {
+            bail!("'${{' without '}}' in the configuration");
+        };
+        let value = std::env::var(name)
+            .with_context(|| format!("the configuration refers to ${{{name}}}, which is not set in the environment"))?;
+        expanded.push_str(before);
+        expanded.push_str(&value);
+        rest = after;
+    }
+    expanded.push_str(rest);
+    Ok(expanded)
 }
 
 impl Config {

@@ -1,5 +1,8 @@
-//! When to stop: on the first signal in order, on the second at once.
+//! When to stop: on the first signal in order, on the second at once. When to look again: on SIGHUP.
 
+use std::sync::Arc;
+
+use aquifer_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
 /// A token that fires on SIGINT or SIGTERM. A second signal ends the process.
@@ -21,4 +24,26 @@ pub(crate) fn until_told_to_stop() -> anyhow::Result<CancellationToken> {
         }
     });
     Ok(stop)
+}
+
+/// Keeps the catalog up with the sources until it is time to stop: when one says that it offers something else, and when
+/// the operator says so with SIGHUP.
+pub(crate) fn keep_up(engine: &Arc<Engine>, stop: &CancellationToken) -> anyhow::Result<()> {
+    let mut hangup = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;
+    let (engine, stop) = (engine.clone(), stop.clone());
+    tokio::spawn(async move {
+        let mut changes = std::pin::pin!(engine.keep_up());
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = &mut changes => return,
+                _ = hangup.recv() => {
+                    for (source, failure) in engine.reload().await {
+                        tracing::warn!(source, cause = failure.cause(), "{}", failure.message());
+                    }
+                }
+            }
+        }
+    });
+    Ok(())
 }

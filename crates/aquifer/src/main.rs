@@ -7,8 +7,10 @@ mod cli;
 mod command;
 mod config;
 mod lifetime;
+mod sample;
 mod setup;
 mod sources;
+mod state;
 #[path = "../../../examples/task_board.rs"]
 mod task_board;
 

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use aquifer_engine::{Engine, Settings, Source};
+use aquifer_engine::{Engine, Settings};
 use aquifer_protocol::batch::OnConfirmation;
 use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_protocol::validate::Strictness;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::SurfaceArgs;
-use crate::config::{self, Config, ProfileConfig};
-use crate::sources;
+use crate::config::{self, Config, ProfileConfig, SourceConfig};
+use crate::sources::{self, Absence, Opened};
+use crate::state;
 
 /// Logs to stderr: stdout belongs to results and to MCP.
 pub(crate) fn logging(filter: Option<&str>) {
@@ -38,23 +39,23 @@ pub(crate) fn logging(filter: Option<&str>) {
 
 /// A source and the prefix the operator gave it.
 pub(crate) struct Mount {
-    pub(crate) source: Arc<dyn Source>,
+    pub(crate) opened: Opened,
     pub(crate) prefix: Option<String>,
 }
 
 /// Opens what the command line names, else what the configuration names.
-pub(crate) fn mounts(targets: &[String], config: &Config) -> anyhow::Result<Vec<Mount>> {
-    if !targets.is_empty() {
-        return targets.iter().map(|target| Ok(Mount { source: sources::open(target)?, prefix: None })).collect();
-    }
-    if config.source.is_empty() {
+pub(crate) async fn mounts(targets: &[String], config: &Config, absence: Absence) -> anyhow::Result<Vec<Mount>> {
+    let named: Vec<SourceConfig> = targets.iter().map(|target| SourceConfig::of(target)).collect();
+    let chosen = if named.is_empty() { &config.source } else { &named };
+    if chosen.is_empty() {
         bail!("no source. Name one (for example demo:), or list them as [[source]] in a file given with --config");
     }
-    config
-        .source
-        .iter()
-        .map(|source| Ok(Mount { source: sources::open(&source.target)?, prefix: source.prefix.clone() }))
-        .collect()
+    let key = state::cursor_key(&config.state)?;
+    let mut mounts = Vec::new();
+    for source in chosen {
+        mounts.push(Mount { opened: sources::open(source, &key, absence).await?, prefix: source.prefix.clone() });
+    }
+    Ok(mounts)
 }
 
 /// Builds the engine.
@@ -72,13 +73,19 @@ pub(crate) fn engine(mounts: Vec<Mount>, surface: &SurfaceArgs, config: &Config)
         meta: config.meta,
     };
     let mut builder = Engine::builder(surface).settings(settings);
+    let mut absent = Vec::new();
     for mount in mounts {
+        absent.extend(mount.opened.absent);
         builder = match mount.prefix {
-            Some(prefix) => builder.source_prefixed(mount.source, &prefix),
-            None => builder.source(mount.source),
+            Some(prefix) => builder.source_prefixed(mount.opened.source, &prefix),
+            None => builder.source(mount.opened.source),
         };
     }
-    Ok(Arc::new(builder.build()?))
+    let engine = Arc::new(builder.build()?);
+    for database in absent {
+        tokio::spawn(async move { database.look_until_found().await });
+    }
+    Ok(engine)
 }
 
 fn surface(arguments: &SurfaceArgs, config: &Config) -> anyhow::Result<Surface> {

@@ -85,6 +85,23 @@ impl Programs {
         printed(&mut client).map(drop)
     }
 
+    /// Has servers asked by many clients at once. A server is described in words, as `bench-load` takes them.
+    pub(super) fn load(&self, what: &str, options: &[&str], servers: &[Vec<String>]) -> Result<Figures> {
+        let mut load = Command::new(self.program("bench-load"));
+        load.arg(what).args(options);
+        for server in servers {
+            load.arg("--").args(server);
+        }
+        figures(&printed(&mut load)?)
+    }
+
+    /// Our server with a source, asked over MCP to read something.
+    pub(super) fn mcp(&self, arguments: &str, source: &str) -> Vec<String> {
+        let program = self.program("aquifer").display().to_string();
+        let words = ["mcp", "mcp_aql_read", arguments, &program, "serve", source, "--http", "127.0.0.1:0"];
+        words.map(str::to_owned).to_vec()
+    }
+
     fn add_server(&self, client: &mut Command, server: Server, transport: &Transport, wrapper: &[String]) {
         let (tool, program, arguments) = match server {
             Server::Ours => ("mcp_aql", "aquifer", transport.ours),
@@ -104,7 +121,8 @@ pub(super) fn printed(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn figures(text: &str) -> Result<Figures> {
+/// The figures in what a program printed.
+pub(super) fn figures(text: &str) -> Result<Figures> {
     let figure = |line: &str| {
         let (name, value) = line.split_once('\t')?;
         Some((name.to_owned(), value.parse().ok()?))

@@ -9,6 +9,8 @@ pub(super) enum Aim {
     None,
     /// The ratio is no more than this.
     Ratio(f64),
+    /// The ratio is no less than this.
+    Least(f64),
     /// Our figure is no more than this.
     AtMost { limit: &'static str, reached: bool },
 }
@@ -21,10 +23,11 @@ impl Aim {
     fn words(self, ratio: Option<f64>) -> String {
         let (limit, reached) = match self {
             Aim::None => return String::new(),
-            Aim::Ratio(limit) => (format!("{limit}×"), ratio.is_some_and(|ratio| ratio <= limit)),
-            Aim::AtMost { limit, reached } => (limit.to_owned(), reached),
+            Aim::Ratio(limit) => (format!("≤ {limit}×"), ratio.is_some_and(|ratio| ratio <= limit)),
+            Aim::Least(limit) => (format!("≥ {limit}×"), ratio.is_some_and(|ratio| ratio >= limit)),
+            Aim::AtMost { limit, reached } => (format!("≤ {limit}"), reached),
         };
-        format!("≤ {limit}: {}", if reached { "reached" } else { "missed" })
+        format!("{limit}: {}", if reached { "reached" } else { "missed" })
     }
 }
 
@@ -105,6 +108,7 @@ mod tests {
     fn an_aim_says_whether_it_was_reached() {
         assert_eq!(Aim::Ratio(1.3).words(Some(1.2)), "≤ 1.3×: reached");
         assert_eq!(Aim::Ratio(1.3).words(Some(1.4)), "≤ 1.3×: missed");
+        assert_eq!(Aim::Least(5.0).words(Some(5.5)), "≥ 5×: reached");
         assert_eq!(Aim::at_most("15 MB", true).words(None), "≤ 15 MB: reached");
     }
 }

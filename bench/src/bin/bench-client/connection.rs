@@ -1,9 +1,10 @@
 //! A server and a connection to it, whatever the transport.
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
+use aquifer_bench::mcp::{Prepared, Ready, check_success};
+use aquifer_bench::process::Server;
 
 use crate::http::HttpConnection;
-use crate::process::Server;
 use crate::stdio::StdioConnection;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,26 +61,6 @@ pub(crate) enum Connection {
     Http(HttpConnection),
 }
 
-/// A request ready to be sent but for its id.
-pub(crate) struct Prepared {
-    pub(crate) method: &'static str,
-    /// The tool's name, which newer HTTP requests repeat in a header.
-    pub(crate) name: Option<String>,
-    /// The members of `params`, without braces around them.
-    pub(crate) params: String,
-}
-
-impl Prepared {
-    pub(crate) fn list() -> Self {
-        Self { method: "tools/list", name: None, params: String::new() }
-    }
-
-    pub(crate) fn call(tool: &str, arguments: &str) -> Self {
-        let params = format!(r#""name":"{tool}","arguments":{arguments}"#);
-        Self { method: "tools/call", name: Some(tool.to_owned()), params }
-    }
-}
-
 impl Connection {
     /// Makes a request sendable many times.
     pub(crate) fn prepare(&self, request: &Prepared) -> Ready {
@@ -99,36 +80,6 @@ impl Connection {
 
     /// Sends the request once and looks at the whole answer: a fast failure must not pass for a fast answer.
     pub(crate) fn send_checked(&mut self, ready: &Ready) -> anyhow::Result<()> {
-        let answer = String::from_utf8_lossy(self.send(ready)?).into_owned();
-        let failed = [r#""isError":true"#, r#""success":false"#].iter().any(|sign| answer.contains(sign));
-        ensure!(!failed, "the server refused the request: {}", shortened(&answer));
-        Ok(())
+        check_success(self.send(ready)?)
     }
-}
-
-/// The bytes of a request around its id.
-pub(crate) struct Ready {
-    pub(crate) before: Vec<u8>,
-    pub(crate) after: Vec<u8>,
-}
-
-/// Ids of one length, so that a request's length is known beforehand.
-pub(crate) const FIRST_ID: u64 = 10_000_000;
-
-/// An answer begins like this, then comes its id, then `,"result":`.
-const ANSWER: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
-const RESULT: &[u8] = br#","result":"#;
-
-/// Whether the bytes are the result of the request with this id. Looks at the beginning only.
-pub(crate) fn check(answer: &[u8], id: &str) -> anyhow::Result<()> {
-    let is_result = answer
-        .strip_prefix(ANSWER)
-        .and_then(|rest| rest.strip_prefix(id.as_bytes()))
-        .is_some_and(|rest| rest.starts_with(RESULT));
-    ensure!(is_result, "expected the result of request {id}, got: {}", shortened(&String::from_utf8_lossy(answer)));
-    Ok(())
-}
-
-fn shortened(text: &str) -> String {
-    text.chars().take(300).collect()
 }

@@ -11,8 +11,6 @@
 mod connection;
 mod http;
 mod measure;
-mod process;
-mod statistics;
 mod stdio;
 
 use anyhow::{Context, bail};

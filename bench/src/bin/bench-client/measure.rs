@@ -2,9 +2,11 @@
 
 use std::time::Instant;
 
-use crate::connection::{Connected, Connection, Prepared, Ready, Target};
-use crate::process::Server;
-use crate::statistics::{median, percentile};
+use aquifer_bench::mcp::{Prepared, Ready};
+use aquifer_bench::process::Server;
+use aquifer_bench::statistics::{median, percentile, ratio};
+
+use crate::connection::{Connected, Connection, Target};
 
 /// How much of what.
 pub(crate) struct Plan {
@@ -168,10 +170,4 @@ fn summary(values: &[Vec<f64>], name: &str, ratio_name: &str) -> Figures {
         figures.push((ratio_name.to_owned(), median(first) / median(second)));
     }
     figures
-}
-
-/// The median of the ratios of what was measured side by side.
-fn ratio(first: &[f64], second: &[f64]) -> f64 {
-    let ratios: Vec<f64> = first.iter().zip(second).map(|(first, second)| first / second).collect();
-    median(&ratios)
 }

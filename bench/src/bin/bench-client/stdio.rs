@@ -4,9 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout};
 
 use anyhow::ensure;
-
-use crate::connection::{FIRST_ID, Prepared, Ready, check};
-use crate::process::Pipes;
+use aquifer_bench::mcp::{FIRST_ID, Prepared, Ready, check};
+use aquifer_bench::process::Pipes;
 
 const HELLO: &str = r#""protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}"#;
 const INITIALIZED: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
@@ -38,10 +37,7 @@ impl StdioConnection {
     pub(crate) fn send(&mut self, ready: &Ready) -> anyhow::Result<&[u8]> {
         let id = self.next.to_string();
         self.next += 1;
-        self.out.clear();
-        self.out.extend_from_slice(&ready.before);
-        self.out.extend_from_slice(id.as_bytes());
-        self.out.extend_from_slice(&ready.after);
+        ready.write(&id, &mut self.out);
         self.write.write_all(&self.out)?;
         self.answer.clear();
         let size = self.read.read_until(b'\n', &mut self.answer)?;

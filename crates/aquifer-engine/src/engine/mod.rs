@@ -94,6 +94,38 @@ impl Engine {
         Ok(true)
     }
 
+    /// Has every source look again, then replaces the catalog. A source that cannot look keeps what it offered; its
+    /// failure is the answer.
+    pub async fn reload(&self) -> Vec<(String, Failure)> {
+        let mut failures = Vec::new();
+        for mount in &self.mounted {
+            if let Err(failure) = mount.source.reload().await {
+                failures.push((mount.source.name().to_owned(), failure));
+            }
+        }
+        if let Err(error) = self.refresh() {
+            tracing::error!(%error, "the catalog cannot be built; the old one stays");
+        }
+        failures
+    }
+
+    /// Replaces the catalog whenever a source says that it offers something else. Never ends by itself.
+    pub async fn keep_up(&self) {
+        let mut sources: Vec<watch::Receiver<u64>> =
+            self.mounted.iter().filter_map(|mount| mount.source.changes()).collect();
+        while !sources.is_empty() {
+            let any = futures::future::select_all(sources.iter_mut().map(|source| Box::pin(source.changed())));
+            let (changed, index, _) = any.await;
+            if changed.is_err() {
+                sources.remove(index);
+            }
+            if let Err(error) = self.refresh() {
+                tracing::error!(%error, "the catalog cannot be built; the old one stays");
+            }
+        }
+        std::future::pending::<()>().await;
+    }
+
     /// A connection is gone, and with it what was bound to it.
     pub fn session_ended(&self, session: &str) {
         for mount in &self.mounted {

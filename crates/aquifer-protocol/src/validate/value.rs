@@ -67,6 +67,14 @@ impl<'a> Checker<'a> {
             | (Kind::Number, Value::Number(_))
             | (Kind::String, Value::String(_)) => true,
             (Kind::Integer, Value::Number(number)) => normalise_whole(number),
+            // Answers show integers that JavaScript would round as text (R-RES-5), so they come back as text.
+            (Kind::Integer, Value::String(digits)) => match large_integer(digits) {
+                Some(number) => {
+                    *value = number.into();
+                    true
+                }
+                None => false,
+            },
             (Kind::Array(items), Value::Array(elements)) => {
                 for (index, element) in elements.iter_mut().enumerate() {
                     match items {
@@ -396,4 +404,10 @@ fn has_twins(elements: &[Value]) -> bool {
     let mut texts: Vec<String> = elements.iter().map(Value::to_string).collect();
     texts.sort_unstable();
     texts.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
+}
+
+/// The number that a text of digits stands for, if it is one that JSON numbers do not carry safely.
+fn large_integer(digits: &str) -> Option<i64> {
+    const SAFE: u64 = (1 << 53) - 1;
+    digits.parse::<i64>().ok().filter(|number| number.unsigned_abs() > SAFE && number.to_string() == digits)
 }

@@ -4,19 +4,19 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Value, json};
 
-use super::{Matched, at};
+use super::{Matched, Notes, at};
 use crate::collection::FieldType;
 use crate::order::{compare, number};
-use crate::plan::{Aggregate, Function, Path};
+use crate::plan::{Aggregate, Function, MOST_GROUPS, Path, group_label};
 
-pub(super) fn all(aggregates: &[Aggregate], matched: &[Matched<'_>]) -> Value {
-    let named = aggregates.iter().map(|aggregate| (aggregate.name.to_string(), one(aggregate, matched)));
+pub(super) fn all(aggregates: &[Aggregate], matched: &[Matched<'_>], notes: &mut Notes) -> Value {
+    let named = aggregates.iter().map(|aggregate| (aggregate.name.to_string(), one(aggregate, matched, notes)));
     Value::Object(named.collect())
 }
 
-fn one(aggregate: &Aggregate, matched: &[Matched<'_>]) -> Value {
+fn one(aggregate: &Aggregate, matched: &[Matched<'_>], notes: &mut Notes) -> Value {
     if aggregate.group_by.is_empty() {
-        return calculate(&aggregate.functions, &matched.iter().map(|one| one.item).collect::<Vec<_>>());
+        return calculate(aggregate, &matched.iter().map(|one| one.item).collect::<Vec<_>>());
     }
     // Groups in the order of their values, so that the same items give the same answer.
     let mut groups: Vec<(Vec<&Value>, Vec<&Value>)> = Vec::new();
@@ -31,9 +31,14 @@ fn one(aggregate: &Aggregate, matched: &[Matched<'_>]) -> Value {
             Err(index) => groups.insert(index, (values, vec![one.item])),
         }
     }
+    if groups.len() > MOST_GROUPS {
+        groups.truncate(MOST_GROUPS);
+        notes.push(crate::evaluate::groups_cut(&aggregate.name));
+    }
     let mut answer = Map::new();
     for (values, members) in groups {
-        nest(&mut answer, &values, calculate(&aggregate.functions, &members));
+        let labels: Vec<String> = values.iter().map(|value| group_label(value)).collect();
+        nest(&mut answer, &labels, calculate(aggregate, &members));
     }
     Value::Object(answer)
 }
@@ -48,14 +53,14 @@ fn by_values(aggregate: &Aggregate, a: &[&Value], b: &[&Value]) -> Ordering {
 }
 
 /// One level of the answer for each field that was grouped by.
-fn nest(answer: &mut Map<String, Value>, values: &[&Value], result: Value) {
-    match values {
+pub fn nest(answer: &mut Map<String, Value>, labels: &[String], result: Value) {
+    match labels {
         [] => {}
         [last] => {
-            answer.insert(label(last), result);
+            answer.insert(last.clone(), result);
         }
         [first, rest @ ..] => {
-            let inner = answer.entry(label(first)).or_insert_with(|| Value::Object(Map::new()));
+            let inner = answer.entry(first.clone()).or_insert_with(|| Value::Object(Map::new()));
             if let Value::Object(inner) = inner {
                 nest(inner, rest, result);
             }
@@ -63,35 +68,13 @@ fn nest(answer: &mut Map<String, Value>, values: &[&Value], result: Value) {
     }
 }
 
-/// A group's value as the name of its result.
-fn label(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
 /// The number itself, or an object where several were asked for.
-fn calculate(functions: &[Function], items: &[&Value]) -> Value {
-    match functions {
+fn calculate(aggregate: &Aggregate, items: &[&Value]) -> Value {
+    match aggregate.functions.as_slice() {
         [only] => value(only, items),
         several => {
-            let mut answer = Map::new();
-            for function in several {
-                let path = match function {
-                    Function::Count => None,
-                    Function::Sum(path) | Function::Avg(path) | Function::Min(path, _) | Function::Max(path, _) => {
-                        Some(path)
-                    }
-                };
-                let taken = answer.contains_key(function.name());
-                let name = match path {
-                    Some(path) if taken => format!("{}_{path}", function.name()),
-                    _ => function.name().to_owned(),
-                };
-                answer.insert(name, value(function, items));
-            }
-            Value::Object(answer)
+            let values = several.iter().map(|function| value(function, items));
+            Value::Object(aggregate.names().into_iter().zip(values).collect())
         }
     }
 }
@@ -99,8 +82,8 @@ fn calculate(functions: &[Function], items: &[&Value]) -> Value {
 fn value(function: &Function, items: &[&Value]) -> Value {
     match function {
         Function::Count => json!(items.len()),
-        Function::Sum(path) => sum(path, items).map_or(Value::Null, |(sum, _)| sum),
-        Function::Avg(path) => match sum(path, items) {
+        Function::Sum(path, of) => sum(path, of, items).map_or(Value::Null, |(sum, _)| sum),
+        Function::Avg(path, of) => match sum(path, of, items) {
             #[expect(clippy::cast_precision_loss, reason = "counts of items")]
             Some((total, count)) => json!(number(&total) / count as f64),
             None => Value::Null,
@@ -111,9 +94,9 @@ fn value(function: &Function, items: &[&Value]) -> Value {
 }
 
 /// The sum and how many values it is of; whole as long as they are.
-fn sum(path: &Path, items: &[&Value]) -> Option<(Value, usize)> {
+fn sum(path: &Path, of: &FieldType, items: &[&Value]) -> Option<(Value, usize)> {
     let values: Vec<&Value> =
-        items.iter().map(|item| at(item, path)).filter(|value| number(value).is_finite()).collect();
+        items.iter().map(|item| at(item, path)).filter(|value| counts(of, value) && number(value).is_finite()).collect();
     if values.is_empty() {
         return None;
     }
@@ -123,9 +106,14 @@ fn sum(path: &Path, items: &[&Value]) -> Option<(Value, usize)> {
 }
 
 fn extreme(path: &Path, of: &FieldType, items: &[&Value], wanted: Ordering) -> Value {
-    let values = items.iter().map(|item| at(item, path)).filter(|value| !value.is_null());
+    let values = items.iter().map(|item| at(item, path)).filter(|value| !value.is_null() && counts(of, value));
     values
         .reduce(|best, value| if compare(of, value, best) == wanted { value } else { best })
         .cloned()
         .unwrap_or(Value::Null)
+}
+
+/// Of values of no known type only numbers are calculated with.
+fn counts(of: &FieldType, value: &Value) -> bool {
+    *of != FieldType::Json || value.is_number()
 }

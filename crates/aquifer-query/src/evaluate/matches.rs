@@ -41,6 +41,11 @@ fn passes(test: &Test, of: &FieldType, value: &Value) -> bool {
         Test::Contains(text) => holds(value, |value| value.contains(text)),
         Test::StartsWith(text) => holds(value, |value| value.starts_with(text)),
         Test::EndsWith(text) => holds(value, |value| value.ends_with(text)),
+        Test::Has(element) => value.as_array().is_some_and(|elements| {
+            let FieldType::List(of) = of else { return false };
+            let of = of.as_deref().unwrap_or(&FieldType::Json);
+            elements.iter().any(|one| !one.is_null() && compare(of, one, element) == Ordering::Equal)
+        }),
         Test::IsNull => false,
     }
 }
@@ -56,12 +61,6 @@ pub(super) fn rank(collection: &Collection, text: &TextQuery, item: &Value) -> O
     } else {
         collection.text.iter().filter_map(|name| item.get(&**name)?.as_str()).map(words).collect()
     };
-    let found = text
-        .terms
-        .iter()
-        .filter(|term| {
-            texts.iter().any(|words| words.windows(term.words.len().max(1)).any(|window| window == term.words))
-        })
-        .count();
-    (found > 0).then_some(i64::try_from(found).unwrap_or(i64::MAX))
+    let terms: Vec<Vec<String>> = text.terms.iter().map(|term| term.words.clone()).collect();
+    Some(super::text::rank(&terms, &texts)).filter(|found| *found > 0)
 }

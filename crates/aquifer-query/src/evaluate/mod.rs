@@ -6,15 +6,20 @@
 mod aggregate;
 mod matches;
 mod page;
+pub mod text;
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
+use aquifer_protocol::warning::Warning;
 use serde_json::{Map, Value, json};
 
-use crate::collection::Collection;
+use crate::collection::{Collection, FieldType};
 use crate::cursor::CursorKey;
 use crate::order::compare;
-use crate::plan::{Path, Plan};
+use crate::plan::{MOST_GROUPS, Path, Plan, SortKey};
+
+pub use aggregate::nest;
 
 /// An item that matched, with how well it did.
 struct Matched<'a> {
@@ -22,8 +27,36 @@ struct Matched<'a> {
     rank: i64,
 }
 
-/// Carries out a plan. The answer is the `data` of the response.
-pub fn evaluate(collection: &Collection, plan: &Plan, items: &[Value], key: &CursorKey) -> Value {
+/// What a plan came to.
+#[derive(Debug, Clone)]
+pub struct Evaluated {
+    /// The `data` of the response.
+    pub data: Value,
+    /// What was cut.
+    pub warnings: Vec<Warning>,
+}
+
+type Notes = Vec<Warning>;
+
+/// There were more groups than an answer shows.
+pub fn groups_cut(name: &str) -> Warning {
+    Warning::new("RESULT_TRUNCATED", format!("'{name}' has more groups than the first {MOST_GROUPS} shown"))
+        .detail("aggregate", name)
+        .detail("shown", MOST_GROUPS)
+}
+
+/// A page ended early because its items are large.
+pub fn page_cut(shown: usize, asked: usize, bytes: usize) -> Warning {
+    Warning::new(
+        "RESULT_PAGED",
+        format!("The page ends early: its items exceed {bytes} bytes. Go on from the last one, or ask for fewer fields"),
+    )
+    .detail("returned", shown)
+    .detail("requested", asked)
+}
+
+/// Carries out a plan.
+pub fn evaluate(collection: &Collection, plan: &Plan, items: &[Value], key: &CursorKey) -> Evaluated {
     let mut matched: Vec<Matched<'_>> = items
         .iter()
         .filter(|item| plan.filter.as_ref().is_none_or(|filter| matches::filter(filter, item)))
@@ -33,14 +66,16 @@ pub fn evaluate(collection: &Collection, plan: &Plan, items: &[Value], key: &Cur
         })
         .collect();
     let mut data = Map::new();
+    let mut warnings = Notes::new();
     if !plan.aggregates.is_empty() {
-        data.insert("aggregations".to_owned(), aggregate::all(&plan.aggregates, &matched));
+        data.insert("aggregations".to_owned(), aggregate::all(&plan.aggregates, &matched, &mut warnings));
     }
     if plan.items {
-        matched.sort_by(|a, b| by_place(collection, plan, &place(collection, plan, a), &place(collection, plan, b)));
-        page::cut(collection, plan, &matched, key, &mut data);
+        let order = plan.order(collection);
+        matched.sort_by(|a, b| by_place(&order, plan, &place(&order, plan, a), &place(&order, plan, b)));
+        page::cut(collection, plan, &matched, key, &mut data, &mut warnings);
     }
-    Value::Object(data)
+    Evaluated { data: Value::Object(data), warnings }
 }
 
 /// The value a path leads to; null where there is none.
@@ -48,31 +83,34 @@ pub(crate) fn at<'a>(item: &'a Value, path: &Path) -> &'a Value {
     const NOTHING: &Value = &Value::Null;
     let start =
         if path.computed { item.get("_computed").and_then(|all| all.get(&*path.name)) } else { item.get(&*path.name) };
-    path.inside
+    step_into(start.unwrap_or(NOTHING), &path.inside)
+}
+
+/// The value that steps lead to; null where there is none.
+pub fn step_into<'a>(value: &'a Value, steps: &[Arc<str>]) -> &'a Value {
+    const NOTHING: &Value = &Value::Null;
+    steps
         .iter()
-        .try_fold(start.unwrap_or(NOTHING), |value, step| match value {
-            Value::Array(elements) => elements.get(step.parse::<usize>().ok()?),
+        .try_fold(value, |value, step| match value {
+            // Counted from the end where it is negative.
+            Value::Array(elements) => {
+                let index = step.parse::<isize>().ok()?;
+                elements.get(if index < 0 { elements.len().checked_add_signed(index)? } else { index.unsigned_abs() })
+            }
             other => other.get(&**step),
         })
         .unwrap_or(NOTHING)
 }
 
 /// Where an item stands in the order: its rank, its sort keys, its key.
-fn place(collection: &Collection, plan: &Plan, matched: &Matched<'_>) -> Vec<Value> {
+fn place(order: &[SortKey], plan: &Plan, matched: &Matched<'_>) -> Vec<Value> {
     let rank = plan.is_ranked().then(|| json!(matched.rank));
-    let sorted = plan.sort.iter().map(|key| at(matched.item, &key.path).clone());
-    let key = collection.key.iter().map(|name| matched.item.get(&**name).cloned().unwrap_or(Value::Null));
-    rank.into_iter().chain(sorted).chain(key).collect()
+    rank.into_iter().chain(order.iter().map(|key| at(matched.item, &key.path).clone())).collect()
 }
 
-fn by_place(collection: &Collection, plan: &Plan, a: &[Value], b: &[Value]) -> Ordering {
-    let rank = plan.is_ranked().then_some((&crate::collection::FieldType::Integer, true));
-    let sorted = plan.sort.iter().map(|key| (&key.of, key.descending));
-    let key = collection
-        .key
-        .iter()
-        .map(|name| (collection.field(name).map_or(&crate::collection::FieldType::Json, |field| &field.of), false));
-    let criteria = rank.into_iter().chain(sorted).chain(key);
+fn by_place(order: &[SortKey], plan: &Plan, a: &[Value], b: &[Value]) -> Ordering {
+    let rank = plan.is_ranked().then_some((&FieldType::Integer, true));
+    let criteria = rank.into_iter().chain(order.iter().map(|key| (&key.of, key.descending)));
     criteria
         .zip(a.iter().zip(b))
         .map(|((of, descending), (a, b))| {

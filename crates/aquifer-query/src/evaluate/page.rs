@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Value, json};
 
-use super::{Matched, by_place, place, project};
+use super::{Matched, Notes, by_place, page_cut, place, project};
 use crate::collection::Collection;
 use crate::cursor::CursorKey;
 use crate::plan::{Page, Plan};
@@ -15,10 +15,12 @@ pub(super) fn cut(
     sorted: &[Matched<'_>],
     key: &CursorKey,
     data: &mut Map<String, Value>,
+    notes: &mut Notes,
 ) {
     let all = sorted.len();
-    let beyond = |place_of: &[Value], order: Ordering| {
-        sorted.iter().filter(|one| by_place(collection, plan, &place(collection, plan, one), place_of) != order).count()
+    let order = plan.order(collection);
+    let beyond = |place_of: &[Value], side: Ordering| {
+        sorted.iter().filter(|one| by_place(&order, plan, &place(&order, plan, one), place_of) != side).count()
     };
     let (start, end) = match &plan.page {
         Page::Forward { size, after } => {
@@ -36,8 +38,9 @@ pub(super) fn cut(
             (start, start.saturating_add(*size).min(all))
         }
     };
+    let (start, end) = light_enough(collection, plan, sorted, (start, end), notes);
     let shown = sorted.get(start..end).unwrap_or_default();
-    let cursor = |one: &Matched<'_>| key.seal(&place(collection, plan, one), collection, plan);
+    let cursor = |one: &Matched<'_>| key.seal(&place(&order, plan, one), collection, plan);
     if plan.edges {
         let edges = shown.iter().map(|one| json!({ "node": project(one.item, &plan.select), "cursor": cursor(one) }));
         data.insert("edges".to_owned(), edges.collect());
@@ -46,9 +49,14 @@ pub(super) fn cut(
     }
     match &plan.page {
         Page::Forward { .. } | Page::Backward { .. } => {
+            // On the side a cursor comes from there is something, or was: looking again would cost a second scan.
+            let (has_next, has_previous) = match &plan.page {
+                Page::Backward { before, .. } => (before.is_some(), start > 0),
+                page => (end < all, matches!(page, Page::Forward { after: Some(_), .. })),
+            };
             let mut info = Map::new();
-            info.insert("hasNextPage".to_owned(), (end < all).into());
-            info.insert("hasPreviousPage".to_owned(), (start > 0).into());
+            info.insert("hasNextPage".to_owned(), has_next.into());
+            info.insert("hasPreviousPage".to_owned(), has_previous.into());
             if let (Some(first), Some(last)) = (shown.first(), shown.last()) {
                 info.insert("startCursor".to_owned(), cursor(first).into());
                 info.insert("endCursor".to_owned(), cursor(last).into());
@@ -78,4 +86,35 @@ fn put(info: &mut Value, name: &str, value: Option<impl Into<Value>>) {
     if let (Some(info), Some(value)) = (info.as_object_mut(), value) {
         info.insert(name.to_owned(), value.into());
     }
+}
+
+/// As much of a page as is not too heavy, one item in any case. Numbered pages stay whole: what they left out could not
+/// be asked for.
+fn light_enough(
+    collection: &Collection,
+    plan: &Plan,
+    sorted: &[Matched<'_>],
+    (start, end): (usize, usize),
+    notes: &mut Notes,
+) -> (usize, usize) {
+    if matches!(plan.page, Page::Numbered { .. }) {
+        return (start, end);
+    }
+    let page = sorted.get(start..end).unwrap_or_default();
+    let mut bytes = 0;
+    let mut fits = |one: &Matched<'_>| {
+        bytes += project(one.item, &plan.select).to_string().len() + 1;
+        bytes <= collection.pages.bytes
+    };
+    let backward = matches!(plan.page, Page::Backward { .. });
+    let kept = if backward {
+        page.iter().rev().take_while(|one| fits(one)).count()
+    } else {
+        page.iter().take_while(|one| fits(one)).count()
+    };
+    let kept = kept.max(1).min(page.len());
+    if kept < page.len() {
+        notes.push(page_cut(kept, page.len(), collection.pages.bytes));
+    }
+    if backward { (end - kept, end) } else { (start, start + kept) }
 }

@@ -96,8 +96,8 @@ fn calculation(
             problems.invalid(&place, "names a field without an order");
             None
         }
-        "sum" => Some(Function::Sum(path)),
-        "avg" => Some(Function::Avg(path)),
+        "sum" => Some(Function::Sum(path, of)),
+        "avg" => Some(Function::Avg(path, of)),
         "min" => Some(Function::Min(path, of)),
         _ => Some(Function::Max(path, of)),
     }

@@ -11,6 +11,9 @@ use crate::value::{accept, looks_like};
 /// Deeper conditions are refused: they come from outside and are walked recursively.
 const DEEPEST: usize = 16;
 
+/// More conditions than this are refused: databases take only so many.
+const MOST: usize = 500;
+
 const OPERATORS: &[&str] = &[
     "eq",
     "ne",
@@ -28,13 +31,19 @@ const OPERATORS: &[&str] = &[
 ];
 
 pub(super) fn read(collection: &Collection, value: &Value, problems: &mut Problems) -> Option<Filter> {
-    let mut reader = Reader { collection, problems };
-    reader.object("filter", value, 0)
+    let mut reader = Reader { collection, problems, tests: 0 };
+    let filter = reader.object("filter", value, 0);
+    if reader.tests > MOST {
+        problems.invalid("filter", format!("has more than {MOST} conditions. A list of values is one condition"));
+        return None;
+    }
+    filter
 }
 
 struct Reader<'a> {
     collection: &'a Collection,
     problems: &'a mut Problems,
+    tests: usize,
 }
 
 impl Reader<'_> {
@@ -82,6 +91,10 @@ impl Reader<'_> {
     }
 
     fn field(&mut self, at: &str, name: &str, value: &Value) -> Option<Filter> {
+        self.tests += value.as_object().map_or(1, |operators| operators.len().max(1));
+        if self.tests > MOST {
+            return None;
+        }
         let (path, of) = match path::find(self.collection, name, Use::Filter) {
             Ok(found) => found,
             Err(valid) => match self.time_shortcut(name) {
@@ -123,6 +136,10 @@ impl Reader<'_> {
     }
 
     fn operand(&mut self, at: &str, of: &FieldType, value: &Value) -> Option<Value> {
+        if *of == FieldType::Json && (value.is_array() || value.is_object()) {
+            self.problems.invalid(at, "cannot be compared as a whole. Compare a path inside it, such as a.b");
+            return None;
+        }
         let accepted = accept(of, value);
         if accepted.is_none() {
             match of {
@@ -191,6 +208,11 @@ impl Reader<'_> {
                 };
                 let listed = self.any_of(at, path.clone(), of.clone(), values)?;
                 Some(if operator == "not_in" { not(listed) } else { listed })
+            }
+            "contains" if matches!(of, FieldType::List(_)) => {
+                let FieldType::List(element) = of else { return None };
+                let element = element.as_deref().unwrap_or(&FieldType::Json);
+                Some(test(Test::Has(self.operand(at, element, value)?)))
             }
             "contains" | "starts_with" | "ends_with" => {
                 if !matches!(of, FieldType::Text | FieldType::Word(_) | FieldType::Json) {

@@ -37,6 +37,9 @@ pub(super) fn find<'a>(collection: &'a Collection, text: &str, usage: Use) -> Re
         }
         return Err(valid(collection, usage));
     }
+    if text == "_etag" && collection.versions && usage == Use::Select {
+        return Ok((Path::field("_etag"), FieldType::Text));
+    }
     let empty_step = inside.iter().any(|step| step.is_empty());
     match collection.field(first) {
         Some(field) if field.of.has_paths() && !empty_step => {

@@ -31,6 +31,6 @@ pub(crate) fn terms(text: &str) -> Vec<Term> {
 }
 
 /// The words of a text, in lower case.
-pub(crate) fn words(text: &str) -> Vec<String> {
+pub fn words(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
 }

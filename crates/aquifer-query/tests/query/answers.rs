@@ -45,10 +45,10 @@ fn r_col_3_filters() {
 fn r_col_4_sorting_puts_what_is_missing_last_or_first() {
     for (sort, expected) in [
         (json!({ "sort": { "field": "price" } }), vec![2, 1, 4, 3]),
-        (json!({ "sort": { "field": "price", "order": "desc" } }), vec![3, 1, 4, 2]),
+        (json!({ "sort": { "field": "price", "order": "desc" } }), vec![3, 4, 1, 2]),
         (
-            json!({ "sort": [{ "field": "price", "order": "desc" }, { "field": "id", "order": "desc" }] }),
-            vec![3, 4, 1, 2],
+            json!({ "sort": [{ "field": "price", "order": "desc" }, { "field": "id" }] }),
+            vec![3, 1, 4, 2],
         ),
         (json!({ "sort": "title" }), vec![1, 3, 2, 4]),
         (json!({ "sort": "title", "order": "desc" }), vec![4, 2, 3, 1]),

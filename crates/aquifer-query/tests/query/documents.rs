@@ -23,7 +23,7 @@ fn r_col_1_every_example_of_the_documentation_holds() {
             Deserializer::from_str(example).into_iter().collect::<Result<Vec<_>, _>>().unwrap().try_into().unwrap();
         let family = if request.get("query").is_some() { Family::Search } else { Family::List };
         let plan = read(&collection(), family, request.as_object().unwrap(), &key()).unwrap().plan;
-        let answer = evaluate(&collection(), &plan, &tickets, &key());
+        let answer = evaluate(&collection(), &plan, &tickets, &key()).data;
         for (name, value) in expected.as_object().unwrap() {
             assert_eq!(&answer[name], value, "{request}");
         }

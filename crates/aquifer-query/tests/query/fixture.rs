@@ -64,7 +64,7 @@ pub(crate) fn ask_as(family: Family, params: Value) -> Value {
     let collection = collection();
     let read = read(&collection, family, params.as_object().unwrap(), &key())
         .unwrap_or_else(|failure| panic!("{params}: {}", failure.message()));
-    evaluate(&collection, &read.plan, &items(), &key())
+    evaluate(&collection, &read.plan, &items(), &key()).data
 }
 
 /// The ids of what is found.

@@ -67,7 +67,7 @@ fn walk(items: &[Value], sort: &Value, size: usize, forwards: bool) -> Vec<i64> 
     params[if forwards { "first" } else { "last" }] = json!(size);
     for _ in 0..=items.len() {
         let plan = read(&collection, Family::List, params.as_object().unwrap(), &key).unwrap().plan;
-        let answer = evaluate(&collection, &plan, items, &key);
+        let answer = evaluate(&collection, &plan, items, &key).data;
         let ids = answer["items"].as_array().unwrap().iter().map(|item| item["id"].as_i64().unwrap());
         if forwards {
             seen.extend(ids);
@@ -108,7 +108,7 @@ proptest! {
         let mut seen: Vec<i64> = Vec::new();
         for step in 0..60_i64 {
             let plan = read(&collection, Family::List, params.as_object().unwrap(), &key).unwrap().plan;
-            let answer = evaluate(&collection, &plan, &present, &key);
+            let answer = evaluate(&collection, &plan, &present, &key).data;
             seen.extend(answer["items"].as_array().unwrap().iter().map(|item| item["id"].as_i64().unwrap()));
             if answer["pageInfo"]["hasNextPage"] != json!(true) {
                 break;
@@ -131,7 +131,7 @@ proptest! {
         let (collection, key) = (collection(), key());
         let ask = |params: Value| {
             let plan = read(&collection, Family::List, params.as_object().unwrap(), &key).unwrap().plan;
-            evaluate(&collection, &plan, &items, &key)
+            evaluate(&collection, &plan, &items, &key).data
         };
         let count = |filter: Value| ask(json!({ "filter": filter, "aggregate": { "n": { "count": true } } }))["aggregations"]["n"].as_i64().unwrap();
         let groups = ask(json!({ "aggregate": { "by": { "group_by": ["status", "urgent"], "count": true } } }));
@@ -150,7 +150,7 @@ proptest! {
             json!({ "filter": filter, "sort": sort, "fields": fields, "aggregate": aggregate, "include_items": true }),
         ] {
             if let Ok(read) = read(&collection, Family::List, params.as_object().unwrap(), &key) {
-                evaluate(&collection, &read.plan, &items, &key);
+                evaluate(&collection, &read.plan, &items, &key).data;
             }
         }
     }

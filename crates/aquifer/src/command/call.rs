@@ -15,10 +15,11 @@ use crate::Ending;
 use crate::cli::CallArgs;
 use crate::config::Config;
 use crate::setup;
+use crate::sources::Absence;
 
 pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
-    let mounts = setup::mounts(&arguments.sources, &config)?;
+    let mounts = setup::mounts(&arguments.sources, &config, Absence::Fails).await?;
     let engine = setup::engine(mounts, &arguments.surface, &config)?;
     let request = request(&arguments, &engine)?;
     let receiver = receiver(&arguments, &engine)?;

@@ -5,34 +5,46 @@ use std::net::{Ipv4Addr, SocketAddr};
 use crate::Ending;
 use crate::cli::DemoArgs;
 use crate::config::Config;
-use crate::setup::{self, Mount};
-use crate::sources;
+use crate::setup;
+use crate::sources::Absence;
 
 const PORT: u16 = 3910;
 
+/// A sum, a search and a walk along references.
+const WORTH_TRYING: [(&str, &str); 3] = [
+    (
+        "list_orders",
+        r#"{"filter": {"currency": "EUR"}, "aggregate": {"by_status": {"group_by": "status", "count": true, "sum": "total"}}}"#,
+    ),
+    ("search_tickets", r#"{"query": "leaking tent", "fields": ["id", "subject", "status"], "first": 5}"#),
+    ("query_relationships", r#"{"root": {"element_type": "customers", "id": 65}, "direction": "both", "depth": 2, "first": 10}"#),
+];
+
 pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
     let config = Config::default();
-    let mount = Mount { source: sources::demo()?, prefix: None };
-    let engine = setup::engine(vec![mount], &arguments.surface, &config)?;
+    let mounts = setup::mounts(&["demo:".to_owned()], &config, Absence::Fails).await?;
+    let engine = setup::engine(mounts, &arguments.surface, &config)?;
     if arguments.stdio {
         return super::serve::on_stdio(engine).await;
     }
     let address = arguments.http.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
     super::serve::on_http(engine, address, &arguments.access, &config.http, |url| {
-        eprintln!("The demo task board speaks MCP-AQL at {url}");
+        eprintln!("A sample shop and its support desk speak MCP-AQL at {url}");
         eprintln!();
         eprintln!("Add it to an MCP client:");
         eprintln!("  {{\"mcpServers\": {{\"aquifer\": {{\"url\": \"{url}\"}}}}}}");
         eprintln!();
         eprintln!("Then let the agent try:");
-        eprintln!("  create_task  {{\"title\": \"Water the plants\"}}");
-        eprintln!("  list_tasks   {{\"done\": false}}");
-        eprintln!("  introspect   {{\"query\": \"operations\", \"search\": \"run all tasks\"}}");
+        for (operation, params) in WORTH_TRYING {
+            eprintln!("  {operation} {params}");
+        }
         eprintln!();
-        eprintln!("Or without a client, in another terminal, on a board of its own:");
-        eprintln!("  aquifer call create_task '{{\"title\": \"Water the plants\"}}' --source demo:");
+        eprintln!("Or without a client, in another terminal, on a shop of its own:");
+        for (operation, params) in WORTH_TRYING {
+            eprintln!("  aquifer call {operation} '{params}' --source demo:");
+        }
         eprintln!();
-        eprintln!("Stop with Ctrl-C.");
+        eprintln!("Stop with Ctrl-C. What is changed meanwhile is gone then.");
     })
     .await
 }

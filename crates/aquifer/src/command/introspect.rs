@@ -10,10 +10,11 @@ use crate::Ending;
 use crate::cli::IntrospectArgs;
 use crate::config::Config;
 use crate::setup;
+use crate::sources::Absence;
 
 pub(crate) async fn run(arguments: IntrospectArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
-    let mounts = setup::mounts(&arguments.sources, &config)?;
+    let mounts = setup::mounts(&arguments.sources, &config, Absence::Fails).await?;
     let engine = setup::engine(mounts, &arguments.surface, &config)?;
     let mut params = Map::new();
     params.insert("query".to_owned(), "operations".into());

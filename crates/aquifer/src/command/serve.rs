@@ -10,11 +10,12 @@ use aquifer_server::{HttpServer, HttpSettings, serve_stdio};
 use crate::Ending;
 use crate::cli::{HttpArgs, ServeArgs};
 use crate::config::{Config, HttpConfig};
+use crate::sources::Absence;
 use crate::{lifetime, setup};
 
 pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
-    let mounts = setup::mounts(&arguments.sources, &config)?;
+    let mounts = setup::mounts(&arguments.sources, &config, Absence::IsServed).await?;
     let engine = setup::engine(mounts, &arguments.surface, &config)?;
     match arguments.http.or(config.http.address) {
         None => on_stdio(engine).await,
@@ -31,7 +32,9 @@ pub(crate) async fn on_stdio(engine: Arc<Engine>) -> anyhow::Result<Ending> {
     if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
         eprintln!("aquifer waits for an MCP client on stdin. People want --http ADDR, or Ctrl-C to leave.");
     }
-    serve_stdio(engine, lifetime::until_told_to_stop()?).await?;
+    let stop = lifetime::until_told_to_stop()?;
+    lifetime::keep_up(&engine, &stop)?;
+    serve_stdio(engine, stop).await?;
     Ok(Ending::Done)
 }
 
@@ -47,6 +50,7 @@ pub(crate) async fn on_http(
     settings.allowed_origins = [config.allowed_origins.as_slice(), access.allow_origins.as_slice()].concat();
     settings.most_sessions = config.most_sessions.unwrap_or(settings.most_sessions);
     let stop = lifetime::until_told_to_stop()?;
+    lifetime::keep_up(&engine, &stop)?;
     let server = HttpServer::bind(engine, settings)
         .await
         .context("choose another address with --http, for example --http 127.0.0.1:0 for any free port")?;

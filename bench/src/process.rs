@@ -6,16 +6,20 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 
-pub(crate) struct Server(Child);
+/// A server.
+pub struct Server(Child);
 
 /// Both ends of a server's standard streams.
-pub(crate) struct Pipes {
-    pub(crate) write: ChildStdin,
-    pub(crate) read: ChildStdout,
+pub struct Pipes {
+    /// Where it reads.
+    pub write: ChildStdin,
+    /// Where it writes.
+    pub read: ChildStdout,
 }
 
 impl Server {
-    pub(crate) fn on_pipes(program: &str, arguments: &[String]) -> anyhow::Result<(Self, Pipes)> {
+    /// Starts a server that speaks on its standard streams.
+    pub fn on_pipes(program: &str, arguments: &[String]) -> anyhow::Result<(Self, Pipes)> {
         let child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::piped())
@@ -29,34 +33,36 @@ impl Server {
         Ok((server, Pipes { write, read }))
     }
 
-    /// Starts a server that says its URL on stderr.
-    pub(crate) fn on_http(program: &str, arguments: &[String]) -> anyhow::Result<(Self, String)> {
+    /// Starts a server that says its URL, on stdout or on stderr.
+    pub fn on_http(program: &str, arguments: &[String]) -> anyhow::Result<(Self, String)> {
+        let (read, write) = std::io::pipe()?;
         let child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
+            .stdout(write.try_clone()?)
+            .stderr(write)
             .spawn()
             .with_context(|| format!("cannot start {program}"))?;
-        let mut server = Self(child);
-        let mut said = BufReader::new(server.0.stderr.take().context("no stderr")?);
-        let mut line = String::new();
+        let server = Self(child);
+        let mut said = String::new();
+        let mut read = BufReader::new(read);
         loop {
-            line.clear();
-            if said.read_line(&mut line)? == 0 {
-                bail!("{program} ended without saying its URL");
+            let begin = said.len();
+            if read.read_line(&mut said)? == 0 {
+                bail!("{program} ended without saying its URL:\n{said}");
             }
+            let line = said.get(begin..).unwrap_or_default();
             if let Some(url) = line.split_whitespace().find(|word| word.starts_with("http://")) {
                 let url = url.to_owned();
                 // Somebody has to go on reading, or the server would stand still when the pipe is full.
-                std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+                std::thread::spawn(move || std::io::copy(&mut read, &mut std::io::sink()));
                 return Ok((server, url));
             }
         }
     }
 
     /// Asks it to end and waits until it has: who counts a server's instructions reports at its end.
-    pub(crate) fn end(mut self) -> anyhow::Result<()> {
+    pub fn end(mut self) -> anyhow::Result<()> {
         let deadline = Instant::now() + Duration::from_secs(60);
         // Where its stdin was closed it ends by itself, and there may be nobody to tell any more.
         let _ = Command::new("kill").arg(self.0.id().to_string()).stderr(Stdio::null()).status();
@@ -68,14 +74,29 @@ impl Server {
     }
 
     /// Resident memory in kilobytes.
-    pub(crate) fn resident_kb(&self) -> anyhow::Result<f64> {
+    pub fn resident_kb(&self) -> anyhow::Result<f64> {
+        self.status_kb("VmRSS")
+    }
+
+    /// The most resident memory, in kilobytes, since the start or since [`forget_peak`](Self::forget_peak).
+    pub fn peak_kb(&self) -> anyhow::Result<f64> {
+        self.status_kb("VmHWM")
+    }
+
+    /// Lets the peak begin anew from what is resident now.
+    pub fn forget_peak(&self) -> anyhow::Result<()> {
+        std::fs::write(format!("/proc/{}/clear_refs", self.0.id()), "5").context("cannot reset the peak of memory")
+    }
+
+    fn status_kb(&self, name: &str) -> anyhow::Result<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-        line.trim().trim_end_matches("kB").trim().parse().context("VmRSS is not a number")
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let line = line.with_context(|| format!("no {name}"))?;
+        line.trim().trim_end_matches("kB").trim().parse().with_context(|| format!("{name} is not a number"))
     }
 
     /// Processor time used so far by all threads, in microseconds.
-    pub(crate) fn cpu_us(&self) -> anyhow::Result<f64> {
+    pub fn cpu_us(&self) -> anyhow::Result<f64> {
         let mut nanoseconds = 0.0;
         for task in std::fs::read_dir(format!("/proc/{}/task", self.0.id()))? {
             let path = task?.path().join("schedstat");

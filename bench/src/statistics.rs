@@ -1,7 +1,7 @@
 //! Medians and percentiles.
 
 /// The value below which this share of all values lies; not a number for no values.
-pub(crate) fn percentile(values: &[f64], share: f64) -> f64 {
+pub fn percentile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a length is one")]
@@ -10,8 +10,14 @@ pub(crate) fn percentile(values: &[f64], share: f64) -> f64 {
 }
 
 /// The value in the middle.
-pub(crate) fn median(values: &[f64]) -> f64 {
+pub fn median(values: &[f64]) -> f64 {
     percentile(values, 0.5)
+}
+
+/// The median of the ratios of what was measured side by side.
+pub fn ratio(first: &[f64], second: &[f64]) -> f64 {
+    let ratios: Vec<f64> = first.iter().zip(second).map(|(first, second)| first / second).collect();
+    median(&ratios)
 }
 
 #[cfg(test)]

@@ -1,0 +1,89 @@
+//! What somebody would write who needs these four questions answered and nothing else: prepared statements over the
+//! drivers that the engine uses too, and rows written to JSON as they come.
+
+mod postgres;
+mod sqlite;
+
+use anyhow::bail;
+
+/// How many orders a page has.
+pub(crate) const PAGE: usize = 25;
+
+/// Where the data is.
+pub(crate) enum Target<'a> {
+    Sqlite(&'a str),
+    Postgres(&'a str),
+}
+
+impl<'a> Target<'a> {
+    pub(crate) fn read(text: &'a str) -> anyhow::Result<Self> {
+        match text.strip_prefix("sqlite:") {
+            Some(path) => Ok(Target::Sqlite(path)),
+            None if text.starts_with("postgres://") => Ok(Target::Postgres(text)),
+            None => bail!("'{text}' is neither sqlite:PATH nor postgres://…"),
+        }
+    }
+}
+
+/// A page of orders.
+#[derive(serde::Serialize)]
+struct Page<T> {
+    orders: Vec<T>,
+    has_next_page: bool,
+}
+
+/// How many orders have a status.
+#[derive(serde::Serialize)]
+struct Group {
+    status: String,
+    count: i64,
+}
+
+/// Where a page begins: after the order with this time and id.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    created_at: String,
+    id: i64,
+}
+
+impl Place {
+    pub(crate) fn new(created_at: &str, id: i64) -> Self {
+        Self { created_at: created_at.to_owned(), id }
+    }
+}
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub(crate) enum Question {
+    /// Paid orders, the latest first.
+    List(Option<Place>),
+    /// How many orders there are of each status.
+    CountByStatus,
+    /// One order.
+    Get(i64),
+}
+
+pub(crate) enum ByHand {
+    Sqlite(sqlite::ByHand),
+    Postgres(postgres::ByHand),
+}
+
+impl ByHand {
+    pub(crate) async fn open(target: &str) -> anyhow::Result<Self> {
+        Ok(match Target::read(target)? {
+            Target::Sqlite(path) => ByHand::Sqlite(sqlite::ByHand::open(path)?),
+            Target::Postgres(url) => ByHand::Postgres(postgres::ByHand::open(url).await?),
+        })
+    }
+
+    pub(crate) async fn ask(&self, question: &Question) -> anyhow::Result<String> {
+        match self {
+            ByHand::Sqlite(database) => database.ask(question.clone()).await,
+            ByHand::Postgres(database) => match question {
+                Question::List(after) => database.list(after.as_ref()).await,
+                Question::CountByStatus => database.count_by_status().await,
+                Question::Get(id) => database.get(*id).await,
+            },
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! PostgreSQL by hand: one connection, statements prepared once, values read in binary.
+
+use std::time::SystemTime;
+
+use anyhow::Context;
+use jiff::Timestamp;
+use tokio_postgres::{Client, NoTls, Row, Statement};
+
+use super::{Group, PAGE, Page, Place};
+
+const LIST: &str = "\
+    SELECT id, customer_id, status, total::text, currency, note, created_at, updated_at FROM orders \
+    WHERE status = $1 ORDER BY created_at DESC, id DESC LIMIT 26";
+const LIST_AFTER: &str = "\
+    SELECT id, customer_id, status, total::text, currency, note, created_at, updated_at FROM orders \
+    WHERE status = $1 AND (created_at, id) < ($2, $3) ORDER BY created_at DESC, id DESC LIMIT 26";
+const COUNT: &str = "SELECT status, count(*) FROM orders GROUP BY status";
+const GET: &str = "\
+    SELECT id, customer_id, status, total::text, currency, note, created_at, updated_at FROM orders WHERE id = $1";
+
+pub(crate) struct ByHand {
+    client: Client,
+    list: Statement,
+    list_after: Statement,
+    count: Statement,
+    get: Statement,
+}
+
+#[derive(serde::Serialize)]
+struct Order<'a> {
+    id: i64,
+    customer_id: i32,
+    status: &'a str,
+    total: &'a str,
+    currency: &'a str,
+    note: Option<&'a str>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl<'a> Order<'a> {
+    fn read(row: &'a Row) -> anyhow::Result<Self> {
+        let time = |index| anyhow::Ok(Timestamp::try_from(row.try_get::<_, SystemTime>(index)?)?);
+        Ok(Self {
+            id: row.try_get(0)?,
+            customer_id: row.try_get(1)?,
+            status: row.try_get(2)?,
+            total: row.try_get(3)?,
+            currency: row.try_get(4)?,
+            note: row.try_get(5)?,
+            created_at: time(6)?,
+            updated_at: time(7)?,
+        })
+    }
+}
+
+impl ByHand {
+    pub(crate) async fn open(url: &str) -> anyhow::Result<Self> {
+        let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+        // Ends with the client.
+        tokio::spawn(connection);
+        Ok(Self {
+            list: client.prepare(LIST).await?,
+            list_after: client.prepare(LIST_AFTER).await?,
+            count: client.prepare(COUNT).await?,
+            get: client.prepare(GET).await?,
+            client,
+        })
+    }
+
+    pub(crate) async fn list(&self, after: Option<&Place>) -> anyhow::Result<String> {
+        let rows = match after {
+            None => self.client.query(&self.list, &[&"paid"]).await?,
+            Some(place) => {
+                let created_at = SystemTime::from(place.created_at.parse::<Timestamp>()?);
+                self.client.query(&self.list_after, &[&"paid", &created_at, &place.id]).await?
+            }
+        };
+        let orders = rows.iter().take(PAGE).map(Order::read).collect::<anyhow::Result<_>>()?;
+        Ok(serde_json::to_string(&Page { orders, has_next_page: rows.len() > PAGE })?)
+    }
+
+    pub(crate) async fn count_by_status(&self) -> anyhow::Result<String> {
+        let rows = self.client.query(&self.count, &[]).await?;
+        let group = |row: &Row| anyhow::Ok(Group { status: row.try_get(0)?, count: row.try_get(1)? });
+        let groups = rows.iter().map(group).collect::<anyhow::Result<Vec<_>>>()?;
+        Ok(serde_json::to_string(&groups)?)
+    }
+
+    pub(crate) async fn get(&self, id: i64) -> anyhow::Result<String> {
+        let row = self.client.query_opt(&self.get, &[&id]).await?;
+        Ok(serde_json::to_string(&Order::read(&row.context("no such order")?)?)?)
+    }
+}

@@ -1,0 +1,91 @@
+//! SQLite by hand: one connection, statements prepared once, on a thread that may block.
+
+use std::sync::{Arc, Mutex};
+
+use anyhow::anyhow;
+use rusqlite::{Connection, OpenFlags, Row, params};
+
+use super::{Group, PAGE, Page, Place, Question};
+
+const LIST: &str = "\
+    SELECT id, customer_id, status, total, currency, note, created_at, updated_at FROM orders \
+    WHERE status = ?1 ORDER BY created_at DESC, id DESC LIMIT 26";
+const LIST_AFTER: &str = "\
+    SELECT id, customer_id, status, total, currency, note, created_at, updated_at FROM orders \
+    WHERE status = ?1 AND (created_at, id) < (?2, ?3) ORDER BY created_at DESC, id DESC LIMIT 26";
+const COUNT: &str = "SELECT status, count(*) FROM orders GROUP BY status";
+const GET: &str = "\
+    SELECT id, customer_id, status, total, currency, note, created_at, updated_at FROM orders WHERE id = ?1";
+
+pub(crate) struct ByHand(Arc<Mutex<Connection>>);
+
+#[derive(serde::Serialize)]
+struct Order {
+    id: i64,
+    customer_id: i64,
+    status: String,
+    total: f64,
+    currency: String,
+    note: Option<String>,
+    created_at: String,
+    updated_at: String,
+}
+
+impl Order {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            customer_id: row.get(1)?,
+            status: row.get(2)?,
+            total: row.get(3)?,
+            currency: row.get(4)?,
+            note: row.get(5)?,
+            created_at: row.get(6)?,
+            updated_at: row.get(7)?,
+        })
+    }
+}
+
+impl ByHand {
+    pub(crate) fn open(path: &str) -> anyhow::Result<Self> {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        Ok(Self(Arc::new(Mutex::new(connection))))
+    }
+
+    pub(crate) async fn ask(&self, question: Question) -> anyhow::Result<String> {
+        let connection = self.0.clone();
+        let answered = tokio::task::spawn_blocking(move || {
+            let connection = connection.lock().map_err(|_| anyhow!("somebody panicked with the connection"))?;
+            match question {
+                Question::List(after) => list(&connection, after),
+                Question::CountByStatus => count_by_status(&connection),
+                Question::Get(id) => get(&connection, id),
+            }
+        });
+        answered.await?
+    }
+}
+
+fn list(connection: &Connection, after: Option<Place>) -> anyhow::Result<String> {
+    let rows: Vec<Order> = match after {
+        None => connection.prepare_cached(LIST)?.query_map(["paid"], Order::read)?.collect::<Result<_, _>>()?,
+        Some(Place { created_at, id }) => connection
+            .prepare_cached(LIST_AFTER)?
+            .query_map(params!["paid", created_at, id], Order::read)?
+            .collect::<Result<_, _>>()?,
+    };
+    let has_next_page = rows.len() > PAGE;
+    let orders = rows.into_iter().take(PAGE).collect();
+    Ok(serde_json::to_string(&Page { orders, has_next_page })?)
+}
+
+fn count_by_status(connection: &Connection) -> anyhow::Result<String> {
+    let group = |row: &Row<'_>| Ok(Group { status: row.get(0)?, count: row.get(1)? });
+    let groups: Vec<Group> = connection.prepare_cached(COUNT)?.query_map([], group)?.collect::<Result<_, _>>()?;
+    Ok(serde_json::to_string(&groups)?)
+}
+
+fn get(connection: &Connection, id: i64) -> anyhow::Result<String> {
+    let order = connection.prepare_cached(GET)?.query_row([id], Order::read)?;
+    Ok(serde_json::to_string(&order)?)
+}

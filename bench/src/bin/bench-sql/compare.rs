@@ -1,0 +1,127 @@
+//! Both sides in turns, and first of all whether they answer the same.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use anyhow::ensure;
+use aquifer_bench::statistics::{median, percentile, ratio};
+use serde_json::{Map, Value};
+
+use crate::by_hand::{ByHand, PAGE, Question};
+use crate::ours::{self, Ours};
+use crate::rows;
+
+/// Pages before the deep one.
+const BEFORE: usize = 999;
+
+/// An order to ask for.
+const ID: i64 = 654_321;
+
+type Figures = Vec<(String, f64)>;
+
+/// How many blocks of how many calls for each side.
+#[derive(Clone, Copy)]
+struct Extent {
+    blocks: usize,
+    calls: usize,
+}
+
+const QUICK: Extent = Extent { blocks: 50, calls: 60 };
+/// Every row is looked at, which takes its time.
+const SLOW: Extent = Extent { blocks: 25, calls: 1 };
+
+/// For each of `list`, `page_1000`, `group`, `get`: `NAME.0.p50_us` and `NAME.0.p99_us` of ours, `NAME.1.…` by hand,
+/// `NAME.ratio` of the p50, taken side by side. `deep` is our page 1,000 beside our page 1.
+pub(crate) async fn compare(target: &str) -> anyhow::Result<Figures> {
+    let ours = Ours::open(target).await?;
+    let by_hand = ByHand::open(target).await?;
+
+    let (mut cursor, mut place) = (None, None);
+    for _ in 0..BEFORE {
+        let page = ours.answer(&ours::list(cursor.as_deref())).await?;
+        let same = serde_json::from_str(&by_hand.ask(&Question::List(place)).await?)?;
+        ensure!(rows::ids(&page).len() == PAGE && rows::ids(&page) == rows::ids(&same), "not alike: {page} and {same}");
+        cursor = Some(rows::end_cursor(&page)?);
+        place = Some(rows::end(&same)?);
+    }
+    let engine = |arguments| Call::Engine(&ours, arguments);
+    let hand = |question| Call::ByHand(&by_hand, question);
+    let page_1 = || engine(ours::list(None));
+    let page_1000 = || engine(ours::list(cursor.as_deref()));
+    let all = [
+        ("list", QUICK, page_1(), hand(Question::List(None))),
+        ("page_1000", QUICK, page_1000(), hand(Question::List(place))),
+        ("deep", QUICK, page_1000(), page_1()),
+        ("group", SLOW, engine(ours::count_by_status()), hand(Question::CountByStatus)),
+        ("get", QUICK, engine(ours::get(ID)), hand(Question::Get(ID))),
+    ];
+    let mut measured = Figures::new();
+    for (name, extent, first, second) in all {
+        measured.extend(figures(name, &turns(extent, &first, &second).await?));
+    }
+    Ok(measured)
+}
+
+/// Something to be asked again and again.
+enum Call<'a> {
+    Engine(&'a Ours, Map<String, Value>),
+    ByHand(&'a ByHand, Question),
+}
+
+impl Call<'_> {
+    async fn make(&self) -> anyhow::Result<String> {
+        match self {
+            Call::Engine(ours, arguments) => ours.ask(arguments).await,
+            Call::ByHand(by_hand, question) => by_hand.ask(question).await,
+        }
+    }
+}
+
+/// What was measured of one side, in microseconds.
+#[derive(Default)]
+struct Side {
+    times: Vec<f64>,
+    block_medians: Vec<f64>,
+}
+
+impl Side {
+    async fn block(&mut self, calls: usize, call: &Call<'_>) -> anyhow::Result<()> {
+        let mut times = Vec::with_capacity(calls);
+        for _ in 0..calls {
+            let asked = Instant::now();
+            black_box(call.make().await?);
+            times.push(asked.elapsed().as_secs_f64() * 1e6);
+        }
+        self.block_medians.push(median(&times));
+        self.times.extend(times);
+        Ok(())
+    }
+}
+
+/// Both sides in blocks, in changing order.
+async fn turns(extent: Extent, first: &Call<'_>, second: &Call<'_>) -> anyhow::Result<[Side; 2]> {
+    let (mut one, mut other) = (Side::default(), Side::default());
+    for turn in 0..=extent.blocks {
+        if turn % 2 == 0 {
+            one.block(extent.calls, first).await?;
+            other.block(extent.calls, second).await?;
+        } else {
+            other.block(extent.calls, second).await?;
+            one.block(extent.calls, first).await?;
+        }
+        if turn == 0 {
+            // What is made on first use is made before anything is measured.
+            (one, other) = (Side::default(), Side::default());
+        }
+    }
+    Ok([one, other])
+}
+
+fn figures(name: &str, [one, other]: &[Side; 2]) -> Figures {
+    let mut figures = vec![(format!("{name}.ratio"), ratio(&one.block_medians, &other.block_medians))];
+    for (index, side) in [one, other].into_iter().enumerate() {
+        figures.push((format!("{name}.{index}.p50_us"), percentile(&side.times, 0.5)));
+        figures.push((format!("{name}.{index}.p99_us"), percentile(&side.times, 0.99)));
+    }
+    figures
+}

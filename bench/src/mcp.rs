@@ -1,0 +1,99 @@
+//! Requests of MCP, as text with room for an id: a client that parses no JSON adds little to what it measures.
+
+use anyhow::ensure;
+
+use crate::http::Address;
+
+const REVISION: &str = "2026-07-28";
+const META: &str = concat!(
+    r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+    r#""io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"#,
+    r#""io.modelcontextprotocol/clientCapabilities":{}}"#
+);
+
+/// Ids of one length, so that a request's length is known beforehand.
+pub const FIRST_ID: u64 = 10_000_000;
+
+/// A request ready to be sent but for its id.
+pub struct Prepared {
+    /// The method.
+    pub method: &'static str,
+    /// The tool's name, which newer HTTP requests repeat in a header.
+    pub name: Option<String>,
+    /// The members of `params`, without braces around them.
+    pub params: String,
+}
+
+impl Prepared {
+    /// A look at the tools.
+    pub fn list() -> Self {
+        Self { method: "tools/list", name: None, params: String::new() }
+    }
+
+    /// A call of a tool.
+    pub fn call(tool: &str, arguments: &str) -> Self {
+        let params = format!(r#""name":"{tool}","arguments":{arguments}"#);
+        Self { method: "tools/call", name: Some(tool.to_owned()), params }
+    }
+}
+
+/// The bytes of a request around its id.
+pub struct Ready {
+    /// What comes before the id.
+    pub before: Vec<u8>,
+    /// What comes after it.
+    pub after: Vec<u8>,
+}
+
+impl Ready {
+    /// A request of revision 2026-07-28, without a session, that asks for a plain JSON answer.
+    pub fn over_http(request: &Prepared, address: &Address) -> Self {
+        let begin = r#"{"jsonrpc":"2.0","id":"#;
+        let comma = if request.params.is_empty() { "" } else { "," };
+        let after = format!(r#","method":"{}","params":{{{}{comma}{META}}}}}"#, request.method, request.params);
+        let length = begin.len() + FIRST_ID.to_string().len() + after.len();
+        let name = request.name.as_ref().map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
+        let before = format!(
+            "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: {REVISION}\r\n\
+             Mcp-Method: {}\r\n{name}Content-Length: {length}\r\n\r\n{begin}",
+            address.path, address.authority, request.method
+        );
+        Self { before: before.into_bytes(), after: after.into_bytes() }
+    }
+
+    /// The whole request, written to `out`.
+    pub fn write(&self, id: &str, out: &mut Vec<u8>) {
+        out.clear();
+        out.extend_from_slice(&self.before);
+        out.extend_from_slice(id.as_bytes());
+        out.extend_from_slice(&self.after);
+    }
+}
+
+/// An answer begins like this, then comes its id, then `,"result":`.
+const ANSWER: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
+const RESULT: &[u8] = br#","result":"#;
+
+/// Whether the bytes are the result of the request with this id. Looks at the beginning only.
+pub fn check(answer: &[u8], id: &str) -> anyhow::Result<()> {
+    let is_result = answer
+        .strip_prefix(ANSWER)
+        .and_then(|rest| rest.strip_prefix(id.as_bytes()))
+        .is_some_and(|rest| rest.starts_with(RESULT));
+    ensure!(is_result, "expected the result of request {id}, got: {}", shortened(&String::from_utf8_lossy(answer)));
+    Ok(())
+}
+
+/// Looks at a whole answer: a fast failure must not pass for a fast answer.
+pub fn check_success(answer: &[u8]) -> anyhow::Result<()> {
+    let answer = String::from_utf8_lossy(answer);
+    let failed = [r#""isError":true"#, r#""success":false"#].iter().any(|sign| answer.contains(sign));
+    ensure!(!failed, "the server refused the request: {}", shortened(&answer));
+    Ok(())
+}
+
+/// The beginning of a text.
+pub fn shortened(text: &str) -> String {
+    text.chars().take(300).collect()
+}

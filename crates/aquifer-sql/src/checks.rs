@@ -1,0 +1,185 @@
+//! `CHECK (status IN ('open', 'closed'))`: rules that say which words a column takes.
+
+/// A rule found in a table's definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Its name, or the rule itself where it has none.
+    pub(crate) text: String,
+    /// The column, if it is about one.
+    pub(crate) column: Option<String>,
+    /// The words it allows, if that is all it says.
+    pub(crate) words: Vec<String>,
+}
+
+/// A piece of SQL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Word(String),
+    Text(String),
+    Mark(char),
+}
+
+/// Every `CHECK` of a `CREATE TABLE`.
+pub(crate) fn of_definition(sql: &str) -> Vec<Found> {
+    let pieces = pieces(sql);
+    let mut found = Vec::new();
+    for (index, (piece, _)) in pieces.iter().enumerate() {
+        let is_check = matches!(piece, Piece::Word(word) if word.eq_ignore_ascii_case("check"));
+        let Some((Piece::Mark('('), start)) = pieces.get(index + 1).filter(|_| is_check) else { continue };
+        let mut depth = 0;
+        for (end, (piece, position)) in pieces.iter().enumerate().skip(index + 1) {
+            match piece {
+                Piece::Mark('(') => depth += 1,
+                Piece::Mark(')') => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                let inner: Vec<&Piece> =
+                    pieces.get(index + 2..end).unwrap_or_default().iter().map(|(piece, _)| piece).collect();
+                let text = sql.get(start + 1..*position).unwrap_or_default().trim().to_owned();
+                // `CONSTRAINT name CHECK (…)`
+                let before = |back: usize| index.checked_sub(back).and_then(|at| pieces.get(at)).map(|(piece, _)| piece);
+                let text = match (before(2), before(1)) {
+                    (Some(Piece::Word(word)), Some(Piece::Word(name))) if word.eq_ignore_ascii_case("constraint") => {
+                        name.clone()
+                    }
+                    _ => text,
+                };
+                let (column, words) = words_of(&inner);
+                found.push(Found { text, column, words });
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// `column IN ('a', 'b')` and nothing else.
+fn words_of(pieces: &[&Piece]) -> (Option<String>, Vec<String>) {
+    let [Piece::Word(column), Piece::Word(operator), Piece::Mark('('), list @ .., Piece::Mark(')')] = pieces else {
+        let first = pieces.iter().find_map(|piece| match piece {
+            Piece::Word(word) => Some(word.clone()),
+            _ => None,
+        });
+        return (first, Vec::new());
+    };
+    let mut words = Vec::new();
+    for piece in list {
+        match piece {
+            Piece::Text(text) => words.push(text.clone()),
+            Piece::Mark(',') => {}
+            _ => return (Some(column.clone()), Vec::new()),
+        }
+    }
+    if operator.eq_ignore_ascii_case("in") { (Some(column.clone()), words) } else { (Some(column.clone()), Vec::new()) }
+}
+
+/// Every text in quotes of a PostgreSQL rule of the form `column = ANY (ARRAY['a'::text, 'b'::text])`.
+pub(crate) fn words_of_any(rule: &str) -> Vec<String> {
+    let only_any = rule.contains("= ANY") && rule.contains("ARRAY[") && !rule.contains(" OR ") && !rule.contains(" AND ");
+    if !only_any {
+        return Vec::new();
+    }
+    pieces(rule)
+        .into_iter()
+        .filter_map(|(piece, _)| match piece {
+            Piece::Text(text) => Some(text),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Parts between commas that stand in no parentheses and no quotes.
+pub(crate) fn split(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut depth, mut quote, mut start) = (0_i32, None, 0);
+    for (index, letter) in text.char_indices() {
+        match (quote, letter) {
+            (Some(open), letter) if letter == open => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"' | '`') => quote = Some(letter),
+            (None, '(') => depth += 1,
+            (None, ')') => depth -= 1,
+            (None, ',') if depth == 0 => {
+                parts.push(text.get(start..index).unwrap_or_default());
+                start = index + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text.get(start..).unwrap_or_default());
+    parts
+}
+
+/// The pieces of SQL and where each begins. Comments are none.
+fn pieces(sql: &str) -> Vec<(Piece, usize)> {
+    let mut pieces = Vec::new();
+    let mut letters = sql.char_indices().peekable();
+    while let Some((start, letter)) = letters.next() {
+        match letter {
+            '-' if letters.peek().is_some_and(|(_, next)| *next == '-') => {
+                for (_, letter) in letters.by_ref() {
+                    if letter == '\n' {
+                        break;
+                    }
+                }
+            }
+            '/' if letters.peek().is_some_and(|(_, next)| *next == '*') => {
+                let mut previous = ' ';
+                for (_, letter) in letters.by_ref() {
+                    if previous == '*' && letter == '/' {
+                        break;
+                    }
+                    previous = letter;
+                }
+            }
+            '\'' | '"' | '`' | '[' => {
+                let close = if letter == '[' { ']' } else { letter };
+                let mut text = String::new();
+                while let Some((_, letter)) = letters.next() {
+                    if letter == close {
+                        if close != ']' && letters.peek().is_some_and(|(_, next)| *next == close) {
+                            letters.next();
+                        } else {
+                            break;
+                        }
+                    }
+                    text.push(letter);
+                }
+                pieces.push((if letter == '\'' { Piece::Text(text) } else { Piece::Word(text) }, start));
+            }
+            letter if letter.is_alphanumeric() || letter == '_' => {
+                let mut word = String::from(letter);
+                while let Some((_, letter)) = letters.next_if(|(_, next)| next.is_alphanumeric() || *next == '_') {
+                    word.push(letter);
+                }
+                pieces.push((Piece::Word(word), start));
+            }
+            letter if letter.is_whitespace() => {}
+            mark => pieces.push((Piece::Mark(mark), start)),
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_rules() {
+        let sql = "CREATE TABLE x (\n  -- CHECK (no)\n  \"st at\" TEXT CHECK (\"st at\" IN ('it''s', 'b')), n INT CHECK(n > 0), \
+                   CONSTRAINT z CHECK (y in('q')))";
+        let found = of_definition(sql);
+        assert_eq!(found.len(), 3);
+        assert_eq!((found[0].column.as_deref(), found[0].words.clone()), (Some("st at"), vec!["it's".to_owned(), "b".to_owned()]));
+        assert_eq!((found[1].text.as_str(), found[1].words.len()), ("n > 0", 0));
+        assert_eq!(found[2].words, ["q"]);
+        assert_eq!(
+            words_of_any("CHECK (((status)::text = ANY ((ARRAY['a'::character varying, 'b'::character varying])::text[])))"),
+            ["a", "b"]
+        );
+        assert!(words_of_any("CHECK ((a > 0))").is_empty());
+        assert_eq!(split("a, b(c, d), 'e,f'"), ["a", " b(c, d)", " 'e,f'"]);
+    }
+}

@@ -1,0 +1,380 @@
+//! A database as a source: it is reflected, offers what was found, and answers calls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aquifer_engine::clock::SharedClock;
+use aquifer_engine::source::{Answer, Call, Outcome};
+use aquifer_engine::{Offering, Source};
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_query::evaluate::evaluate;
+use aquifer_query::plan::Path;
+use aquifer_query::{CursorKey, Family, read};
+use arc_swap::ArcSwap;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use crate::offer::{Action, Generic, Offer, Verb, generic as generic_tables};
+use crate::postgres::Postgres;
+use crate::served::Served;
+use crate::session::{Fault, Work};
+use crate::settings::{Settings, Target};
+use crate::sqlite::{Place, Sqlite};
+use crate::statement::Dialect;
+use crate::work::Done;
+use crate::work::change::{Common, Create, Delete, Update};
+use crate::work::read::{Get, Query};
+use crate::work::relationships::{Direction, Walk, key_of};
+
+/// How often a database that could not be reached is tried again, first and later.
+const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+
+/// A database that answers calls.
+pub struct Database {
+    settings: Settings,
+    backend: Backend,
+    key: CursorKey,
+    clock: SharedClock,
+    offer: ArcSwap<Offer>,
+    changes: watch::Sender<u64>,
+    /// Only one look at a time.
+    looking: tokio::sync::Mutex<()>,
+}
+
+enum Backend {
+    Sqlite(Sqlite),
+    Postgres(Postgres),
+}
+
+impl Backend {
+    fn dialect(&self) -> Dialect {
+        match self {
+            Backend::Sqlite(_) => Dialect::Sqlite,
+            Backend::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
+        match self {
+            Backend::Sqlite(sqlite) => sqlite.read(work).await,
+            Backend::Postgres(postgres) => postgres.read(work).await,
+        }
+    }
+
+    async fn write<W: Work + Clone>(&self, work: W) -> Result<W::Output, Fault> {
+        match self {
+            Backend::Sqlite(sqlite) => sqlite.write(work).await,
+            Backend::Postgres(postgres) => postgres.write(work).await,
+        }
+    }
+}
+
+impl Database {
+    /// A database that nobody has looked into yet. Until somebody does, it offers only `list_tables`.
+    pub fn new(settings: Settings, key: CursorKey, clock: SharedClock) -> Result<Arc<Self>, Failure> {
+        let backend = match &settings.target {
+            Target::Sqlite(path) => Backend::Sqlite(Sqlite::new(Place::File(path.clone()), &settings)),
+            Target::Memory(name) => Backend::Sqlite(Sqlite::new(Place::Memory(name.clone()), &settings)),
+            Target::Postgres(url) => Backend::Postgres(
+                Postgres::new(url, &settings).map_err(|trouble| trouble.into_failure(&settings.name, None))?,
+            ),
+        };
+        Ok(Arc::new(Self {
+            offer: ArcSwap::from_pointee(Offer::unknown("nobody has tried yet")),
+            backend,
+            settings,
+            key,
+            clock,
+            changes: watch::Sender::new(0),
+            looking: tokio::sync::Mutex::new(()),
+        }))
+    }
+
+    /// A database that has been looked into.
+    pub async fn open(settings: Settings, key: CursorKey, clock: SharedClock) -> Result<Arc<Self>, Failure> {
+        let database = Self::new(settings, key, clock)?;
+        database.look().await?;
+        Ok(database)
+    }
+
+    /// Looks what there is now, and offers it. What is under way goes on with what was offered before.
+    pub async fn look(&self) -> Result<(), Failure> {
+        let _only = self.looking.lock().await;
+        let model = match &self.backend {
+            Backend::Sqlite(sqlite) => sqlite.reflect(&self.settings).await,
+            Backend::Postgres(postgres) => postgres.reflect(&self.settings).await,
+        };
+        match model {
+            Ok(model) => {
+                self.offer.store(Arc::new(Offer::of(model, &self.settings)));
+                self.changes.send_modify(|count| *count += 1);
+                Ok(())
+            }
+            Err(trouble) => Err(trouble.into_failure(&self.settings.name, None)),
+        }
+    }
+
+    /// Tries to look until it succeeds, more and more patiently.
+    pub async fn look_until_found(&self) {
+        let (mut pause, longest) = RETRY;
+        loop {
+            match self.look().await {
+                Ok(()) => return,
+                Err(failure) => {
+                    let cause = failure.cause().unwrap_or_default();
+                    tracing::warn!(source = self.settings.name, cause, "{}", failure.message());
+                    self.offer.store(Arc::new(Offer::unknown(reason(&failure))));
+                    self.changes.send_modify(|count| *count += 1);
+                }
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(longest);
+        }
+    }
+
+    /// Answers, and looks again where the tables turned out to be others.
+    async fn answer(&self, call: Call) -> Result<Done, Failure> {
+        let answer = self.answer_as_known(call).await;
+        let met_others = matches!(&answer, Err(failure) if is_schema_change(failure));
+        let changed = matches!(&self.backend, Backend::Sqlite(sqlite) if sqlite.has_changed());
+        if (met_others || changed) && let Err(failure) = self.look().await {
+            tracing::debug!(source = self.settings.name, cause = failure.cause(), "{}", failure.message());
+        }
+        answer
+    }
+
+    async fn answer_as_known(&self, call: Call) -> Result<Done, Failure> {
+        let offer = self.offer.load_full();
+        let gone = || {
+            Failure::new(Code::NotFoundOperation, "This operation is gone: the tables have changed. Use introspect again")
+        };
+        let Some(action) = offer.action(&call.name) else {
+            return Err(gone().detail("operation", &*call.name));
+        };
+        let now = self.clock.now();
+        let mut params = call.params;
+        let (verb, index) = match action {
+            Action::Table(verb, index) => (verb, index),
+            Action::Relationships => return self.relationships(&offer, now, &params).await,
+            Action::Tables => return self.tables(&params).await,
+            Action::TableSchema => {
+                let index = named(&offer, &params)?;
+                let served = offer.table(index).ok_or_else(gone)?;
+                let data = generic_tables::schema_of(&offer, index, served);
+                return Ok(Done { data: data.into(), warnings: Vec::new() });
+            }
+            Action::Generic(verb) => {
+                let index = named(&offer, &params)?;
+                let served = offer.table(index).ok_or_else(gone)?;
+                let generic: &Generic = offer.generic.as_ref().ok_or_else(gone)?;
+                params = generic.translate(verb, served, params)?;
+                (verb, index)
+            }
+        };
+        let served = offer.table(index).ok_or_else(gone)?.clone();
+        self.perform(verb, served, &offer, index, now, params).await
+    }
+
+    async fn perform(
+        &self,
+        verb: Verb,
+        served: Arc<Served>,
+        offer: &Offer,
+        index: usize,
+        now: Timestamp,
+        params: Map<String, Value>,
+    ) -> Result<Done, Failure> {
+        let dialect = self.backend.dialect();
+        let dry_run = params.get("dry_run").and_then(Value::as_bool).unwrap_or(false);
+        let if_match = params.get("if_match").and_then(Value::as_str).map(str::to_owned);
+        let common = Common { served: served.clone(), dialect, now, dry_run };
+        let outcome = match verb {
+            Verb::List | Verb::Search => {
+                let family = if verb == Verb::List { Family::List } else { Family::Search };
+                let wanted = read(&served.collection, family, &params, &self.key)?;
+                let query = Query { served: served.clone(), dialect, now, plan: wanted.plan, key: self.key.clone() };
+                self.backend.read(query).await.map(|mut done| {
+                    done.warnings.splice(0..0, wanted.warnings);
+                    done
+                })
+            }
+            Verb::Get => {
+                let mut select = read(&served.collection, Family::Get, &params, &self.key)?.plan.select;
+                let version = Path::field("_etag");
+                if !params.get("fields").is_some_and(Value::is_array) && !select.contains(&version) {
+                    select.push(version);
+                }
+                let key = key(&served, &params)?;
+                self.backend.read(Get { served: served.clone(), dialect, now, key, select }).await
+            }
+            Verb::Create => {
+                let values = columns(&served, params);
+                self.backend.write(Create { common, values }).await
+            }
+            Verb::Update => {
+                let key = key(&served, &params)?;
+                let input = match params.get("input") {
+                    Some(Value::Object(input)) => columns(&served, input.clone()),
+                    _ => Map::new(),
+                };
+                self.backend.write(Update { common, key, input, if_match }).await
+            }
+            Verb::Delete => {
+                let key = key(&served, &params)?;
+                self.backend.write(Delete { common, key, if_match, incoming: offer.incoming(index) }).await
+            }
+        };
+        outcome.map_err(|fault| self.told(fault, Some(&served)))
+    }
+
+    async fn tables(&self, params: &Map<String, Value>) -> Result<Done, Failure> {
+        // A database that was not there may be there now.
+        if self.offer.load().tables.is_empty() {
+            self.look().await?;
+        }
+        let offer = self.offer.load_full();
+        let collection = generic_tables::tables_collection();
+        let wanted = read(&collection, Family::List, params, &self.key)?;
+        let found = evaluate(&collection, &wanted.plan, &generic_tables::tables(&offer), &self.key);
+        let warnings = wanted.warnings.into_iter().chain(found.warnings).collect();
+        Ok(Done { data: found.data.into(), warnings })
+    }
+
+    async fn relationships(&self, offer: &Offer, now: Timestamp, params: &Map<String, Value>) -> Result<Done, Failure> {
+        const LARGEST: u64 = 100;
+        let root = params.get("root").and_then(Value::as_object).cloned().unwrap_or_default();
+        let table = root.get("element_type").and_then(Value::as_str).unwrap_or_default();
+        let index = offer.table_named(table).ok_or_else(|| generic_tables::no_table(offer, table))?;
+        let served = offer.table(index).ok_or_else(|| generic_tables::no_table(offer, table))?;
+        let key = key_of(served, &root)?;
+        if key.is_empty() {
+            return Err(Failure::invalid_value("root", "names a table whose rows have no key"));
+        }
+        let only = match params.get("relationship").and_then(Value::as_str) {
+            None => None,
+            Some(name) => Some(offer.relationships.iter().position(|known| &*known.name == name).ok_or_else(|| {
+                let names = offer.relationships.iter().map(|known| &*known.name);
+                let near = aquifer_protocol::suggest::near(name, names, 3);
+                Failure::invalid_value("relationship", "is not one of this database").detail("suggestions", near)
+            })?),
+        };
+        let number = |name: &str| params.get(name).and_then(Value::as_u64);
+        let wanted = number("first").unwrap_or(20);
+        let mut walk = Walk {
+            tables: offer.tables.clone(),
+            relationships: offer.relationships.clone(),
+            dialect: self.backend.dialect(),
+            now,
+            root: (index, key),
+            direction: match params.get("direction").and_then(Value::as_str) {
+                Some("incoming") => Direction::Incoming,
+                Some("outgoing") => Direction::Outgoing,
+                _ => Direction::Both,
+            },
+            only,
+            depth: number("depth").and_then(|depth| u32::try_from(depth).ok()).unwrap_or(1),
+            first: usize::try_from(wanted.min(LARGEST)).unwrap_or(100),
+            skip: 0,
+            include: params
+                .get("include")
+                .and_then(Value::as_array)
+                .map(|parts| parts.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+                .unwrap_or_default(),
+            key: self.key.clone(),
+        };
+        if let Some(cursor) = params.get("after").and_then(Value::as_str) {
+            if !params.contains_key("first") {
+                return Err(Failure::invalid_value("after", "needs 'first' beside it"));
+            }
+            let (collection, plan) = walk.binding();
+            let place = self.key.open(cursor, &collection, &plan);
+            let skip = place.and_then(|place| place.first()?.as_u64()).and_then(|skip| usize::try_from(skip).ok());
+            walk.skip = skip.ok_or_else(|| {
+                Failure::invalid_value("after", "is not a cursor of this query. Start again without it")
+            })?;
+        }
+        let mut done = self.backend.read(walk).await.map_err(|fault| self.told(fault, Some(served)))?;
+        if wanted > LARGEST {
+            done.warnings.push(
+                aquifer_protocol::warning::Warning::new(
+                    "VALIDATION_PAGE_SIZE_CLAMPED",
+                    "'first' was reduced to the largest page",
+                )
+                .detail("requested", wanted)
+                .detail("applied", LARGEST),
+            );
+        }
+        Ok(done)
+    }
+
+    fn told(&self, fault: Fault, served: Option<&Served>) -> Failure {
+        match fault {
+            Fault::Failure(failure) => failure,
+            Fault::Trouble(trouble) => trouble.into_failure(&self.settings.name, served),
+        }
+    }
+}
+
+fn is_schema_change(failure: &Failure) -> bool {
+    failure.code() == Code::UpstreamError && failure.details().contains_key("schema_changed")
+}
+
+/// Why it is unavailable, without repeating that it is.
+fn reason(failure: &Failure) -> &str {
+    failure.message().split_once(": ").map_or(failure.message(), |(_, reason)| reason)
+}
+
+/// The table a generic request is about.
+fn named(offer: &Offer, params: &Map<String, Value>) -> Result<usize, Failure> {
+    let name = params.get("table_name").and_then(Value::as_str).unwrap_or_default();
+    offer.table_named(name).ok_or_else(|| generic_tables::no_table(offer, name))
+}
+
+/// The values of the key, in its order.
+fn key(served: &Served, params: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
+    let values = served.table.key_columns().map(|column| {
+        let name = served.parameter(&column.name)?;
+        let value = params.get(name)?;
+        aquifer_query::value::accept(&column.of, value).or_else(|| Some(value.clone()))
+    });
+    values.collect::<Option<Vec<Value>>>().ok_or_else(|| Failure::internal("a key without all of its columns"))
+}
+
+/// Parameters under the names of their columns.
+fn columns(served: &Served, mut params: Map<String, Value>) -> Map<String, Value> {
+    let named = served.table.columns.iter().zip(&served.parameters);
+    named.filter_map(|(column, name)| Some((column.name.to_string(), params.remove(&**name)?))).collect()
+}
+
+impl Source for Database {
+    fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    fn offering(&self) -> Offering {
+        self.offer.load().offering.clone()
+    }
+
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.changes.subscribe())
+    }
+
+    fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {
+        self.look().boxed()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        async move {
+            match self.answer(call).await {
+                Ok(done) => {
+                    Outcome::Done(Answer { data: done.data, warnings: done.warnings, attachments: Vec::new() })
+                }
+                Err(failure) => Outcome::Failed(failure),
+            }
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,32 @@
+//! SQLite and PostgreSQL as sources.
+//!
+//! A database is looked into ([`Database::look`]), which gives a model of its tables; the model becomes operations; a call
+//! becomes a plan of the query language, the plan becomes SQL, and its rows become JSON text that nobody reads again.
+//! What it never knows: MCP, and who calls.
+
+mod checks;
+mod database;
+mod model;
+mod names;
+mod offer;
+mod postgres;
+mod rows;
+mod served;
+mod session;
+mod settings;
+mod sql;
+mod sqlite;
+mod statement;
+mod time;
+mod trouble;
+mod work;
+
+pub use database::Database;
+pub use settings::ComputedSettings;
+pub use settings::MOST_TABLES;
+pub use settings::NotADatabase;
+pub use settings::Settings;
+pub use settings::Style;
+pub use settings::TableSettings;
+pub use settings::Target;
+pub use settings::memory_name;

@@ -1,0 +1,196 @@
+//! What reflection found: tables as the database has them, nothing yet of how they are offered.
+
+use std::sync::Arc;
+
+use aquifer_query::FieldType;
+
+use crate::statement::{Fragment, Name};
+
+/// Everything found in a database.
+#[derive(Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) tables: Vec<Table>,
+}
+
+/// A table or a view.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// The schema, where the database has them.
+    pub(crate) schema: Option<Arc<str>>,
+    pub(crate) name: Arc<str>,
+    /// The quoted name, with the schema.
+    pub(crate) quoted: Name,
+    pub(crate) comment: Option<Arc<str>>,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) key: Key,
+    pub(crate) unique: Vec<Unique>,
+    pub(crate) checks: Vec<Check>,
+    pub(crate) foreign: Vec<ForeignKey>,
+    pub(crate) index: Option<TextIndex>,
+    /// What may be done to its rows.
+    pub(crate) may: Permits,
+}
+
+/// What may be done.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Permits {
+    pub(crate) insert: bool,
+    pub(crate) update: bool,
+    pub(crate) delete: bool,
+}
+
+impl Permits {
+    pub(crate) const NONE: Self = Self { insert: false, update: false, delete: false };
+}
+
+/// What tells one row from every other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// These columns, by position.
+    Columns(Vec<usize>),
+    /// Something the database keeps and callers do not see: it orders rows, but does not name them.
+    Hidden(Fragment),
+    /// Nothing: pages can only be counted.
+    None,
+}
+
+#[derive(Debug)]
+pub(crate) struct Column {
+    pub(crate) name: Arc<str>,
+    pub(crate) quoted: Name,
+    pub(crate) of: FieldType,
+    pub(crate) store: Store,
+    pub(crate) nullable: bool,
+    /// Whether a row can be made without it.
+    pub(crate) has_default: bool,
+    /// Whether the database alone sets it.
+    pub(crate) generated: bool,
+    pub(crate) comment: Option<Arc<str>>,
+    /// The most characters of text.
+    pub(crate) length: Option<u64>,
+    /// The least and the greatest of whole numbers.
+    pub(crate) range: Option<(f64, f64)>,
+    pub(crate) may_insert: bool,
+    pub(crate) may_update: bool,
+}
+
+/// How a column's values are kept: what decides how they are read, compared and written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Store {
+    Sqlite(SqliteStore),
+    Postgres(PostgresStore),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SqliteStore {
+    /// As SQLite keeps it.
+    Plain,
+    /// 0 or 1.
+    Boolean,
+    /// A moment, written in this way.
+    Time(TimeStyle),
+    /// JSON, as text or in SQLite's own binary form.
+    Json,
+}
+
+/// How moments are written in a SQLite column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TimeStyle {
+    /// `2026-01-31 12:00:00`, with so many digits of a fraction.
+    Blank(u8),
+    /// `2026-01-31T12:00:00Z`, with so many digits of a fraction.
+    Zulu(u8),
+    /// Seconds since 1970.
+    Seconds,
+    /// Milliseconds since 1970.
+    Milliseconds,
+    /// Now this way, now that: compared after reading, which no index can help with.
+    Mixed,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PostgresStore {
+    /// The type operands are cast to.
+    pub(crate) cast: Fragment,
+    pub(crate) read: PostgresRead,
+}
+
+/// How PostgreSQL is asked for a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PostgresRead {
+    /// In its own binary form.
+    Integer,
+    Float,
+    Boolean,
+    Text,
+    Time,
+    Date,
+    Uuid,
+    Bytes,
+    Json,
+    Jsonb,
+    /// As text, which is a number.
+    Decimal,
+    /// As text, also for comparing: types without an order of use to anybody.
+    AsText,
+    /// As text; compared as what it is.
+    Word,
+    /// As JSON that the database makes.
+    MadeJson,
+}
+
+#[derive(Debug)]
+pub(crate) struct Unique {
+    pub(crate) name: Arc<str>,
+    pub(crate) columns: Vec<Arc<str>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Check {
+    pub(crate) name: Arc<str>,
+    pub(crate) columns: Vec<Arc<str>>,
+}
+
+/// Rows here refer to rows there.
+#[derive(Debug)]
+pub(crate) struct ForeignKey {
+    /// The constraint's name, where it has one.
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) columns: Vec<Arc<str>>,
+    pub(crate) to_schema: Option<Arc<str>>,
+    pub(crate) to_table: Arc<str>,
+    pub(crate) to_columns: Vec<Arc<str>>,
+    /// What becomes of rows here when the row there goes.
+    pub(crate) on_delete: OnDelete,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnDelete {
+    Refuse,
+    Cascade,
+    Clear,
+}
+
+/// A full-text index.
+#[derive(Debug, Clone)]
+pub(crate) enum TextIndex {
+    /// An FTS5 table whose rows are this table's.
+    Fts5 { quoted: Name, columns: Vec<Arc<str>> },
+    /// A tsvector, kept or indexed, and its configuration.
+    Vector { vector: Fragment, configuration: Fragment },
+}
+
+impl Table {
+    pub(crate) fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| &*column.name == name)
+    }
+
+    /// The columns of the key, if it has any that callers see.
+    pub(crate) fn key_columns(&self) -> impl Iterator<Item = &Column> {
+        let positions = match &self.key {
+            Key::Columns(positions) => positions.as_slice(),
+            Key::Hidden(_) | Key::None => &[],
+        };
+        positions.iter().filter_map(|position| self.columns.get(*position))
+    }
+}

@@ -1,0 +1,188 @@
+//! A table as a collection of the query language.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aquifer_query::collection::{Computed, Field};
+use aquifer_query::{Collection, FieldType};
+
+use super::Relationship;
+use crate::model::{Key, PostgresRead, Store, Table, TextIndex};
+use crate::names::{self, Words};
+use crate::served::{Children, ComputedSource, Formula, Served};
+use crate::settings::Settings;
+use crate::statement::{Fragment, Name};
+
+/// More counts of children than this are noise.
+const MOST_CHILDREN: usize = 16;
+
+/// Names that operations use for themselves.
+const RESERVED: &[&str] =
+    &["dry_run", "if_match", "fields", "preset", "input", "confirmation_token", "table_name", "key", "values"];
+
+/// Columns that tell people which row it is.
+const TELLING: &[&str] = &["name", "title", "subject", "label", "full_name", "display_name", "email", "username"];
+
+/// Columns that say when a row came into being.
+const BIRTH: &[&str] =
+    &["created_at", "created", "created_on", "creation_date", "date_created", "inserted_at", "placed_at", "opened_at"];
+
+pub(super) fn served(
+    table: Table,
+    words: Words,
+    settings: &Settings,
+    incoming: &[(&Relationship, &Words, Name)],
+) -> Served {
+    let said = settings.table(table.schema.as_deref(), &table.name);
+    let fields: Vec<Field> = table
+        .columns
+        .iter()
+        .map(|column| Field {
+            name: column.name.clone(),
+            of: column.of.clone(),
+            nullable: column.nullable,
+            description: column.comment.clone(),
+        })
+        .collect();
+    let key = match &table.key {
+        Key::Columns(_) => table.key_columns().map(|column| column.name.clone()).collect(),
+        // It is no field, but has a place in every order.
+        Key::Hidden(_) | Key::None => vec![Arc::from("(row)")],
+    };
+    let sources = computed(&table, settings, incoming);
+    let presets: BTreeMap<Arc<str>, Vec<Arc<str>>> = said
+        .map(|said| {
+            let known = |names: &[String]| -> Vec<Arc<str>> {
+                names.iter().filter(|name| table.column(name).is_some()).map(|name| name.as_str().into()).collect()
+            };
+            said.presets.iter().map(|(name, fields)| (name.as_str().into(), known(fields))).collect()
+        })
+        .unwrap_or_default();
+    let collection = Collection {
+        name: format!("{}/{}", settings.name, words.plural).into(),
+        fields,
+        computed: sources
+            .iter()
+            .map(|(source, described)| Computed {
+                name: source.name.clone(),
+                of: source.of.clone(),
+                description: Some(described.words.as_str().into()),
+                filterable: described.filterable,
+                sortable: described.sortable,
+            })
+            .collect(),
+        key,
+        text: text(&table),
+        presets,
+        pages: settings.pages,
+        open: false,
+        versions: true,
+    };
+    let columns = table.columns.iter().map(|column| &*column.name);
+    let parameters = names::parameters(columns, RESERVED).into_iter().map(Arc::from).collect();
+    Served { table, words, collection, computed: sources.into_iter().map(|(source, _)| source).collect(), parameters }
+}
+
+/// The columns that free text is looked for in, the most telling first.
+fn text(table: &Table) -> Vec<Arc<str>> {
+    let of_index = match &table.index {
+        Some(TextIndex::Fts5 { columns, .. }) => columns.as_slice(),
+        _ => &[],
+    };
+    let mut text: Vec<Arc<str>> = table
+        .columns
+        .iter()
+        .filter(|column| {
+            let readable = match &column.store {
+                Store::Sqlite(_) => true,
+                Store::Postgres(store) => store.read == PostgresRead::Text,
+            };
+            column.of == FieldType::Text && readable && (of_index.is_empty() || of_index.contains(&column.name))
+        })
+        .map(|column| column.name.clone())
+        .collect();
+    text.sort_by_key(|name| TELLING.iter().position(|telling| **telling == **name).unwrap_or(TELLING.len()));
+    text
+}
+
+struct Described {
+    words: String,
+    filterable: bool,
+    sortable: bool,
+}
+
+fn computed(
+    table: &Table,
+    settings: &Settings,
+    incoming: &[(&Relationship, &Words, Name)],
+) -> Vec<(ComputedSource, Described)> {
+    let mut all = Vec::new();
+    let said = settings.table(table.schema.as_deref(), &table.name);
+    for own in said.map(|said| said.computed.as_slice()).unwrap_or_default() {
+        all.push((
+            ComputedSource {
+                name: own.name.as_str().into(),
+                of: own.of.clone(),
+                nullable: true,
+                formula: Formula::Operator(Fragment::trusted(&own.sql)),
+            },
+            Described {
+                words: own.description.clone().unwrap_or_else(|| "Derived from the row".to_owned()),
+                filterable: own.filterable,
+                sortable: own.sortable,
+            },
+        ));
+    }
+    let usable = Described { words: String::new(), filterable: true, sortable: true };
+    let described = |words: String| Described { words, ..usable };
+    let birth = BIRTH.iter().find_map(|name| {
+        let position = table.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))?;
+        let column = table.columns.get(position)?;
+        matches!(column.of, FieldType::Time | FieldType::Date).then_some((position, column))
+    });
+    if let Some((position, column)) = birth {
+        all.push((
+            ComputedSource {
+                name: "age_days".into(),
+                of: FieldType::Integer,
+                nullable: column.nullable,
+                formula: Formula::AgeDays(position),
+            },
+            described(format!("Whole days since '{}'", column.name)),
+        ));
+    }
+    for (relationship, words, table) in incoming.iter().take(MOST_CHILDREN) {
+        let several = incoming.iter().filter(|(other, _, _)| other.from == relationship.from).count() > 1;
+        let own = relationship.from == relationship.to;
+        let name = if several || own {
+            format!("{}_by_{}_count", words.plural, names::snake(&relationship.columns.join("_")))
+        } else {
+            format!("{}_count", words.plural)
+        };
+        all.push((
+            ComputedSource {
+                name: name.as_str().into(),
+                of: FieldType::Integer,
+                nullable: false,
+                formula: Formula::Children(Children {
+                    table: table.clone(),
+                    on: relationship
+                        .columns
+                        .iter()
+                        .zip(&relationship.to_columns)
+                        .map(|(theirs, ours)| (Name::reflected(theirs), Name::reflected(ours)))
+                        .collect(),
+                }),
+            },
+            described(format!("How many {} refer to it by '{}'", words.plural, relationship.name)),
+        ));
+    }
+    // The operator's own come first, and names stand once.
+    let mut seen: Vec<Arc<str>> = Vec::new();
+    all.retain(|(source, _)| {
+        let new = !seen.contains(&source.name);
+        seen.push(source.name.clone());
+        new
+    });
+    all
+}

@@ -1,0 +1,259 @@
+//! One set of operations for all tables, where a set for each would be too many. Behind it stand the very operations the
+//! tables would have had: a generic request is turned into one of those and checked like it.
+
+use std::sync::Arc;
+
+use aquifer_engine::Offering;
+use aquifer_protocol::catalog::Catalog;
+use aquifer_protocol::category::Category;
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::operation::{Operation, Returns, Role};
+use aquifer_protocol::request::{Metadata, Request};
+use aquifer_protocol::schema::{Kind, Parameter, Schema, Shape, Types};
+use aquifer_protocol::suggest;
+use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
+use aquifer_protocol::validate::{Strictness, route};
+use aquifer_query::collection::{Field, Pages};
+use aquifer_query::parameters::{parameters, types};
+use aquifer_query::{Collection, Family, FieldType};
+use serde_json::{Map, Value, json};
+
+use super::operations;
+use super::{Action, Offer, Verb};
+use crate::served::Served;
+
+/// The tables' own operations, not offered but checked against.
+pub(crate) struct Generic {
+    catalog: Catalog,
+    surface: Surface,
+}
+
+impl Generic {
+    pub(super) fn new(offering: Offering) -> Option<Self> {
+        let surface = Surface::new(Mode::Single, Profile::known("crude")?, "").ok()?;
+        match Catalog::build(offering.operations, offering.types, &surface) {
+            Ok(catalog) => Some(Self { catalog, surface }),
+            Err(error) => {
+                tracing::error!(%error, "the tables' operations cannot be checked");
+                None
+            }
+        }
+    }
+
+    /// A generic request as one of the table's own, checked.
+    pub(crate) fn translate(
+        &self,
+        verb: Verb,
+        served: &Served,
+        mut params: Map<String, Value>,
+    ) -> Result<Map<String, Value>, Failure> {
+        params.remove("table_name");
+        for name in ["key", "values"] {
+            if let Some(Value::Object(inner)) = params.remove(name) {
+                params.extend(inner);
+            }
+        }
+        let operation = verb.of(served);
+        if self.catalog.operation(&operation).is_none() {
+            let cannot = match verb {
+                Verb::Search => "has no text to search",
+                Verb::Get => "has no key to find one row by",
+                Verb::Create | Verb::Update | Verb::Delete => "can only be read",
+                Verb::List => "cannot be listed",
+            };
+            return Err(Failure::invalid_value("table_name", format!("names a table that {cannot}")));
+        }
+        let request = Request { operation, params, beside: Map::new(), metadata: Metadata::default() };
+        let checked = route(&self.catalog, &self.surface, &Receiver::Unified, request)?
+            .check(&self.catalog, Strictness::Strict)?;
+        Ok(checked.into_parts().1)
+    }
+}
+
+/// The generic operations.
+pub(super) fn offering(offer: &Offer, related: bool) -> (Vec<(Action, Operation)>, Types) {
+    let open = Collection { open: true, pages: pages(offer), ..Collection::default() };
+    let mut all = vec![(Action::Tables, operations::tables()), (Action::TableSchema, table_schema())];
+    let mut define = |verb: Verb, name: &str, category: Category, words: &str, rest: Vec<Parameter>| {
+        let mut operation = Operation::new(name, category, words);
+        operation.parameters = std::iter::once(table_name()).chain(rest).collect();
+        operation.returns = match verb {
+            Verb::List | Verb::Search => {
+                Returns { type_name: "object".into(), description: "{items, pageInfo}, or {aggregations}".into() }
+            }
+            _ => Returns { type_name: "object".into(), description: "The record".into() },
+        };
+        all.push((Action::Generic(verb), operation));
+    };
+    let paging = format!("Pages of {}, no more than {}.", open.pages.default, open.pages.largest);
+    let listing = format!("List the records of a table: filter, sort, select fields, sum. {paging}");
+    define(Verb::List, "list_records", Category::Read, &listing, parameters(&open, Family::List));
+    let searching = format!("Search the records of a table by words in its text. {paging}");
+    define(Verb::Search, "search_records", Category::Read, &searching, parameters(&open, Family::Search));
+    let selection = parameters(&open, Family::List).into_iter().filter(|one| ["fields", "preset"].contains(&&*one.name));
+    let getting = std::iter::once(key()).chain(selection).collect();
+    define(Verb::Get, "get_record", Category::Read, "Get one record of a table by its key.", getting);
+    let may = |test: fn(&Served) -> bool| offer.tables.iter().any(|served| test(served));
+    let controls = |names: &[&str]| -> Vec<Parameter> {
+        let schema = Schema { default: Some(false.into()), ..Schema::of(Kind::Boolean) };
+        let all = [
+            Parameter::optional(
+                "if_match",
+                Schema::string().describe("The '_etag' the record had when it was read: refused if it has changed since."),
+            ),
+            Parameter::optional("dry_run", schema.describe("Only say what would change; change nothing.")),
+        ];
+        all.into_iter().filter(|one| names.contains(&&*one.name)).collect()
+    };
+    let object = |words: &str| Schema::of(Kind::Object(Shape::default())).describe(words);
+    if may(|served| served.table.may.insert) {
+        let values = Parameter::required("values", object("The columns and their values; see get_table_schema."));
+        let rest = std::iter::once(values).chain(controls(&["dry_run"])).collect();
+        define(Verb::Create, "create_record", Category::Create, "Create one record of a table.", rest);
+    }
+    if may(|served| served.table.may.update) {
+        let input = Parameter::required(
+            "input",
+            object("The columns to change. Objects are merged, lists replaced; null clears a column."),
+        );
+        let rest = [key(), input].into_iter().chain(controls(&["if_match", "dry_run"])).collect();
+        define(Verb::Update, "update_record", Category::Update, "Change one record of a table.", rest);
+    }
+    if may(|served| served.table.may.delete) {
+        let rest = std::iter::once(key()).chain(controls(&["if_match", "dry_run"])).collect();
+        define(Verb::Delete, "delete_record", Category::Delete, "Delete one record of a table.", rest);
+    }
+    if related {
+        let mut operation = operations::query_relationships(&[], &offer.relationships);
+        // Naming hundreds of tables and references would defeat the purpose.
+        for parameter in &mut operation.parameters {
+            match &*parameter.name {
+                "root" => {
+                    let shape = Shape {
+                        fields: vec![Parameter::required("element_type", Schema::string().describe("The table."))],
+                        ..Shape::default()
+                    };
+                    parameter.schema.kind = Kind::Object(shape);
+                }
+                "relationship" => parameter.schema = Schema::string().describe("Only this one, such as 'orders.customer_id'."),
+                _ => {}
+            }
+        }
+        all.push((Action::Relationships, operation));
+    }
+    (all, types())
+}
+
+fn pages(offer: &Offer) -> Pages {
+    offer.tables.first().map_or_else(Pages::default, |served| served.collection.pages)
+}
+
+fn table_name() -> Parameter {
+    Parameter::required("table_name", Schema::string().describe("The table, as list_tables names it."))
+}
+
+fn key() -> Parameter {
+    let words = "The columns of the table's key and their values, such as {\"id\": 5}.";
+    Parameter::required("key", Schema::of(Kind::Object(Shape::default())).describe(words))
+}
+
+fn table_schema() -> Operation {
+    let mut operation =
+        Operation::new("get_table_schema", Category::Read, "Get the columns, the key and the references of a table.");
+    operation.role = Role::Discovery;
+    operation.parameters = vec![table_name()];
+    operation.returns =
+        Returns { type_name: "object".into(), description: "{table_name, columns, key, references, computed}".into() };
+    operation
+}
+
+/// The tables as a collection.
+pub(crate) fn tables_collection() -> Collection {
+    let field = |name: &str, of: FieldType| Field { name: name.into(), of, nullable: true, description: None };
+    Collection {
+        name: "tables".into(),
+        fields: vec![
+            field("name", FieldType::Text),
+            field("writable", FieldType::Boolean),
+            field("searchable", FieldType::Boolean),
+            field("columns", FieldType::Integer),
+            field("description", FieldType::Text),
+        ],
+        key: vec!["name".into()],
+        text: vec!["name".into(), "description".into()],
+        pages: Pages { default: 100, largest: 1_000, ..Pages::default() },
+        ..Collection::default()
+    }
+}
+
+/// The tables as items of that collection.
+pub(crate) fn tables(offer: &Offer) -> Vec<Value> {
+    let item = |served: &Arc<Served>| {
+        let may = served.table.may;
+        let mut item = Map::new();
+        item.insert("name".to_owned(), served.words.plural.as_str().into());
+        item.insert("writable".to_owned(), (may.insert || may.update || may.delete).into());
+        item.insert("searchable".to_owned(), served.table.index.is_some().into());
+        item.insert("columns".to_owned(), served.table.columns.len().into());
+        if let Some(comment) = &served.table.comment {
+            item.insert("description".to_owned(), comment.chars().take(200).collect::<String>().into());
+        }
+        Value::Object(item)
+    };
+    offer.tables.iter().map(item).collect()
+}
+
+/// What there is to know about a table.
+pub(crate) fn schema_of(offer: &Offer, index: usize, served: &Served) -> Value {
+    let columns: Vec<Value> = served
+        .table
+        .columns
+        .iter()
+        .zip(&served.parameters)
+        .map(|(column, parameter)| {
+            let mut shown = json!({ "name": &*column.name, "type": column.of.words(), "nullable": column.nullable });
+            if let Some(shown) = shown.as_object_mut() {
+                if **parameter != *column.name {
+                    shown.insert("parameter".to_owned(), (&**parameter).into());
+                }
+                if let FieldType::Word(words) = &column.of {
+                    shown.insert("values".to_owned(), words.iter().map(|word| Value::from(&**word)).collect());
+                }
+                if matches!(column.of, FieldType::Time | FieldType::Date | FieldType::Uuid | FieldType::Bytes | FieldType::Json) {
+                    shown.insert("format".to_owned(), format!("{:?}", column.of).to_lowercase().into());
+                }
+                if column.generated {
+                    shown.insert("generated".to_owned(), true.into());
+                } else if column.has_default {
+                    shown.insert("default".to_owned(), true.into());
+                }
+                if let Some(comment) = &column.comment {
+                    shown.insert("description".to_owned(), (&**comment).into());
+                }
+            }
+            shown
+        })
+        .collect();
+    let key: Vec<&str> = served.table.key_columns().map(|column| &*column.name).collect();
+    let related = |known: &&super::Relationship| known.from == index || known.to == index;
+    let references: Vec<&str> = offer.relationships.iter().filter(related).map(|known| &*known.name).collect();
+    let computed: Vec<&str> = served.collection.computed.iter().map(|computed| &*computed.name).collect();
+    json!({
+        "table_name": served.words.plural, "columns": columns, "key": key, "references": references,
+        "computed": computed, "presets": served.collection.preset_names(),
+    })
+}
+
+/// There is no table of that name.
+pub(crate) fn no_table(offer: &Offer, name: &str) -> Failure {
+    let known = offer.tables.iter().map(|served| served.words.plural.as_str());
+    let near = suggest::near(name, known, 3);
+    let hint = match near.first() {
+        Some(name) => format!("Did you mean '{name}'?"),
+        None => "Find its name with list_tables".to_owned(),
+    };
+    let failure = Failure::new(Code::NotFoundResource, format!("There is no table of that name. {hint}"))
+        .detail("resource_type", "table")
+        .detail("resource_id", name.chars().take(128).collect::<String>());
+    if near.is_empty() { failure } else { failure.detail("suggestions", near) }
+}

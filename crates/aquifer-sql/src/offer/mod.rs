@@ -1,0 +1,259 @@
+//! From what reflection found to what is offered: collections, operations, relationships, and who answers which.
+
+mod collection;
+pub(crate) mod generic;
+mod operations;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use aquifer_engine::Offering;
+use aquifer_protocol::operation::Operation;
+
+use crate::model::{Key, Model, OnDelete, Table};
+use crate::names;
+use crate::served::Served;
+use crate::settings::{MOST_TABLES, Settings, Style};
+use crate::statement::Name;
+
+pub(crate) use generic::Generic;
+
+/// Everything a database offers at one moment.
+pub(crate) struct Offer {
+    pub(crate) tables: Vec<Arc<Served>>,
+    pub(crate) relationships: Arc<[Relationship]>,
+    actions: HashMap<Arc<str>, Action>,
+    pub(crate) offering: Offering,
+    /// Where one set of operations serves all tables.
+    pub(crate) generic: Option<Generic>,
+}
+
+/// What an operation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    Table(Verb, usize),
+    Relationships,
+    Generic(Verb),
+    Tables,
+    TableSchema,
+}
+
+/// What is done with a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    List,
+    Search,
+    Get,
+    Create,
+    Update,
+    Delete,
+}
+
+impl Verb {
+    pub(crate) fn of(self, served: &Served) -> String {
+        match self {
+            Verb::List => format!("list_{}", served.words.plural),
+            Verb::Search => format!("search_{}", served.words.plural),
+            Verb::Get => format!("get_{}", served.words.singular),
+            Verb::Create => format!("create_{}", served.words.singular),
+            Verb::Update => format!("update_{}", served.words.singular),
+            Verb::Delete => format!("delete_{}", served.words.singular),
+        }
+    }
+
+    pub(crate) const ALL: [Verb; 6] =
+        [Verb::List, Verb::Search, Verb::Get, Verb::Create, Verb::Update, Verb::Delete];
+}
+
+/// Rows of one table refer to rows of another.
+#[derive(Debug)]
+pub(crate) struct Relationship {
+    /// Its name for callers, such as `orders.customer_id`.
+    pub(crate) name: Arc<str>,
+    /// The table that refers.
+    pub(crate) from: usize,
+    /// The table referred to.
+    pub(crate) to: usize,
+    pub(crate) columns: Vec<Arc<str>>,
+    pub(crate) to_columns: Vec<Arc<str>>,
+    on_delete: OnDelete,
+}
+
+/// A relationship seen from the table referred to.
+#[derive(Debug, Clone)]
+pub(crate) struct Incoming {
+    pub(crate) relationship: Arc<str>,
+    pub(crate) from: Arc<str>,
+    pub(crate) quoted: Name,
+    pub(crate) columns: Vec<Arc<str>>,
+    pub(crate) to_columns: Vec<Arc<str>>,
+    pub(crate) on_delete: OnDelete,
+}
+
+impl Offer {
+    /// Nothing is known yet, except that there is a database.
+    pub(crate) fn unknown(reason: &str) -> Self {
+        let mut operation = operations::tables();
+        operation.description =
+            format!("The tables of this database. It cannot be reached now: {reason}. Calling this tries again").into();
+        let actions = HashMap::from([(operation.name.clone(), Action::Tables)]);
+        Self {
+            tables: Vec::new(),
+            relationships: Arc::new([]),
+            actions,
+            offering: Offering { operations: vec![operation], types: aquifer_query::parameters::types() },
+            generic: None,
+        }
+    }
+
+    pub(crate) fn of(mut model: Model, settings: &Settings) -> Self {
+        complete_references(&mut model);
+        let mut taken = HashSet::new();
+        let first_schema = settings.schemas.first().map_or("public", String::as_str);
+        let words: Vec<names::Words> = model
+            .tables
+            .iter()
+            .map(|table| {
+                let said = settings.table(table.schema.as_deref(), &table.name);
+                match table.schema.as_deref() {
+                    Some(schema) if schema != first_schema => {
+                        names::words(&format!("{schema}_{}", table.name), said, &mut taken)
+                    }
+                    _ => names::words(&table.name, said, &mut taken),
+                }
+            })
+            .collect();
+        let relationships = relationships(&model.tables, &words);
+        let quoted: Vec<Name> = model.tables.iter().map(|table| table.quoted.clone()).collect();
+        let tables: Vec<Arc<Served>> = model
+            .tables
+            .into_iter()
+            .zip(words.iter().cloned())
+            .enumerate()
+            .map(|(index, (table, words_of))| {
+                let incoming: Vec<(&Relationship, &names::Words, Name)> = relationships
+                    .iter()
+                    .filter(|known| known.to == index)
+                    .filter_map(|known| Some((known, words.get(known.from)?, quoted.get(known.from)?.clone())))
+                    .collect();
+                Arc::new(collection::served(table, words_of, settings, &incoming))
+            })
+            .collect();
+        let generic = match settings.style {
+            Style::Tables => false,
+            Style::Generic => true,
+            Style::Auto => tables.len() > MOST_TABLES,
+        };
+        let mut all = operations::of_tables(&tables, &relationships);
+        let mut offer = Self {
+            tables,
+            relationships: relationships.into(),
+            actions: HashMap::new(),
+            offering: Offering::default(),
+            generic: None,
+        };
+        if generic {
+            let (operations, types) = generic::offering(&offer, all.operations.iter().any(is_relationships));
+            offer.actions.extend(operations.iter().map(|(action, operation)| (operation.name.clone(), *action)));
+            offer.generic = Generic::new(std::mem::take(&mut all));
+            let operations = operations.into_iter().map(|(_, operation)| operation).collect();
+            offer.offering = Offering { operations, types };
+        } else {
+            for (index, served) in offer.tables.iter().enumerate() {
+                for verb in Verb::ALL {
+                    offer.actions.insert(verb.of(served).into(), Action::Table(verb, index));
+                }
+            }
+            offer.actions.insert("query_relationships".into(), Action::Relationships);
+            offer.offering = all;
+        }
+        offer
+    }
+
+    pub(crate) fn action(&self, operation: &str) -> Option<Action> {
+        self.actions.get(operation).copied()
+    }
+
+    pub(crate) fn table(&self, index: usize) -> Option<&Arc<Served>> {
+        self.tables.get(index)
+    }
+
+    /// The table a caller means: by its rows' name, or by its own.
+    pub(crate) fn table_named(&self, name: &str) -> Option<usize> {
+        let called = |test: fn(&Served, &str) -> bool| self.tables.iter().position(|served| test(served, name));
+        called(|served, name| served.words.plural == name)
+            .or_else(|| called(|served, name| *served.table.name == *name))
+            .or_else(|| called(|served, name| served.words.singular == name))
+    }
+
+    /// Who refers to a table.
+    pub(crate) fn incoming(&self, table: usize) -> Vec<Incoming> {
+        let to = self.relationships.iter().filter(|known| known.to == table);
+        to.filter_map(|known| {
+            let from = self.tables.get(known.from)?;
+            Some(Incoming {
+                relationship: known.name.clone(),
+                from: from.words.plural.as_str().into(),
+                quoted: from.table.quoted.clone(),
+                columns: known.columns.clone(),
+                to_columns: known.to_columns.clone(),
+                on_delete: known.on_delete,
+            })
+        })
+        .collect()
+    }
+}
+
+fn is_relationships(operation: &Operation) -> bool {
+    &*operation.name == "query_relationships"
+}
+
+/// A reference that names no columns means the key.
+fn complete_references(model: &mut Model) {
+    let keys: Vec<(Option<Arc<str>>, Arc<str>, Vec<Arc<str>>)> = model
+        .tables
+        .iter()
+        .map(|table| {
+            let key = table.key_columns().map(|column| column.name.clone()).collect();
+            (table.schema.clone(), table.name.clone(), key)
+        })
+        .collect();
+    for foreign in model.tables.iter_mut().flat_map(|table| &mut table.foreign) {
+        if foreign.to_columns.len() < foreign.columns.len() {
+            let key = keys.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(&foreign.to_table));
+            foreign.to_columns = key.map(|(_, _, key)| key.clone()).unwrap_or_default();
+        }
+    }
+}
+
+fn relationships(tables: &[Table], words: &[names::Words]) -> Vec<Relationship> {
+    let mut found = Vec::new();
+    for (from, table) in tables.iter().enumerate() {
+        for foreign in &table.foreign {
+            let to = tables.iter().position(|other| {
+                other.name.eq_ignore_ascii_case(&foreign.to_table) && (other.schema == foreign.to_schema || other.schema.is_none())
+            });
+            let Some((to, words)) = to.zip(words.get(from)) else { continue };
+            let known = |table: &Table, columns: &[Arc<str>]| columns.iter().all(|name| table.column(name).is_some());
+            let usable = !foreign.columns.is_empty()
+                && foreign.columns.len() == foreign.to_columns.len()
+                && known(table, &foreign.columns)
+                && tables.get(to).is_some_and(|other| known(other, &foreign.to_columns));
+            // Only rows with a key can be told apart in a graph.
+            let has_keys = [Some(table), tables.get(to)]
+                .iter()
+                .all(|table| table.is_some_and(|table| matches!(table.key, Key::Columns(_))));
+            if usable && has_keys {
+                found.push(Relationship {
+                    name: format!("{}.{}", words.plural, foreign.columns.join("+")).into(),
+                    from,
+                    to,
+                    columns: foreign.columns.clone(),
+                    to_columns: foreign.to_columns.clone(),
+                    on_delete: foreign.on_delete,
+                });
+            }
+        }
+    }
+    found
+}

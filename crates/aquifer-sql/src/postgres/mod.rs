@@ -1,0 +1,302 @@
+//! PostgreSQL: a pool whose sessions for reading cannot write, prepared statements, and queries that end when nobody
+//! waits for them.
+
+mod reflect;
+mod rows;
+mod tls;
+mod trouble;
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use deadpool::managed::{self, Metrics, Object, Pool, RecycleError, RecycleResult};
+use futures::TryStreamExt;
+use serde_json::Value;
+use tokio_postgres::{Client, Config};
+
+use crate::model::Model;
+use crate::rows::{Cells, Collector, Reader};
+use crate::session::{Fault, Session, Work};
+use crate::settings::Settings;
+use crate::statement::Statement;
+use crate::trouble::Trouble;
+use tls::Tls;
+
+/// How long connecting may take.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+/// How many statements a connection keeps prepared. They cost memory on the server.
+const PREPARED: usize = 256;
+/// A transaction that lost against another is begun again so often.
+const ATTEMPTS: usize = 3;
+
+/// A PostgreSQL server.
+pub(crate) struct Postgres {
+    readers: Pool<Manager>,
+    writers: Pool<Manager>,
+    timeout: Duration,
+}
+
+/// Makes connections.
+struct Manager {
+    config: Config,
+    tls: Tls,
+    timeout: Duration,
+    writes: bool,
+}
+
+/// One connection.
+struct Link {
+    client: Client,
+    tls: Tls,
+    prepared: HashMap<String, (tokio_postgres::Statement, u64)>,
+    uses: u64,
+    /// Whether a statement runs of which nobody has seen the end.
+    busy: bool,
+}
+
+impl managed::Manager for Manager {
+    type Type = Link;
+    type Error = Trouble;
+
+    async fn create(&self) -> Result<Link, Trouble> {
+        let connecting = self.tls.connect(&self.config);
+        let client = tokio::time::timeout(CONNECT_PATIENCE, connecting).await.unwrap_or_else(|_| {
+            let reason = "its server does not answer".to_owned();
+            Err(Trouble::Unavailable { reason, cause: "connecting took too long".to_owned() })
+        })?;
+        let read_only = if self.writes { "off" } else { "on" };
+        // Answers are in UTC and in forms that can be read back, whatever the server's or the role's settings are.
+        let session = format!(
+            "SET default_transaction_read_only = {read_only}; SET statement_timeout = {}; SET timezone = 'UTC'; \
+             SET datestyle = 'ISO, YMD'; SET intervalstyle = 'iso_8601'; SET extra_float_digits = 1; \
+             SET bytea_output = 'hex'; SET idle_in_transaction_session_timeout = {}; SET lock_timeout = {}",
+            self.timeout.as_millis(),
+            self.timeout.as_millis() * 2,
+            self.timeout.as_millis(),
+        );
+        client.batch_execute(&session).await.map_err(|error| trouble::of(&error))?;
+        Ok(Link { client, tls: self.tls.clone(), prepared: HashMap::new(), uses: 0, busy: false })
+    }
+
+    async fn recycle(&self, link: &mut Link, _: &Metrics) -> RecycleResult<Trouble> {
+        if link.client.is_closed() || link.busy {
+            return Err(RecycleError::message("it is closed or busy"));
+        }
+        Ok(())
+    }
+}
+
+impl Postgres {
+    pub(crate) fn new(url: &str, settings: &Settings) -> Result<Self, Trouble> {
+        let (config, tls) = tls::read(url)?;
+        let pool = |size: usize, writes| {
+            let manager = Manager { config: config.clone(), tls: tls.clone(), timeout: settings.timeout, writes };
+            Pool::builder(manager)
+                .max_size(size.max(1))
+                .runtime(deadpool::Runtime::Tokio1)
+                .wait_timeout(Some(settings.timeout))
+                .build()
+                .map_err(|error| Trouble::Refused { words: None, cause: error.to_string() })
+        };
+        let writers = (settings.connections / 2).max(1);
+        Ok(Self {
+            readers: pool(settings.connections, false)?,
+            writers: pool(writers, true)?,
+            timeout: settings.timeout,
+        })
+    }
+
+    /// Looks what there is.
+    pub(crate) async fn reflect(&self, settings: &Settings) -> Result<Model, Trouble> {
+        let mut link = take(&self.readers).await?;
+        let mut talk = Talk::on(&mut link);
+        reflect::model(&mut talk, settings).await
+    }
+
+    /// Does what only reads.
+    pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
+        let mut link = take(&self.readers).await?;
+        let snapshot = work.needs_snapshot();
+        let mut talk = Talk::on(&mut link);
+        if snapshot {
+            talk.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+        }
+        let answer = tokio::time::timeout(self.patience(), work.run(&mut talk)).await.unwrap_or_else(|_| {
+            Err(Trouble::Timeout { cause: "the server did not even end the statement".to_owned() }.into())
+        });
+        if snapshot && !talk.link.busy {
+            // It has changed nothing; how it ends does not matter.
+            let _ = talk.batch("ROLLBACK").await;
+        }
+        answer.map(|(output, _)| output)
+    }
+
+    /// Does what changes something: all of it or nothing.
+    pub(crate) async fn write<W: Work + Clone>(&self, work: W) -> Result<W::Output, Fault> {
+        let mut attempt = 1;
+        loop {
+            match self.write_once(work.clone()).await {
+                // Two transactions stood in each other's way, and this one was undone.
+                Err(Fault::Trouble(Trouble::Busy { .. })) if attempt < ATTEMPTS => attempt += 1,
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn write_once<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
+        let mut link = take(&self.writers).await?;
+        let mut talk = Talk::on(&mut link);
+        talk.batch("BEGIN").await?;
+        let answer = tokio::time::timeout(self.patience(), work.run(&mut talk)).await.unwrap_or_else(|_| {
+            Err(Trouble::Timeout { cause: "the server did not even end the statement".to_owned() }.into())
+        });
+        match answer {
+            Ok((output, true)) => {
+                talk.batch("COMMIT").await?;
+                Ok(output)
+            }
+            Ok((output, false)) => {
+                // What is only rehearsed must fail as the real thing would.
+                talk.batch("SET CONSTRAINTS ALL IMMEDIATE; ROLLBACK").await?;
+                Ok(output)
+            }
+            Err(fault) => {
+                if !talk.link.busy {
+                    let _ = talk.batch("ROLLBACK").await;
+                }
+                Err(fault)
+            }
+        }
+    }
+
+    /// The server stops statements by itself; this is for a server that no longer does anything.
+    fn patience(&self) -> Duration {
+        self.timeout * 4 + CONNECT_PATIENCE
+    }
+}
+
+async fn take(pool: &Pool<Manager>) -> Result<Object<Manager>, Trouble> {
+    pool.get().await.map_err(|error| match error {
+        managed::PoolError::Backend(trouble) => trouble,
+        managed::PoolError::Timeout(_) => Trouble::Busy { reason: "too many requests wait for it" },
+        other => Trouble::Unavailable { reason: "no connection can be had".to_owned(), cause: format!("{other:?}") },
+    })
+}
+
+/// One call's conversation.
+pub(super) struct Talk<'l> {
+    link: &'l mut Link,
+}
+
+impl<'l> Talk<'l> {
+    fn on(link: &'l mut Object<Manager>) -> Self {
+        Self { link: &mut *link }
+    }
+
+    async fn batch(&mut self, sql: &'static str) -> Result<(), Trouble> {
+        let running = Running::begin(&mut self.link.busy, &self.link.client, &self.link.tls);
+        let done = self.link.client.batch_execute(sql).await;
+        running.ended();
+        done.map_err(|error| trouble::of(&error))
+    }
+
+    async fn prepared(&mut self, sql: &str) -> Result<tokio_postgres::Statement, tokio_postgres::Error> {
+        self.link.uses += 1;
+        let uses = self.link.uses;
+        if let Some((statement, used)) = self.link.prepared.get_mut(sql) {
+            *used = uses;
+            return Ok(statement.clone());
+        }
+        let statement = self.link.client.prepare(sql).await?;
+        if self.link.prepared.len() >= PREPARED {
+            let oldest = self.link.prepared.iter().min_by_key(|(_, (_, used))| *used).map(|(sql, _)| sql.clone());
+            oldest.and_then(|sql| self.link.prepared.remove(&sql));
+        }
+        self.link.prepared.insert(sql.to_owned(), (statement.clone(), uses));
+        Ok(statement)
+    }
+
+    async fn each(
+        &mut self,
+        statement: &Statement,
+        mut row: impl FnMut(&tokio_postgres::Row) -> ControlFlow<()> + Send,
+    ) -> Result<u64, Trouble> {
+        tracing::trace!(sql = statement.text(), "postgres");
+        let run = async {
+            let prepared = self.prepared(statement.text()).await?;
+            let running = Running::begin(&mut self.link.busy, &self.link.client, &self.link.tls);
+            let done = async {
+                let binds = statement.binds().iter().map(|bind| bind as &(dyn tokio_postgres::types::ToSql + Sync));
+                let mut stream = std::pin::pin!(self.link.client.query_raw(&prepared, binds).await?);
+                let mut wanted = true;
+                while let Some(found) = stream.try_next().await? {
+                    wanted = wanted && row(&found).is_continue();
+                }
+                Ok(stream.rows_affected().unwrap_or(0))
+            }
+            .await;
+            running.ended();
+            done
+        };
+        run.await.map_err(|error: tokio_postgres::Error| {
+            // A table that has changed under a prepared statement is met by preparing it again.
+            self.link.prepared.remove(statement.text());
+            trouble::of(&error)
+        })
+    }
+}
+
+/// A statement of which the end has not been seen. If the caller leaves before that, the server is told to stop it, and
+/// the connection is not used again.
+struct Running<'l> {
+    busy: &'l mut bool,
+    cancel: Option<(tokio_postgres::CancelToken, Tls)>,
+}
+
+impl<'l> Running<'l> {
+    fn begin(busy: &'l mut bool, client: &Client, tls: &Tls) -> Self {
+        *busy = true;
+        Self { busy, cancel: Some((client.cancel_token(), tls.clone())) }
+    }
+
+    fn ended(mut self) {
+        self.cancel = None;
+        *self.busy = false;
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let Some((token, tls)) = self.cancel.take() else { return };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                if tokio::time::timeout(CONNECT_PATIENCE, tls.cancel(&token)).await.is_err() {
+                    tracing::debug!("a statement nobody waits for could not be stopped");
+                }
+            });
+        }
+    }
+}
+
+impl Session for Talk<'_> {
+    async fn fetch(&mut self, statement: &Statement, collector: &mut Collector) -> Result<(), Trouble> {
+        self.each(statement, |row| collector.take(&rows::Row(row))).await.map(|_| ())
+    }
+
+    async fn rows(&mut self, statement: &Statement, readers: &[Reader]) -> Result<Vec<Vec<Value>>, Trouble> {
+        let mut all = Vec::new();
+        self.each(statement, |row| {
+            let row = rows::Row(row);
+            all.push(readers.iter().enumerate().map(|(index, reader)| row.place(index, *reader)).collect());
+            ControlFlow::Continue(())
+        })
+        .await?;
+        Ok(all)
+    }
+
+    async fn execute(&mut self, statement: &Statement) -> Result<u64, Trouble> {
+        self.each(statement, |_| ControlFlow::Continue(())).await
+    }
+}
+

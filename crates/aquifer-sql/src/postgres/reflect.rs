@@ -1,0 +1,343 @@
+//! What a PostgreSQL database holds, as far as this role may see it. Four questions to its catalogue, however many tables
+//! there are.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use aquifer_query::FieldType;
+use serde_json::Value;
+
+use super::Talk;
+use crate::checks;
+use crate::model::{
+    Check, Column, ForeignKey, Key, Model, OnDelete, Permits, PostgresRead, PostgresStore, Store, Table, TextIndex,
+    Unique,
+};
+use crate::rows::Reader;
+use crate::session::Session as _;
+use crate::settings::Settings;
+use crate::statement::{Bind, Dialect, Fragment, Name, Statement};
+use crate::trouble::Trouble;
+
+/// Tables and views that may be read. Partitions are seen through the table they are of; what an extension brought is
+/// its own business.
+const RELATIONS: &str = "
+    SELECT json_build_object('id', c.oid::int8, 'schema', n.nspname, 'name', c.relname, 'kind', c.relkind,
+        'comment', obj_description(c.oid, 'pg_class'),
+        'insert', has_table_privilege(c.oid, 'INSERT') OR has_any_column_privilege(c.oid, 'INSERT'),
+        'update', has_table_privilege(c.oid, 'UPDATE') OR has_any_column_privilege(c.oid, 'UPDATE'),
+        'delete', has_table_privilege(c.oid, 'DELETE'))::text
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = ANY(";
+const RELATIONS_END: &str = "::text[]) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
+        AND has_schema_privilege(n.oid, 'USAGE')
+        AND (has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT'))
+        AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+    ORDER BY n.nspname, c.relname";
+
+/// Columns of those, with their types; a domain counts as what it is made of.
+const COLUMNS: &str = "
+    SELECT json_build_object('id', a.attrelid::int8, 'number', a.attnum, 'name', a.attname,
+        'type', coalesce(b.typname, t.typname), 'kind', coalesce(b.typtype, t.typtype),
+        'category', coalesce(b.typcategory, t.typcategory),
+        'cast', format_type(CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END, -1),
+        'element', e.typname, 'element_cast', format_type(e.oid, -1),
+        'modifier', CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END,
+        'required', a.attnotnull OR t.typnotnull, 'default', a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL,
+        'generated', a.attgenerated <> '' OR a.attidentity = 'a',
+        'comment', col_description(a.attrelid, a.attnum),
+        'select', has_column_privilege(a.attrelid, a.attnum, 'SELECT'),
+        'insert', has_column_privilege(a.attrelid, a.attnum, 'INSERT'),
+        'update', has_column_privilege(a.attrelid, a.attnum, 'UPDATE'),
+        'words', (SELECT json_agg(l.enumlabel ORDER BY l.enumsortorder) FROM pg_enum l
+                  WHERE l.enumtypid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END))::text
+    FROM pg_attribute a
+    JOIN pg_type t ON t.oid = a.atttypid
+    LEFT JOIN pg_type b ON t.typtype = 'd' AND b.oid = t.typbasetype
+    LEFT JOIN pg_type e ON coalesce(b.typcategory, t.typcategory) = 'A' AND e.oid = coalesce(b.typelem, t.typelem)
+    JOIN pg_class c ON c.oid = a.attrelid
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = ANY(";
+const COLUMNS_END: &str = "::text[]) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
+        AND a.attnum > 0 AND NOT a.attisdropped
+    ORDER BY a.attrelid, a.attnum";
+
+const CONSTRAINTS: &str = "
+    SELECT json_build_object('id', k.conrelid::int8, 'name', k.conname, 'kind', k.contype, 'columns', k.conkey,
+        'to', k.confrelid::int8, 'to_columns', k.confkey, 'on_delete', k.confdeltype,
+        'rule', CASE WHEN k.contype = 'c' THEN pg_get_constraintdef(k.oid) END)::text
+    FROM pg_constraint k
+    JOIN pg_class c ON c.oid = k.conrelid
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = ANY(";
+const CONSTRAINTS_END: &str = "::text[]) AND NOT c.relispartition AND k.contype IN ('p', 'u', 'f', 'c', 'x')
+    ORDER BY k.conrelid, k.contype, k.conname";
+
+/// Indexes that find words, and unique ones that no constraint speaks for.
+const INDEXES: &str = "
+    SELECT json_build_object('id', i.indrelid::int8, 'name', x.relname, 'unique', i.indisunique,
+        'columns', i.indkey::int2[], 'expression', pg_get_expr(i.indexprs, i.indrelid),
+        'text', m.amname IN ('gin', 'gist'),
+        'vector', (SELECT a.attname FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+                   AND a.atttypid = 'tsvector'::regtype),
+        'made', (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d
+                 WHERE d.adrelid = i.indrelid AND d.adnum = i.indkey[0]))::text
+    FROM pg_index i
+    JOIN pg_class x ON x.oid = i.indexrelid
+    JOIN pg_am m ON m.oid = x.relam
+    JOIN pg_class c ON c.oid = i.indrelid
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = ANY(";
+const INDEXES_END: &str = "::text[]) AND NOT c.relispartition AND i.indpred IS NULL AND i.indisvalid
+        AND (m.amname IN ('gin', 'gist') OR i.indisunique)
+    ORDER BY i.indrelid, x.relname";
+
+pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings) -> Result<Model, Trouble> {
+    let schemas = if settings.schemas.is_empty() { vec!["public".to_owned()] } else { settings.schemas.clone() };
+    let relations = ask(talk, RELATIONS, RELATIONS_END, &schemas).await?;
+    let columns = by_table(ask(talk, COLUMNS, COLUMNS_END, &schemas).await?);
+    let constraints = by_table(ask(talk, CONSTRAINTS, CONSTRAINTS_END, &schemas).await?);
+    let indexes = by_table(ask(talk, INDEXES, INDEXES_END, &schemas).await?);
+    let names: HashMap<i64, (&str, &str)> =
+        relations.iter().map(|row| (id(row), (text(row, "schema"), text(row, "name")))).collect();
+    let numbers = |table: i64| -> HashMap<i64, &str> {
+        let all = columns.get(&table).map(Vec::as_slice).unwrap_or_default();
+        all.iter().map(|row| (row["number"].as_i64().unwrap_or(0), text(row, "name"))).collect()
+    };
+    let mut tables = Vec::new();
+    // In the order of the schemas, so that the first one's tables get the plain names.
+    for schema in &schemas {
+        for row in relations.iter().filter(|row| text(row, "schema") == schema) {
+            if !settings.offers(Some(schema), text(row, "name")) {
+                continue;
+            }
+            let of = |all: &HashMap<i64, Vec<Value>>| all.get(&id(row)).cloned().unwrap_or_default();
+            let found = Found { row, columns: of(&columns), constraints: of(&constraints), indexes: of(&indexes) };
+            tables.extend(found.table(settings, &names, &numbers));
+        }
+    }
+    Ok(Model { tables })
+}
+
+async fn ask(
+    talk: &mut Talk<'_>,
+    question: &'static str,
+    rest: &'static str,
+    schemas: &[String],
+) -> Result<Vec<Value>, Trouble> {
+    let list = crate::sql::json::array_literal(schemas.iter().map(|schema| Some(schema.as_str())));
+    let mut statement = Statement::new(Dialect::Postgres);
+    statement.push(question).bind(Bind::Text(list)).push(rest);
+    let rows = talk.rows(&statement, &[Reader::Json]).await?;
+    Ok(rows.into_iter().flatten().collect())
+}
+
+fn by_table(rows: Vec<Value>) -> HashMap<i64, Vec<Value>> {
+    let mut by_table: HashMap<i64, Vec<Value>> = HashMap::new();
+    for row in rows {
+        by_table.entry(id(&row)).or_default().push(row);
+    }
+    by_table
+}
+
+fn id(row: &Value) -> i64 {
+    row["id"].as_i64().unwrap_or(0)
+}
+
+fn text<'a>(row: &'a Value, name: &str) -> &'a str {
+    row[name].as_str().unwrap_or_default()
+}
+
+fn yes(row: &Value, name: &str) -> bool {
+    row[name].as_bool().unwrap_or(false)
+}
+
+/// A table before it is understood.
+struct Found<'a> {
+    row: &'a Value,
+    columns: Vec<Value>,
+    constraints: Vec<Value>,
+    indexes: Vec<Value>,
+}
+
+impl Found<'_> {
+    fn table<'n>(
+        &self,
+        settings: &Settings,
+        names: &HashMap<i64, (&str, &str)>,
+        numbers: &dyn Fn(i64) -> HashMap<i64, &'n str>,
+    ) -> Option<Table> {
+        let (schema, name) = (text(self.row, "schema"), text(self.row, "name"));
+        let own = numbers(id(self.row));
+        let named = |list: &Value, of: &HashMap<i64, &str>| -> Vec<Arc<str>> {
+            let numbers = list.as_array().into_iter().flatten().filter_map(Value::as_i64);
+            numbers.filter_map(|number| of.get(&number).map(|name| Arc::from(*name))).collect()
+        };
+        let of_kind = |kind: &'static str| self.constraints.iter().filter(move |row| text(row, "kind") == kind);
+        let checks: Vec<Check> = of_kind("c")
+            .map(|row| Check { name: text(row, "name").into(), columns: named(&row["columns"], &own) })
+            .collect();
+        let words_of = |column: &str| -> Vec<String> {
+            let rules = of_kind("c").filter(|row| matches!(named(&row["columns"], &own).as_slice(), [only] if &**only == column));
+            rules.map(|row| checks::words_of_any(text(row, "rule"))).find(|words| !words.is_empty()).unwrap_or_default()
+        };
+        let columns: Vec<Column> = self
+            .columns
+            .iter()
+            // What an index looks at is nothing to look at.
+            .filter(|row| yes(row, "select") && text(row, "type") != "tsvector")
+            .map(|row| column(row, words_of(text(row, "name"))))
+            .collect();
+        let position = |name: &str| columns.iter().position(|column| &*column.name == name);
+        let visible = |names: &[Arc<str>]| names.iter().map(|name| position(name)).collect::<Option<Vec<usize>>>();
+        let required = |positions: &[usize]| positions.iter().all(|at| columns.get(*at).is_some_and(|c| !c.nullable));
+        let mut unique: Vec<Unique> = of_kind("p")
+            .chain(of_kind("u"))
+            .chain(of_kind("x"))
+            .map(|row| Unique { name: text(row, "name").into(), columns: named(&row["columns"], &own) })
+            .collect();
+        for row in self.indexes.iter().filter(|row| yes(row, "unique") && row["expression"].is_null()) {
+            if !unique.iter().any(|known| *known.name == *text(row, "name")) {
+                unique.push(Unique { name: text(row, "name").into(), columns: named(&row["columns"], &own) });
+            }
+        }
+        let said: Vec<Arc<str>> = settings
+            .table(Some(schema), name)
+            .map(|said| said.key.iter().map(|name| name.as_str().into()).collect())
+            .unwrap_or_default();
+        let kind = text(self.row, "kind");
+        let primary = of_kind("p").next().map(|row| named(&row["columns"], &own)).and_then(|names| visible(&names));
+        let exclusion = |unique: &&Unique| !of_kind("x").any(|row| *unique.name == *text(row, "name"));
+        let other = || {
+            let all = unique.iter().filter(exclusion).filter(|unique| !unique.columns.is_empty());
+            all.filter_map(|unique| visible(&unique.columns)).find(|positions| required(positions))
+        };
+        let key = match primary.or_else(other).or_else(|| visible(&said).filter(|said| !said.is_empty())) {
+            Some(positions) => Key::Columns(positions),
+            // Where a row lies tells it from every other, as long as nobody moves it.
+            None if kind == "r" || kind == "m" => Key::Hidden(Fragment::trusted("ctid")),
+            None => Key::None,
+        };
+        let foreign = of_kind("f")
+            .filter_map(|row| {
+                let to = row["to"].as_i64()?;
+                let (to_schema, to_table) = names.get(&to)?;
+                Some(ForeignKey {
+                    name: Some(text(row, "name").into()),
+                    columns: named(&row["columns"], &own),
+                    to_schema: Some((*to_schema).into()),
+                    to_table: (*to_table).into(),
+                    to_columns: named(&row["to_columns"], &numbers(to)),
+                    on_delete: match text(row, "on_delete") {
+                        "c" => OnDelete::Cascade,
+                        "n" | "d" => OnDelete::Clear,
+                        _ => OnDelete::Refuse,
+                    },
+                })
+            })
+            .collect();
+        if columns.is_empty() {
+            return None;
+        }
+        let writable = matches!(kind, "r" | "p" | "f") && !settings.read_only;
+        let may = |what: &str| writable && yes(self.row, what);
+        Some(Table {
+            schema: Some(schema.into()),
+            name: name.into(),
+            quoted: Name::qualified(schema, name),
+            comment: self.row["comment"].as_str().map(Arc::from),
+            index: self.indexes.iter().find_map(text_index),
+            columns,
+            key,
+            unique,
+            checks,
+            foreign,
+            may: Permits { insert: may("insert"), update: may("update"), delete: may("delete") },
+        })
+    }
+}
+
+/// A full-text index, over a column or over an expression, and the configuration its words were made with.
+fn text_index(row: &Value) -> Option<TextIndex> {
+    if !yes(row, "text") {
+        return None;
+    }
+    let expression = row["expression"].as_str();
+    let (vector, made) = match (row["vector"].as_str(), expression) {
+        (Some(column), _) => {
+            let mut statement = Statement::new(Dialect::Postgres);
+            statement.push("t.").name(&Name::reflected(column));
+            (Fragment::trusted(statement.text()), row["made"].as_str().unwrap_or_default())
+        }
+        (None, Some(expression)) if expression.starts_with("to_tsvector(") => {
+            (Fragment::trusted(expression), expression)
+        }
+        _ => return None,
+    };
+    // `to_tsvector('english'::regconfig, …)`; without one it is the database's default.
+    let named = made.split_once("to_tsvector('").and_then(|(_, rest)| rest.split_once("'::regconfig"));
+    let configuration = match named {
+        Some((name, _)) => format!("'{name}'::regconfig"),
+        None => "get_current_ts_config()".to_owned(),
+    };
+    Some(TextIndex::Vector { vector, configuration: Fragment::trusted(&configuration) })
+}
+
+fn column(row: &Value, words: Vec<String>) -> Column {
+    let labels: Vec<Arc<str>> =
+        row["words"].as_array().into_iter().flatten().filter_map(Value::as_str).map(Arc::from).collect();
+    let (mut of, read) = match (text(row, "kind"), text(row, "category")) {
+        ("e", _) => (FieldType::Word(labels.into()), PostgresRead::Word),
+        (_, "A") => {
+            let (element, read) = kind_of(text(row, "element"));
+            // What can only be compared as text is no list of anything known.
+            let element = (read != PostgresRead::AsText && read != PostgresRead::MadeJson).then(|| Box::new(element));
+            (FieldType::List(element), PostgresRead::MadeJson)
+        }
+        ("c" | "r" | "m", _) => (FieldType::Text, PostgresRead::AsText),
+        _ => kind_of(text(row, "type")),
+    };
+    if of == FieldType::Text && read == PostgresRead::Text && !words.is_empty() {
+        of = FieldType::Word(words.iter().map(|word| word.as_str().into()).collect());
+    }
+    let range = match text(row, "type") {
+        "int2" => Some((f64::from(i16::MIN), f64::from(i16::MAX))),
+        "int4" => Some((f64::from(i32::MIN), f64::from(i32::MAX))),
+        _ => None,
+    };
+    let limited = matches!(text(row, "type"), "varchar" | "bpchar");
+    // The modifier counts four bytes more than the characters.
+    let length = row["modifier"].as_i64().filter(|_| limited).and_then(|modifier| u64::try_from(modifier - 4).ok());
+    let name = text(row, "name");
+    Column {
+        name: name.into(),
+        quoted: Name::reflected(name),
+        of,
+        store: Store::Postgres(PostgresStore { cast: Fragment::trusted(text(row, "cast")), read }),
+        nullable: !yes(row, "required"),
+        has_default: yes(row, "default"),
+        generated: yes(row, "generated"),
+        comment: row["comment"].as_str().map(Arc::from),
+        length,
+        range,
+        may_insert: yes(row, "insert"),
+        may_update: yes(row, "update"),
+    }
+}
+
+fn kind_of(name: &str) -> (FieldType, PostgresRead) {
+    match name {
+        "int2" | "int4" | "int8" => (FieldType::Integer, PostgresRead::Integer),
+        "float4" | "float8" => (FieldType::Number, PostgresRead::Float),
+        "numeric" => (FieldType::Number, PostgresRead::Decimal),
+        "bool" => (FieldType::Boolean, PostgresRead::Boolean),
+        "text" | "varchar" | "bpchar" | "name" | "citext" => (FieldType::Text, PostgresRead::Text),
+        "timestamptz" | "timestamp" => (FieldType::Time, PostgresRead::Time),
+        "date" => (FieldType::Date, PostgresRead::Date),
+        "uuid" => (FieldType::Uuid, PostgresRead::Uuid),
+        "bytea" => (FieldType::Bytes, PostgresRead::Bytes),
+        "json" => (FieldType::Json, PostgresRead::Json),
+        "jsonb" => (FieldType::Json, PostgresRead::Jsonb),
+        _ => (FieldType::Text, PostgresRead::AsText),
+    }
+}

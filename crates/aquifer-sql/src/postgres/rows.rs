@@ -1,0 +1,138 @@
+//! PostgreSQL's values, to JSON and back. They come in its binary form, and go as text, which the cast beside them reads.
+
+use std::error::Error;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::BytesMut;
+use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp, ToSpan as _};
+use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type};
+
+use crate::rows::{Cells, Reader, Wrote, decimal, float, integer, string};
+use crate::statement::Bind;
+
+/// A row of a result.
+pub(super) struct Row<'r>(pub(super) &'r tokio_postgres::Row);
+
+/// A cell as it came.
+struct Raw<'a>(&'a [u8]);
+
+impl<'a> FromSql<'a> for Raw<'a> {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Raw(raw))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+impl Cells for Row<'_> {
+    fn write(&self, index: usize, reader: Reader, out: &mut Vec<u8>) -> Wrote {
+        let Ok(Some(Raw(bytes))) = self.0.try_get::<_, Option<Raw<'_>>>(index) else { return Wrote::Nothing };
+        match reader {
+            Reader::Integer => integer(whole(bytes), out),
+            Reader::Float => float(real(bytes), out),
+            Reader::Boolean => out.extend_from_slice(if bytes.first() == Some(&1) { b"true" } else { b"false" }),
+            Reader::Decimal => decimal(&String::from_utf8_lossy(bytes), out),
+            Reader::Time(_) => moment(whole(bytes), out),
+            Reader::Date => date(whole(bytes), out),
+            Reader::Uuid => uuid(bytes, out),
+            Reader::Bytes => string(&STANDARD.encode(bytes), out),
+            // The database vouches for it.
+            Reader::Json => out.extend_from_slice(bytes),
+            Reader::Text | Reader::Plain => string(&String::from_utf8_lossy(bytes), out),
+        }
+        Wrote::Value
+    }
+}
+
+fn whole(bytes: &[u8]) -> i64 {
+    match *bytes {
+        [a, b] => i16::from_be_bytes([a, b]).into(),
+        [a, b, c, d] => i32::from_be_bytes([a, b, c, d]).into(),
+        [a, b, c, d, e, f, g, h] => i64::from_be_bytes([a, b, c, d, e, f, g, h]),
+        _ => 0,
+    }
+}
+
+fn real(bytes: &[u8]) -> f64 {
+    match *bytes {
+        // By way of text: 0.1 is to stay 0.1, and not become what a double makes of it.
+        [a, b, c, d] => f32::from_be_bytes([a, b, c, d]).to_string().parse().unwrap_or(f64::NAN),
+        [a, b, c, d, e, f, g, h] => f64::from_be_bytes([a, b, c, d, e, f, g, h]),
+        _ => f64::NAN,
+    }
+}
+
+/// Microseconds since 2000. There are moments before and after all others.
+fn moment(microseconds: i64, out: &mut Vec<u8>) {
+    const EPOCH: i64 = 946_684_800;
+    match microseconds {
+        i64::MAX => out.extend_from_slice(b"\"infinity\""),
+        i64::MIN => out.extend_from_slice(b"\"-infinity\""),
+        microseconds => {
+            let since = SignedDuration::from_micros(microseconds);
+            match Timestamp::from_second(EPOCH).ok().and_then(|epoch| epoch.checked_add(since).ok()) {
+                Some(moment) => string(&moment.to_string(), out),
+                None => out.extend_from_slice(b"null"),
+            }
+        }
+    }
+}
+
+/// Days since 2000.
+fn date(days: i64, out: &mut Vec<u8>) {
+    const EPOCH: Date = jiff::civil::date(2000, 1, 1);
+    match i32::try_from(days) {
+        Ok(i32::MAX) => out.extend_from_slice(b"\"infinity\""),
+        Ok(i32::MIN) => out.extend_from_slice(b"\"-infinity\""),
+        _ => match EPOCH.checked_add(days.days()) {
+            Ok(date) => string(&date.to_string(), out),
+            Err(_) => out.extend_from_slice(b"null"),
+        },
+    }
+}
+
+fn uuid(bytes: &[u8], out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.push(b'"');
+    for (index, byte) in bytes.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            out.push(b'-');
+        }
+        for half in [byte >> 4, byte & 15] {
+            out.extend(DIGITS.get(usize::from(half)));
+        }
+    }
+    out.push(b'"');
+}
+
+impl ToSql for Bind {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match self {
+            Bind::Null => return Ok(IsNull::Yes),
+            Bind::Text(text) => out.extend_from_slice(text.as_bytes()),
+            Bind::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
+            Bind::Real(number) => out.extend_from_slice(number.to_string().as_bytes()),
+            Bind::Bytes(bytes) => {
+                out.extend_from_slice(b"\\x");
+                for byte in bytes {
+                    out.extend_from_slice(format!("{byte:02x}").as_bytes());
+                }
+            }
+        }
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    fn encode_format(&self, _: &Type) -> Format {
+        Format::Text
+    }
+
+    tokio_postgres::types::to_sql_checked!();
+}

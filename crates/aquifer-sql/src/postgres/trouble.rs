@@ -1,0 +1,110 @@
+//! What PostgreSQL says went wrong.
+
+use std::error::Error as _;
+
+use tokio_postgres::error::{DbError, SqlState};
+
+use crate::trouble::{Constraint, Trouble, Violation};
+
+pub(super) fn of(error: &tokio_postgres::Error) -> Trouble {
+    let cause = match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    };
+    match error.as_db_error() {
+        Some(db) => of_server(db, cause),
+        None if error.is_closed() => {
+            Trouble::Unavailable { reason: "the connection to its server was lost".to_owned(), cause }
+        }
+        None => Trouble::Unavailable { reason: of_connecting(&cause).to_owned(), cause },
+    }
+}
+
+/// What can be said about a connection that was not made, without the driver's words.
+fn of_connecting(cause: &str) -> &'static str {
+    let says = |words: &str| cause.contains(words);
+    if says("Connection refused") {
+        "nothing listens where its server should be"
+    } else if says("failed to lookup address") || says("Name or service not known") {
+        "the name of its server is not known"
+    } else if says("certificate") {
+        "the certificate of its server is not trusted"
+    } else if says("password missing") {
+        "its server asks for a password, and none is configured"
+    } else if says("server does not support TLS") {
+        "its server does not encrypt, and sslmode demands it"
+    } else if says("timed out") {
+        "its server does not answer"
+    } else {
+        "its server cannot be reached"
+    }
+}
+
+fn of_server(db: &DbError, cause: String) -> Trouble {
+    let code = db.code();
+    let cause = match db.detail() {
+        Some(detail) => format!("{cause} ({detail})"),
+        None => cause,
+    };
+    let unavailable = |reason: &str| Trouble::Unavailable { reason: reason.to_owned(), cause: cause.clone() };
+    let broken = |kind, other: Option<String>| {
+        Trouble::Violation(Violation {
+            kind,
+            constraint: db.constraint().map(str::to_owned),
+            columns: db.column().map(str::to_owned).into_iter().collect(),
+            other,
+            cause: cause.clone(),
+        })
+    };
+    let invalid = |problem| Trouble::Invalid { problem, column: db.column().map(str::to_owned), cause: cause.clone() };
+    if *code == SqlState::UNIQUE_VIOLATION {
+        broken(Constraint::Unique, None)
+    } else if *code == SqlState::FOREIGN_KEY_VIOLATION {
+        // Both ways round have one code; only the words tell.
+        let still_referenced = db.message().contains("update or delete on table");
+        let kind = if still_referenced { Constraint::HasChildren } else { Constraint::MissingParent };
+        broken(kind, db.table().filter(|_| still_referenced).map(str::to_owned))
+    } else if *code == SqlState::CHECK_VIOLATION {
+        broken(Constraint::Check, None)
+    } else if *code == SqlState::NOT_NULL_VIOLATION {
+        broken(Constraint::NotNull, None)
+    } else if *code == SqlState::EXCLUSION_VIOLATION {
+        broken(Constraint::Exclusion, None)
+    } else if *code == SqlState::QUERY_CANCELED {
+        Trouble::Timeout { cause }
+    } else if *code == SqlState::LOCK_NOT_AVAILABLE
+        || *code == SqlState::T_R_SERIALIZATION_FAILURE
+        || *code == SqlState::T_R_DEADLOCK_DETECTED
+    {
+        Trouble::Busy { reason: "somebody else changes the same rows" }
+    } else if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
+        Trouble::Denied { reason: "the database can only be read", cause }
+    } else if *code == SqlState::INSUFFICIENT_PRIVILEGE {
+        Trouble::Denied { reason: "the database does not allow it to this user", cause }
+    } else if *code == SqlState::INVALID_PASSWORD || *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION {
+        unavailable("its server refuses the user or the password")
+    } else if *code == SqlState::INVALID_CATALOG_NAME {
+        unavailable("its server has no database of that name")
+    } else if *code == SqlState::TOO_MANY_CONNECTIONS {
+        unavailable("its server has no connection left")
+    } else if *code == SqlState::UNDEFINED_TABLE
+        || *code == SqlState::UNDEFINED_COLUMN
+        || *code == SqlState::UNDEFINED_OBJECT
+        || code.code() == "0A000" && db.message().contains("cached plan")
+    {
+        Trouble::SchemaChanged { cause }
+    } else if *code == SqlState::STRING_DATA_RIGHT_TRUNCATION {
+        invalid("is too long for its column")
+    } else if *code == SqlState::NUMERIC_VALUE_OUT_OF_RANGE {
+        invalid("is out of the range of its column")
+    } else if code.code().starts_with("22") {
+        invalid("has a value that its column cannot take")
+    } else if *code == SqlState::RAISE_EXCEPTION {
+        // Written for whoever made the change.
+        Trouble::Refused { words: Some(db.message().to_owned()), cause }
+    } else if ["08", "53", "57", "58"].iter().any(|class| code.code().starts_with(class)) {
+        unavailable("its server is not ready")
+    } else {
+        Trouble::Refused { words: None, cause }
+    }
+}

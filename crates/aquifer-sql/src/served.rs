@@ -1,0 +1,54 @@
+//! A table as it is offered.
+
+use std::sync::Arc;
+
+use aquifer_query::{Collection, FieldType};
+
+use crate::model::Table;
+use crate::names::Words;
+use crate::statement::{Fragment, Name};
+
+/// A table as it is offered.
+#[derive(Debug)]
+pub(crate) struct Served {
+    pub(crate) table: Table,
+    pub(crate) words: Words,
+    pub(crate) collection: Collection,
+    pub(crate) computed: Vec<ComputedSource>,
+    /// The parameter for each column, in the columns' order.
+    pub(crate) parameters: Vec<Arc<str>>,
+}
+
+/// Where a computed value comes from.
+#[derive(Debug)]
+pub(crate) struct ComputedSource {
+    pub(crate) name: Arc<str>,
+    pub(crate) of: FieldType,
+    pub(crate) nullable: bool,
+    pub(crate) formula: Formula,
+}
+
+#[derive(Debug)]
+pub(crate) enum Formula {
+    /// What the operator wrote.
+    Operator(Fragment),
+    /// Whole days since the moment in this column.
+    AgeDays(usize),
+    /// How many rows elsewhere refer to this one.
+    Children(Children),
+}
+
+#[derive(Debug)]
+pub(crate) struct Children {
+    pub(crate) table: Name,
+    /// Their column and ours.
+    pub(crate) on: Vec<(Name, Name)>,
+}
+
+impl Served {
+    /// The parameter that stands for a column.
+    pub(crate) fn parameter(&self, column: &str) -> Option<&str> {
+        let position = self.table.columns.iter().position(|known| &*known.name == column)?;
+        self.parameters.get(position).map(|name| &**name)
+    }
+}

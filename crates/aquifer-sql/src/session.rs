@@ -1,0 +1,58 @@
+//! A conversation with a database inside one transaction. What is to be done is written once, over this; where the
+//! database answers at once, so do the futures.
+
+use aquifer_protocol::error::Failure;
+use serde_json::Value;
+
+use crate::rows::{Collector, Reader};
+use crate::statement::Statement;
+use crate::trouble::Trouble;
+
+pub(crate) trait Session: Send {
+    /// Runs a statement and hands its rows to the collector until that has enough.
+    fn fetch(
+        &mut self,
+        statement: &Statement,
+        collector: &mut Collector,
+    ) -> impl Future<Output = Result<(), Trouble>> + Send;
+
+    /// Runs a statement with few rows, all of them wanted.
+    fn rows(
+        &mut self,
+        statement: &Statement,
+        readers: &[Reader],
+    ) -> impl Future<Output = Result<Vec<Vec<Value>>, Trouble>> + Send;
+
+    /// Runs a statement for its effect. Says how many rows it touched.
+    fn execute(&mut self, statement: &Statement) -> impl Future<Output = Result<u64, Trouble>> + Send;
+}
+
+/// Why something was not done: the database's fault, or the request's.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Trouble(Trouble),
+    Failure(Failure),
+}
+
+impl From<Trouble> for Fault {
+    fn from(trouble: Trouble) -> Self {
+        Fault::Trouble(trouble)
+    }
+}
+
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Self {
+        Fault::Failure(failure)
+    }
+}
+
+/// What is done in one transaction.
+pub(crate) trait Work: Send + 'static {
+    type Output: Send + 'static;
+
+    /// Whether it takes several statements that must see the same data.
+    fn needs_snapshot(&self) -> bool;
+
+    /// Does it. What is said beside the output is whether its changes are to be kept.
+    fn run<S: Session>(self, session: &mut S) -> impl Future<Output = Result<(Self::Output, bool), Fault>> + Send;
+}

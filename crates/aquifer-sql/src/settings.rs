@@ -1,0 +1,251 @@
+//! What an operator says about a database.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use aquifer_query::FieldType;
+use aquifer_query::collection::Pages;
+
+/// Everything an operator can say about a database.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The source's name.
+    pub name: String,
+    /// Where it is.
+    pub target: Target,
+    /// The PostgreSQL schemas to offer, the first without a prefix. Empty is `public`.
+    pub schemas: Vec<String>,
+    /// Only these tables, with `*` for any letters. Empty is all.
+    pub include: Vec<String>,
+    /// Not these tables.
+    pub exclude: Vec<String>,
+    /// Offer nothing that changes anything.
+    pub read_only: bool,
+    /// Operations for each table, or one set for all.
+    pub style: Style,
+    /// What to say of single tables.
+    pub tables: BTreeMap<String, TableSettings>,
+    /// How long one statement may take.
+    pub timeout: Duration,
+    /// The most connections at once.
+    pub connections: usize,
+    /// How pages are cut.
+    pub pages: Pages,
+}
+
+/// Where a database is.
+#[derive(Clone)]
+pub enum Target {
+    /// A SQLite file.
+    Sqlite(PathBuf),
+    /// A SQLite database in the memory of this process, made by [`memory_name`] and alive as long as a connection is.
+    Memory(String),
+    /// A PostgreSQL server, as a URL.
+    Postgres(String),
+}
+
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Target::Sqlite(path) => write!(f, "Sqlite({})", path.display()),
+            Target::Memory(name) => write!(f, "Memory({name})"),
+            // It may hold a password.
+            Target::Postgres(_) => f.write_str("Postgres(…)"),
+        }
+    }
+}
+
+/// What SQLite calls a database in memory that all connections of this process share.
+pub fn memory_name(name: &str) -> String {
+    format!("file:/{name}?vfs=memdb")
+}
+
+/// How tables become operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Style {
+    /// By table, unless there are very many.
+    #[default]
+    Auto,
+    /// `list_orders`, `get_order`, …
+    Tables,
+    /// `list_records` with `table_name`, …
+    Generic,
+}
+
+/// With more tables than this, [`Style::Auto`] is generic.
+pub const MOST_TABLES: usize = 50;
+
+/// What an operator says about a table.
+#[derive(Debug, Clone, Default)]
+pub struct TableSettings {
+    /// What one of its rows is called.
+    pub singular: Option<String>,
+    /// What several of them are called.
+    pub plural: Option<String>,
+    /// What it is about, instead of its comment.
+    pub description: Option<String>,
+    /// Named selections of fields.
+    pub presets: BTreeMap<String, Vec<String>>,
+    /// The columns that tell rows apart, where the database does not say: for views.
+    pub key: Vec<String>,
+    /// Values derived from each row.
+    pub computed: Vec<ComputedSettings>,
+}
+
+/// A value derived from each row.
+#[derive(Debug, Clone)]
+pub struct ComputedSettings {
+    /// Its name under `_computed`.
+    pub name: String,
+    /// The expression, over the table's columns.
+    pub sql: String,
+    /// What kind of value it is.
+    pub of: FieldType,
+    /// What it means.
+    pub description: Option<String>,
+    /// Whether filters may use it.
+    pub filterable: bool,
+    /// Whether sorting may use it.
+    pub sortable: bool,
+}
+
+/// Why a target is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not a database: use sqlite:PATH, a path that ends in .db or .sqlite, or postgres://USER@HOST/DATABASE")]
+pub struct NotADatabase(String);
+
+impl Settings {
+    /// The database that a person means, with everything at its default.
+    pub fn new(name: &str, target: &str) -> Result<Self, NotADatabase> {
+        let target = Target::parse(target).ok_or_else(|| NotADatabase(Target::without_secrets(target)))?;
+        Ok(Self::of(name, target))
+    }
+
+    /// A database with everything at its default.
+    pub fn of(name: &str, target: Target) -> Self {
+        Self {
+            name: name.to_owned(),
+            target,
+            schemas: Vec::new(),
+            include: Vec::new(),
+            exclude: Vec::new(),
+            read_only: false,
+            style: Style::Auto,
+            tables: BTreeMap::new(),
+            timeout: Duration::from_secs(30),
+            connections: 8,
+            pages: Pages::default(),
+        }
+    }
+
+    /// Whether a table is offered.
+    pub(crate) fn offers(&self, schema: Option<&str>, table: &str) -> bool {
+        let full = schema.map(|schema| format!("{schema}.{table}"));
+        let named = |patterns: &[String]| {
+            patterns.iter().any(|pattern| {
+                matches_glob(pattern, table) || full.as_deref().is_some_and(|full| matches_glob(pattern, full))
+            })
+        };
+        (self.include.is_empty() || named(&self.include)) && !named(&self.exclude)
+    }
+
+    /// What was said of a table, by its name or by schema and name.
+    pub(crate) fn table(&self, schema: Option<&str>, table: &str) -> Option<&TableSettings> {
+        let full = schema.and_then(|schema| self.tables.get(&format!("{schema}.{table}")));
+        full.or_else(|| self.tables.get(table))
+    }
+}
+
+impl Target {
+    /// The database that a person means.
+    pub fn parse(text: &str) -> Option<Self> {
+        if let Some(path) = text.strip_prefix("sqlite:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            return (!path.is_empty()).then(|| Target::Sqlite(path.into()));
+        }
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Some(Target::Postgres(text.to_owned()));
+        }
+        let is_file = [".db", ".sqlite", ".sqlite3"].iter().any(|ending| text.ends_with(ending));
+        is_file.then(|| Target::Sqlite(text.into()))
+    }
+
+    /// What a source of this target is called if nobody says: the file's or the database's name.
+    pub fn name(&self) -> String {
+        let name = match self {
+            Target::Sqlite(path) => path.file_stem().map(|stem| stem.to_string_lossy().into_owned()),
+            Target::Memory(name) => Some(name.clone()),
+            Target::Postgres(url) => {
+                let path = url.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map(|(_, path)| path);
+                path.and_then(|path| path.split(['?', '/']).next()).map(str::to_owned)
+            }
+        };
+        let name = crate::names::snake(&name.unwrap_or_default());
+        if name.is_empty() { "database".to_owned() } else { name }
+    }
+
+    /// A target for messages: whatever may be a password is left out.
+    pub fn without_secrets(text: &str) -> String {
+        match (text.find("://"), text.rfind('@')) {
+            (Some(start), Some(end)) if start < end => {
+                let (scheme, rest) = (text.get(..start + 3), text.get(end..));
+                format!("{}…{}", scheme.unwrap_or_default(), rest.unwrap_or_default())
+            }
+            _ => text.to_owned(),
+        }
+    }
+}
+
+/// `*` stands for any letters.
+fn matches_glob(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(rest) = text.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let mut rest = rest;
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        match rest.find(part) {
+            Some(start) => rest = rest.get(start + part.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    rest.len() >= last.len() && rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs() {
+        for (pattern, text, matches) in [
+            ("orders", "orders", true),
+            ("orders", "orders2", false),
+            ("order*", "orders", true),
+            ("*_log", "audit_log", true),
+            ("*_log", "audit_logs", false),
+            ("a*b*c", "axxbyyc", true),
+            ("a*b*c", "axxbyy", false),
+            ("*", "", true),
+            ("sales.*", "sales.x", true),
+        ] {
+            assert_eq!(matches_glob(pattern, text), matches, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn targets() {
+        for (text, name) in [
+            ("sqlite:/a/My Shop.db", Some("my_shop")),
+            ("x.sqlite", Some("x")),
+            ("postgres://u:p@h:5432/shop?sslmode=require", Some("shop")),
+            ("postgresql://h", Some("database")),
+            ("mysql://x", None),
+            ("sqlite:", None),
+        ] {
+            assert_eq!(Target::parse(text).map(|target| target.name()).as_deref(), name, "{text}");
+        }
+        assert_eq!(Target::without_secrets("postgres://u:secret@h/x"), "postgres://…@h/x");
+    }
+}

@@ -1,0 +1,131 @@
+//! What stands inside JSON columns. Values there have no declared type: they are compared with their own kind only, and
+//! sorted by kind, then as numbers, then as text by code points. Objects and lists have no order.
+
+use std::sync::Arc;
+
+use super::value::Scope;
+use crate::model::{Column, PostgresRead, Store};
+use crate::rows::Reader;
+use crate::statement::{Dialect, Statement};
+
+/// One aspect of a JSON value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Aspect {
+    /// 0 boolean, 1 number, 2 text, 3 list, 4 object; NULL for what is missing or null.
+    Kind,
+    /// The number; 0 and 1 for booleans.
+    Number,
+    Text,
+}
+
+/// Every aspect, in the order they are sorted by.
+pub(crate) const ASPECTS: [Aspect; 3] = [Aspect::Kind, Aspect::Number, Aspect::Text];
+
+/// PostgreSQL: the value itself, as jsonb.
+pub(super) fn base(scope: &Scope<'_>, statement: &mut Statement, column: &Column, inside: &[Arc<str>]) {
+    statement.push("(");
+    scope.column(statement, column);
+    if !is_jsonb(column) {
+        statement.push("::jsonb");
+    }
+    if !inside.is_empty() {
+        statement.push(" #> ").path(array_literal(inside.iter().map(|step| Some(&**step)))).push("::text[]");
+    }
+    statement.push(")");
+}
+
+fn is_jsonb(column: &Column) -> bool {
+    matches!(&column.store, Store::Postgres(store) if store.read == PostgresRead::Jsonb)
+}
+
+/// The value as JSON text; NULL where it is missing.
+pub(super) fn output(scope: &Scope<'_>, statement: &mut Statement, column: &Column, inside: &[Arc<str>]) -> Reader {
+    match scope.dialect {
+        Dialect::Postgres => {
+            base(scope, statement, column, inside);
+            statement.push("::text");
+        }
+        Dialect::Sqlite => function(scope, statement, "aquifer_json(", column, inside),
+    }
+    Reader::Json
+}
+
+/// One aspect of the value.
+pub(super) fn aspect(
+    scope: &Scope<'_>,
+    statement: &mut Statement,
+    column: &Column,
+    inside: &[Arc<str>],
+    aspect: Aspect,
+) {
+    if scope.dialect == Dialect::Sqlite {
+        let name = match aspect {
+            Aspect::Kind => "aquifer_json_kind(",
+            Aspect::Number => "aquifer_json_number(",
+            Aspect::Text => "aquifer_json_text(",
+        };
+        return function(scope, statement, name, column, inside);
+    }
+    statement.push("CASE jsonb_typeof(");
+    base(scope, statement, column, inside);
+    match aspect {
+        Aspect::Kind => {
+            statement.push(
+                ") WHEN 'boolean' THEN 0 WHEN 'number' THEN 1 WHEN 'string' THEN 2 WHEN 'array' THEN 3 \
+                 WHEN 'object' THEN 4 END",
+            );
+        }
+        Aspect::Number => {
+            statement.push(") WHEN 'number' THEN (");
+            base(scope, statement, column, inside);
+            statement.push(" #>> '{}')::float8 WHEN 'boolean' THEN (");
+            base(scope, statement, column, inside);
+            statement.push(" #>> '{}')::bool::int4::float8 END");
+        }
+        Aspect::Text => {
+            statement.push(") WHEN 'string' THEN (");
+            base(scope, statement, column, inside);
+            statement.push(" #>> '{}') END COLLATE \"C\"");
+        }
+    }
+}
+
+fn function(
+    scope: &Scope<'_>,
+    statement: &mut Statement,
+    name: &'static str,
+    column: &Column,
+    inside: &[Arc<str>],
+) {
+    let steps: Vec<&str> = inside.iter().map(|step| &**step).collect();
+    // Writing strings cannot fail.
+    let path = serde_json::to_string(&steps).unwrap_or_default();
+    statement.push(name);
+    scope.json_text(statement, column);
+    statement.push(", ").path(path).push(")");
+}
+
+/// The text form of a PostgreSQL array.
+pub(crate) fn array_literal<'a>(elements: impl IntoIterator<Item = Option<&'a str>>) -> String {
+    let mut literal = String::from("{");
+    for (index, element) in elements.into_iter().enumerate() {
+        if index > 0 {
+            literal.push(',');
+        }
+        match element {
+            None => literal.push_str("NULL"),
+            Some(text) => {
+                literal.push('"');
+                for letter in text.chars() {
+                    if matches!(letter, '"' | '\\') {
+                        literal.push('\\');
+                    }
+                    literal.push(letter);
+                }
+                literal.push('"');
+            }
+        }
+    }
+    literal.push('}');
+    literal
+}

@@ -1,0 +1,11 @@
+//! From a plan to SQL. Pure: nothing here speaks to a database.
+
+pub(crate) mod aggregate;
+pub(crate) mod filter;
+pub(crate) mod json;
+pub(crate) mod keyset;
+pub(crate) mod operand;
+pub(crate) mod select;
+pub(crate) mod text;
+pub(crate) mod value;
+pub(crate) mod write;

@@ -1,0 +1,214 @@
+//! Pages: the statements that read one, and how their rows become items.
+
+use aquifer_protocol::error::Failure;
+use aquifer_query::plan::{Page, Path, Plan, SortKey};
+use serde_json::Value;
+
+use super::value::Scope;
+use super::{filter, keyset, text};
+use crate::model::Key;
+use crate::rows::{Node, Places, Reader, Shape};
+use crate::statement::Statement;
+
+/// A page to be read.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    /// To be run one after the other, until there is one row more than wanted.
+    pub(crate) statements: Vec<Statement>,
+    pub(crate) shape: Shape,
+    /// How many rows are wanted.
+    pub(crate) wanted: usize,
+}
+
+/// The statements of a page.
+pub(crate) fn page(scope: &Scope<'_>, plan: &Plan) -> Result<Reading, Failure> {
+    let collection = &scope.served.collection;
+    let order = plan.order(collection);
+    let (wanted, skip, place, backward) = match &plan.page {
+        Page::Forward { size, after } => (*size, 0, after.as_deref(), false),
+        Page::Backward { size, before } => (*size, 0, before.as_deref(), true),
+        Page::Offset { limit, offset } => (*limit, *offset, None, false),
+        Page::Numbered { page, size } => (*size, page.saturating_sub(1).saturating_mul(*size), None, false),
+    };
+    if scope.served.table.key == Key::None {
+        return counted(scope, plan, wanted, skip, place, backward);
+    }
+    let parts = keyset::parts(scope, plan, &order, backward);
+    let values = place.map(|place| keyset::spread(collection, plan, &order, place));
+    let mut shape = Shape::default();
+    let mut statements = Vec::new();
+    for range in keyset::ranges(&parts, values.as_deref()) {
+        let mut statement = Statement::new(scope.dialect);
+        shape = outputs(scope, &mut statement, plan, Some(&order));
+        text::from(scope, &mut statement, plan.text.as_ref());
+        let mut conditions = Conditions::new(&mut statement);
+        conditions.of_plan(scope, plan);
+        if let Some(values) = &values {
+            let statement = conditions.next();
+            statement.push("(");
+            keyset::condition(scope, statement, &parts, values, range);
+            statement.push(")");
+        }
+        keyset::order_by(scope, &mut statement, &parts, range);
+        statement.push(" LIMIT ").count(wanted.saturating_add(1));
+        if skip > 0 {
+            statement.push(" OFFSET ").count(skip);
+        }
+        statements.push(statement);
+    }
+    Ok(Reading { statements, shape, wanted })
+}
+
+/// A page of what has no key: places can only be counted, and may shift.
+fn counted(
+    scope: &Scope<'_>,
+    plan: &Plan,
+    wanted: usize,
+    skip: usize,
+    place: Option<&[Value]>,
+    backward: bool,
+) -> Result<Reading, Failure> {
+    if backward {
+        return Err(Failure::invalid_value("last", "needs rows with a key, and these have none. Use 'first'"));
+    }
+    let held = place.and_then(|place| place.last()?.as_u64()).and_then(|count| usize::try_from(count).ok());
+    let skip = held.unwrap_or(skip);
+    let mut order = plan.sort.clone();
+    for field in scope.served.collection.fields.iter().filter(|field| field.of.is_ordered()) {
+        let path = Path::field(&field.name);
+        if !order.iter().any(|key| key.path == path) {
+            order.push(SortKey { path, of: field.of.clone(), descending: false });
+        }
+    }
+    let parts = keyset::parts(scope, plan, &order, false);
+    let mut statement = Statement::new(scope.dialect);
+    let mut shape = outputs(scope, &mut statement, plan, None);
+    shape.places = Places::Counted { from: skip, width: usize::from(plan.is_ranked()) + plan.sort.len() + 1 };
+    text::from(scope, &mut statement, plan.text.as_ref());
+    Conditions::new(&mut statement).of_plan(scope, plan);
+    keyset::order_by(scope, &mut statement, &parts, keyset::Range::All);
+    statement.push(" LIMIT ").count(wanted.saturating_add(1)).push(" OFFSET ").count(skip);
+    Ok(Reading { statements: vec![statement], shape, wanted })
+}
+
+/// One row by its key, whose values are bound in its columns' order.
+pub(crate) fn one(scope: &Scope<'_>, select: &[Path], key: &[Value], lock: bool) -> Reading {
+    let mut statement = Statement::new(scope.dialect);
+    let mut writer = Outputs::default();
+    statement.push("SELECT ");
+    let nodes = writer.nodes(scope, &mut statement, select);
+    let shape = Shape { nodes, places: Places::None };
+    statement.push(" FROM ").name(&scope.served.table.quoted).push(" AS t");
+    by_key(scope, &mut statement, key);
+    if lock && scope.dialect == crate::statement::Dialect::Postgres {
+        statement.push(" FOR UPDATE");
+    }
+    Reading { statements: vec![statement], shape, wanted: 1 }
+}
+
+/// `WHERE` the key is this.
+pub(crate) fn by_key(scope: &Scope<'_>, statement: &mut Statement, key: &[Value]) {
+    for (index, (column, value)) in scope.served.table.key_columns().zip(key).enumerate() {
+        statement.push(if index == 0 { " WHERE " } else { " AND " });
+        scope.column(statement, column);
+        statement.push(" = ");
+        super::operand::operand(statement, super::value::Thing::Column(column), &column.of, value);
+    }
+}
+
+/// `WHERE` and `AND`, as they are needed.
+pub(super) struct Conditions<'s> {
+    statement: &'s mut Statement,
+    first: bool,
+}
+
+impl<'s> Conditions<'s> {
+    pub(super) fn new(statement: &'s mut Statement) -> Self {
+        Self { statement, first: true }
+    }
+
+    pub(super) fn next(&mut self) -> &mut Statement {
+        self.statement.push(if self.first { " WHERE " } else { " AND " });
+        self.first = false;
+        self.statement
+    }
+
+    /// What the plan says about which rows.
+    pub(super) fn of_plan<'a>(&mut self, scope: &Scope<'a>, plan: &'a Plan) {
+        if let Some(query) = &plan.text {
+            text::matches(scope, self.next(), query);
+        }
+        if let Some(condition) = &plan.filter {
+            filter::condition(scope, self.next(), condition);
+        }
+    }
+}
+
+/// Writes `SELECT` and what is asked for: the items' parts, and the places of rows in the order.
+fn outputs(scope: &Scope<'_>, statement: &mut Statement, plan: &Plan, order: Option<&[SortKey]>) -> Shape {
+    let mut writer = Outputs::default();
+    statement.push("SELECT ");
+    let nodes = writer.nodes(scope, statement, &plan.select);
+    let mut cells = Vec::new();
+    if let Some(order) = order {
+        if let Some(query) = plan.text.as_ref().filter(|_| plan.is_ranked()) {
+            writer.comma(statement);
+            text::rank(scope, statement, query);
+            cells.push((writer.count, super::value::reader_of(&aquifer_query::FieldType::Number, scope.dialect)));
+            // The rank of the fallback is a whole number.
+            if scope.served.table.index.is_none() && scope.dialect == crate::statement::Dialect::Postgres {
+                cells.pop();
+                cells.push((writer.count, Reader::Integer));
+            }
+            writer.count += 1;
+        }
+        for key in order {
+            cells.push(writer.add(scope, statement, &key.path));
+        }
+    }
+    if writer.count == 0 {
+        statement.push("1");
+    }
+    Shape { nodes, places: Places::Cells(cells) }
+}
+
+/// Columns of a statement, each asked for once.
+#[derive(Default)]
+pub(super) struct Outputs {
+    known: Vec<(Path, usize, Reader)>,
+    count: usize,
+}
+
+impl Outputs {
+    fn comma(&self, statement: &mut Statement) {
+        if self.count > 0 {
+            statement.push(", ");
+        }
+    }
+
+    fn add(&mut self, scope: &Scope<'_>, statement: &mut Statement, path: &Path) -> (usize, Reader) {
+        if let Some((_, index, reader)) = self.known.iter().find(|(known, _, _)| known == path) {
+            return (*index, *reader);
+        }
+        self.comma(statement);
+        let reader = scope.output(statement, scope.thing(path));
+        let index = self.count;
+        self.known.push((path.clone(), index, reader));
+        self.count += 1;
+        (index, reader)
+    }
+
+    pub(super) fn nodes(&mut self, scope: &Scope<'_>, statement: &mut Statement, select: &[Path]) -> Vec<Node> {
+        let mut nodes = Vec::with_capacity(select.len());
+        for path in select {
+            let (index, reader) = self.add(scope, statement, path);
+            let mut steps: Vec<&str> = vec![&path.name];
+            steps.extend(path.inside.iter().map(|step| &**step));
+            if path.computed {
+                steps.insert(0, "_computed");
+            }
+            Node::enter(&mut nodes, &steps, index, reader, !path.inside.is_empty());
+        }
+        nodes
+    }
+}

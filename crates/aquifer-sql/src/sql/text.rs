@@ -1,0 +1,117 @@
+//! Free text: an index where the database has one, else every row is read, which the answer says.
+
+use aquifer_query::plan::TextQuery;
+
+use super::value::Scope;
+use crate::model::TextIndex;
+use crate::statement::{Bind, Dialect, Statement};
+
+/// More columns than this are not searched without an index: SQLite takes no more arguments.
+const MOST_COLUMNS: usize = 100;
+
+/// The table, and beside it the matches of an FTS5 index.
+pub(super) fn from(scope: &Scope<'_>, statement: &mut Statement, text: Option<&TextQuery>) {
+    statement.push(" FROM ");
+    if let (Some(text), Some(TextIndex::Fts5 { quoted, .. })) = (text, &scope.served.table.index)
+        && !text.terms.is_empty()
+    {
+        statement.push("(SELECT rowid AS aquifer_rowid, rank AS aquifer_rank FROM ").name(quoted);
+        statement.push(" WHERE ").name(quoted).push(" MATCH ").bind(Bind::Text(fts5(text)));
+        statement.push(") AS s JOIN ").name(&scope.served.table.quoted).push(" AS t ON t.rowid = s.aquifer_rowid");
+        return;
+    }
+    statement.name(&scope.served.table.quoted).push(" AS t");
+}
+
+/// Whether a row matches at all.
+pub(super) fn matches(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
+    if text.terms.is_empty() {
+        statement.push("FALSE");
+        return;
+    }
+    match &scope.served.table.index {
+        Some(TextIndex::Fts5 { .. }) => {
+            statement.push("TRUE");
+        }
+        Some(TextIndex::Vector { vector, .. }) => {
+            statement.push("(").fragment(vector).push(") @@ (");
+            vector_query(scope, statement, text);
+            statement.push(")");
+        }
+        None => {
+            rank(scope, statement, text);
+            statement.push(" > 0");
+        }
+    }
+}
+
+/// How well a row matches.
+pub(super) fn rank(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
+    match &scope.served.table.index {
+        // The best has the least there; turned round, more is better everywhere.
+        Some(TextIndex::Fts5 { .. }) => {
+            statement.push("(-s.aquifer_rank)");
+        }
+        Some(TextIndex::Vector { vector, .. }) => {
+            statement.push("ts_rank((").fragment(vector).push("), (");
+            vector_query(scope, statement, text);
+            statement.push("))::float8");
+        }
+        None => fallback(scope, statement, text),
+    }
+}
+
+/// How many of the words and phrases stand in the row's text.
+fn fallback(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
+    let columns: Vec<_> =
+        scope.served.collection.text.iter().filter_map(|name| scope.served.table.column(name)).take(MOST_COLUMNS).collect();
+    match scope.dialect {
+        Dialect::Sqlite => {
+            let terms: Vec<&[String]> = text.terms.iter().map(|term| term.words.as_slice()).collect();
+            statement.push("aquifer_rank(").bind(Bind::Text(serde_json::to_string(&terms).unwrap_or_default()));
+            for column in columns {
+                statement.push(", ");
+                scope.column(statement, column);
+            }
+            statement.push(")");
+        }
+        Dialect::Postgres => {
+            statement.push("(");
+            for (index, term) in text.terms.iter().enumerate() {
+                if index > 0 {
+                    statement.push(" + ");
+                }
+                // Words hold letters and digits only, so nothing in them means anything to a pattern.
+                let pattern = term.words.join("[^[:alnum:]]+");
+                let pattern = format!("(^|[^[:alnum:]]){pattern}($|[^[:alnum:]])");
+                statement.push("CASE WHEN ");
+                for (position, column) in columns.iter().enumerate() {
+                    if position > 0 {
+                        statement.push(" OR ");
+                    }
+                    scope.column(statement, column);
+                    statement.push("::text ~* ").bind(Bind::Text(pattern.clone())).push("::text");
+                }
+                statement.push(" THEN 1 ELSE 0 END");
+            }
+            statement.push(")");
+        }
+    }
+}
+
+/// The words in FTS5's own language, each in quotes.
+fn fts5(text: &TextQuery) -> String {
+    let terms: Vec<String> = text.terms.iter().map(|term| format!("\"{}\"", term.words.join(" "))).collect();
+    terms.join(" OR ")
+}
+
+fn vector_query(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
+    let Some(TextIndex::Vector { configuration, .. }) = &scope.served.table.index else { return };
+    for (index, term) in text.terms.iter().enumerate() {
+        if index > 0 {
+            statement.push(" || ");
+        }
+        statement.push(if term.words.len() > 1 { "phraseto_tsquery(" } else { "plainto_tsquery(" });
+        statement.fragment(configuration).push(", ").bind(Bind::Text(term.words.join(" "))).push("::text)");
+    }
+}

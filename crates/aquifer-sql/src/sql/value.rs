@@ -1,0 +1,269 @@
+//! The expression a path stands for.
+
+use std::sync::Arc;
+
+use aquifer_query::FieldType;
+use aquifer_query::plan::Path;
+use jiff::Timestamp;
+
+use super::json;
+use crate::model::{Column, PostgresRead, SqliteStore, Store, TimeStyle};
+use crate::rows::Reader;
+use crate::served::{ComputedSource, Served};
+use crate::statement::{Bind, Dialect, Statement};
+
+/// What a statement is about: a table, and the time it is asked.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub(crate) served: &'a Served,
+    pub(crate) dialect: Dialect,
+    pub(crate) now: Timestamp,
+}
+
+/// What a path leads to.
+#[derive(Clone, Copy)]
+pub(crate) enum Thing<'a> {
+    Column(&'a Column),
+    Inside(&'a Column, &'a [Arc<str>]),
+    Computed(&'a ComputedSource),
+    Version,
+    /// The hidden key, or nothing at all.
+    Hidden,
+}
+
+impl<'a> Scope<'a> {
+    pub(crate) fn thing(&self, path: &'a Path) -> Thing<'a> {
+        if path.computed {
+            return match self.served.computed.iter().find(|computed| *computed.name == *path.name) {
+                Some(computed) => Thing::Computed(computed),
+                None => Thing::Hidden,
+            };
+        }
+        match self.served.table.column(&path.name) {
+            Some(column) if path.inside.is_empty() => Thing::Column(column),
+            Some(column) => Thing::Inside(column, &path.inside),
+            None if &*path.name == "_etag" => Thing::Version,
+            None => Thing::Hidden,
+        }
+    }
+
+    pub(crate) fn column(&self, statement: &mut Statement, column: &Column) {
+        statement.push("t.").name(&column.quoted);
+    }
+
+    /// The value itself, to be compared, sorted and grouped by. Not for what stands inside JSON.
+    pub(crate) fn comparable(&self, statement: &mut Statement, thing: Thing<'_>) {
+        match thing {
+            Thing::Column(column) => match &column.store {
+                Store::Sqlite(SqliteStore::Time(TimeStyle::Mixed)) => {
+                    statement.push("aquifer_time(");
+                    self.column(statement, column);
+                    statement.push(")");
+                }
+                Store::Postgres(store) if store.read == PostgresRead::AsText => {
+                    self.column(statement, column);
+                    statement.push("::text");
+                }
+                _ => self.column(statement, column),
+            },
+            Thing::Inside(column, inside) => json::base(self, statement, column, inside),
+            Thing::Computed(computed) if computed.of == FieldType::Time && self.dialect == Dialect::Sqlite => {
+                statement.push("aquifer_time(");
+                self.computed(statement, computed);
+                statement.push(")");
+            }
+            Thing::Computed(computed) => self.computed(statement, computed),
+            Thing::Version => self.version(statement),
+            Thing::Hidden => match &self.served.table.key {
+                crate::model::Key::Hidden(fragment) => {
+                    statement.push("t.").fragment(fragment);
+                }
+                _ => {
+                    statement.push("NULL");
+                }
+            },
+        }
+    }
+
+    /// The value as it is asked for, and how what comes is to be read.
+    pub(crate) fn output(&self, statement: &mut Statement, thing: Thing<'_>) -> Reader {
+        match thing {
+            Thing::Column(column) => self.output_column(statement, column),
+            Thing::Inside(column, inside) => json::output(self, statement, column, inside),
+            Thing::Computed(computed) => {
+                self.computed(statement, computed);
+                reader_of(&computed.of, self.dialect)
+            }
+            Thing::Version => {
+                self.version(statement);
+                Reader::Text
+            }
+            Thing::Hidden => {
+                self.comparable(statement, thing);
+                if self.dialect == Dialect::Postgres {
+                    statement.push("::text");
+                }
+                Reader::Text
+            }
+        }
+    }
+
+    fn output_column(&self, statement: &mut Statement, column: &Column) -> Reader {
+        match &column.store {
+            Store::Sqlite(SqliteStore::Json) => {
+                self.json_text(statement, column);
+                Reader::Json
+            }
+            Store::Sqlite(store) => {
+                self.column(statement, column);
+                match (store, &column.of) {
+                    (SqliteStore::Boolean, _) => Reader::Boolean,
+                    (SqliteStore::Time(style), _) => Reader::Time(*style),
+                    (_, FieldType::Bytes) => Reader::Bytes,
+                    _ => Reader::Plain,
+                }
+            }
+            Store::Postgres(store) => {
+                let (before, after, reader) = match store.read {
+                    PostgresRead::Integer => ("", "", Reader::Integer),
+                    PostgresRead::Float => ("", "", Reader::Float),
+                    PostgresRead::Boolean => ("", "", Reader::Boolean),
+                    PostgresRead::Text => ("", "", Reader::Text),
+                    PostgresRead::Time => ("", "", Reader::Time(TimeStyle::Zulu(0))),
+                    PostgresRead::Date => ("", "", Reader::Date),
+                    PostgresRead::Uuid => ("", "", Reader::Uuid),
+                    PostgresRead::Bytes => ("", "", Reader::Bytes),
+                    PostgresRead::Json => ("", "", Reader::Json),
+                    PostgresRead::Jsonb => ("", "::text", Reader::Json),
+                    PostgresRead::Decimal => ("", "::text", Reader::Decimal),
+                    PostgresRead::AsText | PostgresRead::Word => ("", "::text", Reader::Text),
+                    PostgresRead::MadeJson => ("to_json(", ")::text", Reader::Json),
+                };
+                statement.push(before);
+                self.column(statement, column);
+                statement.push(after);
+                reader
+            }
+        }
+    }
+
+    /// SQLite's JSON as text: its binary form is nothing to show.
+    pub(super) fn json_text(&self, statement: &mut Statement, column: &Column) {
+        statement.push("CASE WHEN typeof(");
+        self.column(statement, column);
+        statement.push(") = 'blob' THEN CASE WHEN json_valid(");
+        self.column(statement, column);
+        statement.push(", 8) THEN json(");
+        self.column(statement, column);
+        statement.push(") END ELSE ");
+        self.column(statement, column);
+        statement.push(" END");
+    }
+
+    fn computed(&self, statement: &mut Statement, computed: &ComputedSource) {
+        use crate::served::Formula;
+        match &computed.formula {
+            Formula::Operator(fragment) => {
+                statement.push("(").fragment(fragment).push(")");
+                if self.dialect == Dialect::Postgres {
+                    statement.push(cast_of(&computed.of));
+                }
+            }
+            Formula::AgeDays(position) => {
+                let Some(column) = self.served.table.columns.get(*position) else {
+                    statement.push("NULL");
+                    return;
+                };
+                match self.dialect {
+                    Dialect::Postgres => {
+                        statement.push("floor(extract(epoch from (");
+                        statement.bind(Bind::Text(self.now.to_string())).push("::timestamptz - ");
+                        self.column(statement, column);
+                        // A date, or a time without a zone, is one in UTC: sessions are in UTC.
+                        statement.push("::timestamptz)) / 86400)::int8");
+                    }
+                    Dialect::Sqlite => {
+                        statement.push("aquifer_age(").bind(Bind::Integer(self.now.as_second())).push(", ");
+                        self.column(statement, column);
+                        statement.push(")");
+                    }
+                }
+            }
+            Formula::Children(child) => {
+                statement.push("(SELECT count(*) FROM ").name(&child.table).push(" AS c WHERE ");
+                for (index, (theirs, ours)) in child.on.iter().enumerate() {
+                    if index > 0 {
+                        statement.push(" AND ");
+                    }
+                    statement.push("c.").name(theirs).push(" = t.").name(ours);
+                }
+                statement.push(")");
+            }
+        }
+    }
+
+    /// A mark of the whole row that changes whenever the row does.
+    pub(crate) fn version(&self, statement: &mut Statement) {
+        // SQLite takes no more arguments than this.
+        const MOST: usize = 100;
+        match self.dialect {
+            Dialect::Postgres => {
+                statement.push("substr(md5(row(");
+                for (index, column) in self.served.table.columns.iter().enumerate() {
+                    if index > 0 {
+                        statement.push(", ");
+                    }
+                    self.column(statement, column);
+                }
+                statement.push(")::text), 1, 16)");
+            }
+            Dialect::Sqlite => {
+                let chunks: Vec<&[Column]> = self.served.table.columns.chunks(MOST).collect();
+                for _ in &chunks {
+                    statement.push("aquifer_version(");
+                }
+                for (index, chunk) in chunks.iter().enumerate() {
+                    for (position, column) in chunk.iter().enumerate() {
+                        if index > 0 || position > 0 {
+                            statement.push(", ");
+                        }
+                        self.column(statement, column);
+                    }
+                    statement.push(")");
+                }
+            }
+        }
+    }
+}
+
+/// How a value of the type is read that no column stands behind.
+pub(crate) fn reader_of(of: &FieldType, dialect: Dialect) -> Reader {
+    match (of, dialect) {
+        (FieldType::Boolean, _) => Reader::Boolean,
+        (FieldType::Time, Dialect::Sqlite) => Reader::Time(TimeStyle::Mixed),
+        (FieldType::Json, _) => Reader::Json,
+        (FieldType::Bytes, _) => Reader::Bytes,
+        (_, Dialect::Sqlite) => Reader::Plain,
+        (FieldType::Integer, _) => Reader::Integer,
+        (FieldType::Number, _) => Reader::Float,
+        (FieldType::Time, _) => Reader::Time(TimeStyle::Zulu(0)),
+        (FieldType::Date, _) => Reader::Date,
+        (FieldType::Uuid, _) => Reader::Uuid,
+        _ => Reader::Text,
+    }
+}
+
+/// The PostgreSQL type of values that no column stands behind.
+pub(crate) fn cast_of(of: &FieldType) -> &'static str {
+    match of {
+        FieldType::Integer => "::int8",
+        FieldType::Number => "::float8",
+        FieldType::Boolean => "::bool",
+        FieldType::Time => "::timestamptz",
+        FieldType::Date => "::date",
+        FieldType::Uuid => "::uuid",
+        FieldType::Bytes => "::bytea",
+        FieldType::Json => "::json",
+        FieldType::Text | FieldType::Word(_) | FieldType::List(_) => "::text",
+    }
+}

@@ -1,0 +1,134 @@
+//! Statements that change rows.
+
+use aquifer_query::FieldType;
+use aquifer_query::plan::Path;
+use serde_json::Value;
+
+use super::operand;
+use super::select::{Outputs, by_key};
+use super::value::{Scope, Thing};
+use crate::model::{Column, Key, SqliteStore, Store, TimeStyle};
+use crate::rows::{Places, Reader, Shape};
+use crate::statement::{Bind, Dialect, Statement};
+
+/// A statement, and how what it returns is to be read.
+pub(crate) struct Change {
+    pub(crate) statement: Statement,
+    pub(crate) returns: Returns,
+}
+
+/// What a statement returns.
+pub(crate) enum Returns {
+    /// The row itself.
+    Row(Shape),
+    /// Its key, to read it by: SQLite's `RETURNING` cannot say more.
+    Key(Vec<Reader>),
+}
+
+/// Makes a row of these values.
+pub(crate) fn insert(scope: &Scope<'_>, values: &[(&Column, &Value)], select: &[Path]) -> Change {
+    let mut statement = Statement::new(scope.dialect);
+    statement.push("INSERT INTO ").name(&scope.served.table.quoted);
+    if scope.dialect == Dialect::Postgres {
+        statement.push(" AS t");
+    }
+    if values.is_empty() {
+        statement.push(" DEFAULT VALUES");
+    } else {
+        for (index, (column, _)) in values.iter().enumerate() {
+            statement.push(if index == 0 { " (" } else { ", " }).name(&column.quoted);
+        }
+        for (index, (column, value)) in values.iter().enumerate() {
+            statement.push(if index == 0 { ") VALUES (" } else { ", " });
+            assigned(&mut statement, column, value);
+        }
+        statement.push(")");
+    }
+    let returns = returning(scope, &mut statement, select);
+    Change { statement, returns }
+}
+
+/// Changes the row of a key.
+pub(crate) fn update(scope: &Scope<'_>, values: &[(&Column, &Value)], key: &[Value], select: &[Path]) -> Change {
+    let mut statement = Statement::new(scope.dialect);
+    statement.push("UPDATE ").name(&scope.served.table.quoted).push(" AS t");
+    for (index, (column, value)) in values.iter().enumerate() {
+        statement.push(if index == 0 { " SET " } else { ", " }).name(&column.quoted).push(" = ");
+        assigned(&mut statement, column, value);
+    }
+    by_key(scope, &mut statement, key);
+    let returns = returning(scope, &mut statement, select);
+    Change { statement, returns }
+}
+
+/// Removes the row of a key.
+pub(crate) fn delete(scope: &Scope<'_>, key: &[Value]) -> Statement {
+    let mut statement = Statement::new(scope.dialect);
+    statement.push("DELETE FROM ").name(&scope.served.table.quoted).push(" AS t");
+    by_key(scope, &mut statement, key);
+    statement
+}
+
+fn returning(scope: &Scope<'_>, statement: &mut Statement, select: &[Path]) -> Returns {
+    statement.push(" RETURNING ");
+    match scope.dialect {
+        Dialect::Postgres => {
+            let nodes = Outputs::default().nodes(scope, statement, select);
+            Returns::Row(Shape { nodes, places: Places::None })
+        }
+        Dialect::Sqlite => {
+            let mut readers = Vec::new();
+            for column in scope.served.table.key_columns() {
+                statement.push(if readers.is_empty() { "" } else { ", " }).name(&column.quoted);
+                readers.push(match &column.store {
+                    Store::Sqlite(SqliteStore::Time(style)) => Reader::Time(*style),
+                    Store::Sqlite(SqliteStore::Boolean) => Reader::Boolean,
+                    _ => Reader::Plain,
+                });
+            }
+            if readers.is_empty() {
+                statement.push("1");
+            }
+            Returns::Key(readers)
+        }
+    }
+}
+
+/// A value to be kept.
+fn assigned(statement: &mut Statement, column: &Column, value: &Value) {
+    match &column.store {
+        Store::Sqlite(store) => {
+            let style = match store {
+                SqliteStore::Time(style) => *style,
+                _ => TimeStyle::Mixed,
+            };
+            statement.bind(match (&column.of, value) {
+                (FieldType::Json, value) if !value.is_null() => Bind::Text(value.to_string()),
+                // A column that is written now this way, now that goes on in SQLite's own way.
+                (FieldType::Time, value) if style == TimeStyle::Mixed => {
+                    operand::sqlite(&column.of, TimeStyle::Blank(0), value)
+                }
+                (of, value) => operand::sqlite(of, style, value),
+            });
+        }
+        Store::Postgres(store) => {
+            statement.bind(operand::postgres(&column.of, value)).push("::").fragment(&store.cast);
+        }
+    }
+}
+
+/// Whether a row elsewhere has these values in these columns.
+pub(crate) fn exists(scope: &Scope<'_>, table: &crate::statement::Name, on: &[(crate::statement::Name, &Column, &Value)]) -> Statement {
+    let mut statement = Statement::new(scope.dialect);
+    statement.push("SELECT count(*) FROM ").name(table).push(" AS o");
+    for (index, (theirs, ours, value)) in on.iter().enumerate() {
+        statement.push(if index == 0 { " WHERE o." } else { " AND o." }).name(theirs).push(" = ");
+        operand::operand(&mut statement, Thing::Column(ours), &ours.of, value);
+    }
+    statement
+}
+
+/// Whether the table has a key that a row can be found by.
+pub(crate) fn has_key(key: &Key) -> bool {
+    matches!(key, Key::Columns(_))
+}

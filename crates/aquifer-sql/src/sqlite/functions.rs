@@ -1,0 +1,121 @@
+//! Functions that SQLite lacks, so that it means by text, JSON and time what the language means.
+
+use aquifer_query::evaluate::text::{rank, words};
+use rusqlite::functions::{Context, FunctionFlags};
+use rusqlite::types::{ToSqlOutput, Value as SqlValue, ValueRef};
+use rusqlite::{Connection, Result};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::time;
+
+/// Only for statements of ours: no trigger or view of a file from elsewhere can call them.
+const FLAGS: FunctionFlags =
+    FunctionFlags::SQLITE_UTF8.union(FunctionFlags::SQLITE_DETERMINISTIC).union(FunctionFlags::SQLITE_DIRECTONLY);
+
+pub(super) fn register(connection: &Connection) -> Result<()> {
+    connection.create_scalar_function("aquifer_time", 1, FLAGS, |context| {
+        Ok(moment(context.get_raw(0)).map(time::canonical))
+    })?;
+    connection.create_scalar_function("aquifer_age", 2, FLAGS, |context| {
+        let now: i64 = context.get(0)?;
+        Ok(moment(context.get_raw(1)).map(|moment| (now - moment.as_second()).div_euclid(86_400)))
+    })?;
+    connection.create_scalar_function("aquifer_holds", 3, FLAGS, holds)?;
+    connection.create_scalar_function("aquifer_rank", -1, FLAGS, ranked)?;
+    connection.create_scalar_function("aquifer_version", -1, FLAGS, version)?;
+    connection.create_scalar_function("aquifer_json", 2, FLAGS, |context| {
+        Ok(inside(context).map(|value| value.to_string()))
+    })?;
+    connection.create_scalar_function("aquifer_json_kind", 2, FLAGS, |context| {
+        Ok(inside(context).map(|value| match value {
+            Value::Bool(_) => 0,
+            Value::Number(_) => 1,
+            Value::String(_) => 2,
+            Value::Array(_) => 3,
+            Value::Object(_) | Value::Null => 4,
+        }))
+    })?;
+    connection.create_scalar_function("aquifer_json_number", 2, FLAGS, |context| {
+        Ok(inside(context).and_then(|value| match value {
+            Value::Bool(yes) => Some(f64::from(u8::from(yes))),
+            value => value.as_f64(),
+        }))
+    })?;
+    connection.create_scalar_function("aquifer_json_text", 2, FLAGS, |context| {
+        Ok(inside(context).and_then(|value| value.as_str().map(str::to_owned)))
+    })
+}
+
+fn moment(value: ValueRef<'_>) -> Option<jiff::Timestamp> {
+    match value {
+        ValueRef::Integer(number) => time::from_number(number),
+        ValueRef::Text(text) => time::from_text(std::str::from_utf8(text).ok()?),
+        #[expect(clippy::cast_possible_truncation, reason = "seconds, and casting saturates")]
+        ValueRef::Real(number) => time::from_number(number as i64),
+        _ => None,
+    }
+}
+
+/// What a path leads to in a JSON text; nothing where that is missing or null.
+fn inside(context: &Context<'_>) -> Option<Value> {
+    let text = context.get_raw(0).as_str().ok()?;
+    let steps: Vec<std::sync::Arc<str>> = serde_json::from_str(context.get_raw(1).as_str().ok()?).ok()?;
+    let value: Value = serde_json::from_str(text).ok()?;
+    let found = aquifer_query::evaluate::step_into(&value, &steps);
+    (!found.is_null()).then(|| found.clone())
+}
+
+/// Whether a text holds (0), begins with (1) or ends with (2) another, in any case.
+fn holds(context: &Context<'_>) -> Result<Option<bool>> {
+    let text = match context.get_raw(0) {
+        ValueRef::Text(text) => String::from_utf8_lossy(text).to_lowercase(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Null | ValueRef::Blob(_) => return Ok(None),
+    };
+    let needle = context.get_raw(1).as_str().unwrap_or_default();
+    Ok(Some(match context.get_raw(2).as_i64().unwrap_or(0) {
+        0 => text.contains(needle),
+        1 => text.starts_with(needle),
+        _ => text.ends_with(needle),
+    }))
+}
+
+/// How many of the words and phrases stand in the texts.
+fn ranked(context: &Context<'_>) -> Result<i64> {
+    let terms: Vec<Vec<String>> =
+        serde_json::from_str(context.get_raw(0).as_str().unwrap_or_default()).unwrap_or_default();
+    let texts: Vec<Vec<String>> = (1..context.len())
+        .filter_map(|index| match context.get_raw(index) {
+            ValueRef::Text(text) => Some(words(&String::from_utf8_lossy(text))),
+            _ => None,
+        })
+        .collect();
+    Ok(rank(&terms, &texts))
+}
+
+/// A mark of these values that changes whenever one of them does.
+fn version(context: &Context<'_>) -> Result<ToSqlOutput<'static>> {
+    let mut hash = Sha256::new();
+    for index in 0..context.len() {
+        match context.get_raw(index) {
+            ValueRef::Null => hash.update([0]),
+            ValueRef::Integer(number) => {
+                hash.update([1]);
+                hash.update(number.to_le_bytes());
+            }
+            ValueRef::Real(number) => {
+                hash.update([2]);
+                hash.update(number.to_le_bytes());
+            }
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                hash.update([3]);
+                hash.update((bytes.len() as u64).to_le_bytes());
+                hash.update(bytes);
+            }
+        }
+    }
+    let mark: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    Ok(ToSqlOutput::Owned(SqlValue::Text(mark)))
+}

@@ -1,0 +1,352 @@
+//! SQLite: connections on threads that may block, each statement with a deadline and a caller who may leave.
+
+mod functions;
+mod reflect;
+mod rows;
+mod trouble;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::FutureExt;
+use rusqlite::{Connection, OpenFlags};
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use crate::model::Model;
+use crate::rows::{Collector, Reader};
+use crate::session::{Fault, Session, Work};
+use crate::settings::Settings;
+use crate::statement::Statement;
+use crate::trouble::Trouble;
+
+pub(crate) use rows::from_place;
+
+/// How long to wait for somebody else's lock.
+const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+/// How many statements a connection keeps prepared.
+const PREPARED: usize = 128;
+/// How often a running statement looks whether to stop, in steps of SQLite's machine.
+const STEPS: i32 = 10_000;
+
+/// A SQLite file.
+pub(crate) struct Sqlite {
+    place: Place,
+    timeout: Duration,
+    readers: Lane,
+    writer: Lane,
+    /// The version of the schema that was reflected, and the one a statement saw last.
+    reflected: AtomicU32,
+    seen: Arc<AtomicU32>,
+}
+
+/// Where it is.
+#[derive(Debug, Clone)]
+pub(crate) enum Place {
+    File(PathBuf),
+    /// In the memory of this process.
+    Memory(String),
+}
+
+/// Connections of one kind.
+struct Lane {
+    permits: Arc<Semaphore>,
+    idle: Arc<Mutex<Vec<Link>>>,
+    writes: bool,
+}
+
+/// One connection.
+struct Link {
+    connection: Connection,
+    job: Slot,
+    file: Option<FileId>,
+}
+
+/// What the connection is busy with.
+type Slot = Arc<Mutex<Option<Arc<Job>>>>;
+
+/// A call that waits for its answer, until it no longer does.
+struct Job {
+    deadline: Instant,
+    left: AtomicBool,
+}
+
+impl Job {
+    fn stops(&self) -> bool {
+        self.left.load(Ordering::Relaxed) || Instant::now() >= self.deadline
+    }
+}
+
+/// Tells the running statement that nobody waits any more.
+struct LeavesOnDrop(Arc<Job>);
+
+impl Drop for LeavesOnDrop {
+    fn drop(&mut self) {
+        self.0.left.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Which file it is: another one may take its name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct FileId(u64, u64);
+
+impl Sqlite {
+    pub(crate) fn new(place: Place, settings: &Settings) -> Self {
+        let lane =
+            |count: usize, writes| Lane { permits: Arc::new(Semaphore::new(count.max(1))), idle: Arc::default(), writes };
+        Self {
+            place,
+            timeout: settings.timeout,
+            readers: lane(settings.connections, false),
+            writer: lane(1, true),
+            reflected: AtomicU32::new(0),
+            seen: Arc::default(),
+        }
+    }
+
+    /// Looks what there is.
+    pub(crate) async fn reflect(&self, settings: &Settings) -> Result<Model, Trouble> {
+        let settings = settings.clone();
+        let look = move |connection: &mut Connection| {
+            let version = schema_version(connection)?;
+            Ok((reflect::model(connection, &settings)?, version))
+        };
+        let (model, version) =
+            self.on(&self.readers, move |connection| look(connection).map_err(|error| trouble::of(&error))).await?;
+        self.reflected.store(version, Ordering::Relaxed);
+        self.seen.store(version, Ordering::Relaxed);
+        Ok(model)
+    }
+
+    /// Whether a statement has met another schema than the one reflected.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.reflected.load(Ordering::Relaxed) != self.seen.load(Ordering::Relaxed)
+    }
+
+    /// Does what only reads. One state of the data is seen throughout.
+    pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
+        let seen = self.seen.clone();
+        self.on(&self.readers, move |connection| {
+            let snapshot = work.needs_snapshot();
+            if snapshot {
+                connection.execute_batch("BEGIN").map_err(|error| trouble::of(&error))?;
+            }
+            let answer = at_once(connection, work);
+            if let Ok(version) = schema_version(connection) {
+                seen.store(version, Ordering::Relaxed);
+            }
+            if snapshot {
+                // It has changed nothing; how it ends does not matter.
+                let _ = connection.execute_batch("ROLLBACK");
+            }
+            answer.map(|(output, _)| output)
+        })
+        .await
+    }
+
+    /// Does what changes something: all of it or nothing.
+    pub(crate) async fn write<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
+        self.on(&self.writer, move |connection| {
+            connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| trouble::of(&error))?;
+            let answer = at_once(connection, work).and_then(|(output, keep)| {
+                let end = if keep { "COMMIT" } else { "ROLLBACK" };
+                connection.execute_batch(end).map_err(|error| trouble::of(&error))?;
+                Ok(output)
+            });
+            if !connection.is_autocommit() {
+                let _ = connection.execute_batch("ROLLBACK");
+            }
+            answer
+        })
+        .await
+    }
+
+    async fn on<T: Send + 'static, E: From<Trouble> + Send + 'static>(
+        &self,
+        lane: &Lane,
+        work: impl FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E> {
+        let permit = tokio::time::timeout(self.timeout, lane.permits.clone().acquire_owned()).await;
+        let Ok(Ok(permit)) = permit else {
+            return Err(Trouble::Busy { reason: "too many requests wait for it" }.into());
+        };
+        let job = Arc::new(Job { deadline: Instant::now() + self.timeout, left: AtomicBool::new(false) });
+        let _leaves = LeavesOnDrop(job.clone());
+        let (place, idle, writes) = (self.place.clone(), lane.idle.clone(), lane.writes);
+        let running = tokio::task::spawn_blocking(move || {
+            // Held until the work is really over, even if nobody waits for it.
+            let _permit = permit;
+            let mut link = match pop(&idle).filter(|link| link.file.is_some() && link.file == place.id()) {
+                Some(link) => link,
+                None => open(&place, writes)?,
+            };
+            *link.job.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
+            let answer = work(&mut link.connection);
+            *link.job.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            if link.connection.is_autocommit() {
+                idle.lock().unwrap_or_else(PoisonError::into_inner).push(link);
+            }
+            answer
+        });
+        running.await.unwrap_or_else(|cause| {
+            Err(Trouble::Refused { words: None, cause: format!("a thread ended badly: {cause}") }.into())
+        })
+    }
+}
+
+/// Runs work whose every answer comes at once.
+fn at_once<W: Work>(connection: &mut Connection, work: W) -> Result<(W::Output, bool), Fault> {
+    let mut session = Talk { connection };
+    work.run(&mut session).now_or_never().unwrap_or_else(|| {
+        Err(Trouble::Refused { words: None, cause: "work on SQLite waited for something".to_owned() }.into())
+    })
+}
+
+fn pop(idle: &Mutex<Vec<Link>>) -> Option<Link> {
+    idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+}
+
+impl Place {
+    #[cfg(unix)]
+    fn id(&self) -> Option<FileId> {
+        use std::os::unix::fs::MetadataExt as _;
+        match self {
+            Place::File(path) => std::fs::metadata(path).ok().map(|file| FileId(file.dev(), file.ino())),
+            Place::Memory(_) => Some(FileId(0, 0)),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn id(&self) -> Option<FileId> {
+        match self {
+            Place::File(path) => std::fs::metadata(path).ok().map(|_| FileId(0, 0)),
+            Place::Memory(_) => Some(FileId(0, 0)),
+        }
+    }
+}
+
+fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.prepare_cached("PRAGMA schema_version")?.query_row([], |row| row.get(0))
+}
+
+/// Opens the file; never makes one.
+fn open(place: &Place, writes: bool) -> Result<Link, Trouble> {
+    let mut connection = match place {
+        Place::File(path) => open_file(path, writes)?,
+        Place::Memory(name) => {
+            let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
+            Connection::open_with_flags(crate::settings::memory_name(name), flags)
+                .map_err(|error| trouble::of(&error))?
+        }
+    };
+    let job = prepare(&mut connection, writes).map_err(|error| trouble::of(&error))?;
+    Ok(Link { connection, job, file: place.id() })
+}
+
+fn open_file(path: &std::path::Path, writes: bool) -> Result<Connection, Trouble> {
+    let unavailable = |reason: &str, cause: String| Trouble::Unavailable { reason: reason.to_owned(), cause };
+    match std::fs::metadata(path) {
+        Ok(file) if file.is_dir() => return Err(unavailable("its path is a directory", path.display().to_string())),
+        Ok(_) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(unavailable("its file does not exist", path.display().to_string()));
+        }
+        Err(error) => return Err(unavailable("its file cannot be opened", error.to_string())),
+    }
+    let base = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(path, base | OpenFlags::SQLITE_OPEN_READ_WRITE)
+        // Reading needs no more than that.
+        .or_else(|error| match writes {
+            false => Connection::open_with_flags(path, base | OpenFlags::SQLITE_OPEN_READ_ONLY),
+            true => Err(error),
+        })
+        .map_err(|error| trouble::of(&error))
+}
+
+fn prepare(connection: &mut Connection, writes: bool) -> rusqlite::Result<Slot> {
+    use rusqlite::config::DbConfig;
+    connection.busy_timeout(LOCK_PATIENCE)?;
+    connection.set_prepared_statement_cache_capacity(PREPARED);
+    // The file may come from anywhere: nothing in it may do more than hold data.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    if !writes {
+        connection.pragma_update(None, "query_only", true)?;
+    }
+    functions::register(connection)?;
+    let slot: Slot = Arc::default();
+    let watched = slot.clone();
+    let stops = move || {
+        let job = watched.lock().unwrap_or_else(PoisonError::into_inner);
+        job.as_ref().is_some_and(|job| job.stops())
+    };
+    connection.progress_handler(STEPS, Some(stops))?;
+    Ok(slot)
+}
+
+/// One call's conversation.
+struct Talk<'c> {
+    connection: &'c mut Connection,
+}
+
+impl Talk<'_> {
+    fn each(
+        &mut self,
+        statement: &Statement,
+        mut row: impl FnMut(&rusqlite::Row<'_>) -> std::ops::ControlFlow<()>,
+    ) -> Result<(), Trouble> {
+        let mut run = || -> rusqlite::Result<()> {
+            let mut prepared = self.connection.prepare_cached(statement.text())?;
+            let mut rows = prepared.query(rusqlite::params_from_iter(statement.binds()))?;
+            while let Some(found) = rows.next()? {
+                if row(found).is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        tracing::trace!(sql = statement.text(), "sqlite");
+        run().map_err(|error| trouble::of(&error))
+    }
+
+    fn executed(&mut self, statement: &Statement) -> Result<u64, Trouble> {
+        tracing::trace!(sql = statement.text(), "sqlite");
+        let run = || -> rusqlite::Result<usize> {
+            let mut prepared = self.connection.prepare_cached(statement.text())?;
+            prepared.execute(rusqlite::params_from_iter(statement.binds()))
+        };
+        run().map(|count| count as u64).map_err(|error| trouble::of(&error))
+    }
+}
+
+impl Session for Talk<'_> {
+    fn fetch(
+        &mut self,
+        statement: &Statement,
+        collector: &mut Collector,
+    ) -> impl Future<Output = Result<(), Trouble>> + Send {
+        std::future::ready(self.each(statement, |row| collector.take(&rows::Row(row))))
+    }
+
+    fn rows(
+        &mut self,
+        statement: &Statement,
+        readers: &[Reader],
+    ) -> impl Future<Output = Result<Vec<Vec<Value>>, Trouble>> + Send {
+        let mut all = Vec::new();
+        let done = self.each(statement, |row| {
+            let row = rows::Row(row);
+            let cells = readers.iter().enumerate().map(|(index, reader)| row.value(index, *reader));
+            all.push(cells.collect());
+            std::ops::ControlFlow::Continue(())
+        });
+        std::future::ready(done.map(|()| all))
+    }
+
+    fn execute(&mut self, statement: &Statement) -> impl Future<Output = Result<u64, Trouble>> + Send {
+        std::future::ready(self.executed(statement))
+    }
+}

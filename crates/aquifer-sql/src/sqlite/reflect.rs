@@ -1,0 +1,377 @@
+//! What a SQLite file holds. Its types are hints only, so where they leave a doubt, some values decide.
+
+use std::sync::Arc;
+
+use aquifer_query::FieldType;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Result};
+
+use super::super::checks;
+use crate::model::{
+    Check, Column, ForeignKey, Key, Model, OnDelete, Permits, SqliteStore, Store, Table, TextIndex, TimeStyle, Unique,
+};
+use crate::settings::Settings;
+use crate::statement::Name;
+use crate::time::{Sample, style_of};
+
+/// How many values are looked at where the declared type leaves a doubt.
+const SAMPLES: usize = 50;
+
+pub(super) fn model(connection: &Connection, settings: &Settings) -> Result<Model> {
+    let mut found: Vec<(String, String, bool)> = Vec::new();
+    let mut statement = connection.prepare("SELECT name, type, wr FROM pragma_table_list WHERE schema = 'main'")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (name, kind): (String, String) = (row.get(0)?, row.get(1)?);
+        if !name.starts_with("sqlite_") && kind != "shadow" {
+            found.push((name, kind, row.get(2)?));
+        }
+    }
+    found.sort();
+    let indexes: Vec<Fts> = found
+        .iter()
+        .filter(|(_, kind, _)| kind == "virtual")
+        .filter_map(|(name, _, _)| Fts::of(name, &definition(connection, name).ok()?))
+        .collect();
+    let mut tables = Vec::new();
+    for (name, kind, without_rowid) in &found {
+        // An index over another table is no table of its own.
+        let is_index = indexes.iter().any(|index| index.name == *name && index.content.is_some());
+        if is_index || !settings.offers(None, name) {
+            continue;
+        }
+        tables.push(table(connection, settings, name, kind, *without_rowid, &indexes)?);
+    }
+    Ok(Model { tables })
+}
+
+fn definition(connection: &Connection, name: &str) -> Result<String> {
+    let sql = connection.query_row("SELECT sql FROM sqlite_schema WHERE name = ?1", [name], |row| row.get(0));
+    sql.map(Option::unwrap_or_default)
+}
+
+fn table(
+    connection: &Connection,
+    settings: &Settings,
+    name: &str,
+    kind: &str,
+    without_rowid: bool,
+    indexes: &[Fts],
+) -> Result<Table> {
+    let sql = definition(connection, name)?;
+    let quoted = Name::reflected(name);
+    let checks = checks::of_definition(&sql);
+    let mut columns = Vec::new();
+    let mut key: Vec<(i64, usize)> = Vec::new();
+    let mut statement =
+        connection.prepare("SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?1)")?;
+    let mut rows = statement.query([name])?;
+    while let Some(row) = rows.next()? {
+        let column: String = row.get(0)?;
+        let declared: String = row.get(1)?;
+        let (not_null, pk, hidden): (bool, i64, i64) = (row.get(2)?, row.get(4)?, row.get(5)?);
+        // Hidden columns of virtual tables are ways to talk to them, not data.
+        if hidden == 1 {
+            continue;
+        }
+        if pk > 0 {
+            key.push((pk, columns.len()));
+        }
+        let has_default = row.get_ref(3)? != ValueRef::Null;
+        let words = checks.iter().find(|check| check.column.as_deref() == Some(&column)).map(|check| &check.words);
+        let (of, store) = kind_of(connection, &quoted, &column, &declared, words)?;
+        columns.push(Column {
+            name: column.as_str().into(),
+            quoted: Name::reflected(&column),
+            of,
+            store: Store::Sqlite(store),
+            nullable: !not_null,
+            has_default,
+            generated: hidden >= 2,
+            comment: None,
+            length: None,
+            range: None,
+            may_insert: true,
+            may_update: true,
+        });
+    }
+    key.sort_unstable();
+    let is_table = kind == "table";
+    let mut key: Vec<usize> = key.into_iter().map(|(_, position)| position).collect();
+    let rowid_alias = is_table
+        && !without_rowid
+        && matches!(key.as_slice(), [only] if columns.get(*only).is_some_and(|column| {
+            column.of == FieldType::Integer && declared_integer(&sql, &column.name, connection, name)
+        }));
+    if rowid_alias && let Some(column) = key.first().and_then(|position| columns.get_mut(*position)) {
+        column.has_default = true;
+        column.nullable = false;
+    }
+    let said = settings.table(None, name).map(|said| said.key.as_slice()).unwrap_or_default();
+    if key.is_empty() && !said.is_empty() {
+        key = said.iter().filter_map(|name| columns.iter().position(|column| *column.name == **name)).collect();
+    }
+    // Columns of a primary key may hold NULL in SQLite unless they say otherwise; then they tell nothing apart.
+    let told_apart = !key.is_empty()
+        && (without_rowid || !is_table || key.iter().all(|position| columns.get(*position).is_some_and(|c| !c.nullable)));
+    let unique = unique_keys(connection, name)?;
+    let key = if told_apart {
+        Key::Columns(key)
+    } else if kind == "view" {
+        Key::None
+    } else if columns.iter().any(|column| column.name.eq_ignore_ascii_case("rowid")) {
+        Key::None
+    } else {
+        columns.insert(0, rowid());
+        Key::Columns(vec![0])
+    };
+    let index = indexes.iter().find(|index| index.serves(name)).map(|index| TextIndex::Fts5 {
+        quoted: Name::reflected(&index.name),
+        columns: index.columns.iter().map(|column| column.as_str().into()).collect(),
+    });
+    let may = if is_table && !settings.read_only {
+        Permits { insert: true, update: true, delete: true }
+    } else {
+        Permits::NONE
+    };
+    Ok(Table {
+        schema: None,
+        name: name.into(),
+        quoted,
+        comment: None,
+        columns,
+        key,
+        unique,
+        checks: checks
+            .into_iter()
+            .map(|check| Check {
+                name: check.text.into(),
+                columns: check.column.into_iter().map(Arc::from).collect(),
+            })
+            .collect(),
+        foreign: foreign_keys(connection, name)?,
+        index,
+        may,
+    })
+}
+
+/// Whether the column stands for the rowid itself: only `INTEGER PRIMARY KEY` does, no other whole number.
+fn declared_integer(_sql: &str, column: &str, connection: &Connection, table: &str) -> bool {
+    let declared: Result<String> = connection.query_row(
+        "SELECT type FROM pragma_table_xinfo(?1) WHERE name = ?2",
+        [table, column],
+        |row| row.get(0),
+    );
+    declared.is_ok_and(|declared| declared.eq_ignore_ascii_case("INTEGER"))
+}
+
+/// The number every row has, where no column names rows.
+fn rowid() -> Column {
+    Column {
+        name: "rowid".into(),
+        quoted: Name::reflected("rowid"),
+        of: FieldType::Integer,
+        store: Store::Sqlite(SqliteStore::Plain),
+        nullable: false,
+        has_default: true,
+        generated: true,
+        comment: Some("The number SQLite gives the row".into()),
+        length: None,
+        range: None,
+        may_insert: false,
+        may_update: false,
+    }
+}
+
+/// What a column holds.
+fn kind_of(
+    connection: &Connection,
+    table: &Name,
+    column: &str,
+    declared: &str,
+    words: Option<&Vec<String>>,
+) -> Result<(FieldType, SqliteStore)> {
+    let declared = declared.to_ascii_uppercase();
+    let says = |word: &str| declared.contains(word);
+    let lower = column.to_lowercase();
+    let named_time = ["_at", "_time", "_timestamp"].iter().any(|end| lower.ends_with(end))
+        || ["created", "updated", "modified", "timestamp", "datetime"].contains(&lower.as_str());
+    let named_date = ["_on", "_date"].iter().any(|end| lower.ends_with(end)) || lower == "date" || lower == "birthday";
+    let textual = says("CHAR") || says("TEXT") || says("CLOB") || declared.is_empty();
+    if says("BOOL") {
+        return Ok((FieldType::Boolean, SqliteStore::Boolean));
+    }
+    if says("JSON") {
+        return Ok((FieldType::Json, SqliteStore::Json));
+    }
+    let says_time = says("DATETIME") || says("TIMESTAMP");
+    let may_be_time = says_time || ((textual || declared == "INTEGER" || declared == "BIGINT") && named_time);
+    if may_be_time {
+        let samples = samples(connection, table, column)?;
+        match style_of(&samples) {
+            Some(style) if says_time || textual || is_recent(&samples) => {
+                return Ok((FieldType::Time, SqliteStore::Time(style)));
+            }
+            // SQLite's own way, until somebody writes otherwise.
+            None if samples.is_empty() && says_time => {
+                return Ok((FieldType::Time, SqliteStore::Time(TimeStyle::Blank(0))));
+            }
+            _ => {}
+        }
+    }
+    if declared == "DATE" || (textual && named_date) {
+        let samples = samples(connection, table, column)?;
+        let all_dates = samples.iter().all(|sample| matches!(sample, Sample::Text(text) if is_date(text)));
+        if all_dates && (declared == "DATE" || !samples.is_empty()) {
+            return Ok((FieldType::Date, SqliteStore::Plain));
+        }
+        if let Some(style) = style_of(&samples) {
+            return Ok((FieldType::Time, SqliteStore::Time(style)));
+        }
+    }
+    let of = match words {
+        Some(words) if !words.is_empty() => FieldType::Word(words.iter().map(|word| word.as_str().into()).collect()),
+        _ if says("INT") => FieldType::Integer,
+        _ if says("CHAR") || says("TEXT") || says("CLOB") || says("UUID") || says("STRING") => FieldType::Text,
+        _ if says("BLOB") => FieldType::Bytes,
+        _ if ["REAL", "FLOA", "DOUB", "NUM", "DEC", "MONEY"].iter().any(|word| says(word)) => FieldType::Number,
+        _ => by_values(&samples(connection, table, column)?),
+    };
+    Ok((of, SqliteStore::Plain))
+}
+
+fn is_date(text: &str) -> bool {
+    text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
+}
+
+/// Whole numbers are moments only if they would be ones of our time.
+fn is_recent(samples: &[Sample]) -> bool {
+    samples.iter().all(|sample| match sample {
+        Sample::Integer(number) => {
+            (946_684_800..4_102_444_800).contains(number) || (946_684_800_000..4_102_444_800_000).contains(number)
+        }
+        Sample::Text(_) => true,
+        Sample::Other => false,
+    })
+}
+
+/// Columns without a type, as in views.
+fn by_values(samples: &[Sample]) -> FieldType {
+    let whole = samples.iter().filter(|sample| matches!(sample, Sample::Integer(_))).count();
+    let text = samples.iter().filter(|sample| matches!(sample, Sample::Text(_))).count();
+    if samples.is_empty() || text > 0 {
+        FieldType::Text
+    } else if whole == samples.len() {
+        FieldType::Integer
+    } else {
+        FieldType::Number
+    }
+}
+
+fn samples(connection: &Connection, table: &Name, column: &str) -> Result<Vec<Sample>> {
+    use crate::statement::{Dialect, Statement};
+    let column = Name::reflected(column);
+    let mut statement = Statement::new(Dialect::Sqlite);
+    statement.push("SELECT ").name(&column).push(" FROM ").name(table).push(" WHERE ").name(&column);
+    statement.push(" IS NOT NULL LIMIT ").count(SAMPLES);
+    let mut prepared = connection.prepare(statement.text())?;
+    let mut rows = prepared.query([])?;
+    let mut samples = Vec::new();
+    while let Some(row) = rows.next()? {
+        samples.push(match row.get_ref(0)? {
+            ValueRef::Integer(number) => Sample::Integer(number),
+            ValueRef::Text(text) => Sample::Text(String::from_utf8_lossy(text).into_owned()),
+            _ => Sample::Other,
+        });
+    }
+    Ok(samples)
+}
+
+fn unique_keys(connection: &Connection, table: &str) -> Result<Vec<Unique>> {
+    let mut statement =
+        connection.prepare("SELECT name FROM pragma_index_list(?1) WHERE \"unique\" = 1 AND partial = 0")?;
+    let names: Vec<String> = statement.query_map([table], |row| row.get(0))?.collect::<Result<_>>()?;
+    let mut unique = Vec::new();
+    for name in names {
+        let mut statement = connection.prepare("SELECT name FROM pragma_index_info(?1) ORDER BY seqno")?;
+        let columns: Vec<Option<String>> = statement.query_map([&name], |row| row.get(0))?.collect::<Result<_>>()?;
+        // An index over an expression has a column without a name.
+        if let Some(columns) = columns.into_iter().map(|column| column.map(Arc::from)).collect::<Option<Vec<Arc<str>>>>() {
+            unique.push(Unique { name: name.as_str().into(), columns });
+        }
+    }
+    Ok(unique)
+}
+
+fn foreign_keys(connection: &Connection, table: &str) -> Result<Vec<ForeignKey>> {
+    let mut statement = connection.prepare(
+        "SELECT id, \"table\", \"from\", \"to\", on_delete FROM pragma_foreign_key_list(?1) ORDER BY id, seq",
+    )?;
+    let mut rows = statement.query([table])?;
+    let mut keys: Vec<(i64, ForeignKey)> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (id, to_table, from): (i64, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let (to, on_delete): (Option<String>, String) = (row.get(3)?, row.get(4)?);
+        if keys.last().is_none_or(|(known, _)| *known != id) {
+            let on_delete = match on_delete.as_str() {
+                "CASCADE" => OnDelete::Cascade,
+                "SET NULL" | "SET DEFAULT" => OnDelete::Clear,
+                _ => OnDelete::Refuse,
+            };
+            keys.push((
+                id,
+                ForeignKey {
+                    name: None,
+                    columns: Vec::new(),
+                    to_schema: None,
+                    to_table: to_table.as_str().into(),
+                    to_columns: Vec::new(),
+                    on_delete,
+                },
+            ));
+        }
+        if let Some((_, key)) = keys.last_mut() {
+            key.columns.push(from.into());
+            // Without a column the primary key is meant, which is filled in when all tables are known.
+            key.to_columns.extend(to.map(Arc::from));
+        }
+    }
+    Ok(keys.into_iter().map(|(_, key)| key).collect())
+}
+
+/// A full-text index.
+struct Fts {
+    name: String,
+    /// The table it is over, unless it holds its text itself.
+    content: Option<String>,
+    columns: Vec<String>,
+}
+
+impl Fts {
+    fn of(name: &str, sql: &str) -> Option<Self> {
+        let lower = sql.to_lowercase();
+        let start = lower.find("using fts5")?;
+        let arguments = sql.get(start..)?;
+        let arguments = arguments.get(arguments.find('(')? + 1..arguments.rfind(')')?)?;
+        let (mut content, mut columns) = (None, Vec::new());
+        for argument in checks::split(arguments) {
+            let unquoted = |text: &str| text.trim().trim_matches(['"', '\'', '`', '[', ']']).to_owned();
+            match argument.split_once('=') {
+                Some((option, value)) if option.trim().eq_ignore_ascii_case("content") => {
+                    content = Some(unquoted(value)).filter(|content| !content.is_empty());
+                }
+                Some(_) => {}
+                None => columns.extend(argument.split_whitespace().next().map(unquoted)),
+            }
+        }
+        Some(Self { name: name.to_owned(), content, columns })
+    }
+
+    /// Whether it finds rows of the table.
+    fn serves(&self, table: &str) -> bool {
+        match &self.content {
+            Some(content) => content.eq_ignore_ascii_case(table),
+            None => self.name == table,
+        }
+    }
+}

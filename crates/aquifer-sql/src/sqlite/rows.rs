@@ -1,0 +1,106 @@
+//! SQLite's values, to JSON and back.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rusqlite::ToSql;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use serde_json::{Value, json};
+
+use crate::model::TimeStyle;
+use crate::rows::{Cells, Reader, Wrote, float, integer, json as json_text, string};
+use crate::statement::Bind;
+use crate::time;
+
+/// A row of a result.
+pub(super) struct Row<'r, 's>(pub(super) &'r rusqlite::Row<'s>);
+
+impl Cells for Row<'_, '_> {
+    fn write(&self, index: usize, reader: Reader, out: &mut Vec<u8>) -> Wrote {
+        let value = self.0.get_ref(index).unwrap_or(ValueRef::Null);
+        match (reader, value) {
+            (_, ValueRef::Null) => return Wrote::Nothing,
+            (Reader::Boolean, ValueRef::Integer(number)) => {
+                out.extend_from_slice(if number == 0 { b"false" } else { b"true" });
+            }
+            (Reader::Time(style), value) => moment(style, value, out),
+            (Reader::Json, ValueRef::Text(text)) => json_text(&String::from_utf8_lossy(text), out),
+            (_, ValueRef::Integer(number)) => integer(number, out),
+            (_, ValueRef::Real(number)) => float(number, out),
+            (_, ValueRef::Text(text)) => string(&String::from_utf8_lossy(text), out),
+            (_, ValueRef::Blob(bytes)) => string(&STANDARD.encode(bytes), out),
+        }
+        Wrote::Value
+    }
+
+    /// As it is: only so does it compare with what stands in the file.
+    fn place(&self, index: usize, reader: Reader) -> Value {
+        match self.0.get_ref(index).unwrap_or(ValueRef::Null) {
+            ValueRef::Null => Value::Null,
+            ValueRef::Text(text) if reader == Reader::Json => {
+                serde_json::from_slice(text).unwrap_or_else(|_| Value::from(String::from_utf8_lossy(text)))
+            }
+            ValueRef::Integer(number) => number.into(),
+            ValueRef::Real(number) => number.into(),
+            ValueRef::Text(text) => Value::from(String::from_utf8_lossy(text)),
+            ValueRef::Blob(bytes) => json!({ "blob": STANDARD.encode(bytes) }),
+        }
+    }
+}
+
+impl Row<'_, '_> {
+    pub(super) fn value(&self, index: usize, reader: Reader) -> Value {
+        let mut text = Vec::new();
+        match self.write(index, reader, &mut text) {
+            Wrote::Nothing => Value::Null,
+            Wrote::Value => serde_json::from_slice(&text).unwrap_or(Value::Null),
+        }
+    }
+}
+
+fn moment(style: TimeStyle, value: ValueRef<'_>, out: &mut Vec<u8>) {
+    let found = match value {
+        ValueRef::Integer(number) if style == TimeStyle::Milliseconds => jiff::Timestamp::from_millisecond(number).ok(),
+        ValueRef::Integer(number) if style == TimeStyle::Seconds => jiff::Timestamp::from_second(number).ok(),
+        ValueRef::Integer(number) => time::from_number(number),
+        ValueRef::Text(text) => std::str::from_utf8(text).ok().and_then(time::from_text),
+        _ => None,
+    };
+    match (found, value) {
+        (Some(moment), _) => string(&moment.to_string(), out),
+        (None, ValueRef::Integer(number)) => integer(number, out),
+        (None, ValueRef::Real(number)) => float(number, out),
+        (None, ValueRef::Text(text)) => string(&String::from_utf8_lossy(text), out),
+        (None, ValueRef::Blob(bytes)) => string(&STANDARD.encode(bytes), out),
+        (None, ValueRef::Null) => out.extend_from_slice(b"null"),
+    }
+}
+
+/// A place's value as it was.
+pub(crate) fn from_place(value: &Value) -> Bind {
+    match value {
+        Value::Null => Bind::Null,
+        Value::Bool(yes) => Bind::Integer(i64::from(*yes)),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => Bind::Integer(whole),
+            None => number.as_f64().map_or(Bind::Null, Bind::Real),
+        },
+        Value::String(text) => Bind::Text(text.clone()),
+        Value::Object(object) => {
+            let bytes = object.get("blob").and_then(Value::as_str).and_then(|text| STANDARD.decode(text).ok());
+            Bind::Bytes(bytes.unwrap_or_default())
+        }
+        Value::Array(_) => Bind::Text(value.to_string()),
+    }
+}
+
+impl ToSql for Bind {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Bind::Null => ValueRef::Null,
+            Bind::Integer(number) => ValueRef::Integer(*number),
+            Bind::Real(number) => ValueRef::Real(*number),
+            Bind::Text(text) => ValueRef::Text(text.as_bytes()),
+            Bind::Bytes(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}

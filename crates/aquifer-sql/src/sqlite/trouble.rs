@@ -1,0 +1,73 @@
+//! What SQLite says went wrong.
+
+use rusqlite::{Error, ErrorCode, ffi};
+
+use crate::trouble::{Constraint, Trouble, Violation};
+
+pub(super) fn of(error: &Error) -> Trouble {
+    let cause = error.to_string();
+    let Error::SqliteFailure(code, message) = error else {
+        return Trouble::Refused { words: None, cause };
+    };
+    let message = message.clone().unwrap_or_default();
+    let unavailable = |reason: &str| Trouble::Unavailable { reason: reason.to_owned(), cause: cause.clone() };
+    match code.code {
+        ErrorCode::ConstraintViolation => violation(code.extended_code, &message, cause),
+        ErrorCode::OperationInterrupted => Trouble::Timeout { cause },
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
+            Trouble::Busy { reason: "its file is locked by somebody else" }
+        }
+        ErrorCode::ReadOnly => Trouble::Denied { reason: "the database file can only be read", cause },
+        ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied => {
+            Trouble::Denied { reason: "the database does not allow it", cause }
+        }
+        ErrorCode::CannotOpen => unavailable("its file cannot be opened"),
+        ErrorCode::NotADatabase => unavailable("its file is not a SQLite database"),
+        ErrorCode::DatabaseCorrupt => unavailable("its file is damaged"),
+        ErrorCode::DiskFull => unavailable("its disk is full"),
+        ErrorCode::SystemIoFailure => unavailable("its file cannot be read or written"),
+        ErrorCode::OutOfMemory => unavailable("there is not enough memory"),
+        ErrorCode::TooBig => {
+            Trouble::Invalid { problem: "is too large for the database", column: None, cause }
+        }
+        ErrorCode::TypeMismatch => {
+            Trouble::Invalid { problem: "has a value of the wrong kind for its column", column: None, cause }
+        }
+        ErrorCode::SchemaChanged => Trouble::SchemaChanged { cause },
+        _ if message.starts_with("no such table") || message.starts_with("no such column") => {
+            Trouble::SchemaChanged { cause }
+        }
+        _ if message.contains("integer overflow") => Trouble::Invalid {
+            problem: "adds up to more than 64 bits hold. Narrow the filter",
+            column: Some("aggregate".to_owned()),
+            cause,
+        },
+        _ => Trouble::Refused { words: None, cause },
+    }
+}
+
+/// SQLite names what was broken only in words, such as `UNIQUE constraint failed: users.email`.
+fn violation(extended: i32, message: &str, cause: String) -> Trouble {
+    let named = message.split_once(": ").map_or("", |(_, named)| named);
+    let columns = || {
+        named.split(", ").filter_map(|name| name.rsplit_once('.')).map(|(_, column)| column.to_owned()).collect()
+    };
+    let broken = |kind, constraint, columns| {
+        Trouble::Violation(Violation { kind, constraint, columns, other: None, cause: cause.clone() })
+    };
+    match extended {
+        ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY | ffi::SQLITE_CONSTRAINT_ROWID => {
+            broken(Constraint::Unique, None, columns())
+        }
+        ffi::SQLITE_CONSTRAINT_NOTNULL => broken(Constraint::NotNull, None, columns()),
+        ffi::SQLITE_CONSTRAINT_CHECK => broken(Constraint::Check, Some(named.to_owned()), Vec::new()),
+        ffi::SQLITE_CONSTRAINT_FOREIGNKEY => broken(Constraint::MissingParent, None, Vec::new()),
+        ffi::SQLITE_CONSTRAINT_DATATYPE => {
+            Trouble::Invalid { problem: "has a value of the wrong kind for its column", column: None, cause }
+        }
+        // RESTRICT is carried out like a trigger.
+        _ if message == "FOREIGN KEY constraint failed" => broken(Constraint::MissingParent, None, Vec::new()),
+        // What RAISE says is written for whoever made the change.
+        _ => Trouble::Refused { words: Some(message.to_owned()), cause },
+    }
+}

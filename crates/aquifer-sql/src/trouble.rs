@@ -1,0 +1,148 @@
+//! What can go wrong with a database, and what callers are told about it. A driver's own words go to the log, except
+//! those that the database's authors wrote for its users.
+
+use aquifer_protocol::error::wording::looks_like_a_leak;
+use aquifer_protocol::error::{Code, Failure};
+
+use crate::served::Served;
+
+/// What went wrong.
+#[derive(Debug, Clone)]
+pub(crate) enum Trouble {
+    /// It cannot be reached or opened. The reason is for callers, the cause for the log.
+    Unavailable { reason: String, cause: String },
+    /// It took too long and was stopped.
+    Timeout { cause: String },
+    /// Too many others wait, or hold a lock.
+    Busy { reason: &'static str },
+    /// The database does not allow it.
+    Denied { reason: &'static str, cause: String },
+    /// A constraint forbids it.
+    Violation(Violation),
+    /// A value the database cannot take.
+    Invalid { problem: &'static str, column: Option<String>, cause: String },
+    /// Tables or columns are not what they were.
+    SchemaChanged { cause: String },
+    /// The database refused, perhaps with words for its users.
+    Refused { words: Option<String>, cause: String },
+}
+
+/// A constraint that was broken.
+#[derive(Debug, Clone)]
+pub(crate) struct Violation {
+    pub(crate) kind: Constraint,
+    pub(crate) constraint: Option<String>,
+    pub(crate) columns: Vec<String>,
+    /// The other table, for references.
+    pub(crate) other: Option<String>,
+    pub(crate) cause: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Constraint {
+    Unique,
+    /// A row refers to one that is not there.
+    MissingParent,
+    /// Other rows still refer to this one.
+    HasChildren,
+    Check,
+    NotNull,
+    Exclusion,
+}
+
+impl Trouble {
+    /// What a caller is told.
+    pub(crate) fn into_failure(self, source: &str, served: Option<&Served>) -> Failure {
+        match self {
+            Trouble::Unavailable { reason, cause } => {
+                Failure::new(Code::UpstreamUnavailable, format!("Source '{source}' is unavailable: {reason}"))
+                    .detail("source", source)
+                    .because(cause)
+            }
+            Trouble::Timeout { cause } => Failure::new(
+                Code::UpstreamTimeout,
+                format!("Source '{source}' did not answer in time, and was stopped. Ask for less, or narrow the filter"),
+            )
+            .detail("source", source)
+            .because(cause),
+            Trouble::Busy { reason } => {
+                Failure::new(Code::UpstreamUnavailable, format!("Source '{source}' is busy: {reason}. Repeat later"))
+                    .detail("source", source)
+                    .because(reason)
+            }
+            Trouble::Denied { reason, cause } => {
+                Failure::new(Code::PermissionDenied, format!("Permission denied: {reason}"))
+                    .detail("reason", reason)
+                    .because(cause)
+            }
+            Trouble::Violation(violation) => violation.into_failure(served),
+            Trouble::Invalid { problem, column, cause } => {
+                let name = column.as_deref().map_or("params", |column| parameter(served, column));
+                Failure::invalid_value(name, problem).because(cause)
+            }
+            Trouble::SchemaChanged { cause } => Failure::new(
+                Code::UpstreamError,
+                format!("Source '{source}' refused the call: its tables have changed. Use introspect, then repeat"),
+            )
+            .detail("source", source)
+            .detail("schema_changed", true)
+            .because(cause),
+            Trouble::Refused { words, cause } => {
+                let failure = Failure::new(Code::UpstreamError, format!("Source '{source}' refused the call"))
+                    .detail("source", source)
+                    .because(cause);
+                match words.filter(|words| !looks_like_a_leak(words)) {
+                    Some(words) => failure.detail("upstream_error", words.chars().take(500).collect::<String>()),
+                    None => failure,
+                }
+            }
+        }
+    }
+}
+
+fn parameter<'a>(served: Option<&'a Served>, column: &'a str) -> &'a str {
+    served.and_then(|served| served.parameter(column)).unwrap_or(column)
+}
+
+impl Violation {
+    fn into_failure(self, served: Option<&Served>) -> Failure {
+        let Violation { kind, constraint, columns, other, cause } = self;
+        let resource = served.map_or("row", |served| served.words.singular.as_str());
+        let fields: Vec<&str> = columns.iter().map(|column| parameter(served, column)).collect();
+        let quoted = fields.iter().map(|field| format!("'{field}'")).collect::<Vec<_>>().join(", ");
+        let named = if quoted.is_empty() { "its values".to_owned() } else { quoted };
+        let other = other.unwrap_or_else(|| "another table".to_owned());
+        let failure = match kind {
+            Constraint::Unique => Failure::new(
+                Code::ConflictAlreadyExists,
+                format!("Resource '{resource}' already exists: another one has the same {named}"),
+            ),
+            Constraint::MissingParent => Failure::new(
+                Code::ConflictConstraint,
+                format!("The change is forbidden: {named} refers to a row of '{other}' that does not exist"),
+            ),
+            Constraint::HasChildren => Failure::new(
+                Code::ConflictConstraint,
+                format!("The change is forbidden: rows of '{other}' still refer to this {resource}"),
+            ),
+            Constraint::Exclusion => {
+                Failure::new(Code::ConflictConstraint, format!("The change is forbidden: {named} collides with another row"))
+            }
+            Constraint::Check => {
+                let name = fields.first().copied().unwrap_or("params");
+                Failure::invalid_value(name, "breaks a rule of the table")
+            }
+            Constraint::NotNull => {
+                let name = fields.first().copied().unwrap_or("params");
+                Failure::new(Code::ValidationMissingParam, format!("Missing required parameter '{name}'"))
+                    .detail("param_name", name)
+            }
+        };
+        let failure = failure.detail("resource_type", resource).detail("fields", fields);
+        match constraint {
+            Some(constraint) => failure.detail("constraint", constraint),
+            None => failure,
+        }
+        .because(cause)
+    }
+}

@@ -1,0 +1,146 @@
+//! Lists, searches, sums and single rows.
+
+use std::sync::Arc;
+
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::warning::Warning;
+use aquifer_query::CursorKey;
+use aquifer_query::evaluate::page_cut;
+use aquifer_query::plan::{Page, Path, Plan};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::Done;
+use crate::rows::Collector;
+use crate::served::Served;
+use crate::session::{Fault, Session, Work};
+use crate::sql::value::Scope;
+use crate::sql::{aggregate, select};
+use crate::statement::Dialect;
+
+/// A list or a search, with its sums.
+#[derive(Clone)]
+pub(crate) struct Query {
+    pub(crate) served: Arc<Served>,
+    pub(crate) dialect: Dialect,
+    pub(crate) now: Timestamp,
+    pub(crate) plan: Plan,
+    pub(crate) key: CursorKey,
+}
+
+impl Work for Query {
+    type Output = Done;
+
+    fn needs_snapshot(&self) -> bool {
+        let sums = !self.plan.aggregates.is_empty() || self.plan.total;
+        self.plan.aggregates.len() > 1 || (sums && self.plan.items)
+    }
+
+    async fn run<S: Session>(self, session: &mut S) -> Result<(Done, bool), Fault> {
+        let Query { served, dialect, now, plan, key } = &self;
+        let scope = Scope { served, dialect: *dialect, now: *now };
+        let mut warnings = Vec::new();
+        if plan.text.is_some() && served.table.index.is_none() {
+            warnings.push(Warning::new(
+                "SEARCH_NOT_INDEXED",
+                "There is no full-text index: every row was read, and rows are ranked by how many of the words they hold",
+            ));
+        }
+        let mut out = Vec::with_capacity(4096);
+        out.push(b'{');
+        let (mut results, mut total) = (Vec::new(), None);
+        for summing in aggregate::statements(&scope, plan) {
+            let rows = session.rows(&summing.statement, &summing.readers).await?;
+            let count = summing.collect(rows, &plan.aggregates, &mut results, &mut warnings);
+            total = total.or(count);
+        }
+        if !plan.aggregates.is_empty() {
+            out.extend_from_slice(b"\"aggregations\":{");
+            for (index, (aggregate, result)) in plan.aggregates.iter().zip(results).enumerate() {
+                let comma = if index > 0 { "," } else { "" };
+                let value = result.unwrap_or(Value::Null);
+                out.extend_from_slice(format!("{comma}{}:{value}", Value::from(&*aggregate.name)).as_bytes());
+            }
+            out.push(b'}');
+        }
+        if plan.items {
+            if !plan.aggregates.is_empty() {
+                out.push(b',');
+            }
+            let reading = select::page(&scope, plan)?;
+            // Numbered pages stay whole: what they left out could not be asked for.
+            let pages = served.collection.pages;
+            let most = if matches!(plan.page, Page::Numbered { .. }) { usize::MAX } else { pages.bytes };
+            let mut collector = Collector::new(reading.shape, reading.wanted, most, plan.edges);
+            for statement in &reading.statements {
+                session.fetch(statement, &mut collector).await?;
+                if collector.is_full() {
+                    break;
+                }
+            }
+            if let Some(shown) = collector.cut() {
+                warnings.push(page_cut(shown, reading.wanted, pages.bytes));
+            }
+            collector.finish(served, plan, key, total.as_ref(), &mut out);
+        }
+        out.push(b'}');
+        Ok((Done::assembled(out, warnings)?, false))
+    }
+}
+
+/// One row.
+#[derive(Clone)]
+pub(crate) struct Get {
+    pub(crate) served: Arc<Served>,
+    pub(crate) dialect: Dialect,
+    pub(crate) now: Timestamp,
+    pub(crate) key: Vec<Value>,
+    pub(crate) select: Vec<Path>,
+}
+
+impl Work for Get {
+    type Output = Done;
+
+    fn needs_snapshot(&self) -> bool {
+        false
+    }
+
+    async fn run<S: Session>(self, session: &mut S) -> Result<(Done, bool), Fault> {
+        let Get { served, dialect, now, key, select } = &self;
+        let scope = Scope { served, dialect: *dialect, now: *now };
+        let row = one(session, &scope, select, key, false).await?.ok_or_else(|| not_found(served, key))?;
+        Ok((Done::assembled(row, Vec::new())?, false))
+    }
+}
+
+/// A row's JSON text, if there is one of that key.
+pub(super) async fn one<S: Session>(
+    session: &mut S,
+    scope: &Scope<'_>,
+    select: &[Path],
+    key: &[Value],
+    lock: bool,
+) -> Result<Option<Vec<u8>>, Fault> {
+    let reading = select::one(scope, select, key, lock);
+    let mut collector = Collector::one(reading.shape);
+    for statement in &reading.statements {
+        session.fetch(statement, &mut collector).await?;
+    }
+    Ok(collector.into_one())
+}
+
+pub(super) fn not_found(served: &Served, key: &[Value]) -> Failure {
+    Failure::not_found(&served.words.singular, shown(key))
+}
+
+/// A key as text.
+pub(super) fn shown(key: &[Value]) -> String {
+    let parts: Vec<String> = key
+        .iter()
+        .map(|part| match part {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
+        .collect();
+    parts.join(",")
+}

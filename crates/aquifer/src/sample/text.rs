@@ -1,0 +1,45 @@
+//! Templates with `{named}` gaps, and names made plain enough for an email address.
+
+/// The template with each gap filled. A gap without a fact stays visible; a test looks for those.
+pub(super) fn render(template: &str, facts: &[(&str, &str)]) -> String {
+    let mut parts = template.split('{');
+    let mut text = String::with_capacity(template.len() + 32);
+    text.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let (gap, rest) = part.split_once('}').unwrap_or(("", part));
+        match facts.iter().find(|(name, _)| *name == gap) {
+            Some((_, fact)) => text.push_str(fact),
+            None => text.extend(["{", gap, "}"]),
+        }
+        text.push_str(rest);
+    }
+    text
+}
+
+/// Lower-case ASCII with dots for spaces. Letters of other scripts are left out, all of them if need be.
+pub(super) fn email_name(name: &str) -> String {
+    let mut plain = String::with_capacity(name.len());
+    for letter in name.chars().flat_map(char::to_lowercase) {
+        match letter {
+            'a'..='z' => plain.push(letter),
+            ' ' if !plain.is_empty() => plain.push('.'),
+            'á' | 'à' | 'â' | 'ã' | 'å' | 'ą' | 'ā' => plain.push('a'),
+            'ä' | 'æ' => plain.push_str("ae"),
+            'ç' | 'ć' => plain.push('c'),
+            'é' | 'è' | 'ê' | 'ë' | 'ę' => plain.push('e'),
+            'ğ' => plain.push('g'),
+            'í' | 'ï' | 'î' | 'ı' => plain.push('i'),
+            'ł' => plain.push('l'),
+            'ñ' | 'ń' => plain.push('n'),
+            'ó' | 'ô' | 'õ' | 'ō' => plain.push('o'),
+            'ö' | 'ø' | 'œ' => plain.push_str("oe"),
+            'ś' | 'ş' => plain.push('s'),
+            'ß' => plain.push_str("ss"),
+            'ú' | 'ū' | 'ù' => plain.push('u'),
+            'ü' => plain.push_str("ue"),
+            'ź' | 'ż' => plain.push('z'),
+            _ => {}
+        }
+    }
+    plain
+}

@@ -1,0 +1,72 @@
+//! What outlives the process: for now, the secret that cursors are sealed with.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use aquifer_query::CursorKey;
+use sha2::{Digest, Sha256};
+
+use crate::config::{self, StateConfig};
+
+/// A configured secret must have as many characters.
+const SHORTEST_SECRET: usize = 16;
+
+/// The secret of the configuration, else the one in the state directory, which is made if it is not there.
+pub(crate) fn cursor_key(config: &StateConfig) -> anyhow::Result<CursorKey> {
+    if let Some(secret) = &config.cursor_secret {
+        let secret = config::expand(secret)?;
+        if secret.len() < SHORTEST_SECRET {
+            bail!("state.cursor_secret must have {SHORTEST_SECRET} characters or more");
+        }
+        return Ok(CursorKey::new(Sha256::digest(secret.as_bytes()).into()));
+    }
+    let kept = match config.dir.clone().or_else(directory) {
+        Some(directory) => kept(&directory),
+        None => Err(anyhow::anyhow!("there is no home directory")),
+    };
+    match kept {
+        Ok(secret) => Ok(CursorKey::new(secret)),
+        Err(error) => {
+            tracing::info!("cursors will not outlive this process: {error:#}");
+            let mut secret = [0; 32];
+            getrandom::fill(&mut secret).context("the system gives no randomness")?;
+            Ok(CursorKey::new(secret))
+        }
+    }
+}
+
+/// Where state is kept if nobody says: `$XDG_STATE_HOME/aquifer` or `~/.local/state/aquifer`.
+fn directory() -> Option<PathBuf> {
+    let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = from("XDG_STATE_HOME").or_else(|| from("HOME").map(|home| home.join(".local/state")));
+    base.map(|base| base.join("aquifer"))
+}
+
+fn kept(directory: &Path) -> anyhow::Result<[u8; 32]> {
+    let path = directory.join("cursor.key");
+    if !path.exists() {
+        make(directory, &path)?;
+    }
+    let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    bytes.try_into().map_err(|_| anyhow::anyhow!("{} is not a key; remove it to have one made", path.display()))
+}
+
+/// Written beside its place and then moved there, so that two processes that start at once end up with one key.
+fn make(directory: &Path, path: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).context("the system gives no randomness")?;
+    let draft = directory.join(format!("cursor.key.{}", std::process::id()));
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&draft).and_then(|mut file| file.write_all(&secret));
+    written.with_context(|| format!("cannot write {}", draft.display()))?;
+    // A link fails where another process was faster: its key is then the one.
+    let _ = fs::hard_link(&draft, path);
+    let _ = fs::remove_file(&draft);
+    if path.exists() { Ok(()) } else { bail!("cannot write {}", path.display()) }
+}

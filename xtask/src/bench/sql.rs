@@ -1,0 +1,97 @@
+//! SQL sources inside the engine, beside the same SQL by hand; memory of the server while large pages are answered.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::databases::{Database, Databases};
+use super::programs::{Figures, Programs, figures, printed};
+use super::table::{Aim, Row, Table};
+
+pub(super) fn all(programs: &Programs, databases: &Databases, table: &mut Table) -> Result<()> {
+    for database in databases.all() {
+        beside_sql(programs, database, table)?;
+    }
+    for database in databases.all() {
+        memory(programs, database, table)?;
+    }
+    Ok(())
+}
+
+fn beside_sql(programs: &Programs, database: &Database, table: &mut Table) -> Result<()> {
+    let text = printed(Command::new(programs.program("bench-sql")).args(["compare", &database.target]))?;
+    let figures = figures(&text)?;
+    let hand = "SQL by hand";
+    for (name, what, compared, most) in [
+        ("list", "list 25 of 1,000,000", hand, Some(1.25)),
+        ("page_1000", "page 1,000 of that", hand, None),
+        ("deep", "page 1,000 of that", "page 1", Some(1.2)),
+        ("group", "count by group", hand, Some(1.1)),
+        ("get", "get by key", hand, Some(1.25)),
+    ] {
+        let what = format!("{}: {what}", database.title);
+        let aim = most.map_or(Aim::None, Aim::Ratio);
+        pair(table, &figures, name, "p50", &what, compared, aim)?;
+        pair(table, &figures, name, "p99", &what, compared, Aim::None)?;
+    }
+    Ok(())
+}
+
+fn pair(
+    table: &mut Table,
+    figures: &Figures,
+    name: &str,
+    share: &str,
+    what: &str,
+    compared: &str,
+    aim: Aim,
+) -> Result<()> {
+    let ours = figures.get(&format!("{name}.0.{share}_us"))?;
+    let other = figures.get(&format!("{name}.1.{share}_us"))?;
+    // The medians have a ratio taken side by side.
+    let ratio = if share == "p50" { figures.get(&format!("{name}.ratio"))? } else { ours / other };
+    table.push(Row {
+        what: format!("{what}, {share}"),
+        ours: time(ours),
+        compared: format!("{compared}: {}", time(other)),
+        ratio: Some(ratio),
+        aim,
+    });
+    Ok(())
+}
+
+pub(super) fn time(microseconds: f64) -> String {
+    match microseconds {
+        short if short < 1_000.0 => format!("{short:.0} µs"),
+        long => format!("{:.1} ms", long / 1_000.0),
+    }
+}
+
+/// The largest page there is, of rows that hold 10 KB each.
+const LARGEST_PAGE: &str = r#"{"operation":"list_documents","params":{"first":100,"fields":"full"}}"#;
+
+fn memory(programs: &Programs, database: &Database, table: &mut Table) -> Result<()> {
+    const FLAT: f64 = 1.1;
+    let figures = programs.load("memory", &[], &[programs.mcp(LARGEST_PAGE, &database.target)])?;
+    let [before, one, many, again] =
+        ["0.before_kb", "0.one_kb", "0.many_kb", "0.again_kb"].map(|name| figures.get(name));
+    let (before, one, many, again) = (before?, one?, many?, again?);
+    for (what, peak, compared, other, aim) in [
+        ("one by one", one, "before", before, Aim::None),
+        ("16 at once", many, "before", before, Aim::None),
+        ("16 at once again", again, "the first time", many, Aim::Ratio(FLAT)),
+    ] {
+        table.push(Row {
+            what: format!("{}: memory, 50 of the largest page, {what}", database.title),
+            ours: size(peak),
+            compared: format!("{compared}: {}", size(other)),
+            ratio: Some(peak / other),
+            aim,
+        });
+    }
+    Ok(())
+}
+
+fn size(kilobytes: f64) -> String {
+    format!("{:.1} MB", kilobytes / 1024.0)
+}
