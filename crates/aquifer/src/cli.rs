@@ -20,10 +20,11 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  aquifer demo                                   try it: a task board over HTTP
+  aquifer demo                                   try it: a sample shop over HTTP
   aquifer demo --stdio                           the same for an MCP client that starts servers itself
+  aquifer serve sqlite:my.db                     your database, for an MCP client
   aquifer introspect --source demo:              which operations are there?
-  aquifer call create_task '{\"title\":\"Buy milk\"}' --source demo:
+  aquifer call get_order '{\"id\": 1}' --source demo:
 
 Exit codes: 0 done, 1 the answer was a failure, 2 bad usage or configuration.
 Results go to stdout, everything else to stderr.";
@@ -44,9 +45,12 @@ In a client that starts servers itself (Claude Desktop, Cursor, VS Code):
     /// Serve sources as MCP-AQL, on stdio or HTTP.
     #[command(after_help = "\
 Examples:
-  aquifer serve demo:                            the task board on stdio
-  aquifer serve demo: --http 127.0.0.1:3910      the same over HTTP
+  aquifer serve sqlite:my.db                     a SQLite file on stdio
+  aquifer serve postgres://me@localhost/shop --http 127.0.0.1:3910
+                                                 a PostgreSQL database over HTTP
   aquifer serve --config aquifer.toml            what the file says
+
+SIGHUP has every source look again what it has to offer.
 
 Environment: MCP_AQL_ENDPOINT_MODE, MCP_AQL_ENDPOINT_PROFILE, MCP_AQL_TOOL_PREFIX.
 A flag beats the environment, the environment beats the file.")]
@@ -55,18 +59,18 @@ A flag beats the environment, the environment beats the file.")]
     /// Send one request and print the answer.
     #[command(after_help = "\
 Examples:
-  aquifer call list_tasks --source demo:
-  aquifer call create_task '{\"title\":\"Buy milk\"}' --source demo:
-  aquifer call '{\"operations\":[{\"operation\":\"list_tasks\"}]}' --source demo:   a batch
-  echo '{\"title\":\"From a pipe\"}' | aquifer call create_task - --source demo:")]
+  aquifer call list_products --source demo:
+  aquifer call search_tickets '{\"query\": \"leaking tent\"}' --source demo:
+  aquifer call '{\"operations\": [{\"operation\": \"list_tags\"}]}' --source demo:   a batch
+  echo '{\"id\": 65}' | aquifer call get_customer - --source demo:")]
     Call(CallArgs),
 
     /// Show the catalogue to a person.
     #[command(after_help = "\
 Examples:
   aquifer introspect --source demo:              every operation
-  aquifer introspect create_task --source demo:  one operation with its parameters
-  aquifer introspect --search \"add a task\" --source demo:
+  aquifer introspect get_order --source demo:    one operation with its parameters
+  aquifer introspect --search \"late orders\" --source demo:
   aquifer introspect --json --source demo:       as a model sees it")]
     Introspect(IntrospectArgs),
 
@@ -126,7 +130,8 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// What to serve. In this version: demo: (the task board).
+    /// What to serve: sqlite:PATH, a path ending in .db or .sqlite, postgres://USER@HOST/DATABASE, demo: (a sample
+    /// shop) or tasks: (the example adapter).
     #[arg(value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
 
