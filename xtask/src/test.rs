@@ -7,7 +7,8 @@ use crate::postgres::Postgres;
 use crate::step::{self, announce, cargo, output};
 
 /// The tests that need more than Rust, too. Plain `cargo test` leaves those out and does not list them.
-pub(crate) const EVERYTHING: [&str; 3] = ["--workspace", "--features", "aquifer/clients,aquifer-sql/postgres"];
+pub(crate) const EVERYTHING: [&str; 3] =
+    ["--workspace", "--features", "aquifer/clients,aquifer/postgres,aquifer-sql/postgres"];
 
 const REMEDY: &str = "The failures are listed above. One test alone: cargo xtask test NAME";
 

@@ -19,7 +19,7 @@ pub(crate) fn compare(of: &FieldType, a: &Value, b: &Value) -> Ordering {
 
 fn present(of: &FieldType, a: &Value, b: &Value) -> Ordering {
     match of {
-        FieldType::Integer | FieldType::Number => number(a).total_cmp(&number(b)).then_with(|| integers(a, b)),
+        FieldType::Integer | FieldType::Number => numbers(a, b),
         FieldType::Boolean => a.as_bool().cmp(&b.as_bool()),
         FieldType::Time => match (text(a).and_then(moment), text(b).and_then(moment)) {
             (Some(a), Some(b)) => a.cmp(&b),
@@ -39,7 +39,8 @@ fn lists(element: &FieldType, a: &Value, b: &Value) -> Ordering {
     differs.unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
-/// Values of no known type: by kind, then within the kind. Objects and lists have no order among themselves.
+/// Values of no known type: by kind, then within the kind, numbers as JavaScript would have them. Objects and lists have
+/// no order among themselves.
 fn loose(a: &Value, b: &Value) -> Ordering {
     let kind = |value: &Value| match value {
         Value::Bool(_) => 0,
@@ -51,16 +52,28 @@ fn loose(a: &Value, b: &Value) -> Ordering {
     };
     match (a, b) {
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
-        (Value::Number(_), Value::Number(_)) => number(a).total_cmp(&number(b)).then_with(|| integers(a, b)),
+        (Value::Number(_), Value::Number(_)) => doubles(number(a), number(b)),
         (Value::String(a), Value::String(b)) => a.cmp(b),
         _ => kind(a).cmp(&kind(b)),
     }
 }
 
 /// Integers too large for a double are told apart exactly.
-fn integers(a: &Value, b: &Value) -> Ordering {
-    let whole = |value: &Value| value.as_i64().or_else(|| text(value)?.parse().ok());
-    whole(a).cmp(&whole(b))
+fn numbers(a: &Value, b: &Value) -> Ordering {
+    match (whole(a), whole(b)) {
+        (Some(a), Some(b)) => a.cmp(&b),
+        _ => doubles(number(a), number(b)),
+    }
+}
+
+/// Zero has no sign, and what is no number is greater than all that are.
+fn doubles(a: f64, b: f64) -> Ordering {
+    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
+/// The value as a whole number, if it is one or stands for one in text.
+pub(crate) fn whole(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| text(value)?.parse().ok())
 }
 
 pub(crate) fn number(value: &Value) -> f64 {

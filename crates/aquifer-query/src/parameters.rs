@@ -11,7 +11,7 @@ use crate::read::Family;
 /// The named types the parameters refer to.
 pub fn types() -> Types {
     let sort = Schema::object(vec![
-        Parameter::required("field", Schema::string().describe("What to sort by.")),
+        Parameter::required("field", Schema::string().describe("The field to sort by.")),
         Parameter::optional("order", Schema::one_of(["asc", "desc"]).describe("Ascending unless said otherwise.")),
     ])
     .describe("One criterion of an order.");

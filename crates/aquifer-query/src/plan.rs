@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::collection::{Collection, FieldType};
+use crate::value::whole;
 
 /// What was asked of a collection.
 #[derive(Debug, Clone, PartialEq)]
@@ -223,10 +224,24 @@ impl Aggregate {
 /// The most groups an answer shows.
 pub const MOST_GROUPS: usize = 1_000;
 
-/// A group's value as the name of its result. What is missing is `null`; the text "null" keeps its quotes.
-pub fn group_label(value: &Value) -> String {
+/// A group's value as the name of its result. What is missing is `null`, and text that reads like another kind of value
+/// keeps its quotes. Lists and objects of no known type are told apart from everything else, not from each other.
+pub fn group_label(of: &FieldType, value: &Value) -> String {
+    const LISTS: &str = "[…]";
+    const OBJECTS: &str = "{…}";
+    let loose = *of == FieldType::Json;
     match value {
-        Value::String(text) if text != "null" => text.clone(),
+        Value::String(text) => {
+            let scalar = || serde_json::from_str::<Value>(text).is_ok_and(|read| !read.is_array() && !read.is_object());
+            let taken = text == "null" || (loose && (text == LISTS || text == OBJECTS || scalar()));
+            if taken { value.to_string() } else { text.clone() }
+        }
+        Value::Array(_) if loose => LISTS.to_owned(),
+        Value::Object(_) if loose => OBJECTS.to_owned(),
+        // However it is kept: 10 and 10.0 are one group.
+        Value::Number(number) => {
+            number.as_f64().and_then(whole).map_or_else(|| value.to_string(), |number| number.to_string())
+        }
         other => other.to_string(),
     }
 }

@@ -1,5 +1,7 @@
 //! Values of each type: what a caller may send for one.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -10,13 +12,13 @@ use crate::collection::FieldType;
 /// The value as the type keeps it, if it is one of the type. `null` is of no type.
 pub fn accept(of: &FieldType, value: &Value) -> Option<Value> {
     match (of, value) {
-        (FieldType::Text | FieldType::Bytes, Value::String(_))
+        (FieldType::Text, Value::String(_))
         | (FieldType::Number, Value::Number(_))
         | (FieldType::Boolean, Value::Bool(_)) => Some(value.clone()),
         (FieldType::Word(words), Value::String(word)) => {
             words.iter().any(|known| **known == **word).then(|| value.clone())
         }
-        (FieldType::Integer, Value::Number(number)) if number.is_i64() => Some(value.clone()),
+        (FieldType::Integer, Value::Number(number)) => number.as_i64().or_else(|| whole(number.as_f64()?)).map(Value::from),
         // Integers that JavaScript would round are sent and received as text (R-RES-5).
         (FieldType::Integer, Value::String(text)) => text.parse::<i64>().ok().map(Value::from),
         (FieldType::Number, Value::String(text)) => {
@@ -24,13 +26,35 @@ pub fn accept(of: &FieldType, value: &Value) -> Option<Value> {
         }
         (FieldType::Time, Value::String(text)) => moment(text).map(|time| Value::from(time.to_string())),
         (FieldType::Date, Value::String(text)) => text.parse::<Date>().ok().map(|date| Value::from(date.to_string())),
-        (FieldType::Uuid, Value::String(text)) => {
-            let hex = text.chars().filter(|c| *c != '-').collect::<String>();
-            (hex.len() == 32 && hex.chars().all(|c| c.is_ascii_hexdigit())).then(|| Value::from(text.to_lowercase()))
+        (FieldType::Uuid, Value::String(text)) => uuid(text).map(Value::from),
+        (FieldType::Bytes, Value::String(text)) => {
+            STANDARD.decode(text).ok().map(|bytes| Value::from(STANDARD.encode(bytes)))
         }
-        (FieldType::List(_) | FieldType::Json, value) if !value.is_null() => Some(value.clone()),
+        (FieldType::List(of), Value::Array(elements)) => {
+            let of = of.as_deref().unwrap_or(&FieldType::Json);
+            let element = |one: &Value| if one.is_null() { Some(Value::Null) } else { accept(of, one) };
+            elements.iter().map(element).collect::<Option<Vec<Value>>>().map(Value::from)
+        }
+        (FieldType::Json, value) if !value.is_null() => Some(value.clone()),
         _ => None,
     }
+}
+
+/// `5.0` is 5. Beyond what a double holds exactly nothing is whole.
+pub(crate) fn whole(number: f64) -> Option<i64> {
+    const EXACT: f64 = 9_007_199_254_740_991.0;
+    #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
+    (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
+}
+
+/// In the one way databases write it: small letters, with dashes.
+fn uuid(text: &str) -> Option<String> {
+    let digits: String = text.chars().filter(|c| *c != '-').flat_map(char::to_lowercase).collect();
+    if digits.len() != 32 || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
+        return None;
+    }
+    let parts = [digits.get(..8)?, digits.get(8..12)?, digits.get(12..16)?, digits.get(16..20)?, digits.get(20..)?];
+    Some(parts.join("-"))
 }
 
 /// A moment, written with an offset, without one (then UTC), or as a day (then its beginning).

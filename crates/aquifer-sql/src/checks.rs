@@ -38,7 +38,8 @@ pub(crate) fn of_definition(sql: &str) -> Vec<Found> {
                     pieces.get(index + 2..end).unwrap_or_default().iter().map(|(piece, _)| piece).collect();
                 let text = sql.get(start + 1..*position).unwrap_or_default().trim().to_owned();
                 // `CONSTRAINT name CHECK (…)`
-                let before = |back: usize| index.checked_sub(back).and_then(|at| pieces.get(at)).map(|(piece, _)| piece);
+                let before =
+                    |back: usize| index.checked_sub(back).and_then(|at| pieces.get(at)).map(|(piece, _)| piece);
                 let text = match (before(2), before(1)) {
                     (Some(Piece::Word(word)), Some(Piece::Word(name))) if word.eq_ignore_ascii_case("constraint") => {
                         name.clone()
@@ -76,13 +77,18 @@ fn words_of(pieces: &[&Piece]) -> (Option<String>, Vec<String>) {
 
 /// Every text in quotes of a PostgreSQL rule of the form `column = ANY (ARRAY['a'::text, 'b'::text])`.
 pub(crate) fn words_of_any(rule: &str) -> Vec<String> {
-    let only_any = rule.contains("= ANY") && rule.contains("ARRAY[") && !rule.contains(" OR ") && !rule.contains(" AND ");
+    let only_any =
+        rule.contains("= ANY") && rule.contains("ARRAY[") && !rule.contains(" OR ") && !rule.contains(" AND ");
     if !only_any {
         return Vec::new();
     }
-    pieces(rule)
+    // From behind the bracket on: to SQLite it would begin a name.
+    let list = rule.split_once("ARRAY[").map(|(_, list)| list).unwrap_or_default();
+    pieces(list)
         .into_iter()
-        .filter_map(|(piece, _)| match piece {
+        .map(|(piece, _)| piece)
+        .take_while(|piece| *piece != Piece::Mark(']'))
+        .filter_map(|piece| match piece {
             Piece::Text(text) => Some(text),
             _ => None,
         })
@@ -109,6 +115,15 @@ pub(crate) fn split(text: &str) -> Vec<&str> {
     }
     parts.push(text.get(start..).unwrap_or_default());
     parts
+}
+
+/// Every name in a list of them, quoted or not; of an expression, what stands in it.
+pub(crate) fn names(list: &str) -> Vec<String> {
+    let names = pieces(list).into_iter().filter_map(|(piece, _)| match piece {
+        Piece::Word(word) => Some(word),
+        _ => None,
+    });
+    names.collect()
 }
 
 /// The pieces of SQL and where each begins. Comments are none.
@@ -172,13 +187,19 @@ mod tests {
                    CONSTRAINT z CHECK (y in('q')))";
         let found = of_definition(sql);
         assert_eq!(found.len(), 3);
-        assert_eq!((found[0].column.as_deref(), found[0].words.clone()), (Some("st at"), vec!["it's".to_owned(), "b".to_owned()]));
+        assert_eq!(
+            (found[0].column.as_deref(), found[0].words.clone()),
+            (Some("st at"), vec!["it's".to_owned(), "b".to_owned()])
+        );
         assert_eq!((found[1].text.as_str(), found[1].words.len()), ("n > 0", 0));
         assert_eq!(found[2].words, ["q"]);
         assert_eq!(
-            words_of_any("CHECK (((status)::text = ANY ((ARRAY['a'::character varying, 'b'::character varying])::text[])))"),
+            words_of_any(
+                "CHECK (((status)::text = ANY ((ARRAY['a'::character varying, 'b'::character varying])::text[])))"
+            ),
             ["a", "b"]
         );
+        assert_eq!(words_of_any("CHECK ((s = ANY (ARRAY['it''s'::text, '[b]'::text])))"), ["it's", "[b]"]);
         assert!(words_of_any("CHECK ((a > 0))").is_empty());
         assert_eq!(split("a, b(c, d), 'e,f'"), ["a", " b(c, d)", " 'e,f'"]);
     }

@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
+use crate::model::Model;
 use crate::offer::{Action, Generic, Offer, Verb, generic as generic_tables};
 use crate::postgres::Postgres;
 use crate::served::Served;
@@ -26,6 +27,7 @@ use crate::sqlite::{Place, Sqlite};
 use crate::statement::Dialect;
 use crate::work::Done;
 use crate::work::change::{Common, Create, Delete, Update};
+use crate::work::probe::Probe;
 use crate::work::read::{Get, Query};
 use crate::work::relationships::{Direction, Walk, key_of};
 
@@ -57,7 +59,7 @@ impl Backend {
         }
     }
 
-    async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
+    async fn read<W: Work + Clone>(&self, work: W) -> Result<W::Output, Fault> {
         match self {
             Backend::Sqlite(sqlite) => sqlite.read(work).await,
             Backend::Postgres(postgres) => postgres.read(work).await,
@@ -109,12 +111,33 @@ impl Database {
         };
         match model {
             Ok(model) => {
-                self.offer.store(Arc::new(Offer::of(model, &self.settings)));
+                let settings = self.without_broken_expressions(&model).await;
+                self.offer.store(Arc::new(Offer::of(model, &settings)));
                 self.changes.send_modify(|count| *count += 1);
                 Ok(())
             }
             Err(trouble) => Err(trouble.into_failure(&self.settings.name, None)),
         }
+    }
+
+    /// What the operator said, without computed fields that the database does not understand. Those are reported.
+    async fn without_broken_expressions(&self, model: &Model) -> Settings {
+        let mut settings = self.settings.clone();
+        for table in &model.tables {
+            let schema = table.schema.as_deref();
+            let said =
+                self.settings.table(schema, &table.name).map(|said| said.computed.as_slice()).unwrap_or_default();
+            for computed in said {
+                let (table, dialect) = (table.quoted.clone(), self.backend.dialect());
+                let probe = Probe { dialect, table, computed: computed.clone() };
+                let Err(Fault::Trouble(trouble)) = self.backend.read(probe).await else { continue };
+                tracing::error!(source = settings.name, ?trouble, "computed field '{}' is left out", computed.name);
+                for known in settings.tables.values_mut() {
+                    known.computed.retain(|other| other.name != computed.name || other.sql != computed.sql);
+                }
+            }
+        }
+        settings
     }
 
     /// Tries to look until it succeeds, more and more patiently.
@@ -140,7 +163,9 @@ impl Database {
         let answer = self.answer_as_known(call).await;
         let met_others = matches!(&answer, Err(failure) if is_schema_change(failure));
         let changed = matches!(&self.backend, Backend::Sqlite(sqlite) if sqlite.has_changed());
-        if (met_others || changed) && let Err(failure) = self.look().await {
+        if (met_others || changed)
+            && let Err(failure) = self.look().await
+        {
             tracing::debug!(source = self.settings.name, cause = failure.cause(), "{}", failure.message());
         }
         answer
@@ -149,7 +174,10 @@ impl Database {
     async fn answer_as_known(&self, call: Call) -> Result<Done, Failure> {
         let offer = self.offer.load_full();
         let gone = || {
-            Failure::new(Code::NotFoundOperation, "This operation is gone: the tables have changed. Use introspect again")
+            Failure::new(
+                Code::NotFoundOperation,
+                "This operation is gone: the tables have changed. Use introspect again",
+            )
         };
         let Some(action) = offer.action(&call.name) else {
             return Err(gone().detail("operation", &*call.name));
@@ -190,7 +218,15 @@ impl Database {
         let dialect = self.backend.dialect();
         let dry_run = params.get("dry_run").and_then(Value::as_bool).unwrap_or(false);
         let if_match = params.get("if_match").and_then(Value::as_str).map(str::to_owned);
-        let common = Common { served: served.clone(), dialect, now, dry_run };
+        let common = Common {
+            served: served.clone(),
+            index,
+            tables: offer.tables.clone(),
+            references: offer.references.clone(),
+            dialect,
+            now,
+            dry_run,
+        };
         let outcome = match verb {
             Verb::List | Verb::Search => {
                 let family = if verb == Verb::List { Family::List } else { Family::Search };
@@ -224,7 +260,7 @@ impl Database {
             }
             Verb::Delete => {
                 let key = key(&served, &params)?;
-                self.backend.write(Delete { common, key, if_match, incoming: offer.incoming(index) }).await
+                self.backend.write(Delete { common, key, if_match }).await
             }
         };
         outcome.map_err(|fault| self.told(fault, Some(&served)))
@@ -369,9 +405,7 @@ impl Source for Database {
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
         async move {
             match self.answer(call).await {
-                Ok(done) => {
-                    Outcome::Done(Answer { data: done.data, warnings: done.warnings, attachments: Vec::new() })
-                }
+                Ok(done) => Outcome::Done(Answer { data: done.data, warnings: done.warnings, attachments: Vec::new() }),
                 Err(failure) => Outcome::Failed(failure),
             }
         }

@@ -68,7 +68,7 @@ pub(crate) struct Column {
     pub(crate) comment: Option<Arc<str>>,
     /// The most characters of text.
     pub(crate) length: Option<u64>,
-    /// The least and the greatest of whole numbers.
+    /// The least and the greatest of whole numbers; of others, what they must not reach.
     pub(crate) range: Option<(f64, f64)>,
     pub(crate) may_insert: bool,
     pub(crate) may_update: bool,
@@ -112,6 +112,8 @@ pub(crate) enum TimeStyle {
 pub(crate) struct PostgresStore {
     /// The type operands are cast to.
     pub(crate) cast: Fragment,
+    /// The same with its length or its digits, which only what is kept must have.
+    pub(crate) whole: Fragment,
     pub(crate) read: PostgresRead,
 }
 
@@ -174,15 +176,24 @@ pub(crate) enum OnDelete {
 /// A full-text index.
 #[derive(Debug, Clone)]
 pub(crate) enum TextIndex {
-    /// An FTS5 table whose rows are this table's.
-    Fts5 { quoted: Name, columns: Vec<Arc<str>> },
-    /// A tsvector, kept or indexed, and its configuration.
-    Vector { vector: Fragment, configuration: Fragment },
+    /// An FTS5 table, and the column of this table that its row numbers are in.
+    Fts5 { quoted: Name, columns: Vec<Arc<str>>, rowid: Name },
+    /// A tsvector, kept or indexed, its configuration, and the columns its words are from, if that is known.
+    Vector { vector: Fragment, configuration: Fragment, columns: Vec<Arc<str>> },
 }
 
 impl Table {
     pub(crate) fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| &*column.name == name)
+    }
+
+    /// The columns that the constraint of this name is about.
+    pub(crate) fn constrained(&self, name: &str) -> Option<&[Arc<str>]> {
+        let unique = self.unique.iter().find(|known| &*known.name == name).map(|known| &known.columns);
+        let check = || self.checks.iter().find(|known| &*known.name == name).map(|known| &known.columns);
+        let foreign =
+            || self.foreign.iter().find(|known| known.name.as_deref() == Some(name)).map(|known| &known.columns);
+        unique.or_else(check).or_else(foreign).map(Vec::as_slice)
     }
 
     /// The columns of the key, if it has any that callers see.

@@ -88,11 +88,19 @@ fn shorten(name: &str) -> String {
 
 /// Names for parameters, one for each column, unlike each other and unlike those in `taken`.
 pub(crate) fn parameters<'a>(columns: impl IntoIterator<Item = &'a str>, reserved: &[&str]) -> Vec<String> {
-    let mut taken: HashSet<String> = reserved.iter().map(|&name| name.to_owned()).collect();
+    let is_plain = aquifer_protocol::operation::is_snake_case;
+    let columns: Vec<&str> = columns.into_iter().collect();
+    // Whoever is written like a parameter is called so, even if others would be called the same before it.
+    let plain = columns.iter().copied().filter(|column| is_plain(column) && !reserved.contains(column));
+    let mut taken: HashSet<String> = plain.chain(reserved.iter().copied()).map(str::to_owned).collect();
     let mut names = Vec::new();
     for column in columns {
+        if is_plain(column) && !reserved.contains(&column) {
+            names.push(column.to_owned());
+            continue;
+        }
         let base = match snake(column) {
-            _ if aquifer_protocol::operation::is_snake_case(column) => column.to_owned(),
+            _ if is_plain(column) => column.to_owned(),
             empty if empty.is_empty() => "column".to_owned(),
             name => name,
         };
@@ -152,7 +160,7 @@ mod tests {
 
     #[test]
     fn parameters_are_unlike_each_other_and_the_language() {
-        let names = parameters(["id", "Id", "dry_run", "", "größe"], &["dry_run"]);
-        assert_eq!(names, ["id", "id_2", "dry_run_column", "column", "grosse"]);
+        let names = parameters(["Id", "id", "dry_run", "", "größe"], &["dry_run"]);
+        assert_eq!(names, ["id_2", "id", "dry_run_column", "column", "grosse"]);
     }
 }

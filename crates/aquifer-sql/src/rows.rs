@@ -224,7 +224,14 @@ impl Collector {
     }
 
     /// Writes `"items":[…],"pageInfo":{…}` and the like.
-    pub(crate) fn finish(self, served: &Served, plan: &Plan, key: &CursorKey, total: Option<&Value>, out: &mut Vec<u8>) {
+    pub(crate) fn finish(
+        self,
+        served: &Served,
+        plan: &Plan,
+        key: &CursorKey,
+        total: Option<&Value>,
+        out: &mut Vec<u8>,
+    ) {
         let backward = matches!(plan.page, Page::Backward { .. });
         let count = self.ends.len();
         let seal = |place: &[Value]| key.seal(place, &served.collection, plan);
@@ -317,12 +324,15 @@ pub(crate) fn float(number: f64, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes the digits of an exact number; as text where a double would not hold them.
+/// Writes the digits of an exact number; as text where a double would not hold them. Zeros at the end of a fraction say
+/// how a column is declared, and nothing about the number.
 pub(crate) fn decimal(text: &str, out: &mut Vec<u8>) {
-    const EXACT: usize = 15;
-    let digits = text.bytes().filter(u8::is_ascii_digit).skip_while(|digit| *digit == b'0').count();
-    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'.'));
-    if plain && digits <= EXACT {
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
+    if let Ok(whole) = text.parse() {
+        return integer(whole, out);
+    }
+    let same = text.parse::<f64>().is_ok_and(|number| number.is_finite() && number.to_string() == text);
+    if same && text.contains('.') {
         out.extend_from_slice(text.as_bytes());
     } else {
         string(text, out);
@@ -332,8 +342,43 @@ pub(crate) fn decimal(text: &str, out: &mut Vec<u8>) {
 /// Writes text that should be JSON; as a string where it is none.
 pub(crate) fn json(text: &str, out: &mut Vec<u8>) {
     if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() {
-        out.extend_from_slice(text.as_bytes());
+        vouched(text.as_bytes(), out);
     } else {
         string(text, out);
     }
+}
+
+/// Writes what is JSON for sure. Numbers beyond all that readers of JSON have are written as text.
+pub(crate) fn vouched(text: &[u8], out: &mut Vec<u8>) {
+    if !may_hold_huge_numbers(text) {
+        out.extend_from_slice(text);
+        return;
+    }
+    let (mut in_string, mut escaped, mut rest) = (false, false, text);
+    while let Some((&byte, after)) = rest.split_first() {
+        if !in_string && (byte == b'-' || byte.is_ascii_digit()) {
+            let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
+            let (number, after) = rest.split_at(rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len()));
+            let parsed = std::str::from_utf8(number).ok().and_then(|number| number.parse::<f64>().ok());
+            let mark: &[u8] = if parsed.is_some_and(f64::is_finite) { b"" } else { b"\"" };
+            out.extend([mark, number, mark].concat());
+            rest = after;
+            continue;
+        }
+        in_string = if byte == b'"' && !escaped { !in_string } else { in_string };
+        escaped = byte == b'\\' && !escaped;
+        out.push(byte);
+        rest = after;
+    }
+}
+
+/// Whether there may be a number that no double holds: one with an exponent, or with hundreds of digits.
+fn may_hold_huge_numbers(text: &[u8]) -> bool {
+    const MANY: usize = 300;
+    let mut run = 0;
+    text.iter().any(|byte| {
+        let exponent = run > 0 && matches!(byte, b'e' | b'E');
+        run = if byte.is_ascii_digit() { run + 1 } else { 0 };
+        exponent || run > MANY
+    })
 }

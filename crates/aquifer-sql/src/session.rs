@@ -47,7 +47,7 @@ impl From<Failure> for Fault {
 }
 
 /// What is done in one transaction.
-pub(crate) trait Work: Send + 'static {
+pub(crate) trait Work: Send + Sync + 'static {
     type Output: Send + 'static;
 
     /// Whether it takes several statements that must see the same data.
@@ -55,4 +55,9 @@ pub(crate) trait Work: Send + 'static {
 
     /// Does it. What is said beside the output is whether its changes are to be kept.
     fn run<S: Session>(self, session: &mut S) -> impl Future<Output = Result<(Self::Output, bool), Fault>> + Send;
+
+    /// Says more about what went wrong. Called outside of any transaction, after everything has been undone.
+    fn explain<S: Session>(&self, _session: &mut S, trouble: Trouble) -> impl Future<Output = Trouble> + Send {
+        std::future::ready(trouble)
+    }
 }

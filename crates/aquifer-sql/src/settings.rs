@@ -112,7 +112,9 @@ pub struct ComputedSettings {
 
 /// Why a target is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not a database: use sqlite:PATH, a path that ends in .db or .sqlite, or postgres://USER@HOST/DATABASE")]
+#[error(
+    "'{0}' is not a database: use sqlite:PATH, a path that ends in .db or .sqlite, or postgres://USER@HOST/DATABASE"
+)]
 pub struct NotADatabase(String);
 
 impl Settings {

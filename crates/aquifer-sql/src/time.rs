@@ -19,6 +19,36 @@ pub(crate) fn write(style: TimeStyle, text: &str) -> Bind {
     }
 }
 
+/// A moment to compare a column with. Where the column's text has too few digits for it, more of them do no harm: text
+/// that goes on is greater.
+pub(crate) fn bound(style: TimeStyle, text: &str) -> Bind {
+    match (style, moment(text)) {
+        (TimeStyle::Blank(digits), Some(time)) => {
+            let fraction = format!("{:09}", TimeZone::UTC.to_datetime(time).subsec_nanosecond());
+            let needed = u8::try_from(fraction.trim_end_matches('0').len()).unwrap_or(9);
+            Bind::Text(civil(time, ' ', digits.max(needed)))
+        }
+        _ => write(style, text),
+    }
+}
+
+/// How far apart two moments are at the least that a SQLite column tells apart, in nanoseconds.
+pub(crate) fn tick(style: TimeStyle) -> i128 {
+    match style {
+        TimeStyle::Seconds => 1_000_000_000,
+        TimeStyle::Milliseconds => 1_000_000,
+        TimeStyle::Zulu(digits) => 10_i128.pow(9 - u32::from(digits.min(9))),
+        TimeStyle::Blank(_) | TimeStyle::Mixed => 1,
+    }
+}
+
+/// The last tick up to a moment, unless the moment is one.
+pub(crate) fn tick_before(tick: i128, text: &str) -> Option<String> {
+    let since = moment(text)?.as_nanosecond();
+    let rest = since.rem_euclid(tick);
+    (rest != 0).then(|| Timestamp::from_nanosecond(since - rest).ok().map(|time| time.to_string()))?
+}
+
 /// A form in which text order is order in time.
 pub(crate) fn canonical(time: Timestamp) -> String {
     civil(time, 'T', 9) + "Z"
@@ -56,11 +86,7 @@ pub(crate) fn from_text(text: &str) -> Option<Timestamp> {
 /// A moment from a number: seconds, or milliseconds where seconds would be far from now.
 pub(crate) fn from_number(number: i64) -> Option<Timestamp> {
     const FAR: i64 = 100_000_000_000;
-    if number.abs() >= FAR {
-        Timestamp::from_millisecond(number).ok()
-    } else {
-        Timestamp::from_second(number).ok()
-    }
+    if number.abs() >= FAR { Timestamp::from_millisecond(number).ok() } else { Timestamp::from_second(number).ok() }
 }
 
 /// How a column writes its moments, judged by some of its values. `None` where they are no moments.

@@ -1,7 +1,6 @@
 //! What can go wrong with a database, and what callers are told about it. A driver's own words go to the log, except
 //! those that the database's authors wrote for its users.
 
-use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_protocol::error::{Code, Failure};
 
 use crate::served::Served;
@@ -15,6 +14,14 @@ pub(crate) enum Trouble {
     Timeout { cause: String },
     /// Too many others wait, or hold a lock.
     Busy { reason: &'static str },
+    /// Two changes stood in each other's way, and this one was undone.
+    Undone { cause: String },
+    /// The connection was lost, and with it whatever was not yet kept.
+    Lost { cause: String },
+    /// A prepared statement no longer fits its tables.
+    Stale { cause: String },
+    /// The connection was lost while a change was being made final.
+    Unknown { cause: String },
     /// The database does not allow it.
     Denied { reason: &'static str, cause: String },
     /// A constraint forbids it.
@@ -50,7 +57,18 @@ pub(crate) enum Constraint {
     Exclusion,
 }
 
+impl Constraint {
+    pub(crate) fn is_reference(self) -> bool {
+        matches!(self, Constraint::MissingParent | Constraint::HasChildren)
+    }
+}
+
 impl Trouble {
+    /// Whether nothing was done, and the same may well succeed if it is done again at once.
+    pub(crate) fn passes(&self) -> bool {
+        matches!(self, Trouble::Undone { .. } | Trouble::Lost { .. } | Trouble::Stale { .. })
+    }
+
     /// What a caller is told.
     pub(crate) fn into_failure(self, source: &str, served: Option<&Served>) -> Failure {
         match self {
@@ -59,6 +77,10 @@ impl Trouble {
                     .detail("source", source)
                     .because(cause)
             }
+            Trouble::Lost { cause } => {
+                let reason = "the connection to its server was lost".to_owned();
+                Trouble::Unavailable { reason, cause }.into_failure(source, served)
+            }
             Trouble::Timeout { cause } => Failure::new(
                 Code::UpstreamTimeout,
                 format!("Source '{source}' did not answer in time, and was stopped. Ask for less, or narrow the filter"),
@@ -66,10 +88,24 @@ impl Trouble {
             .detail("source", source)
             .because(cause),
             Trouble::Busy { reason } => {
-                Failure::new(Code::UpstreamUnavailable, format!("Source '{source}' is busy: {reason}. Repeat later"))
+                Failure::new(Code::UpstreamUnavailable, format!("Source '{source}' is busy: {reason}. Try again later"))
                     .detail("source", source)
                     .because(reason)
             }
+            Trouble::Undone { cause } => Failure::new(
+                Code::UpstreamUnavailable,
+                format!("Source '{source}' is busy: somebody else changes the same rows. Nothing was changed; repeat"),
+            )
+            .detail("source", source)
+            .because(cause),
+            Trouble::Unknown { cause } => Failure::new(
+                Code::UpstreamUnavailable,
+                format!(
+                    "Source '{source}' was lost while the change was made final: it may have been made or not. Read, then decide"
+                ),
+            )
+            .detail("source", source)
+            .because(cause),
             Trouble::Denied { reason, cause } => {
                 Failure::new(Code::PermissionDenied, format!("Permission denied: {reason}"))
                     .detail("reason", reason)
@@ -77,10 +113,11 @@ impl Trouble {
             }
             Trouble::Violation(violation) => violation.into_failure(served),
             Trouble::Invalid { problem, column, cause } => {
-                let name = column.as_deref().map_or("params", |column| parameter(served, column));
+                let name = column.as_deref().map(|column| served.and_then(|known| known.parameter(column)).unwrap_or(column));
+                let name = name.unwrap_or("params");
                 Failure::invalid_value(name, problem).because(cause)
             }
-            Trouble::SchemaChanged { cause } => Failure::new(
+            Trouble::SchemaChanged { cause } | Trouble::Stale { cause } => Failure::new(
                 Code::UpstreamError,
                 format!("Source '{source}' refused the call: its tables have changed. Use introspect, then repeat"),
             )
@@ -91,8 +128,8 @@ impl Trouble {
                 let failure = Failure::new(Code::UpstreamError, format!("Source '{source}' refused the call"))
                     .detail("source", source)
                     .because(cause);
-                match words.filter(|words| !looks_like_a_leak(words)) {
-                    Some(words) => failure.detail("upstream_error", words.chars().take(500).collect::<String>()),
+                match words {
+                    Some(words) => failure.detail("upstream_error", bounded(&words)),
                     None => failure,
                 }
             }
@@ -100,15 +137,27 @@ impl Trouble {
     }
 }
 
-fn parameter<'a>(served: Option<&'a Served>, column: &'a str) -> &'a str {
-    served.and_then(|served| served.parameter(column)).unwrap_or(column)
+/// The words of whoever wrote the database's rules, as far as anybody reads: one line of them.
+fn bounded(words: &str) -> String {
+    const MOST: usize = 500;
+    let line = words.lines().next().unwrap_or_default();
+    line.chars().filter(|letter| !letter.is_control()).take(MOST).collect()
 }
 
 impl Violation {
     fn into_failure(self, served: Option<&Served>) -> Failure {
         let Violation { kind, constraint, columns, other, cause } = self;
         let resource = served.map_or("row", |served| served.words.singular.as_str());
-        let fields: Vec<&str> = columns.iter().map(|column| parameter(served, column)).collect();
+        let of_constraint = || {
+            Some(served?.table.constrained(constraint.as_deref()?)?.iter().map(|column| column.to_string()).collect())
+        };
+        let columns: Vec<String> = of_constraint().unwrap_or(columns);
+        let fields: Vec<&str> = columns.iter().filter_map(|column| served?.parameter(column)).collect();
+        // A rule about columns that this user may not see is not told by name.
+        let is_told = |name: &String| {
+            fields.len() == columns.len() && served.is_some_and(|served| served.table.constrained(name).is_some())
+        };
+        let constraint = constraint.as_ref().filter(|name| is_told(name)).cloned();
         let quoted = fields.iter().map(|field| format!("'{field}'")).collect::<Vec<_>>().join(", ");
         let named = if quoted.is_empty() { "its values".to_owned() } else { quoted };
         let other = other.unwrap_or_else(|| "another table".to_owned());
@@ -119,24 +168,29 @@ impl Violation {
             ),
             Constraint::MissingParent => Failure::new(
                 Code::ConflictConstraint,
-                format!("The change is forbidden: {named} refers to a row of '{other}' that does not exist"),
+                format!("The change is forbidden: {named} refers to a row of '{other}' which does not exist"),
             ),
             Constraint::HasChildren => Failure::new(
                 Code::ConflictConstraint,
                 format!("The change is forbidden: rows of '{other}' still refer to this {resource}"),
             ),
-            Constraint::Exclusion => {
-                Failure::new(Code::ConflictConstraint, format!("The change is forbidden: {named} collides with another row"))
-            }
+            Constraint::Exclusion => Failure::new(
+                Code::ConflictConstraint,
+                format!("The change is forbidden: {named} collides with another row"),
+            ),
             Constraint::Check => {
                 let name = fields.first().copied().unwrap_or("params");
                 Failure::invalid_value(name, "breaks a rule of the table")
             }
-            Constraint::NotNull => {
-                let name = fields.first().copied().unwrap_or("params");
-                Failure::new(Code::ValidationMissingParam, format!("Missing required parameter '{name}'"))
-                    .detail("param_name", name)
-            }
+            Constraint::NotNull => match fields.first() {
+                Some(name) => {
+                    Failure::new(Code::ValidationMissingParam, format!("Missing required parameter '{name}'"))
+                        .detail("param_name", *name)
+                }
+                None => {
+                    Failure::new(Code::ConflictConstraint, "The change is forbidden: a column is left without a value")
+                }
+            },
         };
         let failure = failure.detail("resource_type", resource).detail("fields", fields);
         match constraint {

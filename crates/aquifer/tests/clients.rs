@@ -102,7 +102,7 @@ fn one_process_serves_every_revision_at_once() {
 }
 
 fn over_stdio(client: Client, mode: &str) {
-    let server = ["stdio", AQUIFER, "demo", "--stdio", "--mode", mode];
+    let server = ["stdio", AQUIFER, "serve", "tasks:", "--mode", mode];
     Process::start(client.command(false, mode, server)).passes();
 }
 
@@ -123,7 +123,7 @@ impl Client {
     }
 }
 
-/// The demo over HTTP, on a port of its own.
+/// The task board over HTTP, on a port of its own.
 struct Server {
     url: String,
     _process: Process,
@@ -132,7 +132,7 @@ struct Server {
 impl Server {
     fn start(mode: &str) -> Self {
         let mut command = Command::new(AQUIFER);
-        command.args(["demo", "--http", "127.0.0.1:0", "--mode", mode]).stdin(Stdio::null());
+        command.args(["serve", "tasks:", "--http", "127.0.0.1:0", "--mode", mode]).stdin(Stdio::null());
         let mut process = Process::start(command);
         let url =
             process.line("it tells its address", |line| Some(line.split_once("speaks MCP-AQL at ")?.1.to_owned()));

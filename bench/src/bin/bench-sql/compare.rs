@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use aquifer_bench::statistics::{median, percentile, ratio};
 use serde_json::{Map, Value};
 
@@ -60,6 +60,23 @@ pub(crate) async fn compare(target: &str) -> anyhow::Result<Figures> {
         measured.extend(figures(name, &turns(extent, &first, &second).await?));
     }
     Ok(measured)
+}
+
+/// Asks the same of one side again and again, and nothing else, for who counts from outside.
+pub(crate) async fn calls(target: &str, side: &str, name: &str, count: usize) -> anyhow::Result<()> {
+    let (arguments, question) = match name {
+        "list" => (ours::list(None), Question::List(None)),
+        "group" => (ours::count_by_status(), Question::CountByStatus),
+        "get" => (ours::get(ID), Question::Get(ID)),
+        other => bail!("'{other}' is none of list, group and get"),
+    };
+    let (ours, by_hand) = (Ours::open(target).await?, ByHand::open(target).await?);
+    let call = match side {
+        "ours" => Call::Engine(&ours, arguments),
+        "by-hand" => Call::ByHand(&by_hand, question),
+        other => bail!("'{other}' is neither ours nor by-hand"),
+    };
+    Side::default().block(count, &call).await
 }
 
 /// Something to be asked again and again.

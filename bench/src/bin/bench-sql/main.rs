@@ -1,9 +1,11 @@
 //! A list, a deep page, a sum and a single row, asked through the engine and by hand over the same driver, call by
 //! call in turns, so that the machine's noise hits both.
 //!
-//! Usage: bench-sql fill|compare|drop sqlite:PATH|postgres://…/DATABASE
+//! Usage: bench-sql fill|compare|drop TARGET
+//!        bench-sql calls TARGET ours|by-hand list|group|get COUNT
 //!
-//! `fill` makes the database, `compare` prints lines of a name, a tab and a number, `drop` drops a PostgreSQL database.
+//! A TARGET is sqlite:PATH or postgres://…/DATABASE. `fill` makes the database, `compare` prints lines of a name, a tab
+//! and a number, `calls` only asks, to be profiled or counted from outside, `drop` drops a PostgreSQL database.
 
 mod by_hand;
 mod compare;
@@ -11,25 +13,27 @@ mod fill;
 mod ours;
 mod rows;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [what, target] = arguments.as_slice() else {
-        bail!("usage: bench-sql fill|compare sqlite:PATH|postgres://…")
-    };
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let runtime = tokio::runtime::Runtime::new()?;
-    match what.as_str() {
-        "fill" => runtime.block_on(fill::fill(target)),
-        "drop" => runtime.block_on(fill::drop_database(target)),
-        "compare" => {
-            let target = target.clone();
+    match words.as_slice() {
+        ["fill", target] => runtime.block_on(fill::fill(target)),
+        ["drop", target] => runtime.block_on(fill::drop_database(target)),
+        ["compare", target] => {
+            let target = (*target).to_owned();
             // On a worker, as a server's requests are.
             let compared = runtime.spawn(async move { compare::compare(&target).await });
             print(&runtime.block_on(compared)??);
             Ok(())
         }
-        other => bail!("'{other}' is none of fill, compare and drop"),
+        ["calls", target, side, name, count] => {
+            let count = count.parse().context("COUNT is not a number")?;
+            runtime.block_on(compare::calls(target, side, name, count))
+        }
+        _ => bail!("usage: bench-sql fill|compare|drop TARGET, or calls TARGET ours|by-hand list|group|get COUNT"),
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Matched, Notes, at};
 use crate::collection::FieldType;
-use crate::order::{compare, number};
+use crate::order::{compare, number, whole};
 use crate::plan::{Aggregate, Function, MOST_GROUPS, Path, group_label};
 
 pub(super) fn all(aggregates: &[Aggregate], matched: &[Matched<'_>], notes: &mut Notes) -> Value {
@@ -37,7 +37,8 @@ fn one(aggregate: &Aggregate, matched: &[Matched<'_>], notes: &mut Notes) -> Val
     }
     let mut answer = Map::new();
     for (values, members) in groups {
-        let labels: Vec<String> = values.iter().map(|value| group_label(value)).collect();
+        let labels: Vec<String> =
+            aggregate.group_by.iter().zip(&values).map(|((_, of), value)| group_label(of, value)).collect();
         nest(&mut answer, &labels, calculate(aggregate, &members));
     }
     Value::Object(answer)
@@ -85,7 +86,7 @@ fn value(function: &Function, items: &[&Value]) -> Value {
         Function::Sum(path, of) => sum(path, of, items).map_or(Value::Null, |(sum, _)| sum),
         Function::Avg(path, of) => match sum(path, of, items) {
             #[expect(clippy::cast_precision_loss, reason = "counts of items")]
-            Some((total, count)) => json!(number(&total) / count as f64),
+            Some((total, count)) => double(number(&total) / count as f64),
             None => Value::Null,
         },
         Function::Min(path, of) => extreme(path, of, items, Ordering::Less),
@@ -93,16 +94,39 @@ fn value(function: &Function, items: &[&Value]) -> Value {
     }
 }
 
-/// The sum and how many values it is of; whole as long as they are.
+/// The sum and how many values it is of; whole as long as they are. Numbers of no known type are doubles.
 fn sum(path: &Path, of: &FieldType, items: &[&Value]) -> Option<(Value, usize)> {
     let values: Vec<&Value> =
-        items.iter().map(|item| at(item, path)).filter(|value| counts(of, value) && number(value).is_finite()).collect();
+        items.iter().map(|item| at(item, path)).filter(|value| counts(of, value) && is_numeric(value)).collect();
     if values.is_empty() {
         return None;
     }
-    let whole = values.iter().try_fold(0_i64, |total, value| total.checked_add(value.as_i64()?));
-    let total = whole.map_or_else(|| json!(values.iter().map(|value| number(value)).sum::<f64>()), Value::from);
+    let exact = || values.iter().try_fold(0_i128, |total, value| Some(total + i128::from(whole(value)?)));
+    let exact = if *of == FieldType::Json { None } else { exact() };
+    let total = exact.map_or_else(|| double(values.iter().map(|value| number(value)).sum()), integer);
     Some((total, values.len()))
+}
+
+/// A whole number; as text where JavaScript would round it (R-RES-5).
+fn integer(number: i128) -> Value {
+    const SAFE: i128 = (1 << 53) - 1;
+    match i64::try_from(number) {
+        Ok(small) if number.abs() <= SAFE => small.into(),
+        _ => number.to_string().into(),
+    }
+}
+
+/// A number; as text where JSON has none for it.
+fn double(number: f64) -> Value {
+    if number.is_nan() {
+        return "NaN".into();
+    }
+    let infinite = if number > 0.0 { "Infinity" } else { "-Infinity" };
+    serde_json::Number::from_f64(number).map_or_else(|| infinite.into(), Value::Number)
+}
+
+fn is_numeric(value: &Value) -> bool {
+    value.is_number() || value.as_str().is_some_and(|text| text.parse::<f64>().is_ok())
 }
 
 fn extreme(path: &Path, of: &FieldType, items: &[&Value], wanted: Ordering) -> Value {

@@ -8,7 +8,7 @@ use super::at;
 use crate::collection::{Collection, FieldType};
 use crate::order::compare;
 use crate::plan::{Filter, Test, TextQuery};
-use crate::read::text::words;
+use crate::read::text::{fold, words};
 
 /// Whether an item fits a condition.
 pub(super) fn filter(filter: &Filter, item: &Value) -> bool {
@@ -51,7 +51,7 @@ fn passes(test: &Test, of: &FieldType, value: &Value) -> bool {
 }
 
 fn holds(value: &Value, test: impl Fn(&str) -> bool) -> bool {
-    value.as_str().is_some_and(|text| test(&text.to_lowercase()))
+    value.as_str().is_some_and(|text| test(&fold(text)))
 }
 
 /// How many of the words and phrases stand in the item's text; none if none do.

@@ -1,6 +1,6 @@
 //! Words in texts, without an index.
 
-pub use crate::read::text::words;
+pub use crate::read::text::{fold, words};
 
 /// How many of the terms stand in the texts: a word, or several in a row.
 pub fn rank(terms: &[Vec<String>], texts: &[Vec<String>]) -> i64 {

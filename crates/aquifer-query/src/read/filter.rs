@@ -223,7 +223,7 @@ impl Reader<'_> {
                     self.problems.wrong_type(at, "text");
                     return None;
                 };
-                let text = text.to_lowercase();
+                let text = super::text::fold(text);
                 Some(test(match operator {
                     "contains" => Test::Contains(text),
                     "starts_with" => Test::StartsWith(text),
@@ -259,10 +259,12 @@ impl Reader<'_> {
     }
 
     fn ordered(&mut self, at: &str, of: &FieldType, value: &Value) -> Option<Value> {
-        if matches!(of, FieldType::List(_)) {
-            self.problems.invalid(at, "cannot be used: lists have no order");
-            return None;
-        }
-        self.operand(at, of, value)
+        let unordered = match of {
+            FieldType::List(_) => "lists",
+            FieldType::Bytes => "bytes",
+            _ => return self.operand(at, of, value),
+        };
+        self.problems.invalid(at, format!("cannot be used: {unordered} have no order"));
+        None
     }
 }

@@ -52,7 +52,7 @@ fn criterion(collection: &Collection, at: &str, value: &Value, problems: &mut Pr
     match object.get("field").and_then(Value::as_str) {
         Some(name) => key(collection, at, name, object.get("order"), problems),
         None => {
-            problems.invalid(at, "needs 'field', the name of what to sort by");
+            problems.invalid(at, "needs 'field', a name to sort by");
             None
         }
     }

@@ -24,13 +24,25 @@ pub(crate) fn terms(text: &str) -> Vec<Term> {
             terms.extend(words.into_iter().map(|word| Term { words: vec![word] }));
         }
     }
-    terms.retain(|term| !term.words.is_empty());
-    terms.dedup();
-    terms.truncate(MOST);
-    terms
+    let mut seen: Vec<Term> = Vec::new();
+    for term in terms.into_iter().filter(|term| !term.words.is_empty()) {
+        if !seen.contains(&term) && seen.len() < MOST {
+            seen.push(term);
+        }
+    }
+    seen
 }
 
 /// The words of a text, in lower case.
 pub fn words(text: &str) -> Vec<String> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(fold).collect()
+}
+
+/// The text in lower case, letter by letter: neither its neighbours nor its place decide what becomes of a letter, or a
+/// part of a text could be unlike the same part by itself. Databases do it like this, too.
+pub fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    text.chars().map(|letter| letter.to_lowercase().next().unwrap_or(letter)).collect()
 }

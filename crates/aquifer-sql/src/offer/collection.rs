@@ -17,8 +17,8 @@ use crate::statement::{Fragment, Name};
 const MOST_CHILDREN: usize = 16;
 
 /// Names that operations use for themselves.
-const RESERVED: &[&str] =
-    &["dry_run", "if_match", "fields", "preset", "input", "confirmation_token", "table_name", "key", "values"];
+pub(super) const RESERVED: &[&str] =
+    &["dry_run", "if_match", "fields", "preset", "input", "confirmation_token"];
 
 /// Columns that tell people which row it is.
 const TELLING: &[&str] = &["name", "title", "subject", "label", "full_name", "display_name", "email", "username"];
@@ -28,12 +28,15 @@ const BIRTH: &[&str] =
     &["created_at", "created", "created_on", "creation_date", "date_created", "inserted_at", "placed_at", "opened_at"];
 
 pub(super) fn served(
-    table: Table,
+    mut table: Table,
     words: Words,
     settings: &Settings,
     incoming: &[(&Relationship, &Words, Name)],
 ) -> Served {
     let said = settings.table(table.schema.as_deref(), &table.name);
+    if let Some(description) = said.and_then(|said| said.description.as_deref()) {
+        table.comment = Some(description.into());
+    }
     let fields: Vec<Field> = table
         .columns
         .iter()
@@ -58,6 +61,8 @@ pub(super) fn served(
             said.presets.iter().map(|(name, fields)| (name.as_str().into(), known(fields))).collect()
         })
         .unwrap_or_default();
+    let mut presets = presets;
+    presets.entry("minimal".into()).or_insert_with(|| minimal(&table));
     let collection = Collection {
         name: format!("{}/{}", settings.name, words.plural).into(),
         fields,
@@ -83,10 +88,24 @@ pub(super) fn served(
     Served { table, words, collection, computed: sources.into_iter().map(|(source, _)| source).collect(), parameters }
 }
 
+/// What tells rows apart, for the database and for people: the key, and a name, a title or the like; else the first text
+/// that is always there; else a word such as a status.
+fn minimal(table: &Table) -> Vec<Arc<str>> {
+    let named = TELLING.iter().find_map(|name| table.column(name));
+    let text = || table.columns.iter().find(|column| column.of == FieldType::Text && !column.nullable);
+    let word = || table.columns.iter().find(|column| matches!(column.of, FieldType::Word(_)));
+    let telling = named.or_else(text).or_else(word).map(|column| &column.name);
+    let is_key = |name: &Arc<str>| table.key_columns().any(|column| column.name == *name);
+    let names = table.columns.iter().map(|column| &column.name);
+    let chosen: Vec<Arc<str>> = names.filter(|name| is_key(name) || telling == Some(name)).cloned().collect();
+    // A table of numbers without a key has nothing that tells; then everything does.
+    if chosen.is_empty() { table.columns.iter().map(|column| column.name.clone()).collect() } else { chosen }
+}
+
 /// The columns that free text is looked for in, the most telling first.
 fn text(table: &Table) -> Vec<Arc<str>> {
     let of_index = match &table.index {
-        Some(TextIndex::Fts5 { columns, .. }) => columns.as_slice(),
+        Some(TextIndex::Fts5 { columns, .. } | TextIndex::Vector { columns, .. }) => columns.as_slice(),
         _ => &[],
     };
     let mut text: Vec<Arc<str>> = table

@@ -18,6 +18,7 @@ use aquifer_query::parameters::{parameters, types};
 use aquifer_query::{Collection, Family, FieldType};
 use serde_json::{Map, Value, json};
 
+use super::collection::RESERVED;
 use super::operations;
 use super::{Action, Offer, Verb};
 use crate::served::Served;
@@ -48,10 +49,23 @@ impl Generic {
         mut params: Map<String, Value>,
     ) -> Result<Map<String, Value>, Failure> {
         params.remove("table_name");
-        for name in ["key", "values"] {
-            if let Some(Value::Object(inner)) = params.remove(name) {
-                params.extend(inner);
+        for (place, inner) in ["key", "values"].map(|place| (place, params.remove(place))) {
+            let Some(Value::Object(inner)) = inner else { continue };
+            for (name, value) in inner {
+                let name = served.parameter(&name).map_or(name.clone(), str::to_owned);
+                // Where columns are expected nothing else is meant.
+                if RESERVED.contains(&name.as_str()) {
+                    let problem = format!("has '{name}', which is no column of '{}'", served.words.plural);
+                    return Err(Failure::invalid_value(place, problem));
+                }
+                params.insert(name, value);
             }
+        }
+        if let Some(Value::Object(input)) = params.get_mut("input") {
+            let renamed = std::mem::take(input).into_iter();
+            input.extend(
+                renamed.map(|(name, value)| (served.parameter(&name).map_or(name.clone(), str::to_owned), value)),
+            );
         }
         let operation = verb.of(served);
         if self.catalog.operation(&operation).is_none() {
@@ -61,7 +75,7 @@ impl Generic {
                 Verb::Create | Verb::Update | Verb::Delete => "can only be read",
                 Verb::List => "cannot be listed",
             };
-            return Err(Failure::invalid_value("table_name", format!("names a table that {cannot}")));
+            return Err(Failure::invalid_value("table_name", format!("names a table which {cannot}")));
         }
         let request = Request { operation, params, beside: Map::new(), metadata: Metadata::default() };
         let checked = route(&self.catalog, &self.surface, &Receiver::Unified, request)?
@@ -90,7 +104,8 @@ pub(super) fn offering(offer: &Offer, related: bool) -> (Vec<(Action, Operation)
     define(Verb::List, "list_records", Category::Read, &listing, parameters(&open, Family::List));
     let searching = format!("Search the records of a table by words in its text. {paging}");
     define(Verb::Search, "search_records", Category::Read, &searching, parameters(&open, Family::Search));
-    let selection = parameters(&open, Family::List).into_iter().filter(|one| ["fields", "preset"].contains(&&*one.name));
+    let selection =
+        parameters(&open, Family::List).into_iter().filter(|one| ["fields", "preset"].contains(&&*one.name));
     let getting = std::iter::once(key()).chain(selection).collect();
     define(Verb::Get, "get_record", Category::Read, "Get one record of a table by its key.", getting);
     let may = |test: fn(&Served) -> bool| offer.tables.iter().any(|served| test(served));
@@ -99,9 +114,10 @@ pub(super) fn offering(offer: &Offer, related: bool) -> (Vec<(Action, Operation)
         let all = [
             Parameter::optional(
                 "if_match",
-                Schema::string().describe("The '_etag' the record had when it was read: refused if it has changed since."),
+                Schema::string()
+                    .describe("The '_etag' the record had when it was read: refused if it has changed since."),
             ),
-            Parameter::optional("dry_run", schema.describe("Only say what would change; change nothing.")),
+            Parameter::optional("dry_run", schema.describe("Only tell the changes there would be; change nothing.")),
         ];
         all.into_iter().filter(|one| names.contains(&&*one.name)).collect()
     };
@@ -124,7 +140,10 @@ pub(super) fn offering(offer: &Offer, related: bool) -> (Vec<(Action, Operation)
         define(Verb::Delete, "delete_record", Category::Delete, "Delete one record of a table.", rest);
     }
     if related {
-        let mut operation = operations::query_relationships(&[], &offer.relationships);
+        let mut operation = {
+            let root = offer.relationships.first().and_then(|known| offer.tables.get(known.to));
+            operations::query_relationships(&[], &offer.relationships, root.map(|root| &**root))
+        };
         // Naming hundreds of tables and references would defeat the purpose.
         for parameter in &mut operation.parameters {
             match &*parameter.name {
@@ -135,7 +154,9 @@ pub(super) fn offering(offer: &Offer, related: bool) -> (Vec<(Action, Operation)
                     };
                     parameter.schema.kind = Kind::Object(shape);
                 }
-                "relationship" => parameter.schema = Schema::string().describe("Only this one, such as 'orders.customer_id'."),
+                "relationship" => {
+                    parameter.schema = Schema::string().describe("Only this one, such as 'orders.customer_id'.")
+                }
                 _ => {}
             }
         }
@@ -219,7 +240,10 @@ pub(crate) fn schema_of(offer: &Offer, index: usize, served: &Served) -> Value {
                 if let FieldType::Word(words) = &column.of {
                     shown.insert("values".to_owned(), words.iter().map(|word| Value::from(&**word)).collect());
                 }
-                if matches!(column.of, FieldType::Time | FieldType::Date | FieldType::Uuid | FieldType::Bytes | FieldType::Json) {
+                if matches!(
+                    column.of,
+                    FieldType::Time | FieldType::Date | FieldType::Uuid | FieldType::Bytes | FieldType::Json
+                ) {
                     shown.insert("format".to_owned(), format!("{:?}", column.of).to_lowercase().into());
                 }
                 if column.generated {
@@ -252,7 +276,7 @@ pub(crate) fn no_table(offer: &Offer, name: &str) -> Failure {
         Some(name) => format!("Did you mean '{name}'?"),
         None => "Find its name with list_tables".to_owned(),
     };
-    let failure = Failure::new(Code::NotFoundResource, format!("There is no table of that name. {hint}"))
+    let failure = Failure::new(Code::NotFoundResource, format!("There is no such table. {hint}"))
         .detail("resource_type", "table")
         .detail("resource_id", name.chars().take(128).collect::<String>());
     if near.is_empty() { failure } else { failure.detail("suggestions", near) }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use aquifer_engine::Offering;
 use aquifer_protocol::operation::Operation;
 
-use crate::model::{Key, Model, OnDelete, Table};
+use crate::model::{Column, Key, Model, OnDelete, Table};
 use crate::names;
 use crate::served::Served;
 use crate::settings::{MOST_TABLES, Settings, Style};
@@ -21,7 +21,10 @@ pub(crate) use generic::Generic;
 /// Everything a database offers at one moment.
 pub(crate) struct Offer {
     pub(crate) tables: Vec<Arc<Served>>,
+    /// What can be followed.
     pub(crate) relationships: Arc<[Relationship]>,
+    /// Every reference between tables, also of rows that nobody can name.
+    pub(crate) references: Arc<[Relationship]>,
     actions: HashMap<Arc<str>, Action>,
     pub(crate) offering: Offering,
     /// Where one set of operations serves all tables.
@@ -61,12 +64,11 @@ impl Verb {
         }
     }
 
-    pub(crate) const ALL: [Verb; 6] =
-        [Verb::List, Verb::Search, Verb::Get, Verb::Create, Verb::Update, Verb::Delete];
+    pub(crate) const ALL: [Verb; 6] = [Verb::List, Verb::Search, Verb::Get, Verb::Create, Verb::Update, Verb::Delete];
 }
 
 /// Rows of one table refer to rows of another.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Relationship {
     /// Its name for callers, such as `orders.customer_id`.
     pub(crate) name: Arc<str>,
@@ -76,30 +78,30 @@ pub(crate) struct Relationship {
     pub(crate) to: usize,
     pub(crate) columns: Vec<Arc<str>>,
     pub(crate) to_columns: Vec<Arc<str>>,
-    on_delete: OnDelete,
-}
-
-/// A relationship seen from the table referred to.
-#[derive(Debug, Clone)]
-pub(crate) struct Incoming {
-    pub(crate) relationship: Arc<str>,
-    pub(crate) from: Arc<str>,
-    pub(crate) quoted: Name,
-    pub(crate) columns: Vec<Arc<str>>,
-    pub(crate) to_columns: Vec<Arc<str>>,
     pub(crate) on_delete: OnDelete,
 }
 
 impl Offer {
     /// Nothing is known yet, except that there is a database.
     pub(crate) fn unknown(reason: &str) -> Self {
+        Self::without_tables(&format!(
+            "The tables of this database. It cannot be reached now: {reason}. Calling this tries again"
+        ))
+    }
+
+    /// There is nothing in it, which somebody may change.
+    fn empty() -> Self {
+        Self::without_tables("The tables of this database. There are none now. Calling this looks again")
+    }
+
+    fn without_tables(description: &str) -> Self {
         let mut operation = operations::tables();
-        operation.description =
-            format!("The tables of this database. It cannot be reached now: {reason}. Calling this tries again").into();
+        operation.description = description.into();
         let actions = HashMap::from([(operation.name.clone(), Action::Tables)]);
         Self {
             tables: Vec::new(),
             relationships: Arc::new([]),
+            references: Arc::new([]),
             actions,
             offering: Offering { operations: vec![operation], types: aquifer_query::parameters::types() },
             generic: None,
@@ -110,20 +112,31 @@ impl Offer {
         complete_references(&mut model);
         let mut taken = HashSet::new();
         let first_schema = settings.schemas.first().map_or("public", String::as_str);
-        let words: Vec<names::Words> = model
-            .tables
-            .iter()
-            .map(|table| {
+        let mut named: Vec<(usize, names::Words)> = Vec::new();
+        let is_plain = |table: &Table| aquifer_protocol::operation::is_snake_case(&table.name);
+        // Whoever is written like an operation's name is called so, even if others would be called the same before it.
+        for plain in [true, false] {
+            for (index, table) in model.tables.iter().enumerate().filter(|(_, table)| is_plain(table) == plain) {
                 let said = settings.table(table.schema.as_deref(), &table.name);
-                match table.schema.as_deref() {
+                let words = match table.schema.as_deref() {
                     Some(schema) if schema != first_schema => {
                         names::words(&format!("{schema}_{}", table.name), said, &mut taken)
                     }
                     _ => names::words(&table.name, said, &mut taken),
-                }
-            })
-            .collect();
-        let relationships = relationships(&model.tables, &words);
+                };
+                named.push((index, words));
+            }
+        }
+        named.sort_by_key(|(index, _)| *index);
+        let words: Vec<names::Words> = named.into_iter().map(|(_, words)| words).collect();
+        let references = references(&model.tables, &words);
+        // Only rows with a key can be told apart in a graph.
+        let has_key = |table: usize| {
+            let table = model.tables.get(table);
+            table.is_some_and(|table| matches!(table.key, Key::Columns(_)))
+        };
+        let followed = references.iter().filter(|known| has_key(known.from) && has_key(known.to));
+        let relationships: Vec<Relationship> = followed.cloned().collect();
         let quoted: Vec<Name> = model.tables.iter().map(|table| table.quoted.clone()).collect();
         let tables: Vec<Arc<Served>> = model
             .tables
@@ -144,10 +157,14 @@ impl Offer {
             Style::Generic => true,
             Style::Auto => tables.len() > MOST_TABLES,
         };
+        if tables.is_empty() {
+            return Self::empty();
+        }
         let mut all = operations::of_tables(&tables, &relationships);
         let mut offer = Self {
             tables,
             relationships: relationships.into(),
+            references: references.into(),
             actions: HashMap::new(),
             offering: Offering::default(),
             generic: None,
@@ -185,23 +202,6 @@ impl Offer {
             .or_else(|| called(|served, name| *served.table.name == *name))
             .or_else(|| called(|served, name| served.words.singular == name))
     }
-
-    /// Who refers to a table.
-    pub(crate) fn incoming(&self, table: usize) -> Vec<Incoming> {
-        let to = self.relationships.iter().filter(|known| known.to == table);
-        to.filter_map(|known| {
-            let from = self.tables.get(known.from)?;
-            Some(Incoming {
-                relationship: known.name.clone(),
-                from: from.words.plural.as_str().into(),
-                quoted: from.table.quoted.clone(),
-                columns: known.columns.clone(),
-                to_columns: known.to_columns.clone(),
-                on_delete: known.on_delete,
-            })
-        })
-        .collect()
-    }
 }
 
 fn is_relationships(operation: &Operation) -> bool {
@@ -210,42 +210,64 @@ fn is_relationships(operation: &Operation) -> bool {
 
 /// A reference that names no columns means the key.
 fn complete_references(model: &mut Model) {
-    let keys: Vec<(Option<Arc<str>>, Arc<str>, Vec<Arc<str>>)> = model
-        .tables
-        .iter()
-        .map(|table| {
-            let key = table.key_columns().map(|column| column.name.clone()).collect();
-            (table.schema.clone(), table.name.clone(), key)
+    struct Target {
+        name: Arc<str>,
+        key: Vec<Arc<str>>,
+        columns: Vec<Arc<str>>,
+    }
+    let names = |columns: &mut dyn Iterator<Item = &Column>| columns.map(|column| column.name.clone()).collect();
+    let of_sqlite = model.tables.iter().filter(|table| table.schema.is_none());
+    let targets: Vec<Target> = of_sqlite
+        .map(|table| Target {
+            name: table.name.clone(),
+            key: names(&mut table.key_columns()),
+            columns: names(&mut table.columns.iter()),
         })
         .collect();
     for foreign in model.tables.iter_mut().flat_map(|table| &mut table.foreign) {
+        let Some(target) = targets.iter().find(|target| target.name.eq_ignore_ascii_case(&foreign.to_table)) else {
+            continue;
+        };
         if foreign.to_columns.len() < foreign.columns.len() {
-            let key = keys.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(&foreign.to_table));
-            foreign.to_columns = key.map(|(_, _, key)| key.clone()).unwrap_or_default();
+            foreign.to_columns = target.key.clone();
+        }
+        // SQLite tells names as they were written there, in whatever case.
+        for column in &mut foreign.to_columns {
+            if let Some(name) = target.columns.iter().find(|name| name.eq_ignore_ascii_case(column)) {
+                *column = name.clone();
+            }
         }
     }
 }
 
-fn relationships(tables: &[Table], words: &[names::Words]) -> Vec<Relationship> {
-    let mut found = Vec::new();
+fn references(tables: &[Table], words: &[names::Words]) -> Vec<Relationship> {
+    let mut found: Vec<Relationship> = Vec::new();
     for (from, table) in tables.iter().enumerate() {
         for foreign in &table.foreign {
             let to = tables.iter().position(|other| {
-                other.name.eq_ignore_ascii_case(&foreign.to_table) && (other.schema == foreign.to_schema || other.schema.is_none())
+                other.name.eq_ignore_ascii_case(&foreign.to_table)
+                    && (other.schema == foreign.to_schema || other.schema.is_none())
             });
-            let Some((to, words)) = to.zip(words.get(from)) else { continue };
+            let (Some(to), Some(own)) = (to, words.get(from)) else { continue };
             let known = |table: &Table, columns: &[Arc<str>]| columns.iter().all(|name| table.column(name).is_some());
             let usable = !foreign.columns.is_empty()
                 && foreign.columns.len() == foreign.to_columns.len()
                 && known(table, &foreign.columns)
                 && tables.get(to).is_some_and(|other| known(other, &foreign.to_columns));
-            // Only rows with a key can be told apart in a graph.
-            let has_keys = [Some(table), tables.get(to)]
-                .iter()
-                .all(|table| table.is_some_and(|table| matches!(table.key, Key::Columns(_))));
-            if usable && has_keys {
+            let twin = |known: &Relationship| {
+                known.from == from
+                    && known.to == to
+                    && known.columns == foreign.columns
+                    && known.to_columns == foreign.to_columns
+            };
+            if usable && !found.iter().any(twin) {
+                let mut name = format!("{}.{}", own.plural, foreign.columns.join("+"));
+                // The same columns may refer to two tables at once.
+                if let Some(other) = words.get(to).filter(|_| found.iter().any(|known| *known.name == *name)) {
+                    name = format!("{name}>{}", other.plural);
+                }
                 found.push(Relationship {
-                    name: format!("{}.{}", words.plural, foreign.columns.join("+")).into(),
+                    name: name.into(),
                     from,
                     to,
                     columns: foreign.columns.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aquifer_engine::Offering;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::{Example, Operation, RelationshipCapabilities, Returns, Role};
-use aquifer_protocol::schema::{Format, Kind, Parameter, Pattern, Range, Schema, Shape, Span, Types};
+use aquifer_protocol::schema::{Format, Kind, Parameter, Pattern, Range, Schema, Shape, Span, Types, sample};
 use aquifer_query::parameters::{aggregation_support, computed_fields, parameters, types};
 use aquifer_query::{Family, FieldType};
 use serde_json::{Map, Value, json};
@@ -42,7 +42,8 @@ pub(super) fn of_tables(tables: &[Arc<Served>], relationships: &[Relationship]) 
     if !relationships.is_empty() {
         let names = tables.iter().filter(|served| matches!(served.table.key, Key::Columns(_)));
         let names: Vec<&str> = names.map(|served| served.words.plural.as_str()).collect();
-        offering.operations.push(query_relationships(&names, relationships));
+        let root = relationships.first().and_then(|known| tables.get(known.to));
+        offering.operations.push(query_relationships(&names, relationships, root.map(|root| &**root)));
     }
     offering
 }
@@ -53,12 +54,7 @@ fn type_name(served: &Served) -> String {
     if TAKEN.contains(&name.as_str()) { format!("{name}Row") } else { name }
 }
 
-fn enter_type(
-    served: &Served,
-    relationships: &[Relationship],
-    tables: &[Arc<Served>],
-    types: &mut Types,
-) -> Arc<str> {
+fn enter_type(served: &Served, relationships: &[Relationship], tables: &[Arc<Served>], types: &mut Types) -> Arc<str> {
     let references = references(served, relationships, tables);
     let fields = served
         .table
@@ -70,7 +66,10 @@ fn enter_type(
         })
         .collect();
     let about = about(served);
-    let name: Arc<str> = type_name(served).into();
+    let mut name: Arc<str> = type_name(served).into();
+    while types.contains_key(&name) {
+        name = format!("{name}Row").into();
+    }
     types.insert(name.clone(), Arc::new(Schema::object(fields).describe(about.trim())));
     name
 }
@@ -94,7 +93,12 @@ fn about(served: &Served) -> String {
     }
 }
 
-fn operation(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<str>, String)]) -> Option<Operation> {
+fn operation(
+    verb: Verb,
+    served: &Served,
+    type_name: &Arc<str>,
+    references: &[(Arc<str>, String)],
+) -> Option<Operation> {
     let has_key = matches!(served.table.key, Key::Columns(_));
     let may = served.table.may;
     let possible = match verb {
@@ -134,10 +138,14 @@ fn define(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<
     let (category, description) = match verb {
         Verb::List => (
             Category::Read,
-            format!("List {spoken_many}: filter, sort, select fields, sum.{about} Pages of {}, no more than {}.", pages.default, pages.largest),
+            format!(
+                "List {spoken_many}: filter, sort, select fields, sum.{about} Pages of {}, no more than {}.",
+                pages.default, pages.largest
+            ),
         ),
         Verb::Search => {
-            let index = if served.table.index.is_some() { "" } else { " There is no index for it, so it reads every row." };
+            let index =
+                if served.table.index.is_some() { "" } else { " There is no index for it, so it reads every row." };
             (
                 Category::Read,
                 format!(
@@ -155,9 +163,10 @@ fn define(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<
     };
     let mut operation = Operation::new(&verb.of(served), category, &description);
     operation.returns = match verb {
-        Verb::List | Verb::Search => {
-            Returns { type_name: "object".into(), description: format!("{{items: {type_name}[], pageInfo}}, or {{aggregations}}").into() }
-        }
+        Verb::List | Verb::Search => Returns {
+            type_name: "object".into(),
+            description: format!("{{items: {type_name}[], pageInfo}}, or {{aggregations}}").into(),
+        },
         _ => Returns { type_name: type_name.clone(), description: format!("The {spoken}").into() },
     };
     operation.parameters = match verb {
@@ -189,9 +198,8 @@ fn define(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<
 
 fn keys<'a>(served: &'a Served, references: &'a [(Arc<str>, String)]) -> impl Iterator<Item = Parameter> + 'a {
     let columns = served.table.key_columns();
-    columns.filter_map(|column| {
-        Some(Parameter::required(served.parameter(&column.name)?, described(column, references)))
-    })
+    columns
+        .filter_map(|column| Some(Parameter::required(served.parameter(&column.name)?, described(column, references))))
 }
 
 fn settable<'a>(
@@ -208,7 +216,7 @@ fn settable<'a>(
 
 fn dry_run() -> Parameter {
     let schema = Schema { default: Some(false.into()), ..Schema::of(Kind::Boolean) };
-    Parameter::optional("dry_run", schema.describe("Only say what would change; change nothing."))
+    Parameter::optional("dry_run", schema.describe("Only tell the changes there would be; change nothing."))
 }
 
 fn if_match() -> Parameter {
@@ -239,7 +247,9 @@ fn schema(of: &FieldType, column: &Column) -> Schema {
             let exact = matches!(&column.store, Store::Postgres(store) if store.read == PostgresRead::Decimal);
             if exact {
                 let digits = Schema { pattern: Some(Pattern::new(r"^-?\d+(\.\d+)?$")), ..Schema::string() };
-                Schema::of(Kind::Union(vec![Schema::of(Kind::Number), digits]))
+                let (above, below) = column.range.unzip();
+                let number = Schema { range: Range { above, below, ..Range::default() }, ..Schema::of(Kind::Number) };
+                Schema::of(Kind::Union(vec![number, digits]))
             } else {
                 Schema::of(Kind::Number)
             }
@@ -307,18 +317,22 @@ fn example(verb: Verb, served: &Served) -> Map<String, Value> {
 }
 
 /// The one operation that follows references through all tables.
-pub(super) fn query_relationships(tables: &[&str], relationships: &[Relationship]) -> Operation {
+pub(super) fn query_relationships(tables: &[&str], relationships: &[Relationship], root: Option<&Served>) -> Operation {
+    let example = root.and_then(example_of_following);
     let mut operation = Operation::new(
         "query_relationships",
         Category::Read,
         &format!(
             "Follow references between rows from one row on. Grammar: root {{element_type: table, and the columns of its key}}; \
-             direction 'outgoing' follows what rows refer to, 'incoming' what refers to them, 'both' each way; relationship \
+             direction 'outgoing' leads to the rows referred to, 'incoming' to those referring, 'both' each way; relationship \
              'table.column' keeps to one kind; depth 1 to {DEEPEST}. Pages of 20, no more than 100; they may shift while rows change."
         ),
     );
     let root = Shape {
-        fields: vec![Parameter::required("element_type", Schema::one_of(tables.iter().copied()).describe("The table."))],
+        fields: vec![Parameter::required(
+            "element_type",
+            Schema::one_of(tables.iter().copied()).describe("The table."),
+        )],
         ..Shape::default()
     };
     let names: Vec<&str> = relationships.iter().map(|known| &*known.name).collect();
@@ -333,7 +347,8 @@ pub(super) fn query_relationships(tables: &[&str], relationships: &[Relationship
     operation.parameters = vec![
         Parameter::required(
             "root",
-            Schema::of(Kind::Object(root)).describe("The row to start from, such as {\"element_type\": \"customers\", \"id\": 5}."),
+            Schema::of(Kind::Object(root))
+                .describe("The row to start from, such as {\"element_type\": \"customers\", \"id\": 5}."),
         ),
         Parameter::required("direction", Schema::one_of(["incoming", "outgoing", "both"])),
         Parameter::optional("relationship", Schema::one_of(names.iter().copied()).describe("Only this one.")),
@@ -352,11 +367,23 @@ pub(super) fn query_relationships(tables: &[&str], relationships: &[Relationship
         relationship_types: relationships.iter().map(|known| known.name.clone()).collect(),
         max_depth: DEEPEST,
     });
-    if let Some(table) = tables.first() {
-        let params = json!({ "root": { "element_type": table, "id": 1 }, "direction": "both", "depth": 2, "first": 10 });
-        operation.examples = vec![Example { description: None, params: params.as_object().cloned().unwrap_or_default() }];
-    }
+    operation.examples.extend(example);
     operation
+}
+
+/// From a row of this table on, both ways.
+fn example_of_following(root: &Served) -> Option<Example> {
+    let mut from = Map::new();
+    from.insert("element_type".to_owned(), root.words.plural.as_str().into());
+    for column in root.table.key_columns() {
+        let value = match column.of {
+            FieldType::Bytes => json!("AA=="),
+            _ => sample(&schema(&column.of, column), &Types::new())?,
+        };
+        from.insert(column.name.to_string(), value);
+    }
+    let params = json!({ "root": from, "direction": "both", "depth": 2, "first": 10 });
+    Some(Example { description: None, params: params.as_object().cloned()? })
 }
 
 /// The tables themselves as a collection.
@@ -366,7 +393,9 @@ pub(crate) fn tables() -> Operation {
     operation.role = Role::Discovery;
     operation.parameters = parameters(&collection, Family::List);
     operation.aggregation_support = Some(aggregation_support(&collection));
-    operation.returns =
-        Returns { type_name: "object".into(), description: "{items: [{name, kind, columns, description}], pageInfo}".into() };
+    operation.returns = Returns {
+        type_name: "object".into(),
+        description: "{items: [{name, kind, columns, description}], pageInfo}".into(),
+    };
     operation
 }

@@ -23,6 +23,8 @@ use crate::statement::Statement;
 use crate::trouble::Trouble;
 use tls::Tls;
 
+/// How long to wait for somebody else's lock.
+const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 /// How long connecting may take.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// How many statements a connection keeps prepared. They cost memory on the server.
@@ -53,6 +55,8 @@ struct Link {
     uses: u64,
     /// Whether a statement runs of which nobody has seen the end.
     busy: bool,
+    /// Whether a transaction is open. A caller may leave in the middle of one.
+    open: bool,
 }
 
 impl managed::Manager for Manager {
@@ -73,14 +77,16 @@ impl managed::Manager for Manager {
              SET bytea_output = 'hex'; SET idle_in_transaction_session_timeout = {}; SET lock_timeout = {}",
             self.timeout.as_millis(),
             self.timeout.as_millis() * 2,
-            self.timeout.as_millis(),
+            // Before the statement's own time is over: then it is known what it waited for.
+            LOCK_PATIENCE.min(self.timeout / 2).as_millis().max(1),
         );
         client.batch_execute(&session).await.map_err(|error| trouble::of(&error))?;
-        Ok(Link { client, tls: self.tls.clone(), prepared: HashMap::new(), uses: 0, busy: false })
+        Ok(Link { client, tls: self.tls.clone(), prepared: HashMap::new(), uses: 0, busy: false, open: false })
     }
 
     async fn recycle(&self, link: &mut Link, _: &Metrics) -> RecycleResult<Trouble> {
-        if link.client.is_closed() || link.busy {
+        // Closing a connection is what undoes a transaction that somebody left.
+        if link.client.is_closed() || link.busy || link.open {
             return Err(RecycleError::message("it is closed or busy"));
         }
         Ok(())
@@ -109,13 +115,24 @@ impl Postgres {
 
     /// Looks what there is.
     pub(crate) async fn reflect(&self, settings: &Settings) -> Result<Model, Trouble> {
-        let mut link = take(&self.readers).await?;
-        let mut talk = Talk::on(&mut link);
-        reflect::model(&mut talk, settings).await
+        again(|| async {
+            let mut link = take(&self.readers).await?;
+            let mut talk = Talk::on(&mut link);
+            Ok(reflect::model(&mut talk, settings).await?)
+        })
+        .await
+        .map_err(|fault| match fault {
+            Fault::Trouble(trouble) => trouble,
+            Fault::Failure(failure) => Trouble::Refused { words: None, cause: failure.message().to_owned() },
+        })
     }
 
     /// Does what only reads.
-    pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
+    pub(crate) async fn read<W: Work + Clone>(&self, work: W) -> Result<W::Output, Fault> {
+        again(|| self.read_once(work.clone())).await
+    }
+
+    async fn read_once<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         let mut link = take(&self.readers).await?;
         let snapshot = work.needs_snapshot();
         let mut talk = Talk::on(&mut link);
@@ -134,39 +151,48 @@ impl Postgres {
 
     /// Does what changes something: all of it or nothing.
     pub(crate) async fn write<W: Work + Clone>(&self, work: W) -> Result<W::Output, Fault> {
-        let mut attempt = 1;
-        loop {
-            match self.write_once(work.clone()).await {
-                // Two transactions stood in each other's way, and this one was undone.
-                Err(Fault::Trouble(Trouble::Busy { .. })) if attempt < ATTEMPTS => attempt += 1,
-                answer => return answer,
-            }
-        }
+        again(|| self.write_once(&work)).await
     }
 
-    async fn write_once<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
+    async fn write_once<W: Work + Clone>(&self, work: &W) -> Result<W::Output, Fault> {
         let mut link = take(&self.writers).await?;
         let mut talk = Talk::on(&mut link);
-        talk.batch("BEGIN").await?;
-        let answer = tokio::time::timeout(self.patience(), work.run(&mut talk)).await.unwrap_or_else(|_| {
+        talk.batch(if work.needs_snapshot() { "BEGIN ISOLATION LEVEL REPEATABLE READ" } else { "BEGIN" }).await?;
+        let running = work.clone().run(&mut talk);
+        let answer = tokio::time::timeout(self.patience(), running).await.unwrap_or_else(|_| {
             Err(Trouble::Timeout { cause: "the server did not even end the statement".to_owned() }.into())
         });
-        match answer {
-            Ok((output, true)) => {
-                talk.batch("COMMIT").await?;
-                Ok(output)
+        let fault = match self.end(&mut talk, answer).await {
+            Ok(output) => return Ok(output),
+            Err(fault) => fault,
+        };
+        if talk.link.open && !talk.link.busy {
+            let _ = talk.batch("ROLLBACK").await;
+        }
+        Err(match fault {
+            Fault::Trouble(trouble) if !trouble.passes() && !talk.link.busy => {
+                work.explain(&mut talk, trouble).await.into()
             }
+            fault => fault,
+        })
+    }
+
+    /// Keeps what was done, or undoes what was only tried.
+    async fn end<T>(&self, talk: &mut Talk<'_>, answer: Result<(T, bool), Fault>) -> Result<T, Fault> {
+        match answer {
+            Ok((output, true)) => match talk.batch("COMMIT").await {
+                Ok(()) => Ok(output),
+                Err(Trouble::Unavailable { cause, .. } | Trouble::Lost { cause }) => {
+                    Err(Trouble::Unknown { cause }.into())
+                }
+                Err(trouble) => Err(trouble.into()),
+            },
             Ok((output, false)) => {
                 // What is only rehearsed must fail as the real thing would.
                 talk.batch("SET CONSTRAINTS ALL IMMEDIATE; ROLLBACK").await?;
                 Ok(output)
             }
-            Err(fault) => {
-                if !talk.link.busy {
-                    let _ = talk.batch("ROLLBACK").await;
-                }
-                Err(fault)
-            }
+            Err(fault) => Err(fault),
         }
     }
 
@@ -174,6 +200,17 @@ impl Postgres {
     fn patience(&self) -> Duration {
         self.timeout * 4 + CONNECT_PATIENCE
     }
+}
+
+/// Does something again that failed because of what has just passed.
+async fn again<T, F: Future<Output = Result<T, Fault>>>(mut attempt: impl FnMut() -> F) -> Result<T, Fault> {
+    for _ in 1..ATTEMPTS {
+        match attempt().await {
+            Err(Fault::Trouble(trouble)) if trouble.passes() => {}
+            answer => return answer,
+        }
+    }
+    attempt().await
 }
 
 async fn take(pool: &Pool<Manager>) -> Result<Object<Manager>, Trouble> {
@@ -195,9 +232,12 @@ impl<'l> Talk<'l> {
     }
 
     async fn batch(&mut self, sql: &'static str) -> Result<(), Trouble> {
+        self.link.open = true;
         let running = Running::begin(&mut self.link.busy, &self.link.client, &self.link.tls);
         let done = self.link.client.batch_execute(sql).await;
         running.ended();
+        // Whatever a failed COMMIT has done, the transaction is over; only beginning leaves one open.
+        self.link.open = sql.starts_with("BEGIN") || (done.is_err() && sql.starts_with("SET"));
         done.map_err(|error| trouble::of(&error))
     }
 
@@ -299,4 +339,3 @@ impl Session for Talk<'_> {
         self.each(statement, |_| ControlFlow::Continue(())).await
     }
 }
-

@@ -23,7 +23,7 @@ use crate::trouble::Trouble;
 /// its own business.
 const RELATIONS: &str = "
     SELECT json_build_object('id', c.oid::int8, 'schema', n.nspname, 'name', c.relname, 'kind', c.relkind,
-        'comment', obj_description(c.oid, 'pg_class'),
+        'comment', obj_description(c.oid, 'pg_class'), 'select', has_table_privilege(c.oid, 'SELECT'),
         'insert', has_table_privilege(c.oid, 'INSERT') OR has_any_column_privilege(c.oid, 'INSERT'),
         'update', has_table_privilege(c.oid, 'UPDATE') OR has_any_column_privilege(c.oid, 'UPDATE'),
         'delete', has_table_privilege(c.oid, 'DELETE'))::text
@@ -35,25 +35,37 @@ const RELATIONS_END: &str = "::text[]) AND c.relkind IN ('r', 'p', 'v', 'm', 'f'
         AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
     ORDER BY n.nspname, c.relname";
 
-/// Columns of those, with their types; a domain counts as what it is made of.
+/// Columns of those, with their types; a domain counts as what it is made of, through however many others.
 const COLUMNS: &str = "
+    WITH RECURSIVE chain AS (
+        SELECT t.oid AS outside, t.oid AS domain, t.typbasetype AS base, t.typtypmod AS modifier, t.typnotnull AS required,
+            t.typdefault IS NOT NULL AS filled
+        FROM pg_type t WHERE t.typtype = 'd'
+        UNION ALL
+        SELECT c.outside, t.oid, t.typbasetype, greatest(c.modifier, t.typtypmod), c.required OR t.typnotnull,
+            c.filled OR t.typdefault IS NOT NULL
+        FROM chain c JOIN pg_type t ON t.oid = c.base AND t.typtype = 'd'),
+    made AS (SELECT c.* FROM chain c JOIN pg_type t ON t.oid = c.base AND t.typtype <> 'd')
     SELECT json_build_object('id', a.attrelid::int8, 'number', a.attnum, 'name', a.attname,
         'type', coalesce(b.typname, t.typname), 'kind', coalesce(b.typtype, t.typtype),
         'category', coalesce(b.typcategory, t.typcategory),
-        'cast', format_type(CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END, -1),
-        'element', e.typname, 'element_cast', format_type(e.oid, -1),
-        'modifier', CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END,
-        'required', a.attnotnull OR t.typnotnull, 'default', a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL,
+        'cast', format_type(coalesce(b.oid, t.oid), -1), 'whole', format_type(a.atttypid, a.atttypmod),
+        'element', e.typname, 'modifier', coalesce(m.modifier, a.atttypmod),
+        'required', a.attnotnull OR coalesce(m.required, false),
+        'default', a.atthasdef OR a.attidentity <> '' OR coalesce(m.filled, false),
+        'rules', (SELECT json_agg(json_build_object('name', k.conname, 'rule', pg_get_constraintdef(k.oid)))
+                  FROM chain c JOIN pg_constraint k ON k.contypid = c.domain WHERE c.outside = t.oid),
         'generated', a.attgenerated <> '' OR a.attidentity = 'a',
         'comment', col_description(a.attrelid, a.attnum),
         'select', has_column_privilege(a.attrelid, a.attnum, 'SELECT'),
         'insert', has_column_privilege(a.attrelid, a.attnum, 'INSERT'),
         'update', has_column_privilege(a.attrelid, a.attnum, 'UPDATE'),
         'words', (SELECT json_agg(l.enumlabel ORDER BY l.enumsortorder) FROM pg_enum l
-                  WHERE l.enumtypid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END))::text
+                  WHERE l.enumtypid = coalesce(b.oid, t.oid)))::text
     FROM pg_attribute a
     JOIN pg_type t ON t.oid = a.atttypid
-    LEFT JOIN pg_type b ON t.typtype = 'd' AND b.oid = t.typbasetype
+    LEFT JOIN made m ON m.outside = t.oid
+    LEFT JOIN pg_type b ON b.oid = m.base
     LEFT JOIN pg_type e ON coalesce(b.typcategory, t.typcategory) = 'A' AND e.oid = coalesce(b.typelem, t.typelem)
     JOIN pg_class c ON c.oid = a.attrelid
     JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -73,16 +85,26 @@ const CONSTRAINTS: &str = "
 const CONSTRAINTS_END: &str = "::text[]) AND NOT c.relispartition AND k.contype IN ('p', 'u', 'f', 'c', 'x')
     ORDER BY k.conrelid, k.contype, k.conname";
 
-/// Indexes that find words, and unique ones that no constraint speaks for.
+/// Indexes that find words, with the columns the words are from, and unique ones that no constraint speaks for.
 const INDEXES: &str = "
     SELECT json_build_object('id', i.indrelid::int8, 'name', x.relname, 'unique', i.indisunique,
-        'columns', i.indkey::int2[], 'expression', pg_get_expr(i.indexprs, i.indrelid),
-        'text', m.amname IN ('gin', 'gist'),
-        'vector', (SELECT a.attname FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-                   AND a.atttypid = 'tsvector'::regtype),
+        'columns', (i.indkey::int2[])[0:i.indnkeyatts - 1], 'has_expressions', i.indexprs IS NOT NULL,
+        'text', m.amname IN ('gin', 'gist') AND o.opcintype = 'tsvector'::regtype,
+        'expression', CASE WHEN i.indkey[0] = 0 THEN pg_get_indexdef(i.indexrelid, 1, true) END,
+        'vector', (SELECT a.attname FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[0]),
         'made', (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d
-                 WHERE d.adrelid = i.indrelid AND d.adnum = i.indkey[0]))::text
+                 WHERE d.adrelid = i.indrelid AND d.adnum = i.indkey[0]),
+        'over', (SELECT json_agg(DISTINCT a.attname) FROM pg_depend d
+                 JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+                 WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = i.indrelid
+                 AND (d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
+                      OR d.classid = 'pg_attrdef'::regclass AND d.objid IN (SELECT f.oid FROM pg_attrdef f
+                          WHERE f.adrelid = i.indrelid AND f.adnum = i.indkey[0]))),
+        'select', NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
+                 AND d.refclassid = 'pg_class'::regclass AND d.refobjid = i.indrelid AND d.refobjsubid > 0
+                 AND NOT has_column_privilege(i.indrelid, d.refobjsubid::int2, 'SELECT')))::text
     FROM pg_index i
+    JOIN pg_opclass o ON o.oid = i.indclass[0]
     JOIN pg_class x ON x.oid = i.indexrelid
     JOIN pg_am m ON m.oid = x.relam
     JOIN pg_class c ON c.oid = i.indrelid
@@ -174,19 +196,34 @@ impl Found<'_> {
             numbers.filter_map(|number| of.get(&number).map(|name| Arc::from(*name))).collect()
         };
         let of_kind = |kind: &'static str| self.constraints.iter().filter(move |row| text(row, "kind") == kind);
-        let checks: Vec<Check> = of_kind("c")
+        let mut checks: Vec<Check> = of_kind("c")
             .map(|row| Check { name: text(row, "name").into(), columns: named(&row["columns"], &own) })
             .collect();
-        let words_of = |column: &str| -> Vec<String> {
-            let rules = of_kind("c").filter(|row| matches!(named(&row["columns"], &own).as_slice(), [only] if &**only == column));
-            rules.map(|row| checks::words_of_any(text(row, "rule"))).find(|words| !words.is_empty()).unwrap_or_default()
+        // A domain's rule is one about every column of the domain.
+        for column in &self.columns {
+            for rule in column["rules"].as_array().into_iter().flatten() {
+                let (rule, name): (&str, Arc<str>) = (text(rule, "name"), text(column, "name").into());
+                match checks.iter_mut().find(|known| &*known.name == rule) {
+                    Some(known) => known.columns.push(name),
+                    None => checks.push(Check { name: rule.into(), columns: vec![name] }),
+                }
+            }
+        }
+        let words_of = |column: &Value| -> Vec<String> {
+            let name = text(column, "name");
+            let of_table = of_kind("c")
+                .filter(|row| matches!(named(&row["columns"], &own).as_slice(), [only] if &**only == name))
+                .map(|row| checks::words_of_any(text(row, "rule")));
+            let of_domain = column["rules"].as_array().into_iter().flatten();
+            let of_domain = of_domain.map(|row| checks::words_of_any(text(row, "rule")));
+            of_table.chain(of_domain).find(|words| !words.is_empty()).unwrap_or_default()
         };
         let columns: Vec<Column> = self
             .columns
             .iter()
             // What an index looks at is nothing to look at.
-            .filter(|row| yes(row, "select") && text(row, "type") != "tsvector")
-            .map(|row| column(row, words_of(text(row, "name"))))
+            .filter(|row| is_shown(row))
+            .map(|row| column(row, words_of(row)))
             .collect();
         let position = |name: &str| columns.iter().position(|column| &*column.name == name);
         let visible = |names: &[Arc<str>]| names.iter().map(|name| position(name)).collect::<Option<Vec<usize>>>();
@@ -196,7 +233,7 @@ impl Found<'_> {
             .chain(of_kind("x"))
             .map(|row| Unique { name: text(row, "name").into(), columns: named(&row["columns"], &own) })
             .collect();
-        for row in self.indexes.iter().filter(|row| yes(row, "unique") && row["expression"].is_null()) {
+        for row in self.indexes.iter().filter(|row| yes(row, "unique") && !yes(row, "has_expressions")) {
             if !unique.iter().any(|known| *known.name == *text(row, "name")) {
                 unique.push(Unique { name: text(row, "name").into(), columns: named(&row["columns"], &own) });
             }
@@ -215,7 +252,7 @@ impl Found<'_> {
         let key = match primary.or_else(other).or_else(|| visible(&said).filter(|said| !said.is_empty())) {
             Some(positions) => Key::Columns(positions),
             // Where a row lies tells it from every other, as long as nobody moves it.
-            None if kind == "r" || kind == "m" => Key::Hidden(Fragment::trusted("ctid")),
+            None if (kind == "r" || kind == "m") && yes(self.row, "select") => Key::Hidden(Fragment::trusted("ctid")),
             None => Key::None,
         };
         let foreign = of_kind("f")
@@ -241,6 +278,11 @@ impl Found<'_> {
         }
         let writable = matches!(kind, "r" | "p" | "f") && !settings.read_only;
         let may = |what: &str| writable && yes(self.row, what);
+        // Nobody can give a value to what nobody sees.
+        let needs_hidden = self
+            .columns
+            .iter()
+            .any(|row| !is_shown(row) && yes(row, "required") && !yes(row, "default") && !yes(row, "generated"));
         Some(Table {
             schema: Some(schema.into()),
             name: name.into(),
@@ -252,14 +294,14 @@ impl Found<'_> {
             unique,
             checks,
             foreign,
-            may: Permits { insert: may("insert"), update: may("update"), delete: may("delete") },
+            may: Permits { insert: may("insert") && !needs_hidden, update: may("update"), delete: may("delete") },
         })
     }
 }
 
 /// A full-text index, over a column or over an expression, and the configuration its words were made with.
 fn text_index(row: &Value) -> Option<TextIndex> {
-    if !yes(row, "text") {
+    if !yes(row, "text") || !yes(row, "select") {
         return None;
     }
     let expression = row["expression"].as_str();
@@ -269,9 +311,7 @@ fn text_index(row: &Value) -> Option<TextIndex> {
             statement.push("t.").name(&Name::reflected(column));
             (Fragment::trusted(statement.text()), row["made"].as_str().unwrap_or_default())
         }
-        (None, Some(expression)) if expression.starts_with("to_tsvector(") => {
-            (Fragment::trusted(expression), expression)
-        }
+        (None, Some(expression)) => (Fragment::trusted(expression), expression),
         _ => return None,
     };
     // `to_tsvector('english'::regconfig, …)`; without one it is the database's default.
@@ -280,7 +320,14 @@ fn text_index(row: &Value) -> Option<TextIndex> {
         Some((name, _)) => format!("'{name}'::regconfig"),
         None => "get_current_ts_config()".to_owned(),
     };
-    Some(TextIndex::Vector { vector, configuration: Fragment::trusted(&configuration) })
+    let over = row["over"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let columns = over.filter(|name| Some(*name) != row["vector"].as_str()).map(Arc::from).collect();
+    Some(TextIndex::Vector { vector, configuration: Fragment::trusted(&configuration), columns })
+}
+
+/// Whether callers see the column. What an index looks at is nothing to look at.
+fn is_shown(row: &Value) -> bool {
+    yes(row, "select") && text(row, "type") != "tsvector"
 }
 
 fn column(row: &Value, words: Vec<String>) -> Column {
@@ -303,6 +350,7 @@ fn column(row: &Value, words: Vec<String>) -> Column {
     let range = match text(row, "type") {
         "int2" => Some((f64::from(i16::MIN), f64::from(i16::MAX))),
         "int4" => Some((f64::from(i32::MIN), f64::from(i32::MAX))),
+        "numeric" => row["modifier"].as_i64().and_then(digits),
         _ => None,
     };
     let limited = matches!(text(row, "type"), "varchar" | "bpchar");
@@ -313,7 +361,11 @@ fn column(row: &Value, words: Vec<String>) -> Column {
         name: name.into(),
         quoted: Name::reflected(name),
         of,
-        store: Store::Postgres(PostgresStore { cast: Fragment::trusted(text(row, "cast")), read }),
+        store: Store::Postgres(PostgresStore {
+            cast: Fragment::trusted(text(row, "cast")),
+            whole: Fragment::trusted(text(row, "whole")),
+            read,
+        }),
         nullable: !yes(row, "required"),
         has_default: yes(row, "default"),
         generated: yes(row, "generated"),
@@ -323,6 +375,15 @@ fn column(row: &Value, words: Vec<String>) -> Column {
         may_insert: yes(row, "insert"),
         may_update: yes(row, "update"),
     }
+}
+
+/// Between which numbers `numeric(8, 2)` lies, both out of reach. The modifier holds all digits and those of the
+/// fraction, which may be fewer than none.
+fn digits(modifier: i64) -> Option<(f64, f64)> {
+    let modifier = modifier.checked_sub(4).filter(|modifier| *modifier >= 0)?;
+    let (all, fraction) = ((modifier >> 16) & 0xffff, ((modifier & 0x7ff) ^ 1024) - 1024);
+    let limit = 10_f64.powi(i32::try_from(all - fraction).ok()?);
+    Some((-limit, limit))
 }
 
 fn kind_of(name: &str) -> (FieldType, PostgresRead) {

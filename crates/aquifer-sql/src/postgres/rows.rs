@@ -6,10 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::BytesMut;
 use jiff::civil::Date;
-use jiff::{SignedDuration, Timestamp, ToSpan as _};
+use jiff::{SignedDuration, Span, Timestamp};
 use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type};
 
-use crate::rows::{Cells, Reader, Wrote, decimal, float, integer, string};
+use crate::rows::{Cells, Reader, Wrote, decimal, float, integer, string, vouched};
 use crate::statement::Bind;
 
 /// A row of a result.
@@ -41,7 +41,7 @@ impl Cells for Row<'_> {
             Reader::Uuid => uuid(bytes, out),
             Reader::Bytes => string(&STANDARD.encode(bytes), out),
             // The database vouches for it.
-            Reader::Json => out.extend_from_slice(bytes),
+            Reader::Json => vouched(bytes, out),
             Reader::Text | Reader::Plain => string(&String::from_utf8_lossy(bytes), out),
         }
         Wrote::Value
@@ -74,12 +74,39 @@ fn moment(microseconds: i64, out: &mut Vec<u8>) {
         i64::MIN => out.extend_from_slice(b"\"-infinity\""),
         microseconds => {
             let since = SignedDuration::from_micros(microseconds);
-            match Timestamp::from_second(EPOCH).ok().and_then(|epoch| epoch.checked_add(since).ok()) {
+            let moment = Timestamp::from_second(EPOCH).ok().and_then(|epoch| epoch.checked_add(since).ok());
+            // From the year 1 on: before that the world and PostgreSQL count differently.
+            match moment.filter(|moment| moment.as_second() >= -62_135_596_800) {
                 Some(moment) => string(&moment.to_string(), out),
-                None => out.extend_from_slice(b"null"),
+                None => {
+                    const DAY: i64 = 86_400_000_000;
+                    let within = microseconds.rem_euclid(DAY);
+                    let (seconds, fraction) = (within / 1_000_000, within % 1_000_000);
+                    let (day, suffix) = far_date(microseconds.div_euclid(DAY));
+                    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+                    let digits = if fraction == 0 { String::new() } else { format!(".{fraction:06}") };
+                    let text = format!("{day}T{hours:02}:{minutes:02}:{:02}{digits}Z{suffix}", seconds % 60);
+                    string(&text, out);
+                }
             }
         }
     }
+}
+
+/// A day that is too far away for anything but arithmetic, in the form PostgreSQL reads back.
+fn far_date(days_since_2000: i64) -> (String, &'static str) {
+    // Counted in eras of 400 years that begin in March, so that leap days come last.
+    let days = days_since_2000 + 730_425;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = year + era * 400 + carry;
+    // The year before 1 is 1 BC.
+    let (year, suffix) = if year > 0 { (year, "") } else { (1 - year, " BC") };
+    (format!("{year:04}-{month:02}-{day:02}"), suffix)
 }
 
 /// Days since 2000.
@@ -88,9 +115,12 @@ fn date(days: i64, out: &mut Vec<u8>) {
     match i32::try_from(days) {
         Ok(i32::MAX) => out.extend_from_slice(b"\"infinity\""),
         Ok(i32::MIN) => out.extend_from_slice(b"\"-infinity\""),
-        _ => match EPOCH.checked_add(days.days()) {
-            Ok(date) => string(&date.to_string(), out),
-            Err(_) => out.extend_from_slice(b"null"),
+        _ => match Span::new().try_days(days).and_then(|days| EPOCH.checked_add(days)) {
+            Ok(date) if date.year() > 0 => string(&date.to_string(), out),
+            _ => {
+                let (day, suffix) = far_date(days);
+                string(&format!("{day}{suffix}"), out);
+            }
         },
     }
 }

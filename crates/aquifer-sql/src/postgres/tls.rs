@@ -72,8 +72,7 @@ pub(super) fn read(url: &str) -> Result<(Config, Tls), Trouble> {
         }
     }
     let base = if rest.is_empty() { base.to_owned() } else { format!("{base}?{}", rest.join("&")) };
-    let mut config =
-        Config::from_str(&base).map_err(|error| invalid("its URL is not valid", error.to_string()))?;
+    let mut config = Config::from_str(&base).map_err(|error| invalid("its URL is not valid", error.to_string()))?;
     if config.get_application_name().is_none() {
         config.application_name("aquifer");
     }

@@ -13,9 +13,7 @@ pub(super) fn of(error: &tokio_postgres::Error) -> Trouble {
     };
     match error.as_db_error() {
         Some(db) => of_server(db, cause),
-        None if error.is_closed() => {
-            Trouble::Unavailable { reason: "the connection to its server was lost".to_owned(), cause }
-        }
+        None if error.is_closed() => Trouble::Lost { cause },
         None => Trouble::Unavailable { reason: of_connecting(&cause).to_owned(), cause },
     }
 }
@@ -51,13 +49,19 @@ fn of_server(db: &DbError, cause: String) -> Trouble {
         Trouble::Violation(Violation {
             kind,
             constraint: db.constraint().map(str::to_owned),
-            columns: db.column().map(str::to_owned).into_iter().collect(),
+            columns: match db.column() {
+                Some(column) => vec![column.to_owned()],
+                None => columns_of(db.detail().unwrap_or_default()),
+            },
             other,
             cause: cause.clone(),
         })
     };
     let invalid = |problem| Trouble::Invalid { problem, column: db.column().map(str::to_owned), cause: cause.clone() };
-    if *code == SqlState::UNIQUE_VIOLATION {
+    if db.routine() == Some("exec_stmt_raise") {
+        // Whatever code it carries: these words were written for whoever made the change.
+        Trouble::Refused { words: Some(db.message().to_owned()), cause }
+    } else if *code == SqlState::UNIQUE_VIOLATION {
         broken(Constraint::Unique, None)
     } else if *code == SqlState::FOREIGN_KEY_VIOLATION {
         // Both ways round have one code; only the words tell.
@@ -72,11 +76,10 @@ fn of_server(db: &DbError, cause: String) -> Trouble {
         broken(Constraint::Exclusion, None)
     } else if *code == SqlState::QUERY_CANCELED {
         Trouble::Timeout { cause }
-    } else if *code == SqlState::LOCK_NOT_AVAILABLE
-        || *code == SqlState::T_R_SERIALIZATION_FAILURE
-        || *code == SqlState::T_R_DEADLOCK_DETECTED
-    {
-        Trouble::Busy { reason: "somebody else changes the same rows" }
+    } else if *code == SqlState::LOCK_NOT_AVAILABLE {
+        Trouble::Busy { reason: "somebody else holds the same rows" }
+    } else if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED {
+        Trouble::Undone { cause }
     } else if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
         Trouble::Denied { reason: "the database can only be read", cause }
     } else if *code == SqlState::INSUFFICIENT_PRIVILEGE {
@@ -84,27 +87,35 @@ fn of_server(db: &DbError, cause: String) -> Trouble {
     } else if *code == SqlState::INVALID_PASSWORD || *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION {
         unavailable("its server refuses the user or the password")
     } else if *code == SqlState::INVALID_CATALOG_NAME {
-        unavailable("its server has no database of that name")
+        unavailable("its server has no such database")
     } else if *code == SqlState::TOO_MANY_CONNECTIONS {
         unavailable("its server has no connection left")
     } else if *code == SqlState::UNDEFINED_TABLE
         || *code == SqlState::UNDEFINED_COLUMN
         || *code == SqlState::UNDEFINED_OBJECT
-        || code.code() == "0A000" && db.message().contains("cached plan")
     {
         Trouble::SchemaChanged { cause }
+    } else if *code == SqlState::FEATURE_NOT_SUPPORTED && db.routine() == Some("RevalidateCachedQuery") {
+        Trouble::Stale { cause }
     } else if *code == SqlState::STRING_DATA_RIGHT_TRUNCATION {
         invalid("is too long for its column")
     } else if *code == SqlState::NUMERIC_VALUE_OUT_OF_RANGE {
         invalid("is out of the range of its column")
     } else if code.code().starts_with("22") {
-        invalid("has a value that its column cannot take")
-    } else if *code == SqlState::RAISE_EXCEPTION {
-        // Written for whoever made the change.
-        Trouble::Refused { words: Some(db.message().to_owned()), cause }
+        invalid("has a value its column cannot take")
+    } else if *code == SqlState::ADMIN_SHUTDOWN || *code == SqlState::CRASH_SHUTDOWN {
+        unavailable("its server has ended the connection")
     } else if ["08", "53", "57", "58"].iter().any(|class| code.code().starts_with(class)) {
         unavailable("its server is not ready")
     } else {
         Trouble::Refused { words: None, cause }
     }
+}
+
+/// The columns that `Key (a, "b c")=(1, 2) already exists.` is about: a partition's constraint has a name of its own that
+/// nobody asked for, but its columns are the table's. The words around them are in the server's language.
+fn columns_of(detail: &str) -> Vec<String> {
+    let Some((before, _)) = detail.split_once(")=(") else { return Vec::new() };
+    let Some((_, list)) = before.split_once('(') else { return Vec::new() };
+    crate::checks::names(list)
 }

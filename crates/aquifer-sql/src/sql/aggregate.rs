@@ -1,9 +1,9 @@
 //! Sums: one statement for all that are not grouped, one for each way of grouping.
 
+use aquifer_protocol::warning::Warning;
 use aquifer_query::FieldType;
 use aquifer_query::evaluate::{groups_cut, nest};
 use aquifer_query::plan::{Aggregate, Function, MOST_GROUPS, Path, Plan, group_label};
-use aquifer_protocol::warning::Warning;
 use serde_json::{Map, Value};
 
 use super::json::{self, ASPECTS, Aspect};
@@ -22,9 +22,19 @@ pub(crate) struct Summing {
     pub(crate) readers: Vec<Reader>,
     /// Which expressions of the plan it is for, and where their results begin.
     expressions: Vec<(usize, usize)>,
-    groups: usize,
+    groups: Vec<Group>,
     /// Whether the last column is the number of all rows.
     counts: bool,
+}
+
+/// Something that is grouped by.
+#[derive(Debug)]
+struct Group {
+    of: FieldType,
+    /// The column it stands in.
+    at: usize,
+    /// Whether it takes three, one for each aspect of JSON.
+    aspects: bool,
 }
 
 /// Every statement that the sums of a plan take, and the count of all rows where it is wanted.
@@ -52,15 +62,19 @@ fn summing<'a>(
 ) -> Summing {
     let mut statement = Statement::new(scope.dialect);
     let mut readers = Vec::new();
+    let mut groups = Vec::with_capacity(by.len());
     statement.push("SELECT ");
     for (path, of) in by {
         comma(&mut statement, &readers);
-        readers.push(group(scope, &mut statement, scope.thing(path), of));
+        let at = readers.len();
+        let aspects = group(scope, &mut statement, scope.thing(path), of, &mut readers);
+        groups.push(Group { of: of.clone(), at, aspects });
     }
     let mut expressions = Vec::new();
     for index in which {
         expressions.push((*index, readers.len()));
-        for function in plan.aggregates.get(*index).map(|aggregate| aggregate.functions.as_slice()).unwrap_or_default() {
+        for function in plan.aggregates.get(*index).map(|aggregate| aggregate.functions.as_slice()).unwrap_or_default()
+        {
             comma(&mut statement, &readers);
             readers.push(calculation(scope, &mut statement, function));
         }
@@ -72,19 +86,17 @@ fn summing<'a>(
     }
     text::from(scope, &mut statement, plan.text.as_ref());
     Conditions::new(&mut statement).of_plan(scope, plan);
-    for (index, (path, of)) in by.iter().enumerate() {
-        statement.push(if index == 0 { " GROUP BY " } else { ", " });
-        group_keys(scope, &mut statement, (scope.thing(path), of, index), "");
-    }
-    for (index, (path, of)) in by.iter().enumerate() {
-        statement.push(if index == 0 { " ORDER BY " } else { ", " });
-        let nulls = if scope.dialect == Dialect::Sqlite { " NULLS LAST" } else { "" };
-        group_keys(scope, &mut statement, (scope.thing(path), of, index), nulls);
+    let nulls = if scope.dialect == Dialect::Sqlite { " NULLS LAST" } else { "" };
+    for (clause, after) in [(" GROUP BY ", ""), (" ORDER BY ", nulls)] {
+        for (index, ((path, _), group)) in by.iter().zip(&groups).enumerate() {
+            statement.push(if index == 0 { clause } else { ", " });
+            group_keys(scope, &mut statement, scope.thing(path), group, after);
+        }
     }
     if !by.is_empty() {
         statement.push(" LIMIT ").count(MOST_GROUPS + 1);
     }
-    Summing { statement, readers, expressions, groups: by.len(), counts }
+    Summing { statement, readers, expressions, groups, counts }
 }
 
 fn comma(statement: &mut Statement, readers: &[Reader]) {
@@ -93,43 +105,47 @@ fn comma(statement: &mut Statement, readers: &[Reader]) {
     }
 }
 
-/// What a group is called.
-fn group(scope: &Scope<'_>, statement: &mut Statement, thing: Thing<'_>, of: &FieldType) -> Reader {
-    match super::filter::json_of(thing, of) {
-        // Equal values may be written differently: any of them names the group.
-        Some(_) => {
-            statement.push("min(");
-            let reader = scope.output(statement, thing);
-            statement.push(")");
-            reader
-        }
-        None => scope.output(statement, thing),
-    }
-}
-
-fn group_keys(
+/// What a group is called, and whether that takes three columns.
+fn group(
     scope: &Scope<'_>,
     statement: &mut Statement,
-    (thing, of, index): (Thing<'_>, &FieldType, usize),
-    after: &'static str,
-) {
-    if let Thing::Computed(_) = thing {
-        // Its values are bound anew wherever it stands, and then it is no longer the same to the database.
-        statement.count(index + 1).push(after);
-        return;
+    thing: Thing<'_>,
+    of: &FieldType,
+    readers: &mut Vec<Reader>,
+) -> bool {
+    let Some((column, inside)) = super::filter::json_of(thing, of) else {
+        readers.push(scope.output(statement, thing));
+        return false;
+    };
+    // Equal values may be written differently, so a group is called by what they have in common.
+    for (index, aspect) in ASPECTS.into_iter().enumerate() {
+        statement.push(if index > 0 { ", (" } else { "(" });
+        json::aspect(scope, statement, column, inside, aspect);
+        statement.push(")");
+        readers.push(match (scope.dialect, aspect) {
+            (Dialect::Sqlite, _) => Reader::Plain,
+            (_, Aspect::Kind) => Reader::Integer,
+            (_, Aspect::Number) => Reader::Float,
+            (_, Aspect::Text) => Reader::Text,
+        });
     }
-    match super::filter::json_of(thing, of) {
-        Some((column, inside)) => {
+    true
+}
+
+fn group_keys(scope: &Scope<'_>, statement: &mut Statement, thing: Thing<'_>, group: &Group, after: &'static str) {
+    match (thing, super::filter::json_of(thing, &group.of)) {
+        // Its values are bound anew wherever it stands, and then it is no longer the same to PostgreSQL.
+        (Thing::Computed(_), _) if scope.dialect == Dialect::Postgres => {
+            statement.count(group.at + 1).push(after);
+        }
+        (_, Some((column, inside))) => {
             for (index, aspect) in ASPECTS.into_iter().enumerate() {
-                if index > 0 {
-                    statement.push(", ");
-                }
-                statement.push("(");
+                statement.push(if index > 0 { ", (" } else { "(" });
                 json::aspect(scope, statement, column, inside, aspect);
                 statement.push(")").push(after);
             }
         }
-        None => {
+        (_, None) => {
             scope.comparable(statement, thing);
             statement.push(after);
         }
@@ -193,7 +209,7 @@ fn calculation(scope: &Scope<'_>, statement: &mut Statement, function: &Function
             }
         }
         Function::Sum(..) => {
-            statement.push(name);
+            statement.push(if postgres { name } else { "aquifer_sum(" });
             scope.comparable(statement, thing);
             statement.push(")");
             match (postgres, exact) {
@@ -241,6 +257,25 @@ fn extreme_reader(statement: &mut Statement, column: &crate::model::Column) -> R
     }
 }
 
+impl Group {
+    /// What the group of a row is called.
+    fn label(&self, row: &[Value]) -> String {
+        let cell = |index: usize| row.get(self.at + index).unwrap_or(&Value::Null);
+        if !self.aspects {
+            return group_label(&self.of, cell(0));
+        }
+        let value = match cell(0).as_i64() {
+            None => Value::Null,
+            Some(0) => (cell(1).as_f64() == Some(1.0)).into(),
+            Some(1) => cell(1).clone(),
+            Some(2) => cell(2).clone(),
+            Some(3) => Value::Array(Vec::new()),
+            Some(_) => Value::Object(Map::new()),
+        };
+        group_label(&self.of, &value)
+    }
+}
+
 impl Summing {
     /// The results of the rows, entered under the names of their expressions. The answer is the count of all rows, if it
     /// was asked for here.
@@ -252,7 +287,7 @@ impl Summing {
         warnings: &mut Vec<Warning>,
     ) -> Option<Value> {
         results.resize(aggregates.len(), None);
-        let cut = self.groups > 0 && rows.len() > MOST_GROUPS;
+        let cut = !self.groups.is_empty() && rows.len() > MOST_GROUPS;
         for (index, start) in &self.expressions {
             let Some(aggregate) = aggregates.get(*index) else { continue };
             let width = aggregate.functions.len();
@@ -263,13 +298,12 @@ impl Summing {
                     several => Value::Object(aggregate.names().into_iter().zip(several.iter().cloned()).collect()),
                 }
             };
-            let answer = if self.groups == 0 {
+            let answer = if self.groups.is_empty() {
                 rows.first().map_or(Value::Null, |row| result(row))
             } else {
                 let mut map = Map::new();
                 for row in rows.iter().take(MOST_GROUPS) {
-                    let labels: Vec<String> =
-                        row.get(..self.groups).unwrap_or_default().iter().map(group_label).collect();
+                    let labels: Vec<String> = self.groups.iter().map(|group| group.label(row)).collect();
                     nest(&mut map, &labels, result(row));
                 }
                 Value::Object(map)

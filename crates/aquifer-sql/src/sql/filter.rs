@@ -7,7 +7,9 @@ use serde_json::Value;
 use super::json::{self, Aspect};
 use super::operand::{any_of, operand};
 use super::value::{Scope, Thing};
+use crate::model::{Column, SqliteStore, Store};
 use crate::statement::{Bind, Dialect, Statement};
+use crate::time;
 
 pub(crate) fn condition<'a>(scope: &Scope<'a>, statement: &mut Statement, filter: &'a Filter) {
     match filter {
@@ -51,10 +53,7 @@ fn joined<'a>(
 }
 
 /// The column and the way into it, where the value is JSON.
-pub(super) fn json_of<'a>(
-    thing: Thing<'a>,
-    of: &FieldType,
-) -> Option<(&'a crate::model::Column, &'a [std::sync::Arc<str>])> {
+pub(super) fn json_of<'a>(thing: Thing<'a>, of: &FieldType) -> Option<(&'a Column, &'a [std::sync::Arc<str>])> {
     match thing {
         Thing::Inside(column, inside) => Some((column, inside)),
         Thing::Column(column) if *of == FieldType::Json => Some((column, &[])),
@@ -62,7 +61,31 @@ pub(super) fn json_of<'a>(
     }
 }
 
+/// A moment between two that a column can hold is compared by way of the earlier one: what is not before the moment is
+/// after that.
+fn between_ticks(scope: &Scope<'_>, thing: Thing<'_>, test: &Test) -> Option<Test> {
+    const MICROSECOND: i128 = 1_000;
+    let tick = match thing {
+        Thing::Column(Column { store: Store::Sqlite(SqliteStore::Time(style)), .. }) => time::tick(*style),
+        _ if scope.dialect == Dialect::Postgres => MICROSECOND,
+        _ => return None,
+    };
+    let before = |value: &Value| value.as_str().and_then(|text| time::tick_before(tick, text)).map(Value::from);
+    match test {
+        Test::Eq(value) => before(value).map(|_| Test::In(Vec::new())),
+        Test::In(values) => {
+            let held: Vec<Value> = values.iter().filter(|value| before(value).is_none()).cloned().collect();
+            (held.len() < values.len()).then_some(Test::In(held))
+        }
+        Test::Gt(value) | Test::Gte(value) => before(value).map(Test::Gt),
+        Test::Lt(value) | Test::Lte(value) => before(value).map(Test::Lte),
+        _ => None,
+    }
+}
+
 fn plain(scope: &Scope<'_>, statement: &mut Statement, thing: Thing<'_>, of: &FieldType, test: &Test) {
+    let settled = if *of == FieldType::Time { between_ticks(scope, thing, test) } else { None };
+    let test = settled.as_ref().unwrap_or(test);
     let mut compare = |operator: &'static str, value: &Value| {
         scope.comparable(statement, thing);
         statement.push(operator);
@@ -78,6 +101,17 @@ fn plain(scope: &Scope<'_>, statement: &mut Statement, thing: Thing<'_>, of: &Fi
         Test::Has(value) => compare(" @> ", &Value::Array(vec![value.clone()])),
         Test::In(values) if values.is_empty() => {
             statement.push("FALSE");
+        }
+        // A list of lists would be one list to PostgreSQL.
+        Test::In(values) if matches!(of, FieldType::List(_)) => {
+            statement.push("(");
+            for (index, value) in values.iter().enumerate() {
+                if index > 0 {
+                    statement.push(" OR ");
+                }
+                plain(scope, statement, thing, of, &Test::Eq(value.clone()));
+            }
+            statement.push(")");
         }
         Test::In(values) => {
             scope.comparable(statement, thing);
@@ -102,7 +136,7 @@ fn plain(scope: &Scope<'_>, statement: &mut Statement, thing: Thing<'_>, of: &Fi
 fn inside_json(
     scope: &Scope<'_>,
     statement: &mut Statement,
-    column: &crate::model::Column,
+    column: &Column,
     inside: &[std::sync::Arc<str>],
     test: &Test,
 ) {
@@ -132,13 +166,23 @@ fn inside_json(
         }
         Test::In(values) => {
             statement.push("(");
-            for (index, value) in values.iter().enumerate() {
-                if index > 0 {
-                    statement.push(" OR ");
-                }
-                inside_json(scope, statement, column, inside, &Test::Eq(value.clone()));
+            let mut first = true;
+            // Of each kind at once: a condition for each value would be more than SQLite takes.
+            for kind in [Value::is_boolean, Value::is_number, Value::is_string] {
+                let alike: Vec<&Value> = values.iter().filter(|value| kind(value)).collect();
+                let Some(one) = alike.first() else { continue };
+                statement.push(if first { "" } else { " OR " });
+                first = false;
+                equal_kind(scope, statement, column, inside, one);
+                any_of(
+                    statement,
+                    Thing::Inside(column, inside),
+                    &loose(one),
+                    &alike.into_iter().map(numeric).collect::<Vec<_>>(),
+                );
+                statement.push(")");
             }
-            statement.push(")");
+            statement.push(if first { "FALSE)" } else { ")" });
         }
         Test::IsNull => {
             statement.push("(");
@@ -150,6 +194,10 @@ fn inside_json(
                 statement.push("(");
                 json::aspect(scope, statement, column, inside, Aspect::Text);
                 statement.push(")");
+                // For the order of code points it has a collation that knows no case.
+                if scope.dialect == Dialect::Postgres {
+                    statement.push(" COLLATE \"default\"");
+                }
             });
         }
         Test::Has(_) => {
@@ -158,11 +206,25 @@ fn inside_json(
     }
 }
 
+/// The type that values of this kind are compared as.
+fn loose(value: &Value) -> FieldType {
+    if value.is_string() { FieldType::Text } else { FieldType::Number }
+}
+
+/// The value, with numbers for booleans.
+fn numeric(value: &Value) -> Value {
+    match value {
+        Value::Bool(yes) => f64::from(u8::from(*yes)).into(),
+        Value::Number(number) => number.as_f64().into(),
+        other => other.clone(),
+    }
+}
+
 /// `(kind = … AND aspect`, left open for the operator and its operand.
 fn equal_kind(
     scope: &Scope<'_>,
     statement: &mut Statement,
-    column: &crate::model::Column,
+    column: &Column,
     inside: &[std::sync::Arc<str>],
     value: &Value,
 ) {

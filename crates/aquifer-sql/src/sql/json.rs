@@ -90,13 +90,7 @@ pub(super) fn aspect(
     }
 }
 
-fn function(
-    scope: &Scope<'_>,
-    statement: &mut Statement,
-    name: &'static str,
-    column: &Column,
-    inside: &[Arc<str>],
-) {
+fn function(scope: &Scope<'_>, statement: &mut Statement, name: &'static str, column: &Column, inside: &[Arc<str>]) {
     let steps: Vec<&str> = inside.iter().map(|step| &**step).collect();
     // Writing strings cannot fail.
     let path = serde_json::to_string(&steps).unwrap_or_default();

@@ -5,8 +5,8 @@
 //! NULL, "greater, or NULL" would defeat an index; so those are two ranges, read one after the other, the second only
 //! when the first does not fill the page.
 
+use aquifer_query::FieldType;
 use aquifer_query::plan::{Plan, SortKey, TextQuery};
-use aquifer_query::{Collection, FieldType};
 use serde_json::Value;
 
 use super::json::{self, ASPECTS, Aspect};
@@ -48,6 +48,7 @@ pub(crate) fn parts<'a>(scope: &Scope<'a>, plan: &'a Plan, order: &'a [SortKey],
             }
             None => {
                 let nullable = match thing {
+                    _ if scope.is_read(thing) => true,
                     Thing::Column(column) => column.nullable,
                     Thing::Computed(computed) => computed.nullable,
                     _ => false,
@@ -60,12 +61,11 @@ pub(crate) fn parts<'a>(scope: &Scope<'a>, plan: &'a Plan, order: &'a [SortKey],
 }
 
 /// A place with a value for each part.
-pub(crate) fn spread(collection: &Collection, plan: &Plan, order: &[SortKey], place: &[Value]) -> Vec<Value> {
-    let _ = collection;
+pub(crate) fn spread(plan: &Plan, order: &[SortKey], place: &[Value]) -> Vec<Value> {
     let (rank, rest) = place.split_at(usize::from(plan.is_ranked()).min(place.len()));
     let mut values = rank.to_vec();
     for (key, value) in order.iter().zip(rest) {
-        if key.of != FieldType::Json {
+        if key.of != FieldType::Json || key.path.computed {
             values.push(value.clone());
             continue;
         }
@@ -98,6 +98,9 @@ impl Part<'_> {
     fn value(&self, scope: &Scope<'_>, statement: &mut Statement, value: &Value) {
         match (&self.what, scope.dialect) {
             (What::Thing(thing, of), Dialect::Postgres) => operand(statement, *thing, of, value),
+            (What::Thing(thing, _), Dialect::Sqlite) if scope.is_read(*thing) => {
+                statement.push("aquifer_time(").bind(crate::sqlite::from_place(value)).push(")");
+            }
             // The place holds what SQLite itself gave.
             (_, Dialect::Sqlite) => {
                 statement.bind(crate::sqlite::from_place(value));

@@ -7,27 +7,68 @@ use serde_json::Value;
 
 use super::json::array_literal;
 use super::value::{Thing, cast_of};
-use crate::model::{PostgresRead, SqliteStore, Store, TimeStyle};
-use crate::statement::{Bind, Dialect, Statement};
+use crate::model::{Column, PostgresRead, SqliteStore, Store, TimeStyle};
+use crate::statement::{Bind, Dialect, Fragment, Statement};
 use crate::time;
 
 /// Writes a value to compare a thing with.
 pub(crate) fn operand(statement: &mut Statement, thing: Thing<'_>, of: &FieldType, value: &Value) {
     match statement.dialect() {
         Dialect::Sqlite => {
-            let style = match thing {
-                Thing::Column(column) => match column.store {
-                    Store::Sqlite(SqliteStore::Time(style)) => style,
-                    _ => TimeStyle::Mixed,
-                },
-                _ => TimeStyle::Mixed,
-            };
-            statement.bind(sqlite(of, style, value));
+            statement.bind(in_sqlite(thing, of, value));
         }
         Dialect::Postgres => {
-            statement.bind(postgres(of, value));
+            statement.bind(in_postgres(thing, of, value));
             cast(statement, thing, of);
         }
+    }
+}
+
+fn in_sqlite(thing: Thing<'_>, of: &FieldType, value: &Value) -> Bind {
+    let style = match thing {
+        Thing::Column(Column { store: Store::Sqlite(SqliteStore::Time(style)), .. }) => *style,
+        _ => TimeStyle::Mixed,
+    };
+    match (of, value) {
+        (FieldType::Time, Value::String(text)) => time::bound(style, text),
+        _ => sqlite(of, style, value),
+    }
+}
+
+fn in_postgres(thing: Thing<'_>, of: &FieldType, value: &Value) -> Bind {
+    match thing {
+        Thing::Column(Column { store: Store::Postgres(store), .. }) if store.cast == Fragment::trusted("real") => {
+            postgres(of, &narrow(value))
+        }
+        _ => postgres(of, value),
+    }
+}
+
+/// A number for a column of single precision, which the database would refuse to make of some.
+fn narrow(value: &Value) -> Value {
+    let wide = value.as_f64().or_else(|| value.as_str()?.parse().ok());
+    #[expect(clippy::cast_possible_truncation, reason = "that is what is looked for")]
+    match wide.map(|wide| (wide, wide as f32)) {
+        Some((wide, narrow)) if wide.is_finite() && narrow.is_infinite() => {
+            if wide > 0.0 {
+                "Infinity".into()
+            } else {
+                "-Infinity".into()
+            }
+        }
+        Some((wide, narrow)) if wide != 0.0 && narrow == 0.0 => 0.into(),
+        _ => value.clone(),
+    }
+}
+
+/// Writes a value that a column, or one that refers to it, is to equal: as one of the column's own type, whatever else
+/// may be done with that, so that an index serves.
+pub(crate) fn equal(statement: &mut Statement, column: &Column, value: &Value) {
+    match &column.store {
+        Store::Postgres(store) if store.read == PostgresRead::AsText => {
+            statement.bind(postgres(&column.of, value)).push("::").fragment(&store.cast);
+        }
+        _ => operand(statement, Thing::Column(column), &column.of, value),
     }
 }
 
@@ -35,23 +76,42 @@ pub(crate) fn operand(statement: &mut Statement, thing: Thing<'_>, of: &FieldTyp
 pub(crate) fn any_of(statement: &mut Statement, thing: Thing<'_>, of: &FieldType, values: &[Value]) {
     match statement.dialect() {
         Dialect::Sqlite => {
+            let binds: Vec<Bind> = values.iter().map(|value| in_sqlite(thing, of, value)).collect();
+            if let Some(list) = as_one(&binds) {
+                statement.push(" IN (SELECT value FROM json_each(").bind(Bind::Text(list)).push("))");
+                return;
+            }
             statement.push(" IN (");
-            for (index, value) in values.iter().enumerate() {
+            for (index, bind) in binds.into_iter().enumerate() {
                 if index > 0 {
                     statement.push(", ");
                 }
-                operand(statement, thing, of, value);
+                statement.bind(bind);
             }
             statement.push(")");
         }
         Dialect::Postgres => {
-            let texts: Vec<Option<String>> = values.iter().map(|value| text(postgres(of, value))).collect();
+            let texts: Vec<Option<String>> = values.iter().map(|value| text(in_postgres(thing, of, value))).collect();
             statement.push(" = ANY(");
             statement.bind(Bind::Text(array_literal(texts.iter().map(Option::as_deref))));
             cast(statement, thing, of);
             statement.push("[])");
         }
     }
+}
+
+/// Many values as one: SQLite takes only so many. Neither bytes nor fractions survive that.
+fn as_one(binds: &[Bind]) -> Option<String> {
+    const FEW: usize = 100;
+    if binds.len() <= FEW {
+        return None;
+    }
+    let values = binds.iter().map(|bind| match bind {
+        Bind::Integer(number) => Some(Value::from(*number)),
+        Bind::Text(text) => Some(Value::from(text.as_str())),
+        Bind::Null | Bind::Real(_) | Bind::Bytes(_) => None,
+    });
+    values.collect::<Option<Vec<Value>>>().map(|values| Value::from(values).to_string())
 }
 
 /// The type a PostgreSQL operand is of. Whole numbers are compared as 64 bits, whatever the column has: a larger one is

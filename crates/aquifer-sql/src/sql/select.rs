@@ -23,18 +23,26 @@ pub(crate) struct Reading {
 /// The statements of a page.
 pub(crate) fn page(scope: &Scope<'_>, plan: &Plan) -> Result<Reading, Failure> {
     let collection = &scope.served.collection;
-    let order = plan.order(collection);
+    let mut order = plan.order(collection);
+    for key in order.iter_mut().filter(|key| !key.path.computed && scope.served.table.column(&key.path.name).is_none()) {
+        // The hidden key is no field; its places are text.
+        key.of = aquifer_query::FieldType::Text;
+    }
     let (wanted, skip, place, backward) = match &plan.page {
         Page::Forward { size, after } => (*size, 0, after.as_deref(), false),
         Page::Backward { size, before } => (*size, 0, before.as_deref(), true),
         Page::Offset { limit, offset } => (*limit, *offset, None, false),
         Page::Numbered { page, size } => (*size, page.saturating_sub(1).saturating_mul(*size), None, false),
     };
+    if plan.text.as_ref().is_some_and(|text| text.terms.is_empty()) {
+        // Nothing is looked for, so nothing is found: there is nothing to rank by, and nobody needs to be asked.
+        return Ok(Reading { statements: Vec::new(), shape: Shape::default(), wanted });
+    }
     if scope.served.table.key == Key::None {
         return counted(scope, plan, wanted, skip, place, backward);
     }
     let parts = keyset::parts(scope, plan, &order, backward);
-    let values = place.map(|place| keyset::spread(collection, plan, &order, place));
+    let values = place.map(|place| keyset::spread(plan, &order, place));
     let mut shape = Shape::default();
     let mut statements = Vec::new();
     for range in keyset::ranges(&parts, values.as_deref()) {
@@ -110,9 +118,12 @@ pub(crate) fn one(scope: &Scope<'_>, select: &[Path], key: &[Value], lock: bool)
 pub(crate) fn by_key(scope: &Scope<'_>, statement: &mut Statement, key: &[Value]) {
     for (index, (column, value)) in scope.served.table.key_columns().zip(key).enumerate() {
         statement.push(if index == 0 { " WHERE " } else { " AND " });
-        scope.column(statement, column);
+        match &column.store {
+            crate::model::Store::Sqlite(_) => scope.comparable(statement, super::value::Thing::Column(column)),
+            crate::model::Store::Postgres(_) => scope.column(statement, column),
+        }
         statement.push(" = ");
-        super::operand::operand(statement, super::value::Thing::Column(column), &column.of, value);
+        super::operand::equal(statement, column, value);
     }
 }
 

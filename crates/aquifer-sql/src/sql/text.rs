@@ -12,12 +12,13 @@ const MOST_COLUMNS: usize = 100;
 /// The table, and beside it the matches of an FTS5 index.
 pub(super) fn from(scope: &Scope<'_>, statement: &mut Statement, text: Option<&TextQuery>) {
     statement.push(" FROM ");
-    if let (Some(text), Some(TextIndex::Fts5 { quoted, .. })) = (text, &scope.served.table.index)
+    if let (Some(text), Some(TextIndex::Fts5 { quoted, rowid, .. })) = (text, &scope.served.table.index)
         && !text.terms.is_empty()
     {
         statement.push("(SELECT rowid AS aquifer_rowid, rank AS aquifer_rank FROM ").name(quoted);
         statement.push(" WHERE ").name(quoted).push(" MATCH ").bind(Bind::Text(fts5(text)));
-        statement.push(") AS s JOIN ").name(&scope.served.table.quoted).push(" AS t ON t.rowid = s.aquifer_rowid");
+        statement.push(") AS s JOIN ").name(&scope.served.table.quoted).push(" AS t ON t.");
+        statement.name(rowid).push(" = s.aquifer_rowid");
         return;
     }
     statement.name(&scope.served.table.quoted).push(" AS t");
@@ -63,8 +64,14 @@ pub(super) fn rank(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuer
 
 /// How many of the words and phrases stand in the row's text.
 fn fallback(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
-    let columns: Vec<_> =
-        scope.served.collection.text.iter().filter_map(|name| scope.served.table.column(name)).take(MOST_COLUMNS).collect();
+    let columns: Vec<_> = scope
+        .served
+        .collection
+        .text
+        .iter()
+        .filter_map(|name| scope.served.table.column(name))
+        .take(MOST_COLUMNS)
+        .collect();
     match scope.dialect {
         Dialect::Sqlite => {
             let terms: Vec<&[String]> = text.terms.iter().map(|term| term.words.as_slice()).collect();
@@ -81,7 +88,7 @@ fn fallback(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
                 if index > 0 {
                     statement.push(" + ");
                 }
-                // Words hold letters and digits only, so nothing in them means anything to a pattern.
+                // Words hold small letters and digits only, so nothing in them means anything to a pattern.
                 let pattern = term.words.join("[^[:alnum:]]+");
                 let pattern = format!("(^|[^[:alnum:]]){pattern}($|[^[:alnum:]])");
                 statement.push("CASE WHEN ");
@@ -89,8 +96,9 @@ fn fallback(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
                     if position > 0 {
                         statement.push(" OR ");
                     }
+                    statement.push("lower(");
                     scope.column(statement, column);
-                    statement.push("::text ~* ").bind(Bind::Text(pattern.clone())).push("::text");
+                    statement.push("::text) ~ ").bind(Bind::Text(pattern.clone())).push("::text");
                 }
                 statement.push(" THEN 1 ELSE 0 END");
             }

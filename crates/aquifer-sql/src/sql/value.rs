@@ -85,6 +85,16 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// Whether the value is read by a function of ours before it is compared. What it is compared with must be, too; and
+    /// what cannot be read is missing.
+    pub(crate) fn is_read(&self, thing: Thing<'_>) -> bool {
+        match thing {
+            Thing::Column(column) => column.store == Store::Sqlite(SqliteStore::Time(TimeStyle::Mixed)),
+            Thing::Computed(computed) => computed.of == FieldType::Time && self.dialect == Dialect::Sqlite,
+            _ => false,
+        }
+    }
+
     /// The value as it is asked for, and how what comes is to be read.
     pub(crate) fn output(&self, statement: &mut Statement, thing: Thing<'_>) -> Reader {
         match thing {
@@ -183,7 +193,7 @@ impl<'a> Scope<'a> {
                         statement.push("::timestamptz)) / 86400)::int8");
                     }
                     Dialect::Sqlite => {
-                        statement.push("aquifer_age(").bind(Bind::Integer(self.now.as_second())).push(", ");
+                        statement.push("aquifer_age(").bind(Bind::Text(self.now.to_string())).push(", ");
                         self.column(statement, column);
                         statement.push(")");
                     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::operand;
 use super::select::{Outputs, by_key};
-use super::value::{Scope, Thing};
+use super::value::Scope;
 use crate::model::{Column, Key, SqliteStore, Store, TimeStyle};
 use crate::rows::{Places, Reader, Shape};
 use crate::statement::{Bind, Dialect, Statement};
@@ -118,12 +118,16 @@ fn assigned(statement: &mut Statement, column: &Column, value: &Value) {
 }
 
 /// Whether a row elsewhere has these values in these columns.
-pub(crate) fn exists(scope: &Scope<'_>, table: &crate::statement::Name, on: &[(crate::statement::Name, &Column, &Value)]) -> Statement {
+pub(crate) fn exists(
+    scope: &Scope<'_>,
+    table: &crate::statement::Name,
+    on: &[(crate::statement::Name, &Column, &Value)],
+) -> Statement {
     let mut statement = Statement::new(scope.dialect);
     statement.push("SELECT count(*) FROM ").name(table).push(" AS o");
     for (index, (theirs, ours, value)) in on.iter().enumerate() {
         statement.push(if index == 0 { " WHERE o." } else { " AND o." }).name(theirs).push(" = ");
-        operand::operand(&mut statement, Thing::Column(ours), &ours.of, value);
+        operand::equal(&mut statement, ours, value);
     }
     statement
 }

@@ -1,7 +1,7 @@
 //! Functions that SQLite lacks, so that it means by text, JSON and time what the language means.
 
-use aquifer_query::evaluate::text::{rank, words};
-use rusqlite::functions::{Context, FunctionFlags};
+use aquifer_query::evaluate::text::{fold, rank, words};
+use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{ToSqlOutput, Value as SqlValue, ValueRef};
 use rusqlite::{Connection, Result};
 use serde_json::Value;
@@ -18,9 +18,12 @@ pub(super) fn register(connection: &Connection) -> Result<()> {
         Ok(moment(context.get_raw(0)).map(time::canonical))
     })?;
     connection.create_scalar_function("aquifer_age", 2, FLAGS, |context| {
-        let now: i64 = context.get(0)?;
-        Ok(moment(context.get_raw(1)).map(|moment| (now - moment.as_second()).div_euclid(86_400)))
+        const DAY: i128 = 86_400_000_000_000;
+        let (now, then) = (moment(context.get_raw(0)), moment(context.get_raw(1)));
+        let age = now.zip(then).map(|(now, then)| (now.as_nanosecond() - then.as_nanosecond()).div_euclid(DAY));
+        Ok(age.and_then(|days| i64::try_from(days).ok()))
     })?;
+    connection.create_aggregate_function("aquifer_sum", 1, FLAGS, Sum)?;
     connection.create_scalar_function("aquifer_holds", 3, FLAGS, holds)?;
     connection.create_scalar_function("aquifer_rank", -1, FLAGS, ranked)?;
     connection.create_scalar_function("aquifer_version", -1, FLAGS, version)?;
@@ -59,9 +62,14 @@ fn moment(value: ValueRef<'_>) -> Option<jiff::Timestamp> {
 
 /// What a path leads to in a JSON text; nothing where that is missing or null.
 fn inside(context: &Context<'_>) -> Option<Value> {
-    let text = context.get_raw(0).as_str().ok()?;
     let steps: Vec<std::sync::Arc<str>> = serde_json::from_str(context.get_raw(1).as_str().ok()?).ok()?;
-    let value: Value = serde_json::from_str(text).ok()?;
+    let value: Value = match context.get_raw(0) {
+        ValueRef::Text(text) => serde_json::from_slice(text).ok()?,
+        // A column called JSON makes numbers of texts that are nothing else.
+        ValueRef::Integer(number) => number.into(),
+        ValueRef::Real(number) => number.into(),
+        ValueRef::Null | ValueRef::Blob(_) => return None,
+    };
     let found = aquifer_query::evaluate::step_into(&value, &steps);
     (!found.is_null()).then(|| found.clone())
 }
@@ -69,7 +77,7 @@ fn inside(context: &Context<'_>) -> Option<Value> {
 /// Whether a text holds (0), begins with (1) or ends with (2) another, in any case.
 fn holds(context: &Context<'_>) -> Result<Option<bool>> {
     let text = match context.get_raw(0) {
-        ValueRef::Text(text) => String::from_utf8_lossy(text).to_lowercase(),
+        ValueRef::Text(text) => fold(&String::from_utf8_lossy(text)),
         ValueRef::Integer(number) => number.to_string(),
         ValueRef::Real(number) => number.to_string(),
         ValueRef::Null | ValueRef::Blob(_) => return Ok(None),
@@ -93,6 +101,49 @@ fn ranked(context: &Context<'_>) -> Result<i64> {
         })
         .collect();
     Ok(rank(&terms, &texts))
+}
+
+/// A sum that is exact as long as its values are whole, where SQLite's own fails beyond 64 bits.
+struct Sum;
+
+#[derive(Default)]
+struct Total {
+    any: bool,
+    whole: i128,
+    real: Option<f64>,
+}
+
+impl Aggregate<Total, SqlValue> for Sum {
+    fn init(&self, _: &mut Context<'_>) -> Result<Total> {
+        Ok(Total::default())
+    }
+
+    fn step(&self, context: &mut Context<'_>, total: &mut Total) -> Result<()> {
+        let real = match context.get_raw(0) {
+            ValueRef::Null | ValueRef::Blob(_) => return Ok(()),
+            ValueRef::Integer(number) => {
+                total.any = true;
+                total.whole += i128::from(number);
+                return Ok(());
+            }
+            ValueRef::Real(number) => number,
+            ValueRef::Text(text) => std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(0.0),
+        };
+        total.any = true;
+        total.real = Some(total.real.unwrap_or(0.0) + real);
+        Ok(())
+    }
+
+    fn finalize(&self, _: &mut Context<'_>, total: Option<Total>) -> Result<SqlValue> {
+        let Total { any, whole, real } = total.unwrap_or_default();
+        Ok(match (real, i64::try_from(whole)) {
+            _ if !any => SqlValue::Null,
+            #[expect(clippy::cast_precision_loss, reason = "with fractions it is a double")]
+            (Some(real), _) => SqlValue::Real(whole as f64 + real),
+            (None, Ok(whole)) => SqlValue::Integer(whole),
+            (None, Err(_)) => SqlValue::Text(whole.to_string()),
+        })
+    }
 }
 
 /// A mark of these values that changes whenever one of them does.

@@ -6,7 +6,7 @@ mod rows;
 mod trouble;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,10 +37,13 @@ pub(crate) struct Sqlite {
     timeout: Duration,
     readers: Lane,
     writer: Lane,
-    /// The version of the schema that was reflected, and the one a statement saw last.
-    reflected: AtomicU32,
-    seen: Arc<AtomicU32>,
+    /// The schema that was reflected, and the one a statement saw last.
+    reflected: Mutex<Option<Seen>>,
+    seen: Arc<Mutex<Option<Seen>>>,
 }
+
+/// Which schema it is: that of a file, in a version.
+type Seen = (Option<FileId>, u32);
 
 /// Where it is.
 #[derive(Debug, Clone)]
@@ -94,14 +97,17 @@ struct FileId(u64, u64);
 
 impl Sqlite {
     pub(crate) fn new(place: Place, settings: &Settings) -> Self {
-        let lane =
-            |count: usize, writes| Lane { permits: Arc::new(Semaphore::new(count.max(1))), idle: Arc::default(), writes };
+        let lane = |count: usize, writes| Lane {
+            permits: Arc::new(Semaphore::new(count.max(1))),
+            idle: Arc::default(),
+            writes,
+        };
         Self {
             place,
             timeout: settings.timeout,
             readers: lane(settings.connections, false),
             writer: lane(1, true),
-            reflected: AtomicU32::new(0),
+            reflected: Mutex::default(),
             seen: Arc::default(),
         }
     }
@@ -109,34 +115,34 @@ impl Sqlite {
     /// Looks what there is.
     pub(crate) async fn reflect(&self, settings: &Settings) -> Result<Model, Trouble> {
         let settings = settings.clone();
-        let look = move |connection: &mut Connection| {
-            let version = schema_version(connection)?;
-            Ok((reflect::model(connection, &settings)?, version))
+        let look = move |link: &mut Link| {
+            let version = schema_version(&link.connection)?;
+            Ok((reflect::model(&link.connection, &settings)?, (link.file, version)))
         };
-        let (model, version) =
-            self.on(&self.readers, move |connection| look(connection).map_err(|error| trouble::of(&error))).await?;
-        self.reflected.store(version, Ordering::Relaxed);
-        self.seen.store(version, Ordering::Relaxed);
+        let (model, found) =
+            self.on(&self.readers, move |link| look(link).map_err(|error| trouble::of(&error))).await?;
+        *self.reflected.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
         Ok(model)
     }
 
     /// Whether a statement has met another schema than the one reflected.
     pub(crate) fn has_changed(&self) -> bool {
-        self.reflected.load(Ordering::Relaxed) != self.seen.load(Ordering::Relaxed)
+        let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.is_some() && seen != *self.reflected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does what only reads. One state of the data is seen throughout.
     pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         let seen = self.seen.clone();
-        self.on(&self.readers, move |connection| {
+        self.on(&self.readers, move |link| {
+            let connection = &mut link.connection;
             let snapshot = work.needs_snapshot();
             if snapshot {
                 connection.execute_batch("BEGIN").map_err(|error| trouble::of(&error))?;
             }
             let answer = at_once(connection, work);
-            if let Ok(version) = schema_version(connection) {
-                seen.store(version, Ordering::Relaxed);
-            }
+            note(&seen, link.file, connection);
             if snapshot {
                 // It has changed nothing; how it ends does not matter.
                 let _ = connection.execute_batch("ROLLBACK");
@@ -147,10 +153,12 @@ impl Sqlite {
     }
 
     /// Does what changes something: all of it or nothing.
-    pub(crate) async fn write<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
-        self.on(&self.writer, move |connection| {
+    pub(crate) async fn write<W: Work + Clone>(&self, work: W) -> Result<W::Output, Fault> {
+        let seen = self.seen.clone();
+        self.on(&self.writer, move |link| {
+            let connection = &mut link.connection;
             connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| trouble::of(&error))?;
-            let answer = at_once(connection, work).and_then(|(output, keep)| {
+            let answer = at_once(connection, work.clone()).and_then(|(output, keep)| {
                 let end = if keep { "COMMIT" } else { "ROLLBACK" };
                 connection.execute_batch(end).map_err(|error| trouble::of(&error))?;
                 Ok(output)
@@ -158,7 +166,14 @@ impl Sqlite {
             if !connection.is_autocommit() {
                 let _ = connection.execute_batch("ROLLBACK");
             }
-            answer
+            note(&seen, link.file, connection);
+            answer.map_err(|fault| match fault {
+                Fault::Trouble(trouble) => {
+                    let explaining = work.explain(&mut Talk { connection }, trouble.clone()).now_or_never();
+                    explaining.unwrap_or(trouble).into()
+                }
+                fault => fault,
+            })
         })
         .await
     }
@@ -166,7 +181,7 @@ impl Sqlite {
     async fn on<T: Send + 'static, E: From<Trouble> + Send + 'static>(
         &self,
         lane: &Lane,
-        work: impl FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
+        work: impl FnOnce(&mut Link) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
         let permit = tokio::time::timeout(self.timeout, lane.permits.clone().acquire_owned()).await;
         let Ok(Ok(permit)) = permit else {
@@ -175,15 +190,16 @@ impl Sqlite {
         let job = Arc::new(Job { deadline: Instant::now() + self.timeout, left: AtomicBool::new(false) });
         let _leaves = LeavesOnDrop(job.clone());
         let (place, idle, writes) = (self.place.clone(), lane.idle.clone(), lane.writes);
+        let patience = LOCK_PATIENCE.min(self.timeout);
         let running = tokio::task::spawn_blocking(move || {
             // Held until the work is really over, even if nobody waits for it.
             let _permit = permit;
             let mut link = match pop(&idle).filter(|link| link.file.is_some() && link.file == place.id()) {
                 Some(link) => link,
-                None => open(&place, writes)?,
+                None => open(&place, writes, patience)?,
             };
             *link.job.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
-            let answer = work(&mut link.connection);
+            let answer = work(&mut link);
             *link.job.lock().unwrap_or_else(PoisonError::into_inner) = None;
             if link.connection.is_autocommit() {
                 idle.lock().unwrap_or_else(PoisonError::into_inner).push(link);
@@ -231,17 +247,25 @@ fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.prepare_cached("PRAGMA schema_version")?.query_row([], |row| row.get(0))
 }
 
+/// Notes which schema a statement has just seen.
+fn note(seen: &Mutex<Option<Seen>>, file: Option<FileId>, connection: &Connection) {
+    if let Ok(version) = schema_version(connection) {
+        *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some((file, version));
+    }
+}
+
 /// Opens the file; never makes one.
-fn open(place: &Place, writes: bool) -> Result<Link, Trouble> {
+fn open(place: &Place, writes: bool, patience: Duration) -> Result<Link, Trouble> {
     let mut connection = match place {
         Place::File(path) => open_file(path, writes)?,
         Place::Memory(name) => {
-            let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
+            let flags =
+                OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
             Connection::open_with_flags(crate::settings::memory_name(name), flags)
                 .map_err(|error| trouble::of(&error))?
         }
     };
-    let job = prepare(&mut connection, writes).map_err(|error| trouble::of(&error))?;
+    let job = prepare(&mut connection, writes, patience).map_err(|error| trouble::of(&error))?;
     Ok(Link { connection, job, file: place.id() })
 }
 
@@ -265,9 +289,9 @@ fn open_file(path: &std::path::Path, writes: bool) -> Result<Connection, Trouble
         .map_err(|error| trouble::of(&error))
 }
 
-fn prepare(connection: &mut Connection, writes: bool) -> rusqlite::Result<Slot> {
+fn prepare(connection: &mut Connection, writes: bool, patience: Duration) -> rusqlite::Result<Slot> {
     use rusqlite::config::DbConfig;
-    connection.busy_timeout(LOCK_PATIENCE)?;
+    connection.busy_timeout(patience)?;
     connection.set_prepared_statement_cache_capacity(PREPARED);
     // The file may come from anywhere: nothing in it may do more than hold data.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;

@@ -40,7 +40,14 @@ pub(super) fn model(connection: &Connection, settings: &Settings) -> Result<Mode
         if is_index || !settings.offers(None, name) {
             continue;
         }
-        tables.push(table(connection, settings, name, kind, *without_rowid, &indexes)?);
+        match table(connection, settings, name, kind, *without_rowid, &indexes) {
+            Ok(table) => tables.push(table),
+            // A view of what is gone, or a virtual table of a module that is not here: the rest can be served.
+            Err(rusqlite::Error::SqliteFailure(code, message)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => {
+                tracing::warn!(table = name, cause = message, "a table cannot be understood, and is left out");
+            }
+            Err(error) => return Err(error),
+        }
     }
     Ok(Model { tables })
 }
@@ -78,7 +85,10 @@ fn table(
             key.push((pk, columns.len()));
         }
         let has_default = row.get_ref(3)? != ValueRef::Null;
-        let words = checks.iter().find(|check| check.column.as_deref() == Some(&column)).map(|check| &check.words);
+        let of_column = |check: &&checks::Found| {
+            check.column.as_deref().is_some_and(|named| named.eq_ignore_ascii_case(&column)) && !check.words.is_empty()
+        };
+        let words = checks.iter().find(of_column).map(|check| &check.words);
         let (of, store) = kind_of(connection, &quoted, &column, &declared, words)?;
         columns.push(Column {
             name: column.as_str().into(),
@@ -98,11 +108,8 @@ fn table(
     key.sort_unstable();
     let is_table = kind == "table";
     let mut key: Vec<usize> = key.into_iter().map(|(_, position)| position).collect();
-    let rowid_alias = is_table
-        && !without_rowid
-        && matches!(key.as_slice(), [only] if columns.get(*only).is_some_and(|column| {
-            column.of == FieldType::Integer && declared_integer(&sql, &column.name, connection, name)
-        }));
+    // `INTEGER PRIMARY KEY` is the row's own number; any other key has an index.
+    let rowid_alias = is_table && !without_rowid && key.len() == 1 && !has_key_index(connection, name)?;
     if rowid_alias && let Some(column) = key.first().and_then(|position| columns.get_mut(*position)) {
         column.has_default = true;
         column.nullable = false;
@@ -111,23 +118,30 @@ fn table(
     if key.is_empty() && !said.is_empty() {
         key = said.iter().filter_map(|name| columns.iter().position(|column| *column.name == **name)).collect();
     }
-    // Columns of a primary key may hold NULL in SQLite unless they say otherwise; then they tell nothing apart.
-    let told_apart = !key.is_empty()
-        && (without_rowid || !is_table || key.iter().all(|position| columns.get(*position).is_some_and(|c| !c.nullable)));
+    // Columns of a primary key may hold NULL in SQLite unless they say otherwise; where they do, they tell nothing apart.
+    let mut told_apart = !key.is_empty();
+    for position in key.iter().filter(|_| is_table && !without_rowid) {
+        let Some(column) = columns.get_mut(*position).filter(|column| column.nullable) else { continue };
+        told_apart = told_apart && !holds_null(connection, &quoted, &column.quoted)?;
+        column.nullable = !told_apart;
+    }
     let unique = unique_keys(connection, name)?;
+    let free_name = || ROWIDS.into_iter().find(|rowid| !columns.iter().any(|c| c.name.eq_ignore_ascii_case(rowid)));
     let key = if told_apart {
         Key::Columns(key)
-    } else if kind == "view" {
-        Key::None
-    } else if columns.iter().any(|column| column.name.eq_ignore_ascii_case("rowid")) {
-        Key::None
-    } else {
-        columns.insert(0, rowid());
+    } else if let Some(rowid_name) =
+        Some(kind).filter(|kind| *kind != "view" && !without_rowid).and_then(|_| free_name())
+    {
+        columns.insert(0, rowid(rowid_name));
         Key::Columns(vec![0])
+    } else {
+        Key::None
     };
-    let index = indexes.iter().find(|index| index.serves(name)).map(|index| TextIndex::Fts5 {
+    let numbered = kind != "view" && !without_rowid;
+    let index = indexes.iter().find(|index| index.serves(name, numbered)).map(|index| TextIndex::Fts5 {
         quoted: Name::reflected(&index.name),
         columns: index.columns.iter().map(|column| column.as_str().into()).collect(),
+        rowid: Name::reflected(&index.rowid),
     });
     let may = if is_table && !settings.read_only {
         Permits { insert: true, update: true, delete: true }
@@ -144,10 +158,7 @@ fn table(
         unique,
         checks: checks
             .into_iter()
-            .map(|check| Check {
-                name: check.text.into(),
-                columns: check.column.into_iter().map(Arc::from).collect(),
-            })
+            .map(|check| Check { name: check.text.into(), columns: check.column.into_iter().map(Arc::from).collect() })
             .collect(),
         foreign: foreign_keys(connection, name)?,
         index,
@@ -155,21 +166,28 @@ fn table(
     })
 }
 
-/// Whether the column stands for the rowid itself: only `INTEGER PRIMARY KEY` does, no other whole number.
-fn declared_integer(_sql: &str, column: &str, connection: &Connection, table: &str) -> bool {
-    let declared: Result<String> = connection.query_row(
-        "SELECT type FROM pragma_table_xinfo(?1) WHERE name = ?2",
-        [table, column],
-        |row| row.get(0),
-    );
-    declared.is_ok_and(|declared| declared.eq_ignore_ascii_case("INTEGER"))
+/// What SQLite calls the number of a row, unless a column is called so.
+const ROWIDS: [&str; 3] = ["rowid", "_rowid_", "oid"];
+
+/// Whether an index keeps the primary key.
+fn has_key_index(connection: &Connection, table: &str) -> Result<bool> {
+    let sql = "SELECT count(*) FROM pragma_index_list(?1) WHERE origin = 'pk'";
+    connection.query_row(sql, [table], |row| row.get(0)).map(|count: i64| count > 0)
+}
+
+/// Whether a row has nothing in this column.
+fn holds_null(connection: &Connection, table: &Name, column: &Name) -> Result<bool> {
+    use crate::statement::{Dialect, Statement};
+    let mut statement = Statement::new(Dialect::Sqlite);
+    statement.push("SELECT EXISTS (SELECT 1 FROM ").name(table).push(" WHERE ").name(column).push(" IS NULL)");
+    connection.query_row(statement.text(), [], |row| row.get(0))
 }
 
 /// The number every row has, where no column names rows.
-fn rowid() -> Column {
+fn rowid(name: &str) -> Column {
     Column {
-        name: "rowid".into(),
-        quoted: Name::reflected("rowid"),
+        name: name.into(),
+        quoted: Name::reflected(name),
         of: FieldType::Integer,
         store: Store::Sqlite(SqliteStore::Plain),
         nullable: false,
@@ -296,7 +314,9 @@ fn unique_keys(connection: &Connection, table: &str) -> Result<Vec<Unique>> {
         let mut statement = connection.prepare("SELECT name FROM pragma_index_info(?1) ORDER BY seqno")?;
         let columns: Vec<Option<String>> = statement.query_map([&name], |row| row.get(0))?.collect::<Result<_>>()?;
         // An index over an expression has a column without a name.
-        if let Some(columns) = columns.into_iter().map(|column| column.map(Arc::from)).collect::<Option<Vec<Arc<str>>>>() {
+        if let Some(columns) =
+            columns.into_iter().map(|column| column.map(Arc::from)).collect::<Option<Vec<Arc<str>>>>()
+        {
             unique.push(Unique { name: name.as_str().into(), columns });
         }
     }
@@ -345,6 +365,8 @@ struct Fts {
     /// The table it is over, unless it holds its text itself.
     content: Option<String>,
     columns: Vec<String>,
+    /// The column of that table that holds the numbers of the index's rows.
+    rowid: String,
 }
 
 impl Fts {
@@ -353,24 +375,30 @@ impl Fts {
         let start = lower.find("using fts5")?;
         let arguments = sql.get(start..)?;
         let arguments = arguments.get(arguments.find('(')? + 1..arguments.rfind(')')?)?;
-        let (mut content, mut columns) = (None, Vec::new());
+        let (mut content, mut columns, mut rowid) = (None, Vec::new(), "rowid".to_owned());
         for argument in checks::split(arguments) {
             let unquoted = |text: &str| text.trim().trim_matches(['"', '\'', '`', '[', ']']).to_owned();
             match argument.split_once('=') {
                 Some((option, value)) if option.trim().eq_ignore_ascii_case("content") => {
                     content = Some(unquoted(value)).filter(|content| !content.is_empty());
                 }
+                Some((option, value)) if option.trim().eq_ignore_ascii_case("content_rowid") => rowid = unquoted(value),
                 Some(_) => {}
-                None => columns.extend(argument.split_whitespace().next().map(unquoted)),
+                None => {
+                    let mut words = checks::names(argument).into_iter();
+                    let column = words.next();
+                    let is_searched = !words.any(|word| word.eq_ignore_ascii_case("unindexed"));
+                    columns.extend(column.filter(|_| is_searched));
+                }
             }
         }
-        Some(Self { name: name.to_owned(), content, columns })
+        Some(Self { name: name.to_owned(), content, columns, rowid })
     }
 
-    /// Whether it finds rows of the table.
-    fn serves(&self, table: &str) -> bool {
+    /// Whether it finds rows of the table, by their numbers unless it says by what else.
+    fn serves(&self, table: &str, numbered: bool) -> bool {
         match &self.content {
-            Some(content) => content.eq_ignore_ascii_case(table),
+            Some(content) => content.eq_ignore_ascii_case(table) && (numbered || self.rowid != "rowid"),
             None => self.name == table,
         }
     }

@@ -27,9 +27,7 @@ pub(super) fn of(error: &Error) -> Trouble {
         ErrorCode::DiskFull => unavailable("its disk is full"),
         ErrorCode::SystemIoFailure => unavailable("its file cannot be read or written"),
         ErrorCode::OutOfMemory => unavailable("there is not enough memory"),
-        ErrorCode::TooBig => {
-            Trouble::Invalid { problem: "is too large for the database", column: None, cause }
-        }
+        ErrorCode::TooBig => Trouble::Invalid { problem: "is too large for the database", column: None, cause },
         ErrorCode::TypeMismatch => {
             Trouble::Invalid { problem: "has a value of the wrong kind for its column", column: None, cause }
         }
@@ -49,9 +47,8 @@ pub(super) fn of(error: &Error) -> Trouble {
 /// SQLite names what was broken only in words, such as `UNIQUE constraint failed: users.email`.
 fn violation(extended: i32, message: &str, cause: String) -> Trouble {
     let named = message.split_once(": ").map_or("", |(_, named)| named);
-    let columns = || {
-        named.split(", ").filter_map(|name| name.rsplit_once('.')).map(|(_, column)| column.to_owned()).collect()
-    };
+    let columns =
+        || named.split(", ").filter_map(|name| name.rsplit_once('.')).map(|(_, column)| column.to_owned()).collect();
     let broken = |kind, constraint, columns| {
         Trouble::Violation(Violation { kind, constraint, columns, other: None, cause: cause.clone() })
     };

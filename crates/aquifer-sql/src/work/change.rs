@@ -9,34 +9,41 @@ use aquifer_query::plan::Path;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::Done;
 use super::read::{not_found, one};
-use crate::model::{Column, OnDelete};
-use crate::offer::Incoming;
-use crate::rows::{Collector, Reader};
+use super::{Done, cascade};
+use crate::model::Column;
+use crate::offer::Relationship;
+use crate::rows::Collector;
 use crate::served::Served;
 use crate::session::{Fault, Session, Work};
 use crate::sql::value::Scope;
 use crate::sql::write::{self, Change, Returns};
-use crate::statement::{Dialect, Name};
-use crate::trouble::{Constraint, Trouble};
+use crate::statement::Dialect;
+use crate::trouble::Trouble;
+
+/// What is said where a trigger or a policy let nothing happen.
+const NOTHING_CHANGED: &str = "the database let nothing be changed";
 
 /// What every change has.
 #[derive(Clone)]
 pub(crate) struct Common {
     pub(crate) served: Arc<Served>,
+    /// Where the table stands among all.
+    pub(crate) index: usize,
+    pub(crate) tables: Vec<Arc<Served>>,
+    pub(crate) references: Arc<[Relationship]>,
     pub(crate) dialect: Dialect,
     pub(crate) now: Timestamp,
     pub(crate) dry_run: bool,
 }
 
 impl Common {
-    fn scope(&self) -> Scope<'_> {
+    pub(super) fn scope(&self) -> Scope<'_> {
         Scope { served: &self.served, dialect: self.dialect, now: self.now }
     }
 
     /// The whole row with its version.
-    fn whole(&self) -> Vec<Path> {
+    pub(super) fn whole(&self) -> Vec<Path> {
         let fields = self.served.collection.fields.iter().map(|field| Path::field(&field.name));
         fields.chain([Path::field("_etag")]).collect()
     }
@@ -64,15 +71,23 @@ impl Common {
         }
     }
 
-    /// The row of a key, held so that nobody changes it meanwhile, if it is still the version that was seen.
+    /// The row of a key, if it is still the version that was seen. Locked, nobody changes it meanwhile.
     async fn held<S: Session>(
         &self,
         session: &mut S,
         key: &[Value],
         if_match: Option<&str>,
+        lock: bool,
     ) -> Result<(Vec<u8>, Map<String, Value>), Fault> {
-        let row = one(session, &self.scope(), &self.whole(), key, true).await?;
-        let text = row.ok_or_else(|| not_found(&self.served, key))?;
+        let text = match one(session, &self.scope(), &self.whole(), key, lock).await? {
+            Some(text) => text,
+            // What may be read but not changed is hidden from whoever would lock it.
+            None if lock && one(session, &self.scope(), &self.whole(), key, false).await?.is_some() => {
+                let cause = "a row that is there could not be locked".to_owned();
+                return Err(Trouble::Denied { reason: NOTHING_CHANGED, cause }.into());
+            }
+            None => return Err(not_found(&self.served, key).into()),
+        };
         let row: Map<String, Value> = serde_json::from_slice(&text)
             .map_err(|error| Trouble::Refused { words: None, cause: error.to_string() })?;
         let version = row.get("_etag").and_then(Value::as_str);
@@ -80,7 +95,9 @@ impl Common {
             let resource = self.served.words.singular.as_str();
             return Err(Failure::new(
                 Code::ConflictVersionMismatch,
-                format!("Resource '{resource}' has changed since it was read. Read it again and repeat with its '_etag'"),
+                format!(
+                    "Resource '{resource}' has changed since it was read. Read it again, and send its new '_etag'"
+                ),
             )
             .detail("resource_type", resource)
             .detail("current_etag", version.unwrap_or_default())
@@ -88,54 +105,6 @@ impl Common {
         }
         Ok((text, row))
     }
-
-    /// Names what a broken constraint is about, where the database does not.
-    async fn explained<S: Session>(&self, session: &mut S, fault: Fault, values: &Map<String, Value>) -> Fault {
-        let Fault::Trouble(Trouble::Violation(mut violation)) = fault else { return fault };
-        let table = &self.served.table;
-        if let Some(name) = violation.constraint.as_deref().filter(|_| violation.columns.is_empty()) {
-            let unique = table.unique.iter().find(|known| &*known.name == name).map(|known| &known.columns);
-            let check = table.checks.iter().find(|known| &*known.name == name).map(|known| &known.columns);
-            let foreign = table.foreign.iter().find(|known| known.name.as_deref() == Some(name));
-            let columns = unique.or(check).or(foreign.map(|known| &known.columns));
-            violation.columns = columns.into_iter().flatten().map(|column| column.to_string()).collect();
-            violation.other = violation.other.or_else(|| foreign.map(|known| known.to_table.to_string()));
-        }
-        if violation.kind == Constraint::MissingParent && violation.columns.is_empty() {
-            for foreign in &table.foreign {
-                let Some(columns) = foreign.columns.iter().map(|name| table.column(name)).collect::<Option<Vec<_>>>()
-                else {
-                    continue;
-                };
-                let given: Option<Vec<&Value>> =
-                    foreign.columns.iter().map(|name| values.get(&**name).filter(|value| !value.is_null())).collect();
-                let Some(given) = given else { continue };
-                let on: Vec<(Name, &Column, &Value)> = foreign
-                    .to_columns
-                    .iter()
-                    .zip(columns)
-                    .zip(given)
-                    .map(|((to, column), value)| (Name::reflected(to), column, value))
-                    .collect();
-                let parent = Name::reflected(&foreign.to_table);
-                if count(session, &write::exists(&self.scope(), &parent, &on)).await == Some(0) {
-                    violation.columns = foreign.columns.iter().map(|column| column.to_string()).collect();
-                    violation.other = Some(foreign.to_table.to_string());
-                    break;
-                }
-            }
-        }
-        Fault::Trouble(Trouble::Violation(violation))
-    }
-}
-
-async fn count<S: Session>(session: &mut S, statement: &crate::statement::Statement) -> Option<i64> {
-    let reader = match statement.dialect() {
-        Dialect::Sqlite => Reader::Plain,
-        Dialect::Postgres => Reader::Integer,
-    };
-    let rows = session.rows(statement, &[reader]).await.ok()?;
-    rows.first()?.first()?.as_i64()
 }
 
 /// Makes a row.
@@ -150,23 +119,25 @@ impl Work for Create {
     type Output = Done;
 
     fn needs_snapshot(&self) -> bool {
-        true
+        false
     }
 
     async fn run<S: Session>(self, session: &mut S) -> Result<(Done, bool), Fault> {
         let Create { common, values } = &self;
         let change = write::insert(&common.scope(), &common.columns(values), &common.whole());
-        let made = match common.changed(session, change).await {
-            Ok(made) => made,
-            Err(fault) => return Err(common.explained(session, fault, values).await),
-        };
+        let made = common.changed(session, change).await?;
         let row = made.unwrap_or_else(|| b"{}".to_vec());
         if common.dry_run {
-            let row: Value = serde_json::from_slice(&row).unwrap_or_default();
+            let row: Map<String, Value> = serde_json::from_slice(&row).unwrap_or_default();
+            common.must_refer(session, &row).await?;
             let data = json!({ "dry_run": true, "would": "create", "after": row });
             return Ok((Done { data: data.into(), warnings: Vec::new() }, false));
         }
         Ok((Done::assembled(row, Vec::new())?, true))
+    }
+
+    async fn explain<S: Session>(&self, session: &mut S, trouble: Trouble) -> Trouble {
+        self.common.explained(session, trouble, &self.values, &self.values, false).await
     }
 }
 
@@ -184,12 +155,12 @@ impl Work for Update {
     type Output = Done;
 
     fn needs_snapshot(&self) -> bool {
-        true
+        false
     }
 
     async fn run<S: Session>(self, session: &mut S) -> Result<(Done, bool), Fault> {
         let Update { common, key, input, if_match } = &self;
-        let (text, before) = common.held(session, key, if_match.as_deref()).await?;
+        let (text, before) = common.held(session, key, if_match.as_deref(), true).await?;
         let mut values = Map::new();
         for (name, change) in input {
             let is_json = common.served.table.column(name).is_some_and(|column| column.of == FieldType::Json);
@@ -200,23 +171,15 @@ impl Work for Update {
             text
         } else {
             let change = write::update(&common.scope(), &common.columns(&values), key, &common.whole());
-            match common.changed(session, change).await {
-                Ok(Some(row)) => row,
-                // A trigger or a policy may have swallowed it.
-                Ok(None) => {
-                    return Err(Trouble::Denied {
-                        reason: "the database let nothing be changed",
-                        cause: "an update touched no row".to_owned(),
-                    }
-                    .into());
-                }
-                Err(fault) => return Err(common.explained(session, fault, &values).await),
-            }
+            // A trigger or a policy may have swallowed it.
+            let nothing = || Trouble::Denied { reason: NOTHING_CHANGED, cause: "an update touched no row".to_owned() };
+            common.changed(session, change).await?.ok_or_else(nothing)?
         };
         if !common.dry_run {
             return Ok((Done::assembled(after, Vec::new())?, true));
         }
         let after: Map<String, Value> = serde_json::from_slice(&after).unwrap_or_default();
+        common.must_refer(session, &after).await?;
         let changes: Map<String, Value> = after
             .iter()
             .filter(|(name, value)| *name != "_etag" && before.get(*name) != Some(value))
@@ -224,6 +187,12 @@ impl Work for Update {
             .collect();
         let data = json!({ "dry_run": true, "would": "update", "changes": changes });
         Ok((Done { data: data.into(), warnings: Vec::new() }, false))
+    }
+
+    async fn explain<S: Session>(&self, session: &mut S, trouble: Trouble) -> Trouble {
+        let mut row = self.common.row(session, &self.key).await.unwrap_or_default();
+        row.extend(self.input.clone());
+        self.common.explained(session, trouble, &self.input, &row, false).await
     }
 }
 
@@ -256,71 +225,38 @@ pub(crate) struct Delete {
     pub(crate) common: Common,
     pub(crate) key: Vec<Value>,
     pub(crate) if_match: Option<String>,
-    /// Who refers to this table.
-    pub(crate) incoming: Vec<Incoming>,
 }
 
 impl Work for Delete {
     type Output = Done;
 
+    /// Deleting may be allowed where changing is not, and only who may change can lock. In one state of the data nothing
+    /// needs to be locked: if somebody else changes the row meanwhile, this is undone and begun again.
     fn needs_snapshot(&self) -> bool {
         true
     }
 
     async fn run<S: Session>(self, session: &mut S) -> Result<(Done, bool), Fault> {
-        let Delete { common, key, if_match, incoming } = &self;
-        let (text, row) = common.held(session, key, if_match.as_deref()).await?;
-        let mut touched = Map::new();
-        if common.dry_run {
-            for reference in incoming.iter().filter(|reference| reference.on_delete != OnDelete::Refuse) {
-                if let Some(rows) = self.referring(session, reference, &row).await.filter(|rows| *rows > 0) {
-                    let fate = if reference.on_delete == OnDelete::Cascade { "deleted" } else { "cleared" };
-                    touched.insert(reference.relationship.to_string(), json!({ fate: rows }));
-                }
-            }
-        }
-        match session.execute(&write::delete(&common.scope(), key)).await {
-            Ok(0) => {
-                let cause = "a delete touched no row".to_owned();
-                return Err(Trouble::Denied { reason: "the database let nothing be removed", cause }.into());
-            }
-            Ok(_) => {}
-            Err(Trouble::Violation(mut violation)) if violation.kind == Constraint::MissingParent => {
-                violation.kind = Constraint::HasChildren;
-                for reference in incoming.iter().filter(|reference| reference.on_delete == OnDelete::Refuse) {
-                    if self.referring(session, reference, &row).await.is_some_and(|rows| rows > 0) {
-                        violation.other = Some(reference.from.to_string());
-                        break;
-                    }
-                }
-                return Err(Trouble::Violation(violation).into());
-            }
-            Err(trouble) => return Err(trouble.into()),
+        let Delete { common, key, if_match } = &self;
+        let (text, row) = common.held(session, key, if_match.as_deref(), false).await?;
+        let also = if common.dry_run { cascade::of(common, session, &row).await? } else { Map::new() };
+        if session.execute(&write::delete(&common.scope(), key)).await? == 0 {
+            let cause = "a delete touched no row".to_owned();
+            return Err(Trouble::Denied { reason: "the database let nothing be removed", cause }.into());
         }
         if common.dry_run {
+            common.must_not_be_referred_to(session, &row).await?;
             let mut data = json!({ "dry_run": true, "would": "delete", "before": row });
-            if let (Some(data), false) = (data.as_object_mut(), touched.is_empty()) {
-                data.insert("also".to_owned(), Value::Object(touched));
+            if let (Some(data), false) = (data.as_object_mut(), also.is_empty()) {
+                data.insert("also".to_owned(), Value::Object(also));
             }
             return Ok((Done { data: data.into(), warnings: Vec::new() }, false));
         }
         Ok((Done::assembled(text, Vec::new())?, true))
     }
-}
 
-impl Delete {
-    /// How many rows refer to this one.
-    async fn referring<S: Session>(
-        &self,
-        session: &mut S,
-        reference: &Incoming,
-        row: &Map<String, Value>,
-    ) -> Option<i64> {
-        let table = &self.common.served.table;
-        let mut on = Vec::new();
-        for (theirs, ours) in reference.columns.iter().zip(&reference.to_columns) {
-            on.push((Name::reflected(theirs), table.column(ours)?, row.get(&**ours).filter(|value| !value.is_null())?));
-        }
-        count(session, &write::exists(&self.common.scope(), &reference.quoted, &on)).await
+    async fn explain<S: Session>(&self, session: &mut S, trouble: Trouble) -> Trouble {
+        let row = self.common.row(session, &self.key).await.unwrap_or_default();
+        self.common.explained(session, trouble, &Map::new(), &row, true).await
     }
 }

@@ -1,6 +1,9 @@
 //! What is done for each kind of operation, in one transaction, written once for every database.
 
+mod cascade;
 pub(crate) mod change;
+mod explain;
+pub(crate) mod probe;
 pub(crate) mod read;
 pub(crate) mod relationships;
 

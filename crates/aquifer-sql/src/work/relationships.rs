@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::warning::Warning;
+use aquifer_query::CursorKey;
 use aquifer_query::collection::Collection;
 use aquifer_query::plan::{Page, Plan};
-use aquifer_query::CursorKey;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -193,7 +193,10 @@ impl Walk {
                             node
                         });
                         let values = node.at(theirs);
-                        for near in here.iter().filter(|near| values.is_some() && near.at(ours) == values) {
+                        for near in here.iter().filter(|near| {
+                            let pairs = near.at(ours).zip(values.as_ref());
+                            pairs.is_some_and(|(ours, theirs)| ours.iter().zip(theirs).all(|(a, b)| alike(a, b)))
+                        }) {
                             let (source, target) = if outgoing { (&near.id, &node.id) } else { (&node.id, &near.id) };
                             if edges.len() < most && told.insert((index, source.clone(), target.clone())) {
                                 edges.push(Edge {
@@ -229,7 +232,9 @@ impl Walk {
         Value::Object(reference)
     }
 
-    fn answer(&self, root: &Node, edges: Vec<Edge>) -> Done {
+    fn answer(&self, root: &Node, mut edges: Vec<Edge>) -> Done {
+        let cut = edges.len() > MOST;
+        edges.truncate(MOST);
         let more = edges.len() > self.skip + self.first;
         let page: Vec<Edge> = edges.into_iter().skip(self.skip).take(self.first).collect();
         let shows = |part: &str| self.include.is_empty() || self.include.iter().any(|wanted| wanted == part);
@@ -257,7 +262,8 @@ impl Walk {
         }
         if shows("graph.edges") {
             let edges = page.iter().map(|edge| {
-                let (source, target) = if edge.outgoing { (&edge.from, &edge.to.id) } else { (&edge.to.id, &edge.from) };
+                let (source, target) =
+                    if edge.outgoing { (&edge.from, &edge.to.id) } else { (&edge.to.id, &edge.from) };
                 json!({ "source": &**source, "target": &**target, "type": name(edge) })
             });
             graph.insert("edges".to_owned(), edges.collect());
@@ -274,7 +280,7 @@ impl Walk {
         }
         data.insert("pageInfo".to_owned(), info);
         let mut warnings = Vec::new();
-        if self.skip + self.first >= MOST && more {
+        if cut && !more {
             warnings.push(Warning::new("RESULT_TRUNCATED", format!("Only the first {MOST} relationships are told")));
         }
         Done { data: Value::Object(data).into(), warnings }
@@ -284,16 +290,41 @@ impl Walk {
 impl Node {
     /// The values of these columns, unless one is missing.
     fn at(&self, columns: &[Arc<str>]) -> Option<Vec<Value>> {
-        columns.iter().map(|name| self.values.get(&**name).filter(|value| !value.is_null()).cloned()).collect()
+        values_at(&self.values, columns)
     }
 }
 
-fn distinct(all: impl Iterator<Item = Vec<Value>>) -> Vec<Vec<Value>> {
+/// The values of these columns, unless one is missing.
+pub(super) fn values_at(row: &Map<String, Value>, columns: &[Arc<str>]) -> Option<Vec<Value>> {
+    columns.iter().map(|name| row.get(&**name).filter(|value| !value.is_null()).cloned()).collect()
+}
+
+/// Whether two values are one to the database that has matched them: it may compare text in any case, and numbers of
+/// different types.
+fn alike(ours: &Value, theirs: &Value) -> bool {
+    fn number(value: &Value) -> Option<f64> {
+        match value {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => text.parse().ok(),
+            Value::Bool(yes) => Some(f64::from(u8::from(*yes))),
+            _ => None,
+        }
+    }
+    match (ours, theirs) {
+        _ if ours == theirs => true,
+        (Value::String(ours), Value::String(theirs)) => {
+            ours.trim_end().to_lowercase() == theirs.trim_end().to_lowercase()
+        }
+        _ => number(ours).zip(number(theirs)).is_some_and(|(ours, theirs)| ours == theirs),
+    }
+}
+
+pub(super) fn distinct(all: impl Iterator<Item = Vec<Value>>) -> Vec<Vec<Value>> {
     let mut seen = HashSet::new();
     all.filter(|values| seen.insert(Value::from(values.clone()).to_string())).collect()
 }
 
-fn select(
+pub(super) fn select(
     scope: &Scope<'_>,
     columns: &[Arc<str>],
     by: &[Arc<str>],
@@ -357,7 +388,7 @@ impl Work for Walk {
         let by: Vec<Arc<str>> = served.table.key_columns().map(|column| column.name.clone()).collect();
         let found = self.rows(session, *table, &by, std::slice::from_ref(key), 1).await?;
         let root = found.into_iter().next().map(Arc::new).ok_or_else(|| not_found(&served, key))?;
-        let most = (self.skip + self.first + 1).min(MOST);
+        let most = (self.skip + self.first + 1).min(MOST + 1);
         let edges = self.walk(session, root.clone(), most).await?;
         Ok((self.answer(&root, edges), false))
     }
@@ -373,7 +404,11 @@ pub(crate) fn key_of(served: &Served, given: &Map<String, Value>) -> Result<Vec<
             let path = format!("root.{}", column.name);
             return Err(Failure::new(
                 aquifer_protocol::error::Code::ValidationMissingParam,
-                format!("Missing required parameter '{path}'. Expected: the key of '{}': {}", served.words.plural, valid.join(", ")),
+                format!(
+                    "Missing required parameter '{path}'. Expected: the key of '{}': {}",
+                    served.words.plural,
+                    valid.join(", ")
+                ),
             )
             .detail("param_name", path));
         };
@@ -386,7 +421,10 @@ pub(crate) fn key_of(served: &Served, given: &Map<String, Value>) -> Result<Vec<
     let known = |name: &str| {
         name == "element_type"
             || name == "element_name"
-            || served.table.key_columns().any(|column| *column.name == *name || served.parameter(&column.name) == Some(name))
+            || served
+                .table
+                .key_columns()
+                .any(|column| *column.name == *name || served.parameter(&column.name) == Some(name))
     };
     if let Some(unknown) = given.keys().find(|name| !known(name)) {
         let shown: String = unknown.chars().filter(|c| c.is_alphanumeric() || *c == '_').take(64).collect();

@@ -1,38 +1,30 @@
 //! The command line: exit codes, and who gets stdout.
 
 use std::io::Write;
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::aquifer;
-
-fn run(arguments: &[&str]) -> Output {
-    aquifer().args(arguments).stdin(Stdio::null()).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use crate::support::{aquifer, run, text};
 
 #[test]
 fn results_on_stdout_talk_on_stderr_and_the_exit_code_tells() {
     for (arguments, code, on_stdout) in [
-        (&["call", "list_tasks", "--source", "demo:"][..], 0, r#"{"success":true,"data":{"items":[]}}"#),
-        (&["call", "get_task", r#"{"id":1}"#, "--source", "demo:"], 1, "NOT_FOUND_RESOURCE"),
+        (&["call", "list_tasks", "--source", "tasks:"][..], 0, r#"{"success":true,"data":{"items":[]}}"#),
+        (&["call", "get_task", r#"{"id":1}"#, "--source", "tasks:"], 1, "NOT_FOUND_RESOURCE"),
         (
-            &["call", "create_task", r#"{"title":"x"}"#, "--source", "demo:", "--tool", "mcp_aql_delete"],
+            &["call", "create_task", r#"{"title":"x"}"#, "--source", "tasks:", "--tool", "mcp_aql_delete"],
             1,
             "VALIDATION_ENDPOINT_MISMATCH",
         ),
         (
-            &["call", r#"{"operations":[{"operation":"list_tasks"}]}"#, "--source", "demo:"],
+            &["call", r#"{"operations":[{"operation":"list_tasks"}]}"#, "--source", "tasks:"],
             0,
             r#""summary":{"total":1,"succeeded":1,"failed":0}"#,
         ),
-        (&["introspect", "--source", "demo:"], 0, "create_task"),
-        (&["introspect", "Task", "--source", "demo:"], 0, "title"),
-        (&["introspect", "--search", "finish everything", "--source", "demo:"], 0, "OPERATION"),
+        (&["introspect", "--source", "tasks:"], 0, "create_task"),
+        (&["introspect", "Task", "--source", "tasks:"], 0, "title"),
+        (&["introspect", "--search", "finish everything", "--source", "tasks:"], 0, "OPERATION"),
         (&["completions", "bash"], 0, "_aquifer"),
         (&["--version"], 0, "aquifer 0."),
         (&["--help"], 0, "Examples:"),
@@ -49,16 +41,16 @@ fn bad_usage_is_two_and_says_what_to_do() {
     for (arguments, words) in [
         (&["call", "list_tasks"][..], "no source"),
         (&["call", "list_tasks", "--source", "mysql://x"], "unknown source 'mysql://x'"),
-        (&["call", "get_task", "{id: 1}", "--source", "demo:"], "not valid JSON"),
-        (&["call", "get_task", "[1]", "--source", "demo:"], "must be a JSON object"),
+        (&["call", "get_task", "{id: 1}", "--source", "tasks:"], "not valid JSON"),
+        (&["call", "get_task", "[1]", "--source", "tasks:"], "must be a JSON object"),
         (
-            &["call", "get_task", "--source", "demo:", "--tool", "mcp_aql_fly"],
+            &["call", "get_task", "--source", "tasks:", "--tool", "mcp_aql_fly"],
             "unknown tool 'mcp_aql_fly'. Tools: mcp_aql_create",
         ),
-        (&["call", "get_task", "--source", "demo:", "--mode", "many"], "use semantic, single or all"),
-        (&["call", "get_task", "--source", "demo:", "--profile", "mine"], "unknown profile 'mine'. Known: crude, "),
-        (&["call", "get_task", "--source", "demo:", "--prefix", "x"], "end in '_'"),
-        (&["introspect", "nothing", "--source", "demo:"], "there is no operation or type 'nothing'"),
+        (&["call", "get_task", "--source", "tasks:", "--mode", "many"], "use semantic, single or all"),
+        (&["call", "get_task", "--source", "tasks:", "--profile", "mine"], "unknown profile 'mine'. Known: crude, "),
+        (&["call", "get_task", "--source", "tasks:", "--prefix", "x"], "end in '_'"),
+        (&["introspect", "nothing", "--source", "tasks:"], "there is no operation or type 'nothing'"),
         (&["serve"], "no source"),
         (&["serve", "--config", "/nowhere/aquifer.toml"], "cannot read"),
         (&["fly"], "unrecognized subcommand"),
@@ -87,7 +79,7 @@ fn a_configuration_that_does_not_parse_is_shown_with_its_place() {
     for (content, words) in [
         ("[surface]\nmode = semantic\n", "line 2, column"),
         ("[surface]\nmood = \"single\"\n", "unknown field `mood`"),
-        ("[limits]\nmax_nesting_depth = 500\n[[source]]\ntarget = \"demo:\"\n", "allowed is 8 to 64"),
+        ("[limits]\nmax_nesting_depth = 500\n[[source]]\ntarget = \"tasks:\"\n", "allowed is 8 to 64"),
         ("[batch]\non_confirmation = \"shrug\"\n", "unknown variant `shrug`"),
     ] {
         std::fs::write(&file, content).unwrap();
@@ -101,7 +93,7 @@ fn a_configuration_that_does_not_parse_is_shown_with_its_place() {
 #[test]
 fn r_end_3_profiles_can_be_written_in_the_configuration() {
     let file = std::env::temp_dir().join(format!("aquifer-profile-{}.toml", std::process::id()));
-    let profile = "[surface]\nprofile = \"desk\"\n[profile.desk]\ncreate = \"write\"\nread = \"look\"\nupdate = \"write\"\ndelete = \"write\"\nexecute = \"act\"\n[[source]]\ntarget = \"demo:\"\n";
+    let profile = "[surface]\nprofile = \"desk\"\n[profile.desk]\ncreate = \"write\"\nread = \"look\"\nupdate = \"write\"\ndelete = \"write\"\nexecute = \"act\"\n[[source]]\ntarget = \"tasks:\"\n";
     std::fs::write(&file, profile).unwrap();
     let output = run(&["introspect", "delete_task", "--json", "--config", file.to_str().unwrap()]);
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -113,7 +105,7 @@ fn r_end_3_profiles_can_be_written_in_the_configuration() {
 #[test]
 fn parameters_can_come_from_a_pipe() {
     let mut child = aquifer()
-        .args(["call", "create_task", "-", "--source", "demo:"])
+        .args(["call", "create_task", "-", "--source", "tasks:"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::support::{shell, text};
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
@@ -48,6 +50,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/adapters.md",
         "docs/protocol.md",
         "docs/configuration.md",
+        "docs/databases.md",
     ] {
         let text = read(page);
         let folder = root().join(page).parent().unwrap().to_path_buf();
@@ -63,15 +66,11 @@ fn links_between_documents_lead_somewhere() {
 /// The commands README and the help show are tried, not believed.
 #[test]
 fn the_commands_of_the_readme_work() {
-    let text = read("README.md");
-    let commands: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("$ aquifer ")).collect();
+    let page = read("README.md");
+    let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("$ aquifer ")).collect();
     assert!(commands.len() >= 3, "{commands:?}");
     for command in commands {
-        let output = std::process::Command::new("sh")
-            .arg("-c")
-            .arg(format!("\"{}\" {command}", env!("CARGO_BIN_EXE_aquifer")))
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        let output = shell(command);
+        assert!(output.status.success(), "{command}: {}", text(&output.stderr));
     }
 }

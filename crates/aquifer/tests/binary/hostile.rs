@@ -94,7 +94,7 @@ fn code(answer: &Value) -> Option<String> {
 
 #[test]
 fn r_req_7_and_r_req_8_hold_on_pipes() {
-    let mut piped = Piped::demo();
+    let mut piped = Piped::tasks();
     for (what, bytes, expected) in calls() {
         piped.send_bytes(&bytes);
         let answer = piped.receive();
@@ -107,7 +107,7 @@ fn r_req_7_and_r_req_8_hold_on_pipes() {
 
 #[test]
 fn r_req_7_and_r_req_8_hold_over_http() {
-    let served = Served::demo();
+    let served = Served::tasks();
     for (what, bytes, expected) in calls() {
         let headers =
             [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "mcp_aql_read")];
@@ -136,7 +136,7 @@ fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
 
 #[test]
 fn r_req_7_details_name_the_limit() {
-    let mut piped = Piped::demo();
+    let mut piped = Piped::tasks();
     piped.send_bytes(call(9, &nested(40)).as_bytes());
     assert_eq!(
         envelope(&piped.receive())["error"]["details"],
@@ -165,7 +165,7 @@ fn r_req_7_details_name_the_limit() {
 
 #[test]
 fn junk_between_messages_is_answered_or_ignored_and_never_fatal() {
-    let mut piped = Piped::demo();
+    let mut piped = Piped::tasks();
     for (line, code) in [
         (&b"hello"[..], Some(-32700)),
         (b"\xff\xfe\x00", Some(-32700)),
@@ -196,7 +196,7 @@ fn junk_between_messages_is_answered_or_ignored_and_never_fatal() {
 
 #[test]
 fn r_req_7_memory_stays_flat() {
-    let mut piped = Piped::demo();
+    let mut piped = Piped::tasks();
     let big = call_id_last(3, &format!(r#"{{"operation":"{}"}}"#, "x".repeat(24 << 20)));
     piped.send_bytes(big.as_bytes());
     assert_eq!(envelope(&piped.receive())["error"]["details"]["limit_type"], "request_size");
@@ -209,7 +209,7 @@ fn r_req_7_memory_stays_flat() {
     assert!(after < before + 4 * 1024, "{before} kB before, {after} kB after");
     assert!(after < 40 * 1024, "{after} kB");
 
-    let served = Served::demo();
+    let served = Served::tasks();
     let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "mcp_aql_read")];
     served.post(&headers, big.as_bytes());
     let before = memory(served.pid());
@@ -228,7 +228,7 @@ fn r_req_7_a_client_that_never_reads_is_not_served_for_ever() {
     use std::process::Stdio;
 
     let mut child = crate::support::aquifer()
-        .args(["demo", "--stdio"])
+        .args(["serve", "tasks:"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

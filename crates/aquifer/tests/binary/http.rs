@@ -22,7 +22,7 @@ fn session(served: &Served) -> String {
 
 #[test]
 fn older_and_newest_clients_are_served_by_one_process() {
-    let served = Served::demo();
+    let served = Served::tasks();
     let id = session(&served);
     let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "mcp_aql_create", "arguments": { "operation": "create_task", "title": "old" } } });
     let old =
@@ -35,7 +35,7 @@ fn older_and_newest_clients_are_served_by_one_process() {
 
 #[test]
 fn answers_without_streaming_are_plain_json() {
-    let served = Served::demo();
+    let served = Served::tasks();
     let answer = served.stateless("tools/list", json!({}));
     assert_eq!(answer.header("content-type").as_deref(), Some("application/json"));
     assert_eq!(answer.json()["result"]["tools"].as_array().unwrap().len(), 5);
@@ -43,7 +43,7 @@ fn answers_without_streaming_are_plain_json() {
 
 #[test]
 fn progress_streams_to_the_newest_clients() {
-    let served = Served::demo();
+    let served = Served::tasks();
     for title in ["a", "b", "c"] {
         served.call("mcp_aql_create", json!({ "operation": "create_task", "title": title }));
     }
@@ -61,7 +61,7 @@ fn progress_streams_to_the_newest_clients() {
 
 #[test]
 fn r_end_6_sessions_do_not_see_each_others_executions() {
-    let served = Served::demo();
+    let served = Served::tasks();
     let (one, two) = (session(&served), session(&served));
     let call = |id: &str, arguments: serde_json::Value, tool: &str| {
         let body = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": tool, "arguments": arguments } });
@@ -81,7 +81,7 @@ fn r_end_6_sessions_do_not_see_each_others_executions() {
 
 #[test]
 fn r_end_6_a_session_takes_its_executions_with_it() {
-    let served = Served::demo();
+    let served = Served::tasks();
     let id = session(&served);
     served.call("mcp_aql_create", json!({ "operation": "create_task", "title": "a" }));
     let body = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 400 } } });
@@ -103,7 +103,7 @@ fn r_end_6_a_session_takes_its_executions_with_it() {
 
 #[test]
 fn strangers_are_kept_out() {
-    let served = Served::demo();
+    let served = Served::tasks();
     let port = served.authority.split(':').nth(1).unwrap().to_owned();
     let status = |headers: &[(&str, &str)]| served.send("GET", "/health", headers, b"").status;
     for host in [
@@ -124,7 +124,8 @@ fn strangers_are_kept_out() {
         assert_eq!(served.post(&[("origin", origin)], INITIALIZE.as_bytes()).status, 403, "{origin}");
     }
     let open = Served::start(&[
-        "demo",
+        "serve",
+        "tasks:",
         "--http",
         "127.0.0.1:0",
         "--allow-host",
@@ -140,7 +141,7 @@ fn strangers_are_kept_out() {
 
 #[test]
 fn health_and_other_places() {
-    let served = Served::demo();
+    let served = Served::tasks();
     let health = served.send("GET", "/health", &[], b"");
     assert_eq!(health.json()["status"], "ok");
     assert_eq!(health.json()["operations"], 10);
@@ -152,7 +153,7 @@ fn health_and_other_places() {
 #[test]
 fn sessions_are_bounded() {
     let file = std::env::temp_dir().join(format!("aquifer-sessions-{}.toml", std::process::id()));
-    std::fs::write(&file, "[http]\naddress = \"127.0.0.1:0\"\nmost_sessions = 2\n[[source]]\ntarget = \"demo:\"\n")
+    std::fs::write(&file, "[http]\naddress = \"127.0.0.1:0\"\nmost_sessions = 2\n[[source]]\ntarget = \"tasks:\"\n")
         .unwrap();
     let served = Served::start(&["serve", "--config", file.to_str().unwrap()]);
     std::fs::remove_file(&file).unwrap();
@@ -166,7 +167,7 @@ fn sessions_are_bounded() {
 
 #[test]
 fn stopping_finishes_the_calls_under_way() {
-    let mut served = Served::demo();
+    let mut served = Served::tasks();
     served.call("mcp_aql_create", json!({ "operation": "create_task", "title": "a" }));
     let id = session(&served);
     // A stream that only waits for news must not hold the server back.
@@ -195,7 +196,7 @@ fn stopping_finishes_the_calls_under_way() {
 
 #[test]
 fn somebody_who_listens_does_not_hold_the_server_back() {
-    let mut served = Served::demo();
+    let mut served = Served::tasks();
     let (body, _) = stateless_body("subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } }));
     let headers = [
         ("content-type", "application/json"),
@@ -215,7 +216,7 @@ fn somebody_who_listens_does_not_hold_the_server_back() {
 
 #[test]
 fn the_same_answers_as_on_pipes() {
-    let (served, mut piped) = (Served::demo(), Piped::demo());
+    let (served, mut piped) = (Served::tasks(), Piped::tasks());
     for (tool, arguments) in [
         ("mcp_aql_create", json!({ "operation": "create_task", "title": "a" })),
         ("mcp_aql_read", json!({ "operation": "introspect", "params": { "query": "operations" } })),

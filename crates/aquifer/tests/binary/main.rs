@@ -1,10 +1,19 @@
 //! The built binary, driven as its users drive it: command line, stdio, HTTP.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
 
+mod absent;
 mod command_line;
+mod configured;
+mod cursors;
+mod demo;
 mod documents;
 mod hostile;
 mod http;
+mod killed;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod secrets;
+mod sqlite;
 mod stdio;
 mod support;
 mod tokens;

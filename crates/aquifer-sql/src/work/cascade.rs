@@ -1,0 +1,91 @@
+//! What else would go if a row went: rows that refer to it, rows that refer to those, and so on.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::change::Common;
+use super::relationships::{distinct, select, values_at};
+use crate::model::OnDelete;
+use crate::offer::Relationship;
+use crate::session::{Fault, Session};
+use crate::sql::value::Scope;
+
+/// Nobody needs to know of more rows than this to think again.
+const MOST: usize = 10_000;
+/// Values looked for in one statement.
+const CHUNK: usize = 500;
+
+/// By relationship, how many rows would be deleted, or lose their reference.
+pub(super) async fn of<S: Session>(
+    common: &Common,
+    session: &mut S,
+    row: &Map<String, Value>,
+) -> Result<Map<String, Value>, Fault> {
+    let mut touched = Map::new();
+    let mut gone: HashSet<String> = identity(common, common.index, row).into_iter().collect();
+    let mut total = 0;
+    let mut frontier = vec![(common.index, row.clone())];
+    while !frontier.is_empty() {
+        let mut next = Vec::new();
+        for reference in common.references.iter().filter(|known| known.on_delete != OnDelete::Refuse) {
+            let going = frontier.iter().filter(|(table, _)| *table == reference.to);
+            let wanted = distinct(going.filter_map(|(_, row)| values_at(row, &reference.to_columns)));
+            let mut met = Vec::new();
+            for chunk in wanted.chunks(CHUNK) {
+                met.extend(referring(common, session, reference, chunk, MOST - total).await?);
+            }
+            let cascades = reference.on_delete == OnDelete::Cascade;
+            if cascades {
+                // A row is gone only once, whichever way it was reached.
+                met.retain(|row| identity(common, reference.from, row).is_none_or(|row| gone.insert(row)));
+            }
+            let count = met.len();
+            if count > 0 {
+                let fate = if cascades { "deleted" } else { "cleared" };
+                let known = touched.get(&*reference.name).and_then(|known: &Value| known[fate].as_u64()).unwrap_or(0);
+                touched.insert(reference.name.to_string(), json!({ fate: known + count as u64 }));
+                total = (total + count).min(MOST);
+            }
+            if cascades {
+                next.extend(met.into_iter().map(|row| (reference.from, row)));
+            }
+        }
+        if total >= MOST {
+            touched.insert("more".to_owned(), true.into());
+            break;
+        }
+        frontier = next;
+    }
+    Ok(touched)
+}
+
+/// What tells the row from every other, if anything does.
+fn identity(common: &Common, table: usize, row: &Map<String, Value>) -> Option<String> {
+    let key: Vec<Arc<str>> = common.tables.get(table)?.table.key_columns().map(|column| column.name.clone()).collect();
+    let values = values_at(row, &key).filter(|values| !values.is_empty())?;
+    Some(format!("{table} {}", Value::from(values)))
+}
+
+/// Rows that refer to any of these values: what names them, and what others refer to them by.
+async fn referring<S: Session>(
+    common: &Common,
+    session: &mut S,
+    reference: &Relationship,
+    wanted: &[Vec<Value>],
+    most: usize,
+) -> Result<Vec<Map<String, Value>>, Fault> {
+    let Some(served) = common.tables.get(reference.from) else { return Ok(Vec::new()) };
+    let mut columns: Vec<Arc<str>> = served.table.key_columns().map(|column| column.name.clone()).collect();
+    let referred = common.references.iter().filter(|known| known.to == reference.from);
+    for name in referred.flat_map(|known| &known.to_columns).chain(&reference.columns) {
+        if !columns.contains(name) {
+            columns.push(name.clone());
+        }
+    }
+    let scope = Scope { served, dialect: common.dialect, now: common.now };
+    let (statement, readers) = select(&scope, &columns, &reference.columns, wanted, most);
+    let rows = session.rows(&statement, &readers).await?;
+    Ok(rows.into_iter().map(|row| columns.iter().map(|name| name.to_string()).zip(row).collect()).collect())
+}

@@ -1,0 +1,33 @@
+//! Whether an expression of the operator's means anything to the database.
+
+use crate::session::{Fault, Session, Work};
+use crate::settings::ComputedSettings;
+use crate::sql::value::cast_of;
+use crate::statement::{Dialect, Fragment, Name, Statement};
+
+/// One expression, tried on no rows.
+#[derive(Clone)]
+pub(crate) struct Probe {
+    pub(crate) dialect: Dialect,
+    pub(crate) table: Name,
+    pub(crate) computed: ComputedSettings,
+}
+
+impl Work for Probe {
+    type Output = ();
+
+    fn needs_snapshot(&self) -> bool {
+        false
+    }
+
+    async fn run<S: Session>(self, session: &mut S) -> Result<((), bool), Fault> {
+        let mut statement = Statement::new(self.dialect);
+        statement.push("SELECT (").fragment(&Fragment::trusted(&self.computed.sql)).push(")");
+        if self.dialect == Dialect::Postgres {
+            statement.push(cast_of(&self.computed.of));
+        }
+        statement.push(" FROM ").name(&self.table).push(" AS t LIMIT 0");
+        session.rows(&statement, &[]).await?;
+        Ok(((), false))
+    }
+}

@@ -1,0 +1,376 @@
+//! Three engines side by side: asked the same, and held to the same answer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use aquifer_engine::clock::{Clock, SharedClock};
+use aquifer_engine::{Caller, Context, Engine, Reply, Source};
+use aquifer_protocol::limits::Limits;
+use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
+use aquifer_query::CursorKey;
+use aquifer_sql::{Database, Settings, Target, memory_name};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::memory::Memory;
+use crate::tables::{Habit, Table};
+
+/// When everything here happens. Half a second, so that nobody gets away with whole ones.
+pub(crate) const NOW: &str = "2026-03-01T12:00:00.5Z";
+
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        NOW.parse().unwrap()
+    }
+}
+
+fn key() -> CursorKey {
+    CursorKey::new([7; 32])
+}
+
+/// One engine, and a way to change what stands behind it.
+pub(crate) struct Asked {
+    pub(crate) name: &'static str,
+    engine: Engine,
+    store: Store,
+}
+
+enum Store {
+    Memory(Arc<Memory>),
+    Sqlite(rusqlite::Connection, Habit),
+    #[cfg(feature = "postgres")]
+    Postgres(postgres::Room),
+}
+
+/// All engines that take part.
+pub(crate) struct Bench {
+    tables: Vec<Table>,
+    pub(crate) engines: Vec<Asked>,
+}
+
+/// What is said of databases beyond their tables.
+#[derive(Default)]
+pub(crate) struct Extras {
+    pub(crate) habit: Habit,
+    /// Statements after the tables are made.
+    pub(crate) sqlite: &'static str,
+    pub(crate) postgres: &'static str,
+    /// Statements before the tables are made.
+    pub(crate) types: &'static str,
+    pub(crate) settings: Option<fn(&mut Settings)>,
+    /// Who does not take part.
+    pub(crate) without: &'static [&'static str],
+}
+
+impl Bench {
+    /// Empty tables, or with these rows in them. Databases are looked into when the rows are there.
+    pub(crate) async fn new(tables: Vec<Table>, rows: &[(&str, Vec<Value>)], extras: Extras) -> Self {
+        let mut bench = Self { tables, engines: Vec::new() };
+        let takes_part = |name: &str| !extras.without.contains(&name);
+        if takes_part("memory") {
+            let memory = Memory::new(&bench.tables, key());
+            let engine = engine(memory.clone());
+            bench.engines.push(Asked { name: "memory", engine, store: Store::Memory(memory) });
+        }
+        if takes_part("sqlite") {
+            bench.add_sqlite(rows, &extras).await;
+        }
+        #[cfg(feature = "postgres")]
+        if takes_part("postgres") {
+            bench.add_postgres(rows, &extras).await;
+        }
+        for (table, rows) in rows {
+            for asked in bench.engines.iter().filter(|asked| matches!(asked.store, Store::Memory(_))) {
+                bench.fill_one(asked, table, rows).await;
+            }
+        }
+        bench
+    }
+
+    async fn add_sqlite(&mut self, rows: &[(&str, Vec<Value>)], extras: &Extras) {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("agreement-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let connection = rusqlite::Connection::open(memory_name(&name)).unwrap();
+        for table in self.tables.iter().filter(|table| !table.sqlite.is_empty()) {
+            connection.execute_batch(&format!("CREATE TABLE {} {}", table.name, table.sqlite)).unwrap();
+        }
+        connection.execute_batch(extras.sqlite).unwrap();
+        let store = Store::Sqlite(connection, extras.habit);
+        self.add_database("sqlite", Target::Memory(name), store, rows, extras, |_| {}).await;
+    }
+
+    #[cfg(feature = "postgres")]
+    async fn add_postgres(&mut self, rows: &[(&str, Vec<Value>)], extras: &Extras) {
+        let room = postgres::Room::new().await;
+        let schema = room.schema.clone();
+        room.client.batch_execute(extras.types).await.unwrap();
+        for table in self.tables.iter().filter(|table| !table.postgres.is_empty()) {
+            let sql = format!("CREATE TABLE {} {}", table.name, table.postgres);
+            room.client.batch_execute(&sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        }
+        room.client.batch_execute(extras.postgres).await.unwrap();
+        let target = Target::Postgres(postgres::url());
+        let store = Store::Postgres(room);
+        self.add_database("postgres", target, store, rows, extras, |settings| settings.schemas = vec![schema]).await;
+    }
+
+    async fn add_database(
+        &mut self,
+        name: &'static str,
+        target: Target,
+        store: Store,
+        rows: &[(&str, Vec<Value>)],
+        extras: &Extras,
+        set: impl FnOnce(&mut Settings),
+    ) {
+        let mut settings = Settings::of(name, target);
+        set(&mut settings);
+        if let Some(more) = extras.settings {
+            more(&mut settings);
+        }
+        for (table, rows) in rows {
+            self.add_to(&store, self.table(table), rows).await;
+        }
+        let clock: SharedClock = Arc::new(Still);
+        let database = Database::open(settings, key(), clock).await.unwrap_or_else(|failure| panic!("{failure:?}"));
+        self.engines.push(Asked { name, engine: engine(database), store });
+    }
+
+    fn table(&self, name: &str) -> &Table {
+        self.tables.iter().find(|table| table.name == name).unwrap()
+    }
+
+    async fn add_to(&self, store: &Store, table: &Table, rows: &[Value]) {
+        match store {
+            _ if rows.is_empty() => {}
+            Store::Memory(_) => {}
+            Store::Sqlite(connection, habit) => table.add_to_sqlite(connection, rows, *habit),
+            #[cfg(feature = "postgres")]
+            Store::Postgres(room) => room.add(table, rows).await,
+        }
+    }
+
+    async fn fill_one(&self, asked: &Asked, table: &str, rows: &[Value]) {
+        match &asked.store {
+            Store::Memory(memory) => memory.fill(table, rows),
+            store => self.add_to(store, self.table(table), rows).await,
+        }
+    }
+
+    /// Runs a statement on the databases.
+    pub(crate) async fn run(&self, sql: &str) {
+        for asked in &self.engines {
+            asked.run(sql).await;
+        }
+    }
+
+    /// These rows, and no others.
+    pub(crate) async fn fill(&self, table: &str, rows: &[Value]) {
+        self.run(&format!("DELETE FROM {table}")).await;
+        for asked in &self.engines {
+            self.fill_one(asked, table, rows).await;
+        }
+    }
+
+    /// Deletes and adds rows. The reference takes all that are there then.
+    pub(crate) async fn change(&self, table: &str, delete: &str, add: &[Value], all: &[Value]) {
+        self.run(delete).await;
+        for asked in &self.engines {
+            match &asked.store {
+                Store::Memory(memory) => memory.fill(table, all),
+                store => self.add_to(store, self.table(table), add).await,
+            }
+        }
+    }
+
+    /// The answer that all engines give, or who gives which.
+    pub(crate) async fn agreed(&self, operation: &str, params: &Value) -> Result<Value, String> {
+        let mut answers = Vec::new();
+        for asked in &self.engines {
+            answers.push((asked.name, comparable(asked.ask(operation, params).await)));
+        }
+        let (_, first) = &answers[0];
+        if answers.iter().all(|(_, answer)| same(first, answer)) {
+            return Ok(answers.swap_remove(0).1);
+        }
+        let told: Vec<String> = answers.iter().map(|(name, answer)| format!("{name:>12}: {answer}\n")).collect();
+        Err(format!("{operation} {}\n{}", short(params), told.concat()))
+    }
+
+    /// The answer that all engines give.
+    pub(crate) async fn ask(&self, operation: &str, params: &Value) -> Value {
+        self.agreed(operation, params).await.unwrap_or_else(|told| panic!("\n{told}"))
+    }
+
+    /// Asks, and expects these data from everybody. What went wrong is told at the end, all of it.
+    pub(crate) async fn check<'a>(&self, cases: impl IntoIterator<Item = (&'a str, Value, Value)>) {
+        let mut wrong = Vec::new();
+        for (operation, params, expected) in cases {
+            match self.agreed(operation, &params).await {
+                Err(told) => wrong.push(told),
+                Ok(answer) => {
+                    let data = answer.get("data").unwrap_or(&answer);
+                    if !same(data, &expected) {
+                        let params = short(&params);
+                        wrong.push(format!("{operation} {params}\n    expected: {expected}\n         all: {data}\n"));
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    }
+}
+
+impl Asked {
+    /// The whole response.
+    pub(crate) async fn ask(&self, operation: &str, params: &Value) -> Value {
+        let request = json!({ "operation": operation, "params": params });
+        let context = Context::new(Caller::session("tests"), "req_test");
+        match self.engine.handle(&Receiver::Unified, request.as_object().unwrap().clone(), context).await {
+            Reply::Response(response) => response.render(&Limits::default()).value,
+            Reply::NeedsInput(question) => panic!("{question:?}"),
+        }
+    }
+
+    pub(crate) async fn run(&self, sql: &str) {
+        match &self.store {
+            Store::Memory(_) => {}
+            Store::Sqlite(connection, _) => connection.execute_batch(sql).unwrap_or_else(|e| panic!("{sql}: {e}")),
+            #[cfg(feature = "postgres")]
+            Store::Postgres(room) => room.client.batch_execute(sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}")),
+        }
+    }
+
+    pub(crate) fn sqlite(&self) -> Option<&rusqlite::Connection> {
+        match &self.store {
+            Store::Sqlite(connection, _) => Some(connection),
+            _ => None,
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn postgres(&self) -> Option<&tokio_postgres::Client> {
+        match &self.store {
+            Store::Postgres(room) => Some(&room.client),
+            _ => None,
+        }
+    }
+}
+
+/// As much of a request as a person reads.
+fn short(params: &Value) -> String {
+    params.to_string().chars().take(1_000).collect()
+}
+
+fn engine(source: Arc<dyn Source>) -> Engine {
+    let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
+    Engine::builder(surface).source(source).build().unwrap()
+}
+
+/// A response without what belongs to one engine alone: cursors, versions, words of messages.
+pub(crate) fn comparable(response: Value) -> Value {
+    if response["success"] == json!(false) {
+        return json!({ "error": response["error"]["code"] });
+    }
+    let codes: Vec<&str> = response["warnings"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|warning| warning["code"].as_str())
+        .filter(|code| *code != "SEARCH_NOT_INDEXED")
+        .collect();
+    let mut answer = json!({ "data": without_marks(&response["data"]) });
+    if !codes.is_empty() {
+        answer["warnings"] = json!(codes);
+    }
+    answer
+}
+
+fn without_marks(value: &Value) -> Value {
+    match value {
+        Value::Array(elements) => elements.iter().map(without_marks).collect(),
+        Value::Object(fields) => {
+            let kept = fields
+                .iter()
+                .filter(|(name, _)| !["startCursor", "endCursor", "cursor", "_etag"].contains(&name.as_str()));
+            Value::Object(kept.map(|(name, value)| (name.clone(), without_marks(value))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Equal, numbers as numbers: sums of fractions may differ in their last digit.
+pub(crate) fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
+            a == b || (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
+        }
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+#[cfg(feature = "postgres")]
+mod postgres {
+    use super::{AtomicU32, Ordering, Table, Value};
+    use tokio_postgres::{Client, NoTls};
+
+    pub(super) fn url() -> String {
+        std::env::var("AQUIFER_TEST_POSTGRES").expect("these tests need a PostgreSQL: use `cargo xtask test`")
+    }
+
+    /// A schema of our own, gone when we are.
+    pub(super) struct Room {
+        pub(super) schema: String,
+        pub(super) client: Client,
+    }
+
+    async fn connect() -> Client {
+        let (client, connection) = tokio_postgres::connect(&url(), NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+    }
+
+    impl Room {
+        pub(super) async fn new() -> Self {
+            static COUNT: AtomicU32 = AtomicU32::new(0);
+            // Another run may have left one behind.
+            let moment = jiff::Timestamp::now().as_microsecond();
+            let schema = format!("agreement_{moment:x}_{}", COUNT.fetch_add(1, Ordering::Relaxed));
+            let client = connect().await;
+            let sql = format!("CREATE SCHEMA {schema}; SET search_path = {schema}; SET client_min_messages = warning");
+            client.batch_execute(&sql).await.unwrap();
+            Self { schema, client }
+        }
+
+        pub(super) async fn add(&self, table: &Table, rows: &[Value]) {
+            let (columns, rows) = table.for_postgres(rows);
+            let name = table.name;
+            let sql = format!(
+                "INSERT INTO {name} ({columns}) SELECT {columns} \
+                 FROM json_populate_recordset(NULL::{name}, ($1::text)::json)"
+            );
+            self.client.execute(&sql, &[&rows]).await.unwrap_or_else(|error| panic!("{rows}: {error:?}"));
+        }
+    }
+
+    impl Drop for Room {
+        fn drop(&mut self) {
+            let schema = self.schema.clone();
+            let thread = std::thread::spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                runtime.block_on(async {
+                    let sql = format!("DROP SCHEMA IF EXISTS {schema} CASCADE");
+                    let _ = connect().await.batch_execute(&sql).await;
+                });
+            });
+            let _ = thread.join();
+        }
+    }
+}

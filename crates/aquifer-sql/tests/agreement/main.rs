@@ -1,0 +1,13 @@
+//! The same request over the same rows has the same answer in memory, in SQLite and in PostgreSQL. Test names cite
+//! requirements. PostgreSQL takes part with the feature `postgres`, which `cargo xtask test` turns on.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod answers;
+mod cases;
+mod engines;
+mod grains;
+mod laws;
+mod memory;
+mod shop;
+mod tables;
+mod walks;

@@ -1,0 +1,118 @@
+//! The reference: rows as JSON values, asked through the same engine as a database.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use aquifer_engine::source::{Answer, Call, Outcome};
+use aquifer_engine::{Offering, Source};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::schema::{Kind, Parameter, Schema};
+use aquifer_query::evaluate::evaluate;
+use aquifer_query::parameters::{parameters, types};
+use aquifer_query::{Collection, CursorKey, Family, FieldType, read};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use crate::tables::Table;
+
+/// Collections and what is in them.
+pub(crate) struct Memory {
+    key: CursorKey,
+    tables: BTreeMap<&'static str, Kept>,
+}
+
+struct Kept {
+    singular: &'static str,
+    collection: Collection,
+    rows: Mutex<Vec<Value>>,
+}
+
+impl Memory {
+    pub(crate) fn new(tables: &[Table], key: CursorKey) -> Arc<Self> {
+        let kept = |table: &Table| Kept {
+            singular: table.singular,
+            collection: table.collection.clone(),
+            rows: Mutex::default(),
+        };
+        Arc::new(Self { key, tables: tables.iter().map(|table| (table.name, kept(table))).collect() })
+    }
+
+    pub(crate) fn fill(&self, table: &str, rows: &[Value]) {
+        *self.tables[table].rows.lock().unwrap() = rows.to_vec();
+    }
+
+    fn answer(&self, call: Call) -> Result<Outcome, Failure> {
+        let (verb, noun) = call.name.split_once('_').unwrap();
+        let mut params = call.params;
+        let (family, kept) = match verb {
+            "list" => (Family::List, &self.tables[noun]),
+            "search" => (Family::Search, &self.tables[noun]),
+            _ => {
+                let kept = self.tables.values().find(|kept| kept.singular == noun).unwrap();
+                let key: serde_json::Map<String, Value> =
+                    kept.collection.key.iter().map(|name| (name.to_string(), params[&**name].clone())).collect();
+                params.insert("filter".to_owned(), key.into());
+                (Family::Get, kept)
+            }
+        };
+        let wanted = read(&kept.collection, family, &params, &self.key)?;
+        let found = evaluate(&kept.collection, &wanted.plan, &kept.rows.lock().unwrap(), &self.key);
+        let data = match family {
+            Family::Get => found.data["items"].get(0).cloned().ok_or_else(|| Failure::not_found(kept.singular, "?"))?,
+            _ => found.data,
+        };
+        let warnings = wanted.warnings.into_iter().chain(found.warnings).collect();
+        Ok(Outcome::Done(Answer { data: data.into(), warnings, attachments: Vec::new() }))
+    }
+}
+
+impl Source for Memory {
+    fn name(&self) -> &str {
+        "memory"
+    }
+
+    fn offering(&self) -> Offering {
+        let mut operations = Vec::new();
+        for (name, kept) in &self.tables {
+            let collection = &kept.collection;
+            let mut define = |name: String, parameters: Vec<Parameter>| {
+                let mut operation = Operation::new(&name, Category::Read, "Ask.");
+                operation.parameters = parameters;
+                operations.push(operation);
+            };
+            define(format!("list_{name}"), parameters(collection, Family::List));
+            if !collection.text.is_empty() {
+                define(format!("search_{name}"), parameters(collection, Family::Search));
+            }
+            let key = collection.key.iter().filter_map(|name| {
+                let schema = match collection.field(name)?.of {
+                    FieldType::Integer => Schema::of(Kind::Integer),
+                    _ => Schema::string(),
+                };
+                Some(Parameter::required(name, schema))
+            });
+            let selection = parameters(collection, Family::List);
+            let selection = selection.into_iter().filter(|one| ["fields", "preset"].contains(&&*one.name));
+            define(format!("get_{}", kept.singular), key.chain(selection).collect());
+        }
+        Offering { operations, types: types() }
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        let outcome = self.answer(call).unwrap_or_else(Outcome::Failed);
+        std::future::ready(outcome).boxed()
+    }
+}
+
+/// What every row is asked for that no column holds.
+pub(crate) fn computed(row: &Value, computed: &[(&str, Value)]) -> Value {
+    let mut row = row.clone();
+    row["_computed"] = json!({});
+    for (name, value) in computed {
+        row["_computed"][*name] = value.clone();
+    }
+    row
+}

@@ -1,0 +1,135 @@
+//! Tables described once: what the language sees of them, how each database declares them, and how a row that is
+//! written down as JSON gets into each.
+
+use aquifer_query::{Collection, FieldType};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use rusqlite::types::Value as Cell;
+use serde_json::Value;
+
+/// A table of the same name everywhere.
+pub(crate) struct Table {
+    pub(crate) name: &'static str,
+    pub(crate) singular: &'static str,
+    /// As the reference knows it.
+    pub(crate) collection: Collection,
+    /// What follows the name in `CREATE TABLE`; nothing where the table is not made by that.
+    pub(crate) sqlite: &'static str,
+    pub(crate) postgres: &'static str,
+}
+
+/// How a SQLite table keeps what SQLite has no types for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Habit {
+    pub(crate) times: Times,
+    /// JSON in SQLite's binary form.
+    pub(crate) binary_json: bool,
+}
+
+impl Default for Habit {
+    fn default() -> Self {
+        Self { times: Times::Blank, binary_json: false }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Times {
+    Blank,
+    BlankMillis,
+    Zulu,
+    ZuluMillis,
+    Seconds,
+    Milliseconds,
+    /// Each row in another way.
+    Mixed,
+}
+
+impl Times {
+    pub(crate) const ALL: [Times; 7] = [
+        Times::Blank,
+        Times::BlankMillis,
+        Times::Zulu,
+        Times::ZuluMillis,
+        Times::Seconds,
+        Times::Milliseconds,
+        Times::Mixed,
+    ];
+
+    fn write(self, text: &str, row: usize) -> Cell {
+        let time: Timestamp = text.parse().unwrap();
+        let form = |form: &str| Cell::Text(time.strftime(form).to_string());
+        match self {
+            Times::Blank => form("%Y-%m-%d %H:%M:%S"),
+            Times::BlankMillis => form("%Y-%m-%d %H:%M:%S.%3f"),
+            Times::Zulu => form("%Y-%m-%dT%H:%M:%SZ"),
+            Times::ZuluMillis => form("%Y-%m-%dT%H:%M:%S.%3fZ"),
+            Times::Seconds => Cell::Integer(time.as_second()),
+            Times::Milliseconds => Cell::Integer(time.as_millisecond()),
+            Times::Mixed if row % 3 == 0 => form("%Y-%m-%d %H:%M:%S%.f"),
+            Times::Mixed if row % 3 == 1 => {
+                let there = time.to_zoned(jiff::tz::TimeZone::fixed(jiff::tz::offset(2)));
+                Cell::Text(there.strftime("%Y-%m-%dT%H:%M:%S%.f%:z").to_string())
+            }
+            Times::Mixed => form("%Y-%m-%dT%H:%M:%S%.fZ"),
+        }
+    }
+}
+
+impl Table {
+    /// Fields that the databases know as columns and the rows have.
+    fn columns(&self, rows: &[Value]) -> Vec<(&str, &FieldType)> {
+        let fields = self.collection.fields.iter().map(|field| (&*field.name, &field.of));
+        fields.filter(|(name, _)| rows.iter().any(|row| row.get(name).is_some())).collect()
+    }
+
+    pub(crate) fn add_to_sqlite(&self, connection: &rusqlite::Connection, rows: &[Value], habit: Habit) {
+        let columns = self.columns(rows);
+        let names: Vec<String> = columns.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+        let marks = columns.iter().map(|(_, of)| match of {
+            FieldType::Json if habit.binary_json => "jsonb(?)",
+            _ => "?",
+        });
+        let marks = marks.collect::<Vec<_>>().join(", ");
+        let sql = format!("INSERT INTO {} ({}) VALUES ({marks})", self.name, names.join(", "));
+        let mut statement = connection.prepare_cached(&sql).unwrap();
+        for (number, row) in rows.iter().enumerate() {
+            let cells = columns.iter().map(|(name, of)| cell(of, &row[*name], habit, number));
+            statement.execute(rusqlite::params_from_iter(cells)).unwrap_or_else(|error| panic!("{row}: {error}"));
+        }
+    }
+
+    /// Rows as PostgreSQL reads them from JSON: bytes are in another form there.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn for_postgres(&self, rows: &[Value]) -> (String, String) {
+        let columns = self.columns(rows);
+        let mut rows = rows.to_vec();
+        for row in &mut rows {
+            for (name, of) in &columns {
+                if let (FieldType::Bytes, Some(base64)) = (of, row[*name].as_str()) {
+                    let hex: String =
+                        STANDARD.decode(base64).unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
+                    row[*name] = format!("\\x{hex}").into();
+                }
+            }
+        }
+        let names: Vec<String> = columns.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+        (names.join(", "), Value::from(rows).to_string())
+    }
+}
+
+fn cell(of: &FieldType, value: &Value, habit: Habit, row: usize) -> Cell {
+    match (of, value) {
+        (_, Value::Null) => Cell::Null,
+        (FieldType::Json, value) => Cell::Text(value.to_string()),
+        (FieldType::Time, Value::String(text)) => habit.times.write(text, row),
+        (FieldType::Bytes, Value::String(base64)) => Cell::Blob(STANDARD.decode(base64).unwrap()),
+        (FieldType::Integer, Value::String(text)) => Cell::Integer(text.parse().unwrap()),
+        (_, Value::String(text)) => Cell::Text(text.clone()),
+        (_, Value::Bool(yes)) => Cell::Integer(i64::from(*yes)),
+        (_, Value::Number(number)) => {
+            number.as_i64().map_or_else(|| Cell::Real(number.as_f64().unwrap()), Cell::Integer)
+        }
+        (of, value) => panic!("SQLite has no {of:?} for {value}"),
+    }
+}

@@ -1,0 +1,282 @@
+//! From page to page: every row exactly once, in the same order for everybody, whatever comes and goes meanwhile.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+
+use crate::engines::{Asked, Bench, comparable, same};
+use crate::grains;
+use crate::laws::{hold, with_rows};
+
+/// A walk of everybody at once, each with cursors of their own.
+struct Walk<'b> {
+    bench: &'b Bench,
+    operation: &'b str,
+    params: Value,
+    forwards: bool,
+    cursors: Vec<Value>,
+    more: bool,
+}
+
+impl<'b> Walk<'b> {
+    fn new(bench: &'b Bench, operation: &'b str, params: &Value, size: usize, forwards: bool) -> Self {
+        let mut params = params.clone();
+        params[if forwards { "first" } else { "last" }] = size.into();
+        Self { bench, operation, params, forwards, cursors: vec![Value::Null; bench.engines.len()], more: true }
+    }
+
+    /// The next page, once for each engine.
+    async fn step(&mut self) -> Vec<(&'b Asked, Value)> {
+        let mut pages = Vec::new();
+        for (asked, cursor) in self.bench.engines.iter().zip(&mut self.cursors) {
+            let mut params = self.params.clone();
+            if !cursor.is_null() {
+                params[if self.forwards { "after" } else { "before" }] = cursor.clone();
+            }
+            let answer = asked.ask(self.operation, &params).await;
+            assert_eq!(answer["success"], true, "{}: {} {params}: {answer}", asked.name, self.operation);
+            let info = &answer["data"]["pageInfo"];
+            *cursor = info[if self.forwards { "endCursor" } else { "startCursor" }].clone();
+            self.more = info[if self.forwards { "hasNextPage" } else { "hasPreviousPage" }] == true;
+            pages.push((asked, comparable(answer)["data"].clone()));
+        }
+        pages
+    }
+
+    /// The next page, which must be the same for all.
+    async fn step_together(&mut self) -> Result<Vec<Value>, String> {
+        let pages = self.step().await;
+        let (_, first) = &pages[0];
+        if pages.iter().any(|(_, page)| !same(first, page)) {
+            let told: Vec<String> = pages.iter().map(|(asked, page)| format!("{:>12}: {page}\n", asked.name)).collect();
+            return Err(format!("{} {}\n{}", self.operation, self.params, told.concat()));
+        }
+        Ok(first["items"].as_array().unwrap().clone())
+    }
+
+    async fn to_the_end(mut self) -> Result<Vec<Value>, String> {
+        let mut seen: Vec<Value> = Vec::new();
+        while self.more {
+            let page = self.step_together().await?;
+            if self.forwards {
+                seen.extend(page);
+            } else {
+                seen.splice(0..0, page);
+            }
+            if seen.len() > 1_000 {
+                return Err(format!("{} {} does not end", self.operation, self.params));
+            }
+        }
+        Ok(seen)
+    }
+}
+
+/// Both ways the same rows as in one page.
+async fn visits_all(bench: &Bench, operation: &str, params: &Value, size: usize) -> Result<(), String> {
+    let mut whole = params.clone();
+    whole["limit"] = 100.into();
+    let whole = bench.agreed(operation, &whole).await?["data"]["items"].as_array().unwrap().clone();
+    for forwards in [true, false] {
+        let seen = Walk::new(bench, operation, params, size, forwards).to_the_end().await?;
+        if !same(&json!(seen), &json!(whole)) {
+            let seen = json!(seen);
+            return Err(format!(
+                "{operation} {params} in pages of {size}, forwards: {forwards}\n  at once: {}\n  in pages: {seen}\n",
+                json!(whole)
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn r_col_8_walks_over_a_plain_key() {
+    let cases = (
+        grains::grains(30),
+        grains::sort(&grains::SORTABLE),
+        prop::option::weighted(0.3, grains::filter()),
+        1..7_usize,
+    );
+    hold(60, &cases, async |bench, (rows, sort, filter, size)| {
+        bench.fill("grains", &rows).await;
+        let params = json!({ "sort": sort, "filter": filter.unwrap_or(json!({})), "fields": ["id"] });
+        visits_all(bench, "list_grains", &params, size).await.map_err(|told| with_rows(&told, &rows))
+    });
+}
+
+#[test]
+fn r_col_8_walks_over_a_key_of_two_columns() {
+    let cases = (grains::pairs(16), grains::sort(&["l", "r", "v", "w"]), 1..5_usize);
+    hold(30, &cases, async |bench, (rows, sort, size)| {
+        bench.fill("pairs", &rows).await;
+        let params = json!({ "sort": sort, "fields": ["l", "r"] });
+        visits_all(bench, "list_pairs", &params, size).await.map_err(|told| with_rows(&told, &rows))
+    });
+}
+
+#[test]
+fn r_col_8_walks_without_a_key() {
+    let cases = (grains::bags(20), grains::sort(&["v", "w"]), 1..5_usize);
+    hold(30, &cases, async |bench, (rows, sort, size)| {
+        bench.fill("bags", &rows).await;
+        let params = json!({ "sort": sort, "fields": ["name"] });
+        visits_all(bench, "list_bags", &params, size).await.map_err(|told| with_rows(&told, &rows))
+    });
+}
+
+#[test]
+fn r_col_2_r_col_8_walks_from_the_best_match() {
+    let cases = (grains::grains(25), grains::query(), 1..5_usize);
+    hold(20, &cases, async |bench, (rows, query, size)| {
+        bench.fill("grains", &rows).await;
+        let params = json!({ "query": format!("{query} a é"), "fields": ["id"] });
+        visits_all(bench, "search_grains", &params, size).await.map_err(|told| with_rows(&told, &rows))
+    });
+}
+
+#[test]
+fn r_col_7_r_col_8_every_edge_is_a_place_to_go_on_from() {
+    let cases = (grains::grains(15), grains::sort(&grains::SORTABLE), any::<bool>());
+    hold(12, &cases, async |bench, (rows, sort, forwards)| {
+        bench.fill("grains", &rows).await;
+        for asked in &bench.engines {
+            let params = json!({ "sort": sort, "fields": ["id"], "edges": true, "first": 100 });
+            let answer = asked.ask("list_grains", &params).await;
+            let edges = answer["data"]["edges"].as_array().unwrap().clone();
+            let ids: Vec<&Value> = edges.iter().map(|edge| &edge["node"]["id"]).collect();
+            for (index, edge) in edges.iter().enumerate() {
+                let mut params = json!({ "sort": sort, "fields": ["id"] });
+                let (size, place) = if forwards { ("first", "after") } else { ("last", "before") };
+                params[size] = 100.into();
+                params[place] = edge["cursor"].clone();
+                let rest = asked.ask("list_grains", &params).await["data"]["items"].clone();
+                let rest: Vec<&Value> = rest.as_array().unwrap().iter().map(|item| &item["id"]).collect();
+                let expected = if forwards { &ids[index + 1..] } else { &ids[..index] };
+                if rest != expected {
+                    return Err(format!("{}: {params} after {index} of {ids:?}: {rest:?}", asked.name));
+                }
+            }
+        }
+        Ok(())
+    });
+}
+
+/// What comes and goes between two pages.
+#[derive(Debug, Clone)]
+struct Changes {
+    /// Which of the first rows go, counted over all pages.
+    gone: Vec<usize>,
+    /// Rows that come, one after each page.
+    come: Vec<Value>,
+}
+
+/// Walks while rows come and go. Whoever is there all the time is seen exactly once.
+async fn survives(
+    bench: &Bench,
+    (table, key, name): (&str, &str, fn(&Value) -> String),
+    rows: &[Value],
+    changes: &Changes,
+    walk: (&Value, usize, bool),
+    together: bool,
+) -> Result<(), String> {
+    bench.fill(table, rows).await;
+    let (sort, size, forwards) = walk;
+    let fields: Vec<&str> = key.split(',').collect();
+    let params = json!({ "sort": sort, "fields": fields });
+    let operation = format!("list_{table}");
+    let mut walk = Walk::new(bench, &operation, &params, size, forwards);
+    let mut present = rows.to_vec();
+    let mut seen: Vec<(&str, String)> = Vec::new();
+    for round in 0..60 {
+        let pages = walk.step().await;
+        if together && pages.iter().any(|(_, page)| !same(&pages[0].1, page)) {
+            let told: Vec<String> = pages.iter().map(|(asked, page)| format!("{:>12}: {page}\n", asked.name)).collect();
+            return Err(format!("{params} {changes:?}\n{}", told.concat()));
+        }
+        for (asked, page) in &pages {
+            seen.extend(page["items"].as_array().unwrap().iter().map(|item| (asked.name, name(item))));
+        }
+        let more = walk.more;
+        if !more {
+            break;
+        }
+        let leaves = changes.gone.get(round).and_then(|index| rows.get(*index));
+        let comes = changes.come.get(round);
+        present.retain(|row| leaves.is_none_or(|gone| name(row) != name(gone)));
+        present.extend(comes.cloned());
+        let delete = match leaves {
+            Some(gone) => format!("DELETE FROM {table} WHERE {}", name(gone)),
+            None => format!("DELETE FROM {table} WHERE 1 = 0"),
+        };
+        bench.change(table, &delete, comes.map(std::slice::from_ref).unwrap_or_default(), &present).await;
+    }
+    for asked in &bench.engines {
+        for row in rows {
+            let times = seen.iter().filter(|(who, one)| *who == asked.name && *one == name(row)).count();
+            let stayed = present.iter().any(|one| name(one) == name(row));
+            if times > 1 || (stayed && times == 0) {
+                return Err(format!("{}: {row} was seen {times} times. {params} {changes:?}", asked.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn changes(come: impl Strategy<Value = Vec<Value>>) -> impl Strategy<Value = Changes> {
+    let gone = prop::collection::vec(0..25_usize, 0..12);
+    (gone, come).prop_map(|(gone, come)| Changes { gone, come })
+}
+
+#[test]
+fn r_col_8_what_stays_is_seen_once_while_others_come_and_go() {
+    let come = grains::grains(12).prop_map(|rows| {
+        let number = |(index, mut row): (usize, Value)| {
+            row["id"] = json!(1_000 - index * 101);
+            row
+        };
+        rows.into_iter().enumerate().map(number).collect()
+    });
+    let walk = (grains::sort(&grains::SORTABLE), 1..5_usize, any::<bool>());
+    let cases = (grains::grains(25), changes(come), walk);
+    hold(30, &cases, async |bench, (rows, changes, (sort, size, forwards))| {
+        let key: (_, _, fn(&Value) -> String) = ("grains", "id", |row| format!("id = {}", row["id"]));
+        survives(bench, key, &rows, &changes, (&sort, size, forwards), true)
+            .await
+            .map_err(|told| with_rows(&told, &rows))
+    });
+}
+
+#[test]
+fn r_col_8_what_stays_is_seen_once_in_any_table() {
+    let come = grains::bags(8).prop_map(|rows| {
+        let number = |(index, mut row): (usize, Value)| {
+            row["(row)"] = json!(100 + index);
+            row["name"] = json!(format!("new {index}"));
+            row
+        };
+        rows.into_iter().enumerate().map(number).collect()
+    });
+    let more = (-9_i64..9, select(&["x", "y"][..])).prop_map(|(r, w)| json!({ "l": "new", "r": r, "v": r, "w": w }));
+    let more = prop::collection::vec(more, 0..8).prop_map(|mut rows| {
+        rows.sort_by_key(|row| row["r"].as_i64());
+        rows.dedup_by_key(|row| row["r"].as_i64());
+        rows
+    });
+    let walk = (1..4_usize, any::<bool>());
+    let bags = (grains::bags(20), changes(come), grains::sort(&["v", "w"]));
+    let pairs = (grains::pairs(16), changes(more), grains::sort(&["l", "r", "v", "w"]));
+    hold(20, &(bags, pairs, walk), async |bench, (bags, pairs, (size, forwards))| {
+        let (rows, changes, sort) = bags;
+        let key: (_, _, fn(&Value) -> String) = ("bags", "name", |row| format!("name = '{}'", row["name"].as_str().unwrap()));
+        // A number that a row has left may be given to another: where new rows stand is everybody's own business.
+        survives(bench, key, &rows, &changes, (&sort, size, forwards), false)
+            .await
+            .map_err(|told| with_rows(&told, &rows))?;
+        let (rows, changes, sort) = pairs;
+        let key: (_, _, fn(&Value) -> String) =
+            ("pairs", "l,r", |row| format!("l = '{}' AND r = {}", row["l"].as_str().unwrap(), row["r"]));
+        survives(bench, key, &rows, &changes, (&sort, size, forwards), true)
+            .await
+            .map_err(|told| with_rows(&told, &rows))
+    });
+}

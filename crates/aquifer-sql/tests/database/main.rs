@@ -1,0 +1,22 @@
+//! Databases from outside: real files and a real server behind an engine, asked as a caller asks.
+
+mod injection;
+mod reflection;
+mod relationships;
+mod schema_changes;
+mod sqlite_failures;
+mod sqlite_reflection;
+mod support;
+mod walk;
+mod writes;
+
+#[cfg(feature = "postgres")]
+mod postgres_awkward;
+#[cfg(feature = "postgres")]
+mod postgres_failures;
+#[cfg(feature = "postgres")]
+mod postgres_reflection;
+#[cfg(feature = "postgres")]
+mod postgres_rights;
+#[cfg(feature = "postgres")]
+mod server;

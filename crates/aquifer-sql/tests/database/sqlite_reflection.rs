@@ -1,0 +1,414 @@
+//! What is found in SQLite files, whose types are only hints.
+
+use aquifer_sql::{Style, TableSettings};
+use serde_json::{Value, json};
+
+use crate::support::Stage;
+
+const EVERYTHING: &str = "
+    CREATE TABLE owners (id INTEGER PRIMARY KEY, email TEXT NOT NULL UNIQUE, full_name TEXT);
+    CREATE TABLE things (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        title VARCHAR(40) NOT NULL,
+        status TEXT NOT NULL DEFAULT 'new' CHECK (status IN ('new', 'it''s \"old\"', 'gone')),
+        amount DECIMAL(10, 2),
+        weight REAL,
+        is_good BOOLEAN NOT NULL DEFAULT 1,
+        meta JSON,
+        picture BLOB,
+        made_on DATE,
+        made_at DATETIME,
+        seen_at INTEGER,
+        owner_id INTEGER REFERENCES owners ON DELETE CASCADE,
+        double_weight REAL GENERATED ALWAYS AS (weight * 2) STORED,
+        loud TEXT AS (upper(title))
+    );
+    INSERT INTO owners VALUES (1, 'ann@example.com', 'Ann');
+    INSERT INTO things (title, meta, weight, amount, made_on, made_at, seen_at, owner_id, picture)
+        VALUES ('one', '{\"a\": {\"b\": [1, 2]}}', 1.5, 10.25, '2026-01-31', '2026-01-31 12:00:00', 1769860800, 1, x'00ff');
+    CREATE VIEW good_things AS SELECT id, title, weight FROM things WHERE is_good;";
+
+#[tokio::test]
+async fn r_int_5_columns_become_parameters_with_what_is_known_of_them() {
+    let stage = Stage::sqlite(EVERYTHING).await;
+    let names = stage.operations();
+    for name in ["list_things", "search_things", "get_thing", "create_thing", "update_thing", "delete_thing"] {
+        assert!(names.iter().any(|known| known == name), "{name} of {names:?}");
+    }
+    let create = stage.details("create_thing").await;
+    let known: Vec<(&str, &str, bool)> = create["parameters"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["name"].as_str().unwrap(), one["type"].as_str().unwrap(), one["required"] == json!(true)))
+        .collect();
+    assert_eq!(
+        known,
+        [
+            ("id", "integer", false),
+            ("title", "string", true),
+            ("status", "string", false),
+            ("amount", "number | null", false),
+            ("weight", "number | null", false),
+            ("is_good", "boolean", false),
+            ("meta", "any | null", false),
+            ("picture", "string | null", false),
+            ("made_on", "string | null", false),
+            ("made_at", "string | null", false),
+            ("seen_at", "string | null", false),
+            ("owner_id", "integer | null", false),
+            ("dry_run", "boolean", false),
+        ]
+    );
+    let of = |name: &str| {
+        let all = create["parameters"].as_array().unwrap();
+        all.iter().find(|one| one["name"] == name).cloned().unwrap()
+    };
+    assert_eq!(of("status")["enum"], json!(["new", "it's \"old\"", "gone"]));
+    assert!(of("owner_id")["description"].as_str().unwrap().contains("owners.id"), "{}", of("owner_id"));
+    assert_eq!(of("made_at")["format"], "date-time");
+    assert_eq!(of("made_on")["format"], "date");
+    let fields = stage.fields_of("Thing").await;
+    let shown: Vec<&str> = fields.keys().map(String::as_str).collect();
+    assert!(shown.contains(&"double_weight") && shown.contains(&"loud"), "{shown:?}");
+    let thing = stage.get("get_thing", json!({ "id": 1 })).await;
+    assert_eq!(
+        json!([
+            thing["meta"],
+            thing["picture"],
+            thing["is_good"],
+            thing["made_on"],
+            thing["made_at"],
+            thing["seen_at"]
+        ]),
+        json!([{ "a": { "b": [1, 2] } }, "AP8=", true, "2026-01-31", "2026-01-31T12:00:00Z", "2026-01-31T12:00:00Z"])
+    );
+    assert_eq!(json!([thing["double_weight"], thing["loud"], thing["amount"]]), json!([3.0, "ONE", 10.25]));
+    // Generated columns are never set.
+    let error = stage.refused("create_thing", json!({ "title": "x", "loud": "X" }), "VALIDATION_UNKNOWN_PARAM").await;
+    assert!(error["message"].as_str().unwrap().contains("loud"), "{error}");
+}
+
+#[tokio::test]
+async fn views_can_be_read_and_nothing_else() {
+    let stage = Stage::sqlite(EVERYTHING).await;
+    let of_view: Vec<String> = stage.operations().into_iter().filter(|name| name.contains("good_thing")).collect();
+    assert_eq!(of_view, ["list_good_things", "search_good_things"]);
+    let found = stage.get("list_good_things", json!({ "filter": { "weight": { "gt": 1 } } })).await;
+    assert_eq!(found["items"], json!([{ "id": 1, "title": "one", "weight": 1.5 }]));
+    let said = TableSettings { key: vec!["id".to_owned()], ..TableSettings::default() };
+    let stage = Stage::sqlite_with(EVERYTHING, |settings| {
+        settings.tables.insert("good_things".to_owned(), said);
+    })
+    .await;
+    assert_eq!(stage.get("get_good_thing", json!({ "id": 1 })).await["title"], "one");
+}
+
+#[tokio::test]
+async fn read_only_include_and_exclude() {
+    let stage = Stage::sqlite_with(EVERYTHING, |settings| settings.read_only = true).await;
+    let writes = |name: &String| ["create_", "update_", "delete_"].iter().any(|verb| name.starts_with(verb));
+    assert!(!stage.operations().iter().any(writes), "{:?}", stage.operations());
+    let stage = Stage::sqlite_with(EVERYTHING, |settings| settings.include = vec!["own*".to_owned()]).await;
+    assert!(stage.operations().iter().all(|name| name.contains("owner")), "{:?}", stage.operations());
+    let stage = Stage::sqlite_with(EVERYTHING, |settings| settings.exclude = vec!["own*".to_owned()]).await;
+    assert!(!stage.operations().iter().any(|name| name.contains("owner")), "{:?}", stage.operations());
+    // What refers to a table that is not offered is an ordinary number, and its rule still holds.
+    let owner = json!({ "title": "x", "owner_id": 99 });
+    let error = stage.refused("create_thing", owner, "CONFLICT_CONSTRAINT").await;
+    assert!(!error.to_string().contains("owners"), "{error}");
+}
+
+#[tokio::test]
+async fn names_of_every_kind() {
+    let stage = Stage::sqlite(
+        "CREATE TABLE \"Order Details\" (\"Order ID\" INTEGER PRIMARY KEY, \"select\" TEXT, \"Größe \"\"x\"\"\" TEXT, \"🚀\" TEXT, \"a.b\" TEXT);
+         CREATE TABLE \"select\" (id INTEGER PRIMARY KEY, \"from\" TEXT, \"where\" TEXT, \"and\" INTEGER);
+         CREATE TABLE \"😀\" (id INTEGER PRIMARY KEY, \"名前\" TEXT);
+         CREATE TABLE \"it's; DROP TABLE x --\" (id INTEGER PRIMARY KEY, \"'; --\" TEXT);
+         CREATE TABLE controls (id INTEGER PRIMARY KEY, dry_run TEXT, fields TEXT, filter TEXT, input TEXT, operation TEXT,
+            params TEXT, \"limit\" INTEGER, if_match TEXT, query TEXT, sort TEXT, first TEXT, table_name TEXT, _id TEXT);
+         CREATE TABLE order_lines (id INTEGER PRIMARY KEY, a TEXT);
+         CREATE TABLE OrderLine (id INTEGER PRIMARY KEY, b TEXT);",
+    )
+    .await;
+    let made = stage
+        .get(
+            "create_order_detail",
+            json!({ "order_id": 7, "select": "s", "grosse_x": "g", "rocket": "r", "a_b": "dot" }),
+        )
+        .await;
+    assert_eq!(
+        json!([made["Order ID"], made["select"], made["Größe \"x\""], made["🚀"], made["a.b"]]),
+        json!([7, "s", "g", "r", "dot"])
+    );
+    let asked = json!({ "filter": { "Größe \"x\"": "g", "a.b": "dot" }, "sort": { "field": "🚀" }, "fields": ["🚀", "Order ID"] });
+    assert_eq!(stage.get("list_order_details", asked).await["items"], json!([{ "🚀": "r", "Order ID": 7 }]));
+    let changed = json!({ "order_id": 7, "input": { "rocket": "up" } });
+    assert_eq!(stage.get("update_order_detail", changed).await["🚀"], "up");
+    assert_eq!(stage.get("delete_order_detail", json!({ "order_id": 7 })).await["🚀"], "up");
+
+    stage.get("create_select", json!({ "from": "f", "where": "w", "and": 3 })).await;
+    let asked = json!({ "filter": { "from": "f", "and": 3 }, "sort": { "field": "where", "order": "desc" } });
+    assert_eq!(stage.get("list_selects", asked).await["items"][0]["and"], 3);
+    stage.get("create_grinning", json!({ "ming_qian": "Taro" })).await;
+    let asked = json!({ "aggregate": { "n": { "group_by": "名前", "count": true } } });
+    assert_eq!(stage.get("list_grinnings", asked).await["aggregations"]["n"], json!({ "Taro": 1 }));
+
+    let hostile = stage.operations().into_iter().find(|name| name.starts_with("create_its")).unwrap();
+    let column = stage.details(&hostile).await["parameters"][1]["name"].as_str().unwrap().to_owned();
+    let made = stage.get(&hostile, json!({ column: "v" })).await;
+    assert_eq!(made["'; --"], "v");
+
+    // Columns that are called like controls, and the controls beside them.
+    let made = stage
+        .get(
+            "create_control",
+            json!({ "dry_run_column": "d", "fields_column": "f", "filter": "x", "input_column": "i", "operation": "o",
+                    "params": "p", "limit": 3, "if_match_column": "m", "query": "q", "sort": "s", "first": "1",
+                    "table_name": "t", "id_2": "under" }),
+        )
+        .await;
+    for (field, value) in [
+        ("dry_run", json!("d")),
+        ("fields", json!("f")),
+        ("filter", json!("x")),
+        ("input", json!("i")),
+        ("operation", json!("o")),
+        ("params", json!("p")),
+        ("limit", json!(3)),
+        ("if_match", json!("m")),
+        ("first", json!("1")),
+        ("table_name", json!("t")),
+        ("_id", json!("under")),
+    ] {
+        assert_eq!(made[field], value, "{field}: {made}");
+    }
+    let asked =
+        json!({ "filter": { "filter": "x", "limit": { "gte": 3 }, "dry_run": "d" }, "limit": 1, "fields": ["limit"] });
+    assert_eq!(stage.get("list_controls", asked).await["items"], json!([{ "limit": 3 }]));
+    let changed = json!({ "id": 1, "input": { "dry_run_column": "really" }, "dry_run": true });
+    assert_eq!(stage.get("update_control", changed).await["changes"]["dry_run"]["to"], "really");
+    assert_eq!(stage.get("get_control", json!({ "id": 1, "fields": ["dry_run"] })).await, json!({ "dry_run": "d" }));
+
+    // Two tables that would be called the same: the one that is written so keeps the name.
+    stage.get("create_order_line", json!({ "a": "lines" })).await;
+    stage.get("create_order_line_2", json!({ "b": "line" })).await;
+    assert_eq!(stage.get("list_order_lines", json!({})).await["items"][0]["a"], "lines");
+    assert_eq!(stage.get("list_order_lines_2", json!({})).await["items"][0]["b"], "line");
+}
+
+#[tokio::test]
+async fn keys_of_every_kind() {
+    let stage = Stage::sqlite(
+        "CREATE TABLE plain (id INTEGER PRIMARY KEY, a TEXT);
+         CREATE TABLE words (word TEXT PRIMARY KEY, meaning TEXT);
+         CREATE TABLE pairs (left_id INT NOT NULL, right_id INT NOT NULL, note TEXT, PRIMARY KEY (right_id, left_id));
+         CREATE TABLE tight (code TEXT PRIMARY KEY, n INT) WITHOUT ROWID;
+         CREATE TABLE emptied (a TEXT, b INT);
+         CREATE TABLE nullable (k TEXT PRIMARY KEY, n INT);
+         INSERT INTO nullable VALUES (NULL, 1), (NULL, 2), ('a', 3);
+         CREATE TABLE own (rowid TEXT, a TEXT);
+         INSERT INTO own VALUES ('x', 'one'), ('x', 'two');
+         CREATE TABLE strict (id INTEGER PRIMARY KEY, n INTEGER, t TEXT, r REAL, b BLOB, x ANY) STRICT;
+         CREATE TABLE counted (id BIGINT PRIMARY KEY, a TEXT);
+         CREATE TABLE uses_words (id INTEGER PRIMARY KEY, word TEXT REFERENCES words);",
+    )
+    .await;
+    let key = async |operation: &str| -> Vec<String> {
+        let details = stage.details(operation).await;
+        let required = details["parameters"].as_array().unwrap().iter().filter(|one| one["required"] == json!(true));
+        required.map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(key("get_plain").await, ["id"]);
+    assert_eq!(key("get_word").await, ["word"]);
+    assert_eq!(key("get_pair").await, ["right_id", "left_id"]);
+    assert_eq!(key("get_tight").await, ["code"]);
+    assert_eq!(key("get_emptied").await, ["rowid"]);
+    assert_eq!(key("get_nullable").await, ["rowid"]);
+    assert_eq!(key("get_counted").await, ["id"]);
+    // A key that is no number is asked for, one that SQLite counts itself is not.
+    assert_eq!(key("create_word").await, ["word"]);
+    assert_eq!(key("create_counted").await, ["id"]);
+    assert!(key("create_plain").await.is_empty());
+
+    let made = stage.get("create_emptied", json!({ "a": "x", "b": 1 })).await;
+    assert_eq!(made["rowid"], 1);
+    assert_eq!(stage.get("update_emptied", json!({ "rowid": 1, "input": { "b": 2 } })).await["b"], 2);
+    assert_eq!(stage.get("delete_emptied", json!({ "rowid": 1 })).await["a"], "x");
+    for number in 0..25 {
+        stage.get("create_emptied", json!({ "a": "same", "b": number % 3 })).await;
+    }
+    let all = stage.walk("list_emptieds", json!({ "sort": { "field": "b" } }), 4).await;
+    assert_eq!(all.len(), 25);
+    assert_eq!(stage.walk("list_nullables", json!({}), 1).await.len(), 3);
+    assert_eq!(stage.walk("list_owns", json!({}), 1).await.len(), 2);
+
+    for (left, right) in [(1, 2), (2, 1), (1, 1)] {
+        stage.get("create_pair", json!({ "left_id": left, "right_id": right, "note": format!("{left}{right}") })).await;
+    }
+    assert_eq!(stage.get("get_pair", json!({ "left_id": 1, "right_id": 2 })).await["note"], "12");
+    stage.get("update_pair", json!({ "left_id": 2, "right_id": 1, "input": { "note": "n" } })).await;
+    stage.get("delete_pair", json!({ "left_id": 1, "right_id": 1 })).await;
+    let left: Vec<Value> =
+        stage.walk("list_pairs", json!({}), 1).await.into_iter().map(|pair| pair["note"].clone()).collect();
+    assert_eq!(left, [json!("n"), json!("12")]);
+
+    stage.get("create_word", json!({ "word": "hello", "meaning": "a greeting" })).await;
+    stage.get("create_uses_word", json!({ "word": "hello" })).await;
+    let near = json!({ "root": { "element_type": "words", "word": "hello" }, "direction": "incoming" });
+    let found = stage.get("query_relationships", near).await;
+    assert_eq!(found["relationships"][0]["type"], "uses_words.word", "{found}");
+    stage.refused("create_uses_word", json!({ "word": "bye" }), "CONFLICT_CONSTRAINT").await;
+
+    // STRICT tables hold their types.
+    stage.get("create_strict", json!({ "n": 1, "t": "t", "r": 1.5, "b": "AQI=", "x": "any" })).await;
+    stage.refused("create_strict", json!({ "n": "one" }), "VALIDATION_INVALID_TYPE").await;
+    assert_eq!(stage.get("get_strict", json!({ "id": 1 })).await["b"], "AQI=");
+}
+
+#[tokio::test]
+async fn columns_without_types_are_what_they_hold() {
+    let stage = Stage::sqlite(
+        "CREATE TABLE loose (id INTEGER PRIMARY KEY, number, word, mixed, empty, real);
+         INSERT INTO loose (number, word, mixed, real) VALUES (1, 'a', 1, 1.5), (2, 'b', 'two', 2);",
+    )
+    .await;
+    let fields = stage.fields_of("Loose").await;
+    let kind = |name: &str| fields[name]["type"].as_str().unwrap().to_owned();
+    assert_eq!(
+        [kind("number"), kind("word"), kind("mixed"), kind("empty"), kind("real")],
+        ["integer | null", "string | null", "string | null", "string | null", "number | null"]
+    );
+    let sums = json!({ "aggregate": { "s": { "sum": "number" }, "most": { "max": "real" } } });
+    assert_eq!(stage.get("list_looses", sums).await["aggregations"], json!({ "s": 3, "most": 2 }));
+    assert_eq!(stage.walk("list_looses", json!({ "sort": { "field": "mixed" } }), 1).await.len(), 2);
+    let made = stage.get("create_loose", json!({ "number": 9_007_199_254_740_993_i64, "word": "w" })).await;
+    assert_eq!(made["number"], "9007199254740993");
+}
+
+#[tokio::test]
+async fn r_res_5_times_in_every_way_they_are_kept() {
+    let stage = Stage::sqlite(
+        "CREATE TABLE events (
+            id INTEGER PRIMARY KEY, fresh DATETIME, plain_at TEXT, zulu_at TEXT, milli_at TEXT, epoch_at INTEGER,
+            epoch_ms_at INTEGER, mixed_at TEXT, day DATE, created_at DATETIME DEFAULT CURRENT_TIMESTAMP, attempts_at INTEGER);
+         INSERT INTO events (plain_at, zulu_at, milli_at, epoch_at, epoch_ms_at, mixed_at, day, attempts_at) VALUES
+            ('2026-01-31 12:00:00', '2026-01-31T12:00:00Z', '2026-01-31 12:00:00.250', 1769860800, 1769860800250,
+             '2026-01-31T14:00:00+02:00', '2026-01-31', 3),
+            ('2026-02-01 12:00:00', '2026-02-01T12:00:00Z', '2026-02-01 12:00:00.250', 1769947200, 1769947200250,
+             '2026-02-01 12:00:00', '2026-02-01', 4);",
+    )
+    .await;
+    let first = stage.get("get_event", json!({ "id": 1 })).await;
+    for name in ["plain_at", "zulu_at", "epoch_at", "mixed_at"] {
+        assert_eq!(first[name], "2026-01-31T12:00:00Z", "{name}");
+    }
+    for name in ["milli_at", "epoch_ms_at"] {
+        assert_eq!(first[name], "2026-01-31T12:00:00.25Z", "{name}");
+    }
+    assert_eq!(first["attempts_at"], 3, "small numbers are no times");
+    // Written back, each column goes on in its own way.
+    let moment = "2026-03-04T05:06:07Z";
+    let made = json!({ "fresh": moment, "plain_at": moment, "zulu_at": moment, "milli_at": moment, "epoch_at": moment,
+                       "epoch_ms_at": moment, "mixed_at": "2026-03-04T07:06:07+02:00", "day": "2026-03-04" });
+    let made = stage.get("create_event", made).await;
+    for name in ["fresh", "plain_at", "zulu_at", "milli_at", "epoch_at", "epoch_ms_at", "mixed_at"] {
+        assert_eq!(made[name], moment, "{name}: {made}");
+    }
+    let id = &made["id"];
+    let kept = "SELECT fresh || '|' || plain_at || '|' || zulu_at || '|' || milli_at || '|' || epoch_at || '|' || epoch_ms_at || '|' || day FROM events WHERE id = 3";
+    assert_eq!(
+        stage.value(kept).await,
+        "2026-03-04 05:06:07|2026-03-04 05:06:07|2026-03-04T05:06:07Z|2026-03-04 05:06:07.000|1772600767|1772600767000|2026-03-04"
+    );
+    for name in ["fresh", "plain_at", "zulu_at", "milli_at", "epoch_at", "epoch_ms_at", "mixed_at"] {
+        let found = stage.get("list_events", json!({ "filter": { name: moment } })).await;
+        assert_eq!(found["items"][0]["id"], *id, "{name}");
+        let after = json!({ "filter": { name: { "gt": "2026-02-02" } }, "fields": ["id"] });
+        assert_eq!(stage.get("list_events", after).await["items"], json!([{ "id": id }]), "{name}");
+        let sorted =
+            stage.walk("list_events", json!({ "sort": { "field": name, "order": "asc" }, "fields": ["id"] }), 1).await;
+        let ids: Vec<&Value> = sorted.iter().map(|row| &row["id"]).collect();
+        let expected = if name == "fresh" { [json!(3), json!(1), json!(2)] } else { [json!(1), json!(2), json!(3)] };
+        assert_eq!(ids, expected.iter().collect::<Vec<_>>(), "{name}");
+    }
+    stage.refused("create_event", json!({ "fresh": "yesterday" }), "VALIDATION_INVALID_VALUE").await;
+}
+
+#[tokio::test]
+async fn r_col_2_full_text_indexes_are_found_and_used() {
+    let stage = Stage::sqlite(
+        "CREATE TABLE posts (id INTEGER PRIMARY KEY, title TEXT, body TEXT, author TEXT);
+         CREATE VIRTUAL TABLE posts_fts USING fts5(title, body, content='posts', content_rowid='id', tokenize='porter');
+         INSERT INTO posts VALUES (10, 'Rain', 'It rains in the valley', 'storm'), (11, 'Sun', 'Sunshine all day', 'rain');
+         INSERT INTO posts_fts(posts_fts) VALUES ('rebuild');
+         CREATE VIRTUAL TABLE notes USING fts5(subject, body, tag UNINDEXED);
+         INSERT INTO notes VALUES ('Milk', 'buy milk and eggs', 'milk'), ('Walk', 'walk the dog', 'x');
+         CREATE TABLE unindexed (id INTEGER PRIMARY KEY, words TEXT);
+         INSERT INTO unindexed (words) VALUES ('hello there');",
+    )
+    .await;
+    let names = stage.operations();
+    assert!(!names.iter().any(|name| name.contains("fts")), "an index is no table: {names:?}");
+    let answer = stage.ask("search_posts", json!({ "query": "raining" })).await;
+    let ids: Vec<&Value> = answer["data"]["items"].as_array().unwrap().iter().map(|item| &item["id"]).collect();
+    assert_eq!(ids, [&json!(10)], "the index has title and body, with stems: {answer}");
+    assert_eq!(answer["warnings"], Value::Null);
+    assert!(stage.details("search_posts").await["description"].as_str().unwrap().contains("title, body"));
+    let found = stage.get("search_notes", json!({ "query": "eggs", "fields": "full" })).await;
+    assert_eq!(found["items"][0]["subject"], "Milk", "{found}");
+    assert_eq!(stage.get("search_notes", json!({ "query": "x" })).await["items"], json!([]));
+    assert!(!names.contains(&"create_note".to_owned()), "a full-text table is read only: {names:?}");
+    let answer = stage.ask("search_unindexeds", json!({ "query": "HELLO" })).await;
+    assert_eq!(answer["data"]["items"].as_array().unwrap().len(), 1);
+    assert_eq!(answer["warnings"][0]["code"], "SEARCH_NOT_INDEXED");
+}
+
+#[tokio::test]
+async fn what_cannot_be_understood_is_left_out_and_the_rest_is_served() {
+    let stage = Stage::sqlite(
+        "CREATE TABLE fine (id INTEGER PRIMARY KEY, a TEXT);
+         CREATE TABLE gone (id INTEGER PRIMARY KEY);
+         CREATE VIEW broken AS SELECT id FROM gone;
+         CREATE TABLE child (id INTEGER PRIMARY KEY, gone_id INTEGER REFERENCES gone(id), other_id INTEGER REFERENCES nowhere);
+         CREATE VIRTUAL TABLE index_of_nothing USING fts5(a, content='not_there');
+         DROP TABLE gone;
+         PRAGMA writable_schema = ON;
+         INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql)
+            VALUES ('table', 'strange', 'strange', 0, 'CREATE VIRTUAL TABLE strange USING nobody_knows(a)');",
+    )
+    .await;
+    stage.get("create_fine", json!({ "a": "x" })).await;
+    assert_eq!(stage.get("list_children", json!({})).await["items"], json!([]));
+    let names = stage.operations();
+    assert!(!names.iter().any(|name| name.contains("broken") || name.contains("strange")), "{names:?}");
+}
+
+#[tokio::test]
+async fn an_empty_database_says_so_and_grows() {
+    let stage = Stage::sqlite("").await;
+    assert_eq!(stage.get("list_tables", json!({})).await["items"], json!([]));
+    stage.behind("CREATE TABLE first (id INTEGER PRIMARY KEY)").await;
+    assert_eq!(stage.get("list_tables", json!({})).await["items"][0]["name"], "firsts");
+    stage.engine.refresh().unwrap();
+    stage.get("create_first", json!({})).await;
+}
+
+#[tokio::test]
+async fn many_tables_are_served_by_one_set_of_operations() {
+    let tables: String = (0..60)
+        .map(|n| {
+            format!(
+                "CREATE TABLE item_{n} (id INTEGER PRIMARY KEY, name TEXT NOT NULL, size INTEGER CHECK (size > 0));"
+            )
+        })
+        .collect();
+    let stage = Stage::sqlite(&tables).await;
+    assert!(stage.operations().len() <= 10, "{:?}", stage.operations());
+    let made =
+        stage.get("create_record", json!({ "table_name": "item_7", "values": { "name": "x", "size": 1 } })).await;
+    assert_eq!(made["id"], 1);
+    let stage = Stage::sqlite_with(&tables, |settings| settings.style = Style::Tables).await;
+    assert!(stage.operations().len() > 300);
+}

@@ -1,0 +1,335 @@
+//! A database of each kind with an engine in front of it, and the shortest way to ask. Whatever is answered is looked
+//! over: no message may tell what only the log may know (R-RES-4).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use aquifer_engine::clock::SystemClock;
+use aquifer_engine::{Caller, Context, Engine, Reply};
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::error::wording::looks_like_a_leak;
+use aquifer_protocol::limits::Limits;
+use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
+use aquifer_query::CursorKey;
+use aquifer_sql::{Database, Settings};
+use serde_json::{Map, Value, json};
+
+#[cfg(feature = "postgres")]
+use crate::server::Server;
+
+/// How long anything is waited for.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A database, an engine in front of it, and a way behind the engine's back.
+pub(crate) struct Stage {
+    pub(crate) database: Arc<Database>,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) behind: Behind,
+}
+
+/// The database itself.
+pub(crate) enum Behind {
+    File(File),
+    #[cfg(feature = "postgres")]
+    Server(Server),
+}
+
+impl Stage {
+    /// A SQLite file made of this SQL.
+    pub(crate) async fn sqlite(sql: &str) -> Self {
+        Self::sqlite_with(sql, |_| {}).await
+    }
+
+    pub(crate) async fn sqlite_with(sql: &str, set: impl FnOnce(&mut Settings)) -> Self {
+        let file = File::of(sql);
+        let mut settings = file.settings();
+        set(&mut settings);
+        Self::on(settings, Behind::File(file)).await
+    }
+
+    /// A PostgreSQL database made of this SQL.
+    #[cfg(feature = "postgres")]
+    pub(crate) async fn postgres(sql: &str) -> Self {
+        Self::postgres_with(sql, |_| {}).await
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) async fn postgres_with(sql: &str, set: impl FnOnce(&mut Settings)) -> Self {
+        let server = Server::new(sql).await;
+        let mut settings = server.settings();
+        set(&mut settings);
+        Self::on(settings, Behind::Server(server)).await
+    }
+
+    pub(crate) async fn on(settings: Settings, behind: Behind) -> Self {
+        let database = open(settings).await.unwrap_or_else(|failure| panic!("{failure:?}"));
+        let engine = engine(&database);
+        Self { database, engine, behind }
+    }
+
+    /// Asks, and looks the answer over.
+    pub(crate) async fn ask(&self, operation: &str, params: Value) -> Value {
+        let answer = ask(&self.engine, operation, params).await;
+        self.behind.holds_no_secret(&answer);
+        answer
+    }
+
+    /// Asks for what must succeed. Gives `data`.
+    pub(crate) async fn get(&self, operation: &str, params: Value) -> Value {
+        let answer = self.ask(operation, params.clone()).await;
+        assert_eq!(answer["success"], json!(true), "{operation} {params}: {answer}");
+        answer["data"].clone()
+    }
+
+    /// Asks for what must fail with this code. Gives `error`.
+    pub(crate) async fn refused(&self, operation: &str, params: Value, code: &str) -> Value {
+        let answer = self.ask(operation, params.clone()).await;
+        assert_eq!(answer["error"]["code"], code, "{operation} {params}: {answer}");
+        answer["error"].clone()
+    }
+
+    /// The details of an operation; null if there is none of that name.
+    pub(crate) async fn details(&self, operation: &str) -> Value {
+        let asked = json!({ "query": "operations", "name": operation });
+        self.get("introspect", asked).await["operation"].clone()
+    }
+
+    /// The parameter of an operation; null if it has none of that name.
+    pub(crate) async fn parameter(&self, operation: &str, name: &str) -> Value {
+        let details = self.details(operation).await;
+        let all = details["parameters"].as_array().cloned().unwrap_or_default();
+        all.into_iter().find(|parameter| parameter["name"] == name).unwrap_or_default()
+    }
+
+    /// The names of all operations but `introspect`.
+    pub(crate) fn operations(&self) -> Vec<String> {
+        let snapshot = self.engine.snapshot();
+        let names = snapshot.catalog().operations().iter().map(|operation| operation.name.to_string());
+        names.filter(|name| name != "introspect").collect()
+    }
+
+    /// What a type looks like to callers, field by field.
+    pub(crate) async fn fields_of(&self, name: &str) -> Map<String, Value> {
+        let answer = self.get("introspect", json!({ "query": "types", "name": name })).await;
+        let fields = answer["type"]["fields"].as_array().cloned().unwrap_or_else(|| panic!("{name}: {answer}"));
+        fields.into_iter().map(|field| (field["name"].as_str().unwrap().to_owned(), field)).collect()
+    }
+
+    /// Every item of a list, page by page; no item may come twice.
+    pub(crate) async fn walk(&self, operation: &str, params: Value, size: usize) -> Vec<Value> {
+        let mut params = params.as_object().cloned().unwrap();
+        params.insert("first".to_owned(), size.into());
+        let mut all = Vec::new();
+        loop {
+            let page = self.get(operation, Value::Object(params.clone())).await;
+            all.extend(page["items"].as_array().unwrap().iter().cloned());
+            assert!(all.len() <= 10_000, "a walk without an end");
+            if page["pageInfo"]["hasNextPage"] != json!(true) {
+                return all;
+            }
+            params.insert("after".to_owned(), page["pageInfo"]["endCursor"].clone());
+        }
+    }
+
+    /// Runs SQL behind the engine's back.
+    pub(crate) async fn behind(&self, sql: &str) {
+        match &self.behind {
+            Behind::File(file) => file.run(sql),
+            #[cfg(feature = "postgres")]
+            Behind::Server(server) => server.run(sql).await,
+        }
+    }
+
+    /// The only value of a query behind the engine's back, as text.
+    pub(crate) async fn value(&self, sql: &str) -> String {
+        match &self.behind {
+            Behind::File(file) => file.value(sql),
+            #[cfg(feature = "postgres")]
+            Behind::Server(server) => server.value(sql).await,
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn server(&self) -> &Server {
+        match &self.behind {
+            Behind::Server(server) => server,
+            Behind::File(_) => panic!("a file is no server"),
+        }
+    }
+}
+
+impl Behind {
+    fn holds_no_secret(&self, answer: &Value) {
+        let text = answer.to_string();
+        let secret = match self {
+            Behind::File(file) => file.folder.0.display().to_string(),
+            #[cfg(feature = "postgres")]
+            Behind::Server(server) => server.password(),
+        };
+        assert!(!text.contains(&secret), "a secret is told: {text}");
+    }
+}
+
+/// An engine that serves this database alone.
+pub(crate) fn engine(database: &Arc<Database>) -> Arc<Engine> {
+    let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
+    Arc::new(Engine::builder(surface).source(database.clone()).build().unwrap())
+}
+
+pub(crate) async fn open(settings: Settings) -> Result<Arc<Database>, Failure> {
+    Database::open(settings, CursorKey::new([7; 32]), Arc::new(SystemClock)).await
+}
+
+/// A database that nobody has looked into.
+pub(crate) fn unopened(settings: Settings) -> Arc<Database> {
+    Database::new(settings, CursorKey::new([7; 32]), Arc::new(SystemClock)).unwrap()
+}
+
+pub(crate) fn context() -> Context {
+    Context::new(Caller::session("tests"), "req_test")
+}
+
+/// Asks an engine. Whatever it says is harmless.
+pub(crate) async fn ask(engine: &Engine, operation: &str, params: Value) -> Value {
+    let request = json!({ "operation": operation, "params": params });
+    let request = request.as_object().unwrap().clone();
+    match engine.handle(&Receiver::Unified, request, context()).await {
+        Reply::Response(response) => {
+            let answer = response.render(&Limits::default()).value;
+            harmless(&answer);
+            answer
+        }
+        Reply::NeedsInput(question) => panic!("{}", question.message),
+    }
+}
+
+/// No message shows a path, a driver's words or SQL, and none would be taken for a stack trace.
+pub(crate) fn harmless(answer: &Value) {
+    let Some(message) = answer["error"]["message"].as_str() else { return };
+    assert!(!looks_like_a_leak(message), "{message}");
+    for word in [
+        "SELECT ",
+        "INSERT ",
+        "UPDATE \"",
+        "DELETE ",
+        "pg_",
+        "sqlite_",
+        "SQLITE_",
+        "ERROR:",
+        "db error",
+        "tokio",
+        "rusqlite",
+        "\\",
+        "0x",
+    ] {
+        assert!(!message.contains(word), "{word} in: {message}");
+    }
+    assert_ne!(answer["error"]["code"], "INTERNAL_ERROR", "{answer}");
+}
+
+/// Tries until it holds.
+pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds().await {
+        assert!(Instant::now() < deadline, "{what} does not come true");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// A name nothing else has.
+pub(crate) fn unique(prefix: &str) -> String {
+    format!("{prefix}_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A folder that goes when it is dropped.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique("folder"));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A SQLite file in a folder of its own.
+pub(crate) struct File {
+    pub(crate) folder: Folder,
+}
+
+impl File {
+    /// A file made of this SQL.
+    pub(crate) fn of(sql: &str) -> Self {
+        let file = Self::missing();
+        file.run(sql);
+        file
+    }
+
+    /// A folder without the file.
+    pub(crate) fn missing() -> Self {
+        Self { folder: Folder::new() }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.0.join("here.db")
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        Settings::new("here", &format!("sqlite:{}", self.path().display())).unwrap()
+    }
+
+    pub(crate) fn connection(&self) -> rusqlite::Connection {
+        let connection = rusqlite::Connection::open(self.path()).unwrap();
+        connection.busy_timeout(PATIENCE).unwrap();
+        connection
+    }
+
+    pub(crate) fn run(&self, sql: &str) {
+        self.connection().execute_batch(sql).unwrap_or_else(|error| panic!("{error}: {sql}"));
+    }
+
+    pub(crate) fn value(&self, sql: &str) -> String {
+        use rusqlite::types::Value as Sql;
+        let value: Sql = self.connection().query_row(sql, [], |row| row.get(0)).unwrap();
+        match value {
+            Sql::Null => "NULL".to_owned(),
+            Sql::Integer(number) => number.to_string(),
+            Sql::Real(number) => number.to_string(),
+            Sql::Text(text) => text,
+            Sql::Blob(bytes) => format!("{bytes:02x?}"),
+        }
+    }
+}
+
+/// One test on each kind of database: `on_both!(name, check, sqlite SQL, PostgreSQL SQL)`.
+macro_rules! on_both {
+    ($name:ident, $check:expr, $sqlite:expr, $postgres:expr) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+
+            #[tokio::test]
+            async fn sqlite() {
+                $check(&$crate::support::Stage::sqlite($sqlite).await).await;
+            }
+
+            #[cfg(feature = "postgres")]
+            #[tokio::test]
+            async fn postgres() {
+                $check(&$crate::support::Stage::postgres($postgres).await).await;
+            }
+        }
+    };
+}
+
+pub(crate) use on_both;

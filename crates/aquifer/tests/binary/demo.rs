@@ -1,0 +1,89 @@
+//! What a new user sees of `aquifer demo`: a shop that is the same everywhere, and three requests that work.
+
+use serde_json::{Value, json};
+
+use crate::support::{Piped, Served, run, shell, text};
+
+fn demo() -> Piped {
+    Piped::initialized(&["demo", "--stdio"], "2025-06-18")
+}
+
+/// The operations and parameters that stand behind this beginning of a line.
+fn suggested<'t>(talk: &'t str, beginning: &str) -> Vec<(&'t str, &'t str)> {
+    let lines = talk.lines().filter_map(|line| line.strip_prefix(beginning)?.split_once(' '));
+    lines.filter(|(name, rest)| !name.contains('{') && rest.starts_with(['{', '\''])).collect()
+}
+
+#[test]
+fn what_it_suggests_works_and_answers_the_same_everywhere() {
+    let mut served = Served::start(&["demo", "--http", "127.0.0.1:0"]);
+    let talk = served.says("Stop with Ctrl-C");
+    let (to_agents, to_shells) = (suggested(&talk, "  "), suggested(&talk, "  aquifer call "));
+    assert_eq!((to_agents.len(), to_shells.len()), (3, 3), "{talk}");
+    let mut answers = Vec::new();
+    for ((operation, params), (same_operation, rest)) in to_agents.into_iter().zip(to_shells) {
+        assert_eq!(operation, same_operation);
+        let params: Value = serde_json::from_str(params).unwrap();
+        let answer = served.call("mcp_aql_read", json!({ "operation": operation, "params": params }));
+        assert_eq!(answer["success"], true, "{operation}: {answer}");
+        // The command as it stands there, for a shell.
+        let output = shell(&format!("call {operation} {rest}"));
+        assert_eq!(output.status.code(), Some(0), "{operation}: {}", text(&output.stderr));
+        let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(printed, answer, "{operation}");
+        answers.push(answer["data"].clone());
+    }
+
+    let [sums, found, related] = answers.as_slice() else { panic!("{answers:?}") };
+    assert_eq!(
+        sums["aggregations"]["by_status"],
+        json!({
+            "cancelled": { "count": 75, "sum": 20577.32 },
+            "delivered": { "count": 1010, "sum": 260366.99 },
+            "paid": { "count": 3, "sum": 804.8 },
+            "pending": { "count": 22, "sum": 5977.91 },
+            "returned": { "count": 60, "sum": 17549.6 },
+            "shipped": { "count": 11, "sum": 2348.73 },
+        })
+    );
+    let hits = found["items"].as_array().unwrap();
+    assert_eq!(hits.len(), 5);
+    let subject = hits[0]["subject"].as_str().unwrap();
+    assert!(subject.contains("Tent") && subject.contains("leak"), "{found}");
+    let references = related["relationships"].as_array().unwrap();
+    assert_eq!(references.len(), 10);
+    let kinds = ["outgoing", "incoming"];
+    assert!(kinds.iter().all(|kind| references.iter().any(|one| one["direction"] == *kind)), "{related}");
+}
+
+#[test]
+fn a_shop_with_customers_orders_and_tickets() {
+    let mut piped = demo();
+    assert_eq!(piped.tools(), ["mcp_aql_create", "mcp_aql_read", "mcp_aql_update", "mcp_aql_delete"]);
+    let operations = piped.operations();
+    for name in ["list_orders", "get_customer", "search_tickets", "create_ticket", "update_order", "query_relationships"] {
+        assert!(operations.iter().any(|known| known == name), "{name} is missing: {operations:?}");
+    }
+    let customer = piped.data("read", "get_customer", json!({ "id": 65 }));
+    let orders = piped.data("read", "list_orders", json!({ "filter": { "customer_id": 65 }, "total": true, "first": 1 }));
+    assert_eq!(orders["items"][0]["customer_id"], customer["id"]);
+    assert!(orders["pageInfo"]["totalCount"].as_u64().unwrap() > 1, "{orders}");
+}
+
+#[test]
+fn what_is_changed_is_gone_with_the_process() {
+    let mut piped = demo();
+    let made = piped.data("create", "create_tag", json!({ "name": "of today" }));
+    assert_eq!(piped.data("read", "get_tag", json!({ "id": made["id"] }))["name"], "of today");
+    assert!(piped.close().success());
+    assert_eq!(demo().error("read", "get_tag", json!({ "id": made["id"] }))["code"], "NOT_FOUND_RESOURCE");
+}
+
+#[test]
+fn the_same_shop_can_be_served_beside_others() {
+    let output = run(&["introspect", "--source", "demo:", "--source", "tasks:"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for name in ["shop_list_orders", "tasks_list_tasks"] {
+        assert!(text(&output.stdout).contains(name), "{name}: {}", text(&output.stdout));
+    }
+}

@@ -1,0 +1,264 @@
+//! `aquifer serve postgres://…`, against a real server: a database of the test's own, gone with the value that holds it.
+
+use std::process::Output;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::json;
+use tokio::runtime::Runtime;
+use tokio_postgres::{Client, Config, NoTls, Row};
+
+use crate::killed::{self, Entry, Ledger, Store, first_ledgers};
+use crate::support::{Folder, Piped, aquifer, run, signal, text, until};
+
+/// The superuser's URL, to the database of this name.
+fn url(database: &str) -> String {
+    let all = std::env::var("AQUIFER_TEST_POSTGRES").expect("AQUIFER_TEST_POSTGRES is set: cargo xtask test does it");
+    let (server, _) = all.rsplit_once('/').unwrap();
+    format!("{server}/{database}")
+}
+
+fn password() -> String {
+    let config: Config = url("postgres").parse().unwrap();
+    String::from_utf8(config.get_password().expect("the server asks for a password").to_vec()).unwrap()
+}
+
+/// A database that may not be there yet.
+struct Database {
+    name: String,
+    runtime: Runtime,
+}
+
+impl Database {
+    fn planned() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("aquifer_binary_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        Self { name, runtime }
+    }
+
+    fn with(sql: &str) -> Self {
+        let database = Self::planned();
+        database.create(sql);
+        database
+    }
+
+    fn url(&self) -> String {
+        url(&self.name)
+    }
+
+    /// A connection that ends with its client.
+    fn connect(&self, database: &str) -> Client {
+        self.runtime.block_on(async {
+            let (client, connection) = tokio_postgres::connect(&url(database), NoTls).await.unwrap();
+            tokio::spawn(connection);
+            client
+        })
+    }
+
+    /// Makes the database. It appears with everything in it.
+    fn create(&self, sql: &str) {
+        let draft = format!("{}_draft", self.name);
+        let outside = self.connect("postgres");
+        let run = |client: &Client, sql: &str| self.runtime.block_on(client.batch_execute(sql)).unwrap();
+        run(&outside, &format!("CREATE DATABASE {draft}"));
+        let inside = self.connect(&draft);
+        run(&inside, sql);
+        drop(inside);
+        // The server may take a moment to see that the connection is gone.
+        until("the draft is renamed", || {
+            let rename = format!("ALTER DATABASE {draft} RENAME TO {}", self.name);
+            self.runtime.block_on(outside.batch_execute(&rename)).ok()
+        });
+    }
+
+    fn query(&self, sql: &str) -> Vec<Row> {
+        let client = self.connect(&self.name);
+        self.runtime.block_on(client.query(sql, &[])).unwrap()
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let outside = self.connect("postgres");
+        for name in [self.name.clone(), format!("{}_draft", self.name)] {
+            let _ = self.runtime.block_on(outside.batch_execute(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")));
+        }
+    }
+}
+
+const LIBRARY: &str = "
+    CREATE TABLE authors (id serial PRIMARY KEY, name text NOT NULL UNIQUE, born integer);
+    CREATE TABLE books (
+        id serial PRIMARY KEY, author_id integer NOT NULL REFERENCES authors, title text NOT NULL,
+        price numeric(8, 2) NOT NULL CHECK (price >= 0)
+    );
+    INSERT INTO authors (name, born) VALUES ('Ada', 1815), ('Bo', NULL);
+    INSERT INTO books (author_id, title, price) VALUES (1, 'Notes on engines', 10.5), (1, 'Letters', 7), (2, 'War', 3.25);";
+
+#[test]
+fn rows_are_served_and_changed() {
+    let database = Database::with(LIBRARY);
+    let mut piped = Piped::initialized(&["serve", &database.url()], "2025-06-18");
+    let listed = piped.data("read", "list_books", json!({ "sort": { "field": "title" }, "fields": ["title"] }));
+    assert_eq!(listed["items"], json!([{ "title": "Letters" }, { "title": "Notes on engines" }, { "title": "War" }]));
+    assert_eq!(piped.data("read", "search_books", json!({ "query": "engines" }))["items"][0]["id"], 1);
+    let made = piped.data("create", "create_book", json!({ "author_id": 2, "title": "Peace", "price": 1 }));
+    piped.data("update", "update_book", json!({ "id": made["id"], "input": { "title": "Peace at last" } }));
+    piped.data("delete", "delete_book", json!({ "id": 3 }));
+    let titles: Vec<String> =
+        database.query("SELECT title FROM books ORDER BY id").iter().map(|row| row.get(0)).collect();
+    assert_eq!(titles, ["Notes on engines", "Letters", "Peace at last"]);
+    let walk = json!({ "root": { "element_type": "authors", "id": 2 }, "direction": "incoming" });
+    let related = piped.data("read", "query_relationships", walk);
+    assert_eq!(related["relationships"][0]["target"]["id"], made["id"]);
+    assert_eq!(piped.error("delete", "delete_author", json!({ "id": 1 }))["code"], "CONFLICT_CONSTRAINT");
+}
+
+#[test]
+fn a_database_that_is_missing_is_told_and_comes_without_a_restart() {
+    let database = Database::planned();
+    let mut piped = Piped::initialized(&["serve", &database.url()], "2025-06-18");
+    piped.says("is unavailable: its server has no database of that name");
+    assert_eq!(piped.tools(), ["mcp_aql_read"]);
+    assert_eq!(piped.error("read", "list_tables", json!({}))["code"], "UPSTREAM_UNAVAILABLE");
+    database.create(LIBRARY);
+    until("the database is served", || {
+        piped.tools_changed();
+        piped.operations().contains(&"list_books".to_owned()).then_some(())
+    });
+    assert_eq!(piped.data("read", "get_author", json!({ "id": 1 }))["name"], "Ada");
+}
+
+#[test]
+fn a_hangup_shows_a_new_table() {
+    let database = Database::with(LIBRARY);
+    let mut piped = Piped::initialized(&["serve", &database.url()], "2025-06-18");
+    assert!(!piped.operations().contains(&"list_shelves".to_owned()));
+    database.query("CREATE TABLE shelves (id integer PRIMARY KEY, room text)");
+    signal("-HUP", piped.pid());
+    until("the new table is offered", || piped.operations().contains(&"list_shelves".to_owned()).then_some(()));
+}
+
+/// Only some schemas, the first one's tables under their plain names.
+#[test]
+fn schemas_are_those_that_were_said() {
+    let database = Database::with(&format!(
+        "{LIBRARY} CREATE SCHEMA sales; CREATE TABLE sales.orders (id integer PRIMARY KEY, note text);
+         CREATE SCHEMA hidden; CREATE TABLE hidden.things (id integer PRIMARY KEY);"
+    ));
+    let folder = Folder::new();
+    for (keys, there, not_there) in [
+        ("", "list_books", "list_sales_orders"),
+        ("schemas = [\"public\", \"sales\"]", "list_sales_orders", "list_hidden_things"),
+        ("schemas = [\"sales\"]", "list_orders", "list_books"),
+        ("schemas = [\"public\", \"sales\"]\nexclude = [\"sales.*\"]", "list_books", "list_sales_orders"),
+    ] {
+        let config = folder.file("aquifer.toml", &format!("[[source]]\ntarget = \"{}\"\n{keys}\n", database.url()));
+        let output = run(&["introspect", "--config", &config]);
+        let operations = text(&output.stdout);
+        let has = |name: &str| operations.lines().any(|line| line.split(' ').next() == Some(name));
+        assert!(has(there) && !has(not_there), "{keys}: {operations} {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn the_password_never_comes_out() {
+    let database = Database::with(LIBRARY);
+    let (folder, password) = (Folder::new(), password());
+    let url = database.url();
+    let config = folder.file("aquifer.toml", &format!("[[source]]\ntarget = \"{}\"\n", url.replace(&password, "${KEY}")));
+    let silent = |what: &str, output: &Output, code: i32| {
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{what}");
+        assert!(!said.contains(&password), "{what} tells the password");
+        said
+    };
+    for arguments in [
+        &["call", "list_books", "--log", "trace"][..],
+        &["introspect"],
+        &["introspect", "list_books"],
+        &["introspect", "Book"],
+    ] {
+        for place in [&["--source", url.as_str()][..], &["--config", &config]] {
+            let output = aquifer().args(arguments).args(place).env("KEY", &password).output().unwrap();
+            assert!(silent(&arguments.join(" "), &output, 0).to_lowercase().contains("book"));
+        }
+    }
+    let wrong = url.replace(&password, "hush-4711");
+    let refused = run(&["call", "list_books", "--source", &wrong, "--log", "trace"]);
+    let said = silent("a wrong password", &refused, 2);
+    assert!(said.contains("refuses the user or the password") && !said.contains("hush-4711"), "{said}");
+
+    let mut piped = Piped::initialized(&["serve", &url, "--log", "trace"], "2025-06-18");
+    let mut answers = String::new();
+    for (family, operation, params) in [
+        ("read", "introspect", json!({ "query": "operations", "name": "list_books" })),
+        ("read", "list_books", json!({ "filter": { "title": { "contains": "e" } } })),
+        ("create", "create_author", json!({ "name": "Ada" })),
+    ] {
+        answers += &piped.call(&format!("mcp_aql_{family}"), json!({ "operation": operation, "params": params })).to_string();
+    }
+    answers += &piped.last_words();
+    assert!(!answers.contains(&password), "a server tells the password");
+}
+
+const LEDGERS: &str = "
+    CREATE TABLE ledgers (
+        id bigint PRIMARY KEY, version bigint NOT NULL, twice bigint NOT NULL, stamp text NOT NULL, note text NOT NULL,
+        entries bigint NOT NULL DEFAULT 0, total bigint NOT NULL DEFAULT 0
+    );
+    CREATE TABLE entries (
+        ledger_id bigint NOT NULL REFERENCES ledgers (id), number bigint NOT NULL, stamp text NOT NULL, note text NOT NULL,
+        PRIMARY KEY (ledger_id, number)
+    );
+    CREATE FUNCTION counted() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        UPDATE ledgers SET entries = entries + 1, total = total + NEW.number WHERE id = NEW.ledger_id;
+        RETURN NULL;
+    END $$;
+    CREATE TRIGGER counted AFTER INSERT ON entries FOR EACH ROW EXECUTE FUNCTION counted();";
+
+impl Store for Database {
+    fn target(&self) -> String {
+        self.url()
+    }
+
+    /// The database server ends what it had been told, whoever told it so.
+    fn settle(&mut self) {
+        let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        let client = self.connect(&self.name);
+        until("the killed server's transactions are over", || {
+            let row = self.runtime.block_on(client.query_one(others, &[])).unwrap();
+            (row.get::<_, i64>(0) == 0).then_some(())
+        });
+    }
+
+    fn read(&mut self) -> (Vec<Ledger>, Vec<Entry>) {
+        let client = self.connect(&self.name);
+        let query = |sql: &str| self.runtime.block_on(client.query(sql, &[])).unwrap();
+        let ledgers = query("SELECT id, version, twice, stamp, note, entries, total FROM ledgers ORDER BY id");
+        let entries = query("SELECT ledger_id, number, stamp, note FROM entries ORDER BY ledger_id, number");
+        let ledgers = ledgers.iter().map(|row| Ledger {
+            id: row.get(0),
+            version: row.get(1),
+            twice: row.get(2),
+            stamp: row.get(3),
+            note: row.get(4),
+            entries: row.get(5),
+            total: row.get(6),
+        });
+        let entries = entries.iter().map(|row| Entry {
+            ledger: row.get(0),
+            number: row.get(1),
+            stamp: row.get(2),
+            note: row.get(3),
+        });
+        (ledgers.collect(), entries.collect())
+    }
+}
+
+#[test]
+fn acknowledged_writes_survive_and_no_row_is_half_written() {
+    let mut database = Database::with(&format!("{LEDGERS} {}", first_ledgers()));
+    killed::kill(&mut database, 50);
+}

@@ -1,0 +1,64 @@
+//! A password in a target never comes out again: not in answers, not in errors, not in the log.
+
+use serde_json::json;
+
+use crate::support::{Folder, Piped, aquifer, run, text};
+
+const PASSWORD: &str = "hush-4711";
+
+/// Targets with a password that cannot be served, for as many reasons as there are.
+fn targets() -> [String; 5] {
+    [
+        // Nothing listens on the discard port.
+        format!("postgres://clerk:{PASSWORD}@127.0.0.1:9/shop"),
+        format!("postgresql://clerk:{PASSWORD}@127.0.0.1:9/shop?sslmode=disable"),
+        format!("postgres://clerk:{PASSWORD}@127.0.0.1:9/shop?sslmode=never"),
+        format!("postgres://clerk:{PASSWORD}@127.0.0.1:port/shop"),
+        format!("mysql://clerk:{PASSWORD}@127.0.0.1/shop"),
+    ]
+}
+
+#[test]
+fn commands_that_fail_keep_it() {
+    let folder = Folder::new();
+    for target in targets() {
+        let config = folder.file("aquifer.toml", "[[source]]\ntarget = \"${TARGET}\"\n");
+        for arguments in [
+            &["call", "list_orders", "--source", &target][..],
+            &["introspect", "--source", &target],
+            &["call", "list_orders", "--source", &target, "--log", "trace"],
+            &["call", "list_orders", "--config", &config, "--log", "trace"],
+        ] {
+            let output = aquifer().args(arguments).env("TARGET", &target).output().unwrap();
+            assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output.stderr));
+            let said = text(&output.stdout) + &text(&output.stderr);
+            assert!(!said.is_empty() && !said.contains(PASSWORD), "{arguments:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_server_whose_database_is_away_keeps_it() {
+    let target = format!("postgres://clerk:{PASSWORD}@127.0.0.1:9/shop");
+    let mut piped = Piped::initialized(&["serve", &target, "--log", "trace"], "2025-06-18");
+    piped.says("Source 'shop' is unavailable: nothing listens where its server should be");
+    let error = piped.error("read", "list_tables", json!({}));
+    assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE");
+    let shown = piped.data("read", "introspect", json!({ "query": "operations", "name": "list_tables" }));
+    for said in [error.to_string(), shown.to_string(), piped.last_words()] {
+        assert!(!said.contains(PASSWORD), "{said}");
+    }
+}
+
+#[test]
+fn a_configuration_that_is_wrong_elsewhere_keeps_it() {
+    let folder = Folder::new();
+    let config = folder.file(
+        "aquifer.toml",
+        &format!("[[source]]\ntarget = \"postgres://clerk:{PASSWORD}@127.0.0.1:9/shop\"\ntimeout_seconds = 0\n"),
+    );
+    let output = run(&["serve", "--config", &config]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("timeout_seconds must be 1 or more") && !said.contains(PASSWORD), "{said}");
+}

@@ -1,0 +1,82 @@
+//! A running server to talk to, over pipes or HTTP, and something for it to serve. Processes end with the value that
+//! holds them, and so do files.
+
+mod folder;
+mod piped;
+mod served;
+mod talk;
+
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+pub(crate) use folder::{Folder, alter};
+pub(crate) use piped::Piped;
+pub(crate) use served::{Served, read_answer, stateless_body, try_call};
+
+/// Nothing here takes this long; it bounds a test that would otherwise hang.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) fn aquifer() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_aquifer"));
+    for variable in ["MCP_AQL_ENDPOINT_MODE", "MCP_AQL_ENDPOINT_PROFILE", "MCP_AQL_TOOL_PREFIX", "AQUIFER_LOG"] {
+        command.env_remove(variable);
+    }
+    // What outlives a process must not end up with the person who runs the tests.
+    command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command
+}
+
+/// Runs a command as a shell reads it, from behind the program's name on.
+pub(crate) fn shell(command: &str) -> Output {
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(format!("\"{}\" {command}", env!("CARGO_BIN_EXE_aquifer")));
+    shell.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR")).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(arguments: &[&str]) -> Output {
+    aquifer().args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Asks until there is something, or far too long.
+pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = ask() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "timed out: {what}");
+    }
+}
+
+/// The envelope in the answer to a tool call, after checking that both its forms agree (R-RES-3).
+pub(crate) fn envelope(answer: &Value) -> Value {
+    let result = &answer["result"];
+    let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text in {answer}"));
+    let parsed: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(parsed, result["structuredContent"], "text and structured content are the same");
+    assert_eq!(text, serde_json::to_string(&parsed).unwrap(), "the text is compact");
+    parsed
+}
+
+/// The resident memory of a process, in kilobytes.
+pub(crate) fn memory(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Asks a process to stop.
+pub(crate) fn terminate(pid: u32) {
+    signal("-TERM", pid);
+}
+
+pub(crate) fn signal(which: &str, pid: u32) {
+    assert!(Command::new("kill").args([which, &pid.to_string()]).status().unwrap().success());
+}
