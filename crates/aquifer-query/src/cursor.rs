@@ -24,8 +24,8 @@ impl std::fmt::Debug for CursorKey {
     }
 }
 
-/// Longer cursors were not made by us.
-const LONGEST: usize = 8 * 1024;
+/// Longer cursors cannot be sent. Ours are as long as the values that are sorted by, which may be long texts.
+const LONGEST: usize = 10 * 1024 * 1024;
 
 impl CursorKey {
     /// A key of these bytes, which must be secret and random.

@@ -18,7 +18,9 @@ pub fn accept(of: &FieldType, value: &Value) -> Option<Value> {
         (FieldType::Word(words), Value::String(word)) => {
             words.iter().any(|known| **known == **word).then(|| value.clone())
         }
-        (FieldType::Integer, Value::Number(number)) => number.as_i64().or_else(|| whole(number.as_f64()?)).map(Value::from),
+        (FieldType::Integer, Value::Number(number)) => {
+            number.as_i64().or_else(|| whole(number.as_f64()?)).map(Value::from)
+        }
         // Integers that JavaScript would round are sent and received as text (R-RES-5).
         (FieldType::Integer, Value::String(text)) => text.parse::<i64>().ok().map(Value::from),
         (FieldType::Number, Value::String(text)) => {

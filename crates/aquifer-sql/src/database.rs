@@ -9,7 +9,7 @@ use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_query::evaluate::evaluate;
 use aquifer_query::plan::Path;
-use aquifer_query::{CursorKey, Family, read};
+use aquifer_query::{CursorKey, Family, FieldType, read};
 use arc_swap::ArcSwap;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -25,6 +25,7 @@ use crate::session::{Fault, Work};
 use crate::settings::{Settings, Target};
 use crate::sqlite::{Place, Sqlite};
 use crate::statement::Dialect;
+use crate::trouble::Trouble;
 use crate::work::Done;
 use crate::work::change::{Common, Create, Delete, Update};
 use crate::work::probe::Probe;
@@ -247,13 +248,13 @@ impl Database {
                 self.backend.read(Get { served: served.clone(), dialect, now, key, select }).await
             }
             Verb::Create => {
-                let values = columns(&served, params);
+                let values = columns(&served, params)?;
                 self.backend.write(Create { common, values }).await
             }
             Verb::Update => {
                 let key = key(&served, &params)?;
                 let input = match params.get("input") {
-                    Some(Value::Object(input)) => columns(&served, input.clone()),
+                    Some(Value::Object(input)) => columns(&served, input.clone())?,
                     _ => Map::new(),
                 };
                 self.backend.write(Update { common, key, input, if_match }).await
@@ -263,7 +264,15 @@ impl Database {
                 self.backend.write(Delete { common, key, if_match }).await
             }
         };
-        outcome.map_err(|fault| self.told(fault, Some(&served)))
+        outcome.map_err(|fault| match fault {
+            // What is wrong with none of the other values is wrong with the key.
+            Fault::Trouble(Trouble::Invalid { problem, column: None, cause }) if verb != Verb::Create => {
+                let mut key = served.table.key_columns().map(|column| column.name.to_string());
+                let column = key.next().filter(|_| key.next().is_none());
+                self.told(Trouble::Invalid { problem, column, cause }.into(), Some(&served))
+            }
+            fault => self.told(fault, Some(&served)),
+        })
     }
 
     async fn tables(&self, params: &Map<String, Value>) -> Result<Done, Failure> {
@@ -376,13 +385,31 @@ fn key(served: &Served, params: &Map<String, Value>) -> Result<Vec<Value>, Failu
         let value = params.get(name)?;
         aquifer_query::value::accept(&column.of, value).or_else(|| Some(value.clone()))
     });
-    values.collect::<Option<Vec<Value>>>().ok_or_else(|| Failure::internal("a key without all of its columns"))
+    let values = values.collect::<Option<Vec<Value>>>();
+    let values = values.ok_or_else(|| Failure::internal("a key without all of its columns"))?;
+    fit(served, served.table.key_columns().map(|column| &*column.name).zip(&values))?;
+    Ok(values)
+}
+
+/// Whole numbers have 64 bits and a sign in every database.
+fn fit<'a>(served: &Served, values: impl Iterator<Item = (&'a str, &'a Value)>) -> Result<(), Failure> {
+    for (name, value) in values {
+        let is_whole = served.table.column(name).is_some_and(|column| column.of == FieldType::Integer);
+        if is_whole && value.is_u64() && value.as_i64().is_none() {
+            let name = served.parameter(name).unwrap_or(name);
+            return Err(Failure::invalid_value(name, "is more than 64 bits hold"));
+        }
+    }
+    Ok(())
 }
 
 /// Parameters under the names of their columns.
-fn columns(served: &Served, mut params: Map<String, Value>) -> Map<String, Value> {
+fn columns(served: &Served, mut params: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
     let named = served.table.columns.iter().zip(&served.parameters);
-    named.filter_map(|(column, name)| Some((column.name.to_string(), params.remove(&**name)?))).collect()
+    let values: Map<String, Value> =
+        named.filter_map(|(column, name)| Some((column.name.to_string(), params.remove(&**name)?))).collect();
+    fit(served, values.iter().map(|(name, value)| (name.as_str(), value)))?;
+    Ok(values)
 }
 
 impl Source for Database {

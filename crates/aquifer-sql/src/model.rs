@@ -74,6 +74,13 @@ pub(crate) struct Column {
     pub(crate) may_update: bool,
 }
 
+impl Column {
+    /// Whether PostgreSQL has a type for it that means nothing here.
+    pub(crate) fn is_shown_as_text(&self) -> bool {
+        matches!(&self.store, Store::Postgres(store) if store.read == PostgresRead::AsText)
+    }
+}
+
 /// How a column's values are kept: what decides how they are read, compared and written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Store {

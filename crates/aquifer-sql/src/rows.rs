@@ -26,6 +26,8 @@ pub(crate) enum Reader {
     Bytes,
     /// Text that is JSON.
     Json,
+    /// Text that is a JSON list of whole numbers.
+    Integers,
 }
 
 /// One row of a result.
@@ -298,9 +300,11 @@ pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
     let _ = serde_json::to_writer(out, text);
 }
 
+/// The greatest whole number up to which JavaScript has them all.
+const SAFE: u64 = (1 << 53) - 1;
+
 /// Writes a whole number; as text where JavaScript would round it (R-RES-5).
 pub(crate) fn integer(number: i64, out: &mut Vec<u8>) {
-    const SAFE: u64 = (1 << 53) - 1;
     if number.unsigned_abs() > SAFE {
         out.extend_from_slice(format!("\"{number}\"").as_bytes());
     } else {
@@ -350,17 +354,26 @@ pub(crate) fn json(text: &str, out: &mut Vec<u8>) {
 
 /// Writes what is JSON for sure. Numbers beyond all that readers of JSON have are written as text.
 pub(crate) fn vouched(text: &[u8], out: &mut Vec<u8>) {
-    if !may_hold_huge_numbers(text) {
+    if may_hold_huge_numbers(text) {
+        quoting(text, out, |number| number.parse::<f64>().is_ok_and(f64::is_finite));
+    } else {
         out.extend_from_slice(text);
-        return;
     }
+}
+
+/// Writes a list of whole numbers; as text those that JavaScript would round (R-RES-5).
+pub(crate) fn integers(text: &[u8], out: &mut Vec<u8>) {
+    quoting(text, out, |number| number.parse::<i64>().is_ok_and(|number| number.unsigned_abs() <= SAFE));
+}
+
+/// Writes JSON with quotes around numbers that are not fine.
+fn quoting(text: &[u8], out: &mut Vec<u8>, is_fine: impl Fn(&str) -> bool) {
     let (mut in_string, mut escaped, mut rest) = (false, false, text);
     while let Some((&byte, after)) = rest.split_first() {
         if !in_string && (byte == b'-' || byte.is_ascii_digit()) {
             let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
             let (number, after) = rest.split_at(rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len()));
-            let parsed = std::str::from_utf8(number).ok().and_then(|number| number.parse::<f64>().ok());
-            let mark: &[u8] = if parsed.is_some_and(f64::is_finite) { b"" } else { b"\"" };
+            let mark: &[u8] = if std::str::from_utf8(number).is_ok_and(&is_fine) { b"" } else { b"\"" };
             out.extend([mark, number, mark].concat());
             rest = after;
             continue;

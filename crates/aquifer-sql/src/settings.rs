@@ -179,7 +179,10 @@ impl Target {
             Target::Sqlite(path) => path.file_stem().map(|stem| stem.to_string_lossy().into_owned()),
             Target::Memory(name) => Some(name.clone()),
             Target::Postgres(url) => {
-                let path = url.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map(|(_, path)| path);
+                // A password may have a slash in it.
+                let place =
+                    url.split_once("://").map(|(_, rest)| rest.rsplit_once('@').map_or(rest, |(_, place)| place));
+                let path = place.and_then(|place| place.split_once('/')).map(|(_, path)| path);
                 path.and_then(|path| path.split(['?', '/']).next()).map(str::to_owned)
             }
         };
@@ -189,12 +192,20 @@ impl Target {
 
     /// A target for messages: whatever may be a password is left out.
     pub fn without_secrets(text: &str) -> String {
-        match (text.find("://"), text.rfind('@')) {
-            (Some(start), Some(end)) if start < end => {
-                let (scheme, rest) = (text.get(..start + 3), text.get(end..));
-                format!("{}…{}", scheme.unwrap_or_default(), rest.unwrap_or_default())
+        if matches!(Self::parse(text), Some(Target::Sqlite(path)) if !path.to_string_lossy().contains("://")) {
+            return text.to_owned();
+        }
+        let shown = match text.rsplit_once('@') {
+            Some((secret, place)) => {
+                let scheme = secret.split_inclusive("://").next().filter(|scheme| scheme.len() < secret.len());
+                format!("{}…@{place}", scheme.unwrap_or_default())
             }
-            _ => text.to_owned(),
+            None => text.to_owned(),
+        };
+        // Among options anything may stand.
+        match shown.split_inclusive(['?', '=']).next() {
+            Some(before) if before.len() < shown.len() => format!("{before}…"),
+            _ => shown,
         }
     }
 }
@@ -248,6 +259,22 @@ mod tests {
         ] {
             assert_eq!(Target::parse(text).map(|target| target.name()).as_deref(), name, "{text}");
         }
-        assert_eq!(Target::without_secrets("postgres://u:secret@h/x"), "postgres://…@h/x");
+    }
+
+    #[test]
+    fn secrets_are_left_out() {
+        for (text, shown) in [
+            ("postgres://u:secret@h/x", "postgres://…@h/x"),
+            ("postgres://u:a/secret@h/x", "postgres://…@h/x"),
+            ("postgres://u:a@secret@h/x?password=secret", "postgres://…@h/x?…"),
+            ("postgres:u:secret@h/x", "…@h/x"),
+            ("host=h password=secret", "host=…"),
+            ("mysql://x", "mysql://x"),
+            ("sqlite:/of/me@work/shop?a=1.db", "sqlite:/of/me@work/shop?a=1.db"),
+        ] {
+            assert_eq!(Target::without_secrets(text), shown);
+            let name = Target::parse(text).map(|target| target.name());
+            assert!(name.is_none_or(|name| !name.contains("secret")), "{text}");
+        }
     }
 }

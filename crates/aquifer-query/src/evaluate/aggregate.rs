@@ -103,8 +103,37 @@ fn sum(path: &Path, of: &FieldType, items: &[&Value]) -> Option<(Value, usize)> 
     }
     let exact = || values.iter().try_fold(0_i128, |total, value| Some(total + i128::from(whole(value)?)));
     let exact = if *of == FieldType::Json { None } else { exact() };
-    let total = exact.map_or_else(|| double(values.iter().map(|value| number(value)).sum()), integer);
+    let total = exact.map_or_else(|| double(Doubles::of(values.iter().map(|value| number(value))).total()), integer);
     Some((total, values.len()))
+}
+
+/// A sum of doubles that also adds up what rounding takes from each step (after Neumaier): prices add up to a price.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Doubles {
+    sum: f64,
+    lost: f64,
+}
+
+impl Doubles {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let mut doubles = Self::default();
+        values.for_each(|value| doubles.add(value));
+        doubles
+    }
+
+    /// Adds one more.
+    pub fn add(&mut self, value: f64) {
+        let sum = self.sum + value;
+        let (larger, smaller) = if self.sum.abs() >= value.abs() { (self.sum, value) } else { (value, self.sum) };
+        self.lost += (larger - sum) + smaller;
+        self.sum = sum;
+    }
+
+    /// What they add up to.
+    pub fn total(self) -> f64 {
+        // Nothing is lost on the way to infinity.
+        if self.sum.is_finite() { self.sum + self.lost } else { self.sum }
+    }
 }
 
 /// A whole number; as text where JavaScript would round it (R-RES-5).

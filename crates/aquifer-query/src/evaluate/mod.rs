@@ -19,6 +19,7 @@ use crate::cursor::CursorKey;
 use crate::order::compare;
 use crate::plan::{MOST_GROUPS, Path, Plan, SortKey};
 
+pub use aggregate::Doubles;
 pub use aggregate::nest;
 
 /// An item that matched, with how well it did.
@@ -49,7 +50,9 @@ pub fn groups_cut(name: &str) -> Warning {
 pub fn page_cut(shown: usize, asked: usize, bytes: usize) -> Warning {
     Warning::new(
         "RESULT_PAGED",
-        format!("The page ends early: its items exceed {bytes} bytes. Go on from the last one, or ask for fewer fields"),
+        format!(
+            "The page ends early: its items exceed {bytes} bytes. Go on from the last one, or ask for fewer fields"
+        ),
     )
     .detail("returned", shown)
     .detail("requested", asked)
@@ -67,6 +70,9 @@ pub fn evaluate(collection: &Collection, plan: &Plan, items: &[Value], key: &Cur
         .collect();
     let mut data = Map::new();
     let mut warnings = Notes::new();
+    if collection.open && plan.items {
+        warnings.extend(not_found(&plan.select, items));
+    }
     if !plan.aggregates.is_empty() {
         data.insert("aggregations".to_owned(), aggregate::all(&plan.aggregates, &matched, &mut warnings));
     }
@@ -76,6 +82,28 @@ pub fn evaluate(collection: &Collection, plan: &Plan, items: &[Value], key: &Cur
         page::cut(collection, plan, &matched, key, &mut data, &mut warnings);
     }
     Evaluated { data: Value::Object(data), warnings }
+}
+
+/// Paths that were asked for without anybody knowing whether there is such a thing, and there is none (R-COL-5).
+fn not_found(select: &[Path], items: &[Value]) -> Option<Warning> {
+    let lacking = |path: &&Path| !items.iter().any(|item| has(item, path));
+    let fields: Vec<String> = select.iter().filter(lacking).map(Path::to_string).collect();
+    (!fields.is_empty() && !items.is_empty()).then(|| {
+        Warning::new("FIELD_NOT_FOUND", "Some of the 'fields' are in none of the items").detail("fields", fields)
+    })
+}
+
+/// Whether a path leads anywhere, if only to null.
+fn has(item: &Value, path: &Path) -> bool {
+    let (last, before) = match path.inside.split_last() {
+        None => return path.computed || item.get(&*path.name).is_some(),
+        Some(split) => split,
+    };
+    let outer = Path { inside: before.to_vec(), ..path.clone() };
+    match at(item, &outer) {
+        Value::Object(object) => object.contains_key(&**last),
+        outer => !step_into(outer, std::slice::from_ref(last)).is_null(),
+    }
 }
 
 /// The value a path leads to; null where there is none.

@@ -1,6 +1,8 @@
 //! Requests and their answers.
 
-use aquifer_query::{Family, read};
+use aquifer_query::collection::Field;
+use aquifer_query::evaluate::evaluate;
+use aquifer_query::{Collection, Family, FieldType, read};
 use serde_json::{Value, json};
 
 use crate::fixture::{ask, ask_as, collection, ids, items, key};
@@ -13,6 +15,9 @@ fn r_col_3_filters() {
         (json!({ "status": ["open", "late"] }), vec![1, 3, 4]),
         (json!({ "price": null }), vec![3]),
         (json!({ "price": [10, null] }), vec![1, 3, 4]),
+        (json!({ "price": 10.0 }), vec![1, 4]),
+        (json!({ "price": "10" }), vec![1, 4]),
+        (json!({ "id": 3.0 }), vec![3]),
         (json!({ "price": { "gt": 2.5 } }), vec![1, 4]),
         (json!({ "price": { "gte": 2.5, "lt": 10 } }), vec![2]),
         (json!({ "price": { "lte": 10 } }), vec![1, 2, 4]),
@@ -46,10 +51,7 @@ fn r_col_4_sorting_puts_what_is_missing_last_or_first() {
     for (sort, expected) in [
         (json!({ "sort": { "field": "price" } }), vec![2, 1, 4, 3]),
         (json!({ "sort": { "field": "price", "order": "desc" } }), vec![3, 4, 1, 2]),
-        (
-            json!({ "sort": [{ "field": "price", "order": "desc" }, { "field": "id" }] }),
-            vec![3, 1, 4, 2],
-        ),
+        (json!({ "sort": [{ "field": "price", "order": "desc" }, { "field": "id" }] }), vec![3, 1, 4, 2]),
         (json!({ "sort": "title" }), vec![1, 3, 2, 4]),
         (json!({ "sort": "title", "order": "desc" }), vec![4, 2, 3, 1]),
         (json!({ "sort": "created_at" }), vec![1, 4, 2, 3]),
@@ -204,4 +206,101 @@ fn r_col_8_cursors_show_nothing_and_fit_nowhere_else() {
     let params = json!({ "first": 1, "sort": "title", "after": cursor });
     assert!(read(&collection(), Family::List, params.as_object().unwrap(), &other_key).is_err());
     let _ = items();
+}
+
+#[test]
+fn r_col_3_zero_has_no_sign_and_large_numbers_keep_their_digits() {
+    let found = |items: &[Value], of: FieldType, filter: Value| -> Vec<usize> {
+        let field = Field { name: "n".into(), of, nullable: true, description: None };
+        let collection = Collection { fields: vec![field], ..Collection::default() };
+        let plan =
+            read(&collection, Family::List, json!({ "filter": filter }).as_object().unwrap(), &key()).unwrap().plan;
+        let answer = evaluate(&collection, &plan, items, &key()).data;
+        let shown = answer["items"].as_array().unwrap();
+        (0..items.len()).filter(|index| shown.contains(&items[*index])).collect()
+    };
+    let zeros = [json!({ "n": -0.0 }), json!({ "n": 0 }), json!({ "n": 0.5 })];
+    assert_eq!(found(&zeros, FieldType::Number, json!({ "n": 0 })), [0, 1]);
+    assert_eq!(found(&zeros, FieldType::Number, json!({ "n": { "gt": -0.0 } })), [2]);
+    let large =
+        [json!({ "n": "9007199254740993" }), json!({ "n": "9007199254740992" }), json!({ "n": "-9007199254740993" })];
+    assert_eq!(found(&large, FieldType::Integer, json!({ "n": "9007199254740993" })), [0]);
+    assert_eq!(found(&large, FieldType::Integer, json!({ "n": { "lt": "9007199254740993" } })), [1, 2]);
+    let tokens = [json!({ "n": "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11" })];
+    assert_eq!(found(&tokens, FieldType::Uuid, json!({ "n": "A0EEBC999C0B4EF8BB6D6BB9BD380A11" })), [0]);
+}
+
+#[test]
+fn r_col_3_case_is_a_matter_of_single_letters() {
+    let holds = |title: &str, part: &str| {
+        let items = [json!({ "id": 1, "title": title })];
+        let params = json!({ "filter": { "title": { "contains": part } } });
+        let plan = read(&collection(), Family::List, params.as_object().unwrap(), &key()).unwrap().plan;
+        !evaluate(&collection(), &plan, &items, &key()).data["items"].as_array().unwrap().is_empty()
+    };
+    for (title, part, expected) in [
+        ("Résumé", "SUMÉ", true),
+        ("straße", "STRASSE", false),
+        ("STRAẞE", "straße", true),
+        // A sigma at the end of a word is written otherwise; the middle of a word has no end.
+        ("ΟΔΟΣΑΒ", "οδοσ", true),
+        ("ΟΔΟΣΑΒ", "ΟΔΟΣ", true),
+        ("İstanbul", "is", true),
+    ] {
+        assert_eq!(holds(title, part), expected, "{title} {part}");
+    }
+}
+
+#[test]
+fn r_col_6_groups_of_any_kind_are_told_apart() {
+    let items: Vec<Value> = [
+        json!(1),
+        json!(1.0),
+        json!("1"),
+        json!(true),
+        json!("true"),
+        json!(null),
+        json!("null"),
+        json!("a"),
+        json!(["x"]),
+        json!([]),
+        json!({ "b": 1 }),
+        json!("[…]"),
+    ]
+    .into_iter()
+    .map(|a| json!({ "meta": { "a": a } }))
+    .collect();
+    let params = json!({ "aggregate": { "by": { "group_by": "meta.a" } } });
+    let plan = read(&collection(), Family::List, params.as_object().unwrap(), &key()).unwrap().plan;
+    let answer = evaluate(&collection(), &plan, &items, &key()).data;
+    assert_eq!(
+        answer["aggregations"]["by"],
+        json!({ "1": 2, "\"1\"": 1, "true": 1, "\"true\"": 1, "null": 1, "\"null\"": 1, "a": 1, "[…]": 2, "{…}": 1, "\"[…]\"": 1 })
+    );
+}
+
+#[test]
+fn r_col_6_whole_sums_are_exact() {
+    let items: Vec<Value> =
+        ["9223372036854775807", "9223372036854775807", "1"].iter().map(|id| json!({ "id": id })).collect();
+    let params = json!({ "aggregate": { "s": { "sum": "id" }, "hi": { "max": "id" } } });
+    let plan = read(&collection(), Family::List, params.as_object().unwrap(), &key()).unwrap().plan;
+    let answer = evaluate(&collection(), &plan, &items, &key()).data;
+    assert_eq!(answer["aggregations"], json!({ "s": "18446744073709551615", "hi": "9223372036854775807" }));
+}
+
+#[test]
+fn r_col_5_a_path_that_nothing_has_is_told_where_the_shape_is_not_known() {
+    let open = Collection { open: true, ..Collection::default() };
+    let items = [json!({ "a": { "b": null } }), json!({ "a": 1 })];
+    let warnings = |fields: Value, items: &[Value]| {
+        let plan = read(&open, Family::List, json!({ "fields": fields }).as_object().unwrap(), &key()).unwrap().plan;
+        evaluate(&open, &plan, items, &key()).warnings
+    };
+    assert!(warnings(json!(["a", "a.b"]), &items).is_empty(), "what one item lacks is left out");
+    let told = warnings(json!(["a", "b", "a.c"]), &items);
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].code(), "FIELD_NOT_FOUND");
+    assert_eq!(serde_json::to_value(&told[0]).unwrap()["details"]["fields"], json!(["b", "a.c"]));
+    assert!(warnings(json!(["b"]), &[]).is_empty(), "nothing is known of nothing");
 }

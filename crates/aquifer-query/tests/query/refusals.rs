@@ -23,6 +23,8 @@ fn r_col_3_to_r_col_7_mistakes_are_told() {
         (json!({ "filter": { "price": { "between": [1] } } }), "VALIDATION_INVALID_TYPE", "a list of two values"),
         (json!({ "filter": { "price": { "contains": "1" } } }), "VALIDATION_INVALID_VALUE", "not text"),
         (json!({ "filter": { "tags": { "gt": 1 } } }), "VALIDATION_INVALID_VALUE", "no order"),
+        (json!({ "filter": { "tags": "a" } }), "VALIDATION_INVALID_TYPE", "a list"),
+        (json!({ "filter": { "tags": [1] } }), "VALIDATION_INVALID_TYPE", "a list"),
         (json!({ "filter": { "created_at": "soon" } }), "VALIDATION_INVALID_TYPE", "a time such as"),
         (json!({ "filter": [] }), "VALIDATION_INVALID_TYPE", "an object"),
         (json!({ "filter": { "or": {} } }), "VALIDATION_INVALID_TYPE", "a list of conditions"),

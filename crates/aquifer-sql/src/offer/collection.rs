@@ -17,8 +17,7 @@ use crate::statement::{Fragment, Name};
 const MOST_CHILDREN: usize = 16;
 
 /// Names that operations use for themselves.
-pub(super) const RESERVED: &[&str] =
-    &["dry_run", "if_match", "fields", "preset", "input", "confirmation_token"];
+pub(super) const RESERVED: &[&str] = &["dry_run", "if_match", "fields", "preset", "input", "confirmation_token"];
 
 /// Columns that tell people which row it is.
 const TELLING: &[&str] = &["name", "title", "subject", "label", "full_name", "display_name", "email", "username"];

@@ -8,11 +8,14 @@ mod trouble;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool::managed::{self, Metrics, Object, Pool, RecycleError, RecycleResult};
 use futures::TryStreamExt;
 use serde_json::Value;
+use tokio::task::AbortHandle;
 use tokio_postgres::{Client, Config};
 
 use crate::model::Model;
@@ -50,11 +53,12 @@ struct Manager {
 /// One connection.
 struct Link {
     client: Client,
+    line: AbortHandle,
     tls: Tls,
     prepared: HashMap<String, (tokio_postgres::Statement, u64)>,
     uses: u64,
     /// Whether a statement runs of which nobody has seen the end.
-    busy: bool,
+    busy: Arc<AtomicBool>,
     /// Whether a transaction is open. A caller may leave in the middle of one.
     open: bool,
 }
@@ -64,11 +68,30 @@ impl managed::Manager for Manager {
     type Error = Trouble;
 
     async fn create(&self) -> Result<Link, Trouble> {
-        let connecting = self.tls.connect(&self.config);
-        let client = tokio::time::timeout(CONNECT_PATIENCE, connecting).await.unwrap_or_else(|_| {
+        let patience = CONNECT_PATIENCE.min(self.timeout);
+        tokio::time::timeout(patience, self.connect()).await.unwrap_or_else(|_| {
             let reason = "its server does not answer".to_owned();
             Err(Trouble::Unavailable { reason, cause: "connecting took too long".to_owned() })
-        })?;
+        })
+    }
+
+    async fn recycle(&self, link: &mut Link, _: &Metrics) -> RecycleResult<Trouble> {
+        if link.client.is_closed() || link.is_busy() || link.open {
+            return Err(RecycleError::message("it is closed or busy"));
+        }
+        Ok(())
+    }
+}
+
+impl Link {
+    fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::Relaxed)
+    }
+}
+
+impl Manager {
+    async fn connect(&self) -> Result<Link, Trouble> {
+        let (client, line) = self.tls.connect(&self.config).await?;
         let read_only = if self.writes { "off" } else { "on" };
         // Answers are in UTC and in forms that can be read back, whatever the server's or the role's settings are.
         let session = format!(
@@ -81,15 +104,8 @@ impl managed::Manager for Manager {
             LOCK_PATIENCE.min(self.timeout / 2).as_millis().max(1),
         );
         client.batch_execute(&session).await.map_err(|error| trouble::of(&error))?;
-        Ok(Link { client, tls: self.tls.clone(), prepared: HashMap::new(), uses: 0, busy: false, open: false })
-    }
-
-    async fn recycle(&self, link: &mut Link, _: &Metrics) -> RecycleResult<Trouble> {
-        // Closing a connection is what undoes a transaction that somebody left.
-        if link.client.is_closed() || link.busy || link.open {
-            return Err(RecycleError::message("it is closed or busy"));
-        }
-        Ok(())
+        let tls = self.tls.clone();
+        Ok(Link { client, line, tls, prepared: HashMap::new(), uses: 0, busy: Arc::default(), open: false })
     }
 }
 
@@ -117,7 +133,7 @@ impl Postgres {
     pub(crate) async fn reflect(&self, settings: &Settings) -> Result<Model, Trouble> {
         again(|| async {
             let mut link = take(&self.readers).await?;
-            let mut talk = Talk::on(&mut link);
+            let mut talk = Talk::on(&mut link, self.timeout);
             Ok(reflect::model(&mut talk, settings).await?)
         })
         .await
@@ -135,14 +151,12 @@ impl Postgres {
     async fn read_once<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         let mut link = take(&self.readers).await?;
         let snapshot = work.needs_snapshot();
-        let mut talk = Talk::on(&mut link);
+        let mut talk = Talk::on(&mut link, self.timeout);
         if snapshot {
             talk.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
         }
-        let answer = tokio::time::timeout(self.patience(), work.run(&mut talk)).await.unwrap_or_else(|_| {
-            Err(Trouble::Timeout { cause: "the server did not even end the statement".to_owned() }.into())
-        });
-        if snapshot && !talk.link.busy {
+        let answer = work.run(&mut talk).await;
+        if snapshot && !talk.link.is_busy() {
             // It has changed nothing; how it ends does not matter.
             let _ = talk.batch("ROLLBACK").await;
         }
@@ -156,49 +170,41 @@ impl Postgres {
 
     async fn write_once<W: Work + Clone>(&self, work: &W) -> Result<W::Output, Fault> {
         let mut link = take(&self.writers).await?;
-        let mut talk = Talk::on(&mut link);
+        let mut talk = Talk::on(&mut link, self.timeout);
         talk.batch(if work.needs_snapshot() { "BEGIN ISOLATION LEVEL REPEATABLE READ" } else { "BEGIN" }).await?;
-        let running = work.clone().run(&mut talk);
-        let answer = tokio::time::timeout(self.patience(), running).await.unwrap_or_else(|_| {
-            Err(Trouble::Timeout { cause: "the server did not even end the statement".to_owned() }.into())
-        });
-        let fault = match self.end(&mut talk, answer).await {
+        let answer = work.clone().run(&mut talk).await;
+        let fault = match end(&mut talk, answer).await {
             Ok(output) => return Ok(output),
             Err(fault) => fault,
         };
-        if talk.link.open && !talk.link.busy {
+        if talk.link.open && !talk.link.is_busy() {
             let _ = talk.batch("ROLLBACK").await;
         }
         Err(match fault {
-            Fault::Trouble(trouble) if !trouble.passes() && !talk.link.busy => {
+            Fault::Trouble(trouble) if !trouble.passes() && !talk.link.is_busy() => {
                 work.explain(&mut talk, trouble).await.into()
             }
             fault => fault,
         })
     }
+}
 
-    /// Keeps what was done, or undoes what was only tried.
-    async fn end<T>(&self, talk: &mut Talk<'_>, answer: Result<(T, bool), Fault>) -> Result<T, Fault> {
-        match answer {
-            Ok((output, true)) => match talk.batch("COMMIT").await {
-                Ok(()) => Ok(output),
-                Err(Trouble::Unavailable { cause, .. } | Trouble::Lost { cause }) => {
-                    Err(Trouble::Unknown { cause }.into())
-                }
-                Err(trouble) => Err(trouble.into()),
-            },
-            Ok((output, false)) => {
-                // What is only rehearsed must fail as the real thing would.
-                talk.batch("SET CONSTRAINTS ALL IMMEDIATE; ROLLBACK").await?;
-                Ok(output)
-            }
-            Err(fault) => Err(fault),
+/// Keeps what was done, or undoes what was only tried.
+async fn end<T>(talk: &mut Talk<'_>, answer: Result<(T, bool), Fault>) -> Result<T, Fault> {
+    match answer {
+        Ok((output, true)) => match talk.batch("COMMIT").await {
+            Ok(()) => Ok(output),
+            Err(Trouble::Unavailable { cause, .. } | Trouble::Lost { cause }) => Err(Trouble::Unknown { cause }.into()),
+            // Nobody knows either where the server has stopped answering.
+            Err(Trouble::Timeout { cause }) if talk.link.is_busy() => Err(Trouble::Unknown { cause }.into()),
+            Err(trouble) => Err(trouble.into()),
+        },
+        Ok((output, false)) => {
+            // What is only rehearsed must fail as the real thing would.
+            talk.batch("SET CONSTRAINTS ALL IMMEDIATE; ROLLBACK").await?;
+            Ok(output)
         }
-    }
-
-    /// The server stops statements by itself; this is for a server that no longer does anything.
-    fn patience(&self) -> Duration {
-        self.timeout * 4 + CONNECT_PATIENCE
+        Err(fault) => Err(fault),
     }
 }
 
@@ -224,17 +230,21 @@ async fn take(pool: &Pool<Manager>) -> Result<Object<Manager>, Trouble> {
 /// One call's conversation.
 pub(super) struct Talk<'l> {
     link: &'l mut Link,
+    /// The server stops statements by itself, in time. This is for a server that no longer does anything.
+    patience: Duration,
 }
 
 impl<'l> Talk<'l> {
-    fn on(link: &'l mut Object<Manager>) -> Self {
-        Self { link: &mut *link }
+    fn on(link: &'l mut Object<Manager>, timeout: Duration) -> Self {
+        Self { link: &mut *link, patience: timeout + CONNECT_PATIENCE.min(timeout) }
     }
 
     async fn batch(&mut self, sql: &'static str) -> Result<(), Trouble> {
         self.link.open = true;
-        let running = Running::begin(&mut self.link.busy, &self.link.client, &self.link.tls);
-        let done = self.link.client.batch_execute(sql).await;
+        let running = Running::begin(self.link);
+        let Ok(done) = tokio::time::timeout(self.patience, self.link.client.batch_execute(sql)).await else {
+            return Err(silence());
+        };
         running.ended();
         // Whatever a failed COMMIT has done, the transaction is over; only beginning leaves one open.
         self.link.open = sql.starts_with("BEGIN") || (done.is_err() && sql.starts_with("SET"));
@@ -263,23 +273,20 @@ impl<'l> Talk<'l> {
         mut row: impl FnMut(&tokio_postgres::Row) -> ControlFlow<()> + Send,
     ) -> Result<u64, Trouble> {
         tracing::trace!(sql = statement.text(), "postgres");
+        let (running, patience) = (Running::begin(self.link), self.patience);
         let run = async {
             let prepared = self.prepared(statement.text()).await?;
-            let running = Running::begin(&mut self.link.busy, &self.link.client, &self.link.tls);
-            let done = async {
-                let binds = statement.binds().iter().map(|bind| bind as &(dyn tokio_postgres::types::ToSql + Sync));
-                let mut stream = std::pin::pin!(self.link.client.query_raw(&prepared, binds).await?);
-                let mut wanted = true;
-                while let Some(found) = stream.try_next().await? {
-                    wanted = wanted && row(&found).is_continue();
-                }
-                Ok(stream.rows_affected().unwrap_or(0))
+            let binds = statement.binds().iter().map(|bind| bind as &(dyn tokio_postgres::types::ToSql + Sync));
+            let mut stream = std::pin::pin!(self.link.client.query_raw(&prepared, binds).await?);
+            let mut wanted = true;
+            while let Some(found) = stream.try_next().await? {
+                wanted = wanted && row(&found).is_continue();
             }
-            .await;
-            running.ended();
-            done
+            Ok(stream.rows_affected().unwrap_or(0))
         };
-        run.await.map_err(|error: tokio_postgres::Error| {
+        let Ok(done) = tokio::time::timeout(patience, run).await else { return Err(silence()) };
+        running.ended();
+        done.map_err(|error: tokio_postgres::Error| {
             // A table that has changed under a prepared statement is met by preparing it again.
             self.link.prepared.remove(statement.text());
             trouble::of(&error)
@@ -287,26 +294,40 @@ impl<'l> Talk<'l> {
     }
 }
 
+impl Drop for Talk<'_> {
+    fn drop(&mut self) {
+        // Whoever was here has left in the middle. Closing the connection undoes what was begun, and frees its rows now,
+        // not when somebody needs the connection.
+        if self.link.open || self.link.is_busy() {
+            self.link.line.abort();
+        }
+    }
+}
+
 /// A statement of which the end has not been seen. If the caller leaves before that, the server is told to stop it, and
 /// the connection is not used again.
-struct Running<'l> {
-    busy: &'l mut bool,
+struct Running {
+    busy: Arc<AtomicBool>,
     cancel: Option<(tokio_postgres::CancelToken, Tls)>,
 }
 
-impl<'l> Running<'l> {
-    fn begin(busy: &'l mut bool, client: &Client, tls: &Tls) -> Self {
-        *busy = true;
-        Self { busy, cancel: Some((client.cancel_token(), tls.clone())) }
+fn silence() -> Trouble {
+    Trouble::Timeout { cause: "the server did not even end the statement".to_owned() }
+}
+
+impl Running {
+    fn begin(link: &Link) -> Self {
+        link.busy.store(true, Ordering::Relaxed);
+        Self { busy: link.busy.clone(), cancel: Some((link.client.cancel_token(), link.tls.clone())) }
     }
 
     fn ended(mut self) {
         self.cancel = None;
-        *self.busy = false;
+        self.busy.store(false, Ordering::Relaxed);
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for Running {
     fn drop(&mut self) {
         let Some((token, tls)) = self.cancel.take() else { return };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {

@@ -337,8 +337,9 @@ fn column(row: &Value, words: Vec<String>) -> Column {
         ("e", _) => (FieldType::Word(labels.into()), PostgresRead::Word),
         (_, "A") => {
             let (element, read) = kind_of(text(row, "element"));
-            // What can only be compared as text is no list of anything known.
-            let element = (read != PostgresRead::AsText && read != PostgresRead::MadeJson).then(|| Box::new(element));
+            // What can only be compared as text is no list of anything known; nor are bytes, which are not shown in base64.
+            let unknown = matches!(read, PostgresRead::AsText | PostgresRead::MadeJson | PostgresRead::Bytes);
+            let element = (!unknown).then(|| Box::new(element));
             (FieldType::List(element), PostgresRead::MadeJson)
         }
         ("c" | "r" | "m", _) => (FieldType::Text, PostgresRead::AsText),

@@ -9,7 +9,7 @@ use jiff::civil::Date;
 use jiff::{SignedDuration, Span, Timestamp};
 use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type};
 
-use crate::rows::{Cells, Reader, Wrote, decimal, float, integer, string, vouched};
+use crate::rows::{Cells, Reader, Wrote, decimal, float, integer, integers, string, vouched};
 use crate::statement::Bind;
 
 /// A row of a result.
@@ -42,6 +42,7 @@ impl Cells for Row<'_> {
             Reader::Bytes => string(&STANDARD.encode(bytes), out),
             // The database vouches for it.
             Reader::Json => vouched(bytes, out),
+            Reader::Integers => integers(bytes, out),
             Reader::Text | Reader::Plain => string(&String::from_utf8_lossy(bytes), out),
         }
         Wrote::Value

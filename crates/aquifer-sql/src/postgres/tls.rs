@@ -9,6 +9,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use tokio::task::AbortHandle;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -24,29 +25,29 @@ pub(super) enum Tls {
 }
 
 impl Tls {
-    pub(super) async fn connect(&self, config: &Config) -> Result<Client, Trouble> {
-        fn spawned<S, T>(connection: tokio_postgres::Connection<S, T>)
+    /// A client, and what ends its connection at once.
+    pub(super) async fn connect(&self, config: &Config) -> Result<(Client, AbortHandle), Trouble> {
+        fn spawned<S, T>(connection: tokio_postgres::Connection<S, T>) -> AbortHandle
         where
             S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
             T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
         {
             // It ends when its client is dropped.
-            tokio::spawn(async move {
+            let line = tokio::spawn(async move {
                 if let Err(error) = connection.await {
                     tracing::debug!(%error, "a connection to PostgreSQL ended");
                 }
             });
+            line.abort_handle()
         }
         match self {
             Tls::Never => {
                 let (client, connection) = config.connect(NoTls).await.map_err(|error| trouble::of(&error))?;
-                spawned(connection);
-                Ok(client)
+                Ok((client, spawned(connection)))
             }
             Tls::Rustls(make) => {
                 let (client, connection) = config.connect(make.clone()).await.map_err(|error| trouble::of(&error))?;
-                spawned(connection);
-                Ok(client)
+                Ok((client, spawned(connection)))
             }
         }
     }

@@ -124,9 +124,10 @@ fn plain(scope: &Scope<'_>, statement: &mut Statement, thing: Thing<'_>, of: &Fi
         Test::Contains(_) | Test::StartsWith(_) | Test::EndsWith(_) => {
             like(scope, statement, test, |statement| {
                 scope.comparable(statement, thing);
-                // Enumerations are no text until they are made it.
+                // Enumerations are no text until they are made it, and not every collation knows the case of letters, or
+                // that a text can hold another.
                 if scope.dialect == Dialect::Postgres {
-                    statement.push("::text");
+                    statement.push("::text COLLATE \"default\"");
                 }
             });
         }

@@ -98,8 +98,8 @@ impl Part<'_> {
     fn value(&self, scope: &Scope<'_>, statement: &mut Statement, value: &Value) {
         match (&self.what, scope.dialect) {
             (What::Thing(thing, of), Dialect::Postgres) => operand(statement, *thing, of, value),
-            (What::Thing(thing, _), Dialect::Sqlite) if scope.is_read(*thing) => {
-                statement.push("aquifer_time(").bind(crate::sqlite::from_place(value)).push(")");
+            (_, Dialect::Sqlite) if crate::sqlite::is_broken_text(value) => {
+                statement.push("CAST(").bind(crate::sqlite::from_place(value)).push(" AS TEXT)");
             }
             // The place holds what SQLite itself gave.
             (_, Dialect::Sqlite) => {
@@ -159,7 +159,7 @@ pub(crate) fn condition(
     place: &[Value],
     range: Range,
 ) {
-    let (Some((leading, rest)), Some((value, values))) = (parts.split_first(), place.split_first()) else {
+    let (Some((leading, rest)), Some((_, values))) = (parts.split_first(), place.split_first()) else {
         statement.push("TRUE");
         return;
     };
@@ -178,21 +178,34 @@ pub(crate) fn condition(
         Range::AmongNulls => {
             leading.expression(scope, statement);
             statement.push(" IS NULL AND ");
-            after(scope, statement, rest, values);
-        }
-        Range::Beyond => {
-            let alike = rest.iter().all(|part| part.descending == leading.descending && !part.nullable);
-            if alike && !values.contains(&Value::Null) {
-                return row_values(scope, statement, parts, place);
+            // What comes next bounds the scan in turn, unless NULL were to be found on both sides of a bound.
+            match (rest.first(), values.first()) {
+                (Some(next), Some(value)) if !value.is_null() && (!next.nullable || next.descending) => {
+                    beyond(scope, statement, rest, values);
+                }
+                _ => after(scope, statement, rest, values),
             }
-            leading.compare(scope, statement, if leading.descending { " <= " } else { " >= " }, value);
-            statement.push(" AND (");
-            leading.compare(scope, statement, if leading.descending { " < " } else { " > " }, value);
-            statement.push(" OR ");
-            after(scope, statement, rest, values);
-            statement.push(")");
         }
+        Range::Beyond => beyond(scope, statement, parts, place),
     }
+}
+
+/// After a place whose leading value is not NULL, with a bound on that value.
+fn beyond(scope: &Scope<'_>, statement: &mut Statement, parts: &[Part<'_>], place: &[Value]) {
+    let (Some((leading, rest)), Some((value, values))) = (parts.split_first(), place.split_first()) else {
+        statement.push("FALSE");
+        return;
+    };
+    let alike = rest.iter().all(|part| part.descending == leading.descending && !part.nullable);
+    if alike && !values.contains(&Value::Null) {
+        return row_values(scope, statement, parts, place);
+    }
+    leading.compare(scope, statement, if leading.descending { " <= " } else { " >= " }, value);
+    statement.push(" AND (");
+    leading.compare(scope, statement, if leading.descending { " < " } else { " > " }, value);
+    statement.push(" OR ");
+    after(scope, statement, rest, values);
+    statement.push(")");
 }
 
 /// `(a, b) > (1, 2)`.

@@ -65,7 +65,7 @@ fn narrow(value: &Value) -> Value {
 /// may be done with that, so that an index serves.
 pub(crate) fn equal(statement: &mut Statement, column: &Column, value: &Value) {
     match &column.store {
-        Store::Postgres(store) if store.read == PostgresRead::AsText => {
+        Store::Postgres(store) if column.is_shown_as_text() => {
             statement.bind(postgres(&column.of, value)).push("::").fragment(&store.cast);
         }
         _ => operand(statement, Thing::Column(column), &column.of, value),

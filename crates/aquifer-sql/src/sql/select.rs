@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::value::Scope;
 use super::{filter, keyset, text};
-use crate::model::Key;
+use crate::model::{Column, Key};
 use crate::rows::{Node, Places, Reader, Shape};
 use crate::statement::Statement;
 
@@ -24,7 +24,8 @@ pub(crate) struct Reading {
 pub(crate) fn page(scope: &Scope<'_>, plan: &Plan) -> Result<Reading, Failure> {
     let collection = &scope.served.collection;
     let mut order = plan.order(collection);
-    for key in order.iter_mut().filter(|key| !key.path.computed && scope.served.table.column(&key.path.name).is_none()) {
+    for key in order.iter_mut().filter(|key| !key.path.computed && scope.served.table.column(&key.path.name).is_none())
+    {
         // The hidden key is no field; its places are text.
         key.of = aquifer_query::FieldType::Text;
     }
@@ -118,13 +119,19 @@ pub(crate) fn one(scope: &Scope<'_>, select: &[Path], key: &[Value], lock: bool)
 pub(crate) fn by_key(scope: &Scope<'_>, statement: &mut Statement, key: &[Value]) {
     for (index, (column, value)) in scope.served.table.key_columns().zip(key).enumerate() {
         statement.push(if index == 0 { " WHERE " } else { " AND " });
-        match &column.store {
-            crate::model::Store::Sqlite(_) => scope.comparable(statement, super::value::Thing::Column(column)),
-            crate::model::Store::Postgres(_) => scope.column(statement, column),
-        }
-        statement.push(" = ");
-        super::operand::equal(statement, column, value);
+        equals(scope, statement, column, value);
     }
+}
+
+/// A column is this value, in its own type.
+pub(crate) fn equals(scope: &Scope<'_>, statement: &mut Statement, column: &Column, value: &Value) {
+    if column.is_shown_as_text() {
+        scope.column(statement, column);
+    } else {
+        scope.comparable(statement, super::value::Thing::Column(column));
+    }
+    statement.push(" = ");
+    super::operand::equal(statement, column, value);
 }
 
 /// `WHERE` and `AND`, as they are needed.
@@ -174,7 +181,16 @@ fn outputs(scope: &Scope<'_>, statement: &mut Statement, plan: &Plan, order: Opt
             writer.count += 1;
         }
         for key in order {
-            cells.push(writer.add(scope, statement, &key.path));
+            let thing = scope.thing(&key.path);
+            if scope.is_read(thing) {
+                // What it is compared by, which may be missing where the value is not.
+                writer.comma(statement);
+                scope.comparable(statement, thing);
+                cells.push((writer.count, Reader::Plain));
+                writer.count += 1;
+            } else {
+                cells.push(writer.add(scope, statement, &key.path));
+            }
         }
     }
     if writer.count == 0 {

@@ -9,6 +9,9 @@ use crate::statement::{Bind, Dialect, Statement};
 /// More columns than this are not searched without an index: SQLite takes no more arguments.
 const MOST_COLUMNS: usize = 100;
 
+/// What words are told apart by, as a PostgreSQL pattern: neither a letter nor a digit, of which its own class has fewer.
+const BETWEEN: &str = "[^[:alnum:]²³¹¼½¾⁰⁴-⁹₀-₉⅐-⅟①-⒛⓪-⓿❶-➓]";
+
 /// The table, and beside it the matches of an FTS5 index.
 pub(super) fn from(scope: &Scope<'_>, statement: &mut Statement, text: Option<&TextQuery>) {
     statement.push(" FROM ");
@@ -89,8 +92,8 @@ fn fallback(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
                     statement.push(" + ");
                 }
                 // Words hold small letters and digits only, so nothing in them means anything to a pattern.
-                let pattern = term.words.join("[^[:alnum:]]+");
-                let pattern = format!("(^|[^[:alnum:]]){pattern}($|[^[:alnum:]])");
+                let pattern = term.words.join(&format!("{BETWEEN}+"));
+                let pattern = format!("(^|{BETWEEN}){pattern}($|{BETWEEN})");
                 statement.push("CASE WHEN ");
                 for (position, column) in columns.iter().enumerate() {
                     if position > 0 {
@@ -98,7 +101,7 @@ fn fallback(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
                     }
                     statement.push("lower(");
                     scope.column(statement, column);
-                    statement.push("::text) ~ ").bind(Bind::Text(pattern.clone())).push("::text");
+                    statement.push("::text COLLATE \"default\") ~ ").bind(Bind::Text(pattern.clone())).push("::text");
                 }
                 statement.push(" THEN 1 ELSE 0 END");
             }

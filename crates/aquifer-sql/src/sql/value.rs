@@ -64,6 +64,11 @@ impl<'a> Scope<'a> {
                     self.column(statement, column);
                     statement.push("::text");
                 }
+                // A domain over an enumeration has none of its operators.
+                Store::Postgres(store) if store.read == PostgresRead::Word => {
+                    self.column(statement, column);
+                    statement.push("::").fragment(&store.cast);
+                }
                 _ => self.column(statement, column),
             },
             Thing::Inside(column, inside) => json::base(self, statement, column, inside),
@@ -85,8 +90,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Whether the value is read by a function of ours before it is compared. What it is compared with must be, too; and
-    /// what cannot be read is missing.
+    /// Whether the value is read by a function of ours before it is compared. What that cannot read is missing.
     pub(crate) fn is_read(&self, thing: Thing<'_>) -> bool {
         match thing {
             Thing::Column(column) => column.store == Store::Sqlite(SqliteStore::Time(TimeStyle::Mixed)),
@@ -147,7 +151,10 @@ impl<'a> Scope<'a> {
                     PostgresRead::Jsonb => ("", "::text", Reader::Json),
                     PostgresRead::Decimal => ("", "::text", Reader::Decimal),
                     PostgresRead::AsText | PostgresRead::Word => ("", "::text", Reader::Text),
-                    PostgresRead::MadeJson => ("to_json(", ")::text", Reader::Json),
+                    PostgresRead::MadeJson => {
+                        let whole = matches!(&column.of, FieldType::List(Some(of)) if **of == FieldType::Integer);
+                        ("to_json(", ")::text", if whole { Reader::Integers } else { Reader::Json })
+                    }
                 };
                 statement.push(before);
                 self.column(statement, column);

@@ -25,8 +25,15 @@ pub(crate) enum Returns {
     Key(Vec<Reader>),
 }
 
+/// A value to be kept.
+pub(crate) enum Given<'a> {
+    Value(&'a Value),
+    /// Text that is JSON already.
+    Json(String),
+}
+
 /// Makes a row of these values.
-pub(crate) fn insert(scope: &Scope<'_>, values: &[(&Column, &Value)], select: &[Path]) -> Change {
+pub(crate) fn insert(scope: &Scope<'_>, values: Vec<(&Column, Given<'_>)>, select: &[Path]) -> Change {
     let mut statement = Statement::new(scope.dialect);
     statement.push("INSERT INTO ").name(&scope.served.table.quoted);
     if scope.dialect == Dialect::Postgres {
@@ -38,7 +45,7 @@ pub(crate) fn insert(scope: &Scope<'_>, values: &[(&Column, &Value)], select: &[
         for (index, (column, _)) in values.iter().enumerate() {
             statement.push(if index == 0 { " (" } else { ", " }).name(&column.quoted);
         }
-        for (index, (column, value)) in values.iter().enumerate() {
+        for (index, (column, value)) in values.into_iter().enumerate() {
             statement.push(if index == 0 { ") VALUES (" } else { ", " });
             assigned(&mut statement, column, value);
         }
@@ -49,10 +56,10 @@ pub(crate) fn insert(scope: &Scope<'_>, values: &[(&Column, &Value)], select: &[
 }
 
 /// Changes the row of a key.
-pub(crate) fn update(scope: &Scope<'_>, values: &[(&Column, &Value)], key: &[Value], select: &[Path]) -> Change {
+pub(crate) fn update(scope: &Scope<'_>, values: Vec<(&Column, Given<'_>)>, key: &[Value], select: &[Path]) -> Change {
     let mut statement = Statement::new(scope.dialect);
     statement.push("UPDATE ").name(&scope.served.table.quoted).push(" AS t");
-    for (index, (column, value)) in values.iter().enumerate() {
+    for (index, (column, value)) in values.into_iter().enumerate() {
         statement.push(if index == 0 { " SET " } else { ", " }).name(&column.quoted).push(" = ");
         assigned(&mut statement, column, value);
     }
@@ -95,7 +102,17 @@ fn returning(scope: &Scope<'_>, statement: &mut Statement, select: &[Path]) -> R
 }
 
 /// A value to be kept.
-fn assigned(statement: &mut Statement, column: &Column, value: &Value) {
+fn assigned(statement: &mut Statement, column: &Column, given: Given<'_>) {
+    let value = match given {
+        Given::Value(value) => value,
+        Given::Json(text) => {
+            statement.bind(Bind::Text(text));
+            if let Store::Postgres(store) = &column.store {
+                statement.push("::").fragment(&store.cast);
+            }
+            return;
+        }
+    };
     match &column.store {
         Store::Sqlite(store) => {
             let style = match store {

@@ -1,5 +1,6 @@
 //! Functions that SQLite lacks, so that it means by text, JSON and time what the language means.
 
+use aquifer_query::evaluate::Doubles;
 use aquifer_query::evaluate::text::{fold, rank, words};
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{ToSqlOutput, Value as SqlValue, ValueRef};
@@ -110,7 +111,7 @@ struct Sum;
 struct Total {
     any: bool,
     whole: i128,
-    real: Option<f64>,
+    real: Option<Doubles>,
 }
 
 impl Aggregate<Total, SqlValue> for Sum {
@@ -130,7 +131,7 @@ impl Aggregate<Total, SqlValue> for Sum {
             ValueRef::Text(text) => std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(0.0),
         };
         total.any = true;
-        total.real = Some(total.real.unwrap_or(0.0) + real);
+        total.real.get_or_insert_default().add(real);
         Ok(())
     }
 
@@ -139,7 +140,7 @@ impl Aggregate<Total, SqlValue> for Sum {
         Ok(match (real, i64::try_from(whole)) {
             _ if !any => SqlValue::Null,
             #[expect(clippy::cast_precision_loss, reason = "with fractions it is a double")]
-            (Some(real), _) => SqlValue::Real(whole as f64 + real),
+            (Some(real), _) => SqlValue::Real(whole as f64 + real.total()),
             (None, Ok(whole)) => SqlValue::Integer(whole),
             (None, Err(_)) => SqlValue::Text(whole.to_string()),
         })

@@ -22,7 +22,7 @@ use crate::settings::Settings;
 use crate::statement::Statement;
 use crate::trouble::Trouble;
 
-pub(crate) use rows::from_place;
+pub(crate) use rows::{from_place, is_broken_text};
 
 /// How long to wait for somebody else's lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
@@ -82,6 +82,21 @@ impl Job {
     }
 }
 
+/// Stops a connection's statements earlier than their call would.
+struct Brake<'l>(&'l Slot);
+
+impl Brake<'_> {
+    /// What is done here is stopped when this time is over.
+    fn within<T>(&self, patience: Duration, work: impl FnOnce() -> T) -> T {
+        let swap = |job| std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), job);
+        let sooner = Job { deadline: Instant::now() + patience, left: AtomicBool::new(false) };
+        let outer = swap(Some(Arc::new(sooner)));
+        let done = work();
+        swap(outer);
+        done
+    }
+}
+
 /// Tells the running statement that nobody waits any more.
 struct LeavesOnDrop(Arc<Job>);
 
@@ -117,7 +132,8 @@ impl Sqlite {
         let settings = settings.clone();
         let look = move |link: &mut Link| {
             let version = schema_version(&link.connection)?;
-            Ok((reflect::model(&link.connection, &settings)?, (link.file, version)))
+            let model = reflect::model(&link.connection, &Brake(&link.job), &settings)?;
+            Ok((model, (link.file, version)))
         };
         let (model, found) =
             self.on(&self.readers, move |link| look(link).map_err(|error| trouble::of(&error))).await?;

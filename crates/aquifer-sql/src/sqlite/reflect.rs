@@ -1,12 +1,14 @@
 //! What a SQLite file holds. Its types are hints only, so where they leave a doubt, some values decide.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use aquifer_query::FieldType;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Result};
+use rusqlite::{Connection, ErrorCode, Result};
 
 use super::super::checks;
+use super::Brake;
 use crate::model::{
     Check, Column, ForeignKey, Key, Model, OnDelete, Permits, SqliteStore, Store, Table, TextIndex, TimeStyle, Unique,
 };
@@ -16,8 +18,10 @@ use crate::time::{Sample, style_of};
 
 /// How many values are looked at where the declared type leaves a doubt.
 const SAMPLES: usize = 50;
+/// How long values of one table are looked for. A view may take for ever to give its first row.
+const PATIENCE: Duration = Duration::from_millis(250);
 
-pub(super) fn model(connection: &Connection, settings: &Settings) -> Result<Model> {
+pub(super) fn model(connection: &Connection, brake: &Brake<'_>, settings: &Settings) -> Result<Model> {
     let mut found: Vec<(String, String, bool)> = Vec::new();
     let mut statement = connection.prepare("SELECT name, type, wr FROM pragma_table_list WHERE schema = 'main'")?;
     let mut rows = statement.query([])?;
@@ -40,7 +44,7 @@ pub(super) fn model(connection: &Connection, settings: &Settings) -> Result<Mode
         if is_index || !settings.offers(None, name) {
             continue;
         }
-        match table(connection, settings, name, kind, *without_rowid, &indexes) {
+        match table(connection, brake, settings, name, kind, *without_rowid, &indexes) {
             Ok(table) => tables.push(table),
             // A view of what is gone, or a virtual table of a module that is not here: the rest can be served.
             Err(rusqlite::Error::SqliteFailure(code, message)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => {
@@ -59,6 +63,7 @@ fn definition(connection: &Connection, name: &str) -> Result<String> {
 
 fn table(
     connection: &Connection,
+    brake: &Brake<'_>,
     settings: &Settings,
     name: &str,
     kind: &str,
@@ -68,6 +73,7 @@ fn table(
     let sql = definition(connection, name)?;
     let quoted = Name::reflected(name);
     let checks = checks::of_definition(&sql);
+    let mut sampler = Sampler { connection, brake, table: quoted.clone(), left: PATIENCE };
     let mut columns = Vec::new();
     let mut key: Vec<(i64, usize)> = Vec::new();
     let mut statement =
@@ -89,7 +95,7 @@ fn table(
             check.column.as_deref().is_some_and(|named| named.eq_ignore_ascii_case(&column)) && !check.words.is_empty()
         };
         let words = checks.iter().find(of_column).map(|check| &check.words);
-        let (of, store) = kind_of(connection, &quoted, &column, &declared, words)?;
+        let (of, store) = kind_of(&mut sampler, &column, &declared, words)?;
         columns.push(Column {
             name: column.as_str().into(),
             quoted: Name::reflected(&column),
@@ -203,8 +209,7 @@ fn rowid(name: &str) -> Column {
 
 /// What a column holds.
 fn kind_of(
-    connection: &Connection,
-    table: &Name,
+    sampler: &mut Sampler<'_>,
     column: &str,
     declared: &str,
     words: Option<&Vec<String>>,
@@ -225,7 +230,7 @@ fn kind_of(
     let says_time = says("DATETIME") || says("TIMESTAMP");
     let may_be_time = says_time || ((textual || declared == "INTEGER" || declared == "BIGINT") && named_time);
     if may_be_time {
-        let samples = samples(connection, table, column)?;
+        let samples = sampler.of(column)?;
         match style_of(&samples) {
             Some(style) if says_time || textual || is_recent(&samples) => {
                 return Ok((FieldType::Time, SqliteStore::Time(style)));
@@ -238,7 +243,7 @@ fn kind_of(
         }
     }
     if declared == "DATE" || (textual && named_date) {
-        let samples = samples(connection, table, column)?;
+        let samples = sampler.of(column)?;
         let all_dates = samples.iter().all(|sample| matches!(sample, Sample::Text(text) if is_date(text)));
         if all_dates && (declared == "DATE" || !samples.is_empty()) {
             return Ok((FieldType::Date, SqliteStore::Plain));
@@ -253,7 +258,7 @@ fn kind_of(
         _ if says("CHAR") || says("TEXT") || says("CLOB") || says("UUID") || says("STRING") => FieldType::Text,
         _ if says("BLOB") => FieldType::Bytes,
         _ if ["REAL", "FLOA", "DOUB", "NUM", "DEC", "MONEY"].iter().any(|word| says(word)) => FieldType::Number,
-        _ => by_values(&samples(connection, table, column)?),
+        _ => by_values(&sampler.of(column)?),
     };
     Ok((of, SqliteStore::Plain))
 }
@@ -286,23 +291,47 @@ fn by_values(samples: &[Sample]) -> FieldType {
     }
 }
 
-fn samples(connection: &Connection, table: &Name, column: &str) -> Result<Vec<Sample>> {
-    use crate::statement::{Dialect, Statement};
-    let column = Name::reflected(column);
-    let mut statement = Statement::new(Dialect::Sqlite);
-    statement.push("SELECT ").name(&column).push(" FROM ").name(table).push(" WHERE ").name(&column);
-    statement.push(" IS NOT NULL LIMIT ").count(SAMPLES);
-    let mut prepared = connection.prepare(statement.text())?;
-    let mut rows = prepared.query([])?;
-    let mut samples = Vec::new();
-    while let Some(row) = rows.next()? {
-        samples.push(match row.get_ref(0)? {
-            ValueRef::Integer(number) => Sample::Integer(number),
-            ValueRef::Text(text) => Sample::Text(String::from_utf8_lossy(text).into_owned()),
-            _ => Sample::Other,
-        });
+/// Looks at some values of a table.
+struct Sampler<'a> {
+    connection: &'a Connection,
+    brake: &'a Brake<'a>,
+    table: Name,
+    /// What is left of the time for it.
+    left: Duration,
+}
+
+impl Sampler<'_> {
+    /// Some values of a column; none where finding them takes too long.
+    fn of(&mut self, column: &str) -> Result<Vec<Sample>> {
+        let began = Instant::now();
+        let found = self.brake.within(self.left, || self.read(column));
+        self.left = self.left.saturating_sub(began.elapsed());
+        match found {
+            Err(rusqlite::Error::SqliteFailure(code, _)) if code.code == ErrorCode::OperationInterrupted => {
+                Ok(Vec::new())
+            }
+            found => found,
+        }
     }
-    Ok(samples)
+
+    fn read(&self, column: &str) -> Result<Vec<Sample>> {
+        use crate::statement::{Dialect, Statement};
+        let column = Name::reflected(column);
+        let mut statement = Statement::new(Dialect::Sqlite);
+        statement.push("SELECT ").name(&column).push(" FROM ").name(&self.table).push(" WHERE ").name(&column);
+        statement.push(" IS NOT NULL LIMIT ").count(SAMPLES);
+        let mut prepared = self.connection.prepare(statement.text())?;
+        let mut rows = prepared.query([])?;
+        let mut samples = Vec::new();
+        while let Some(row) = rows.next()? {
+            samples.push(match row.get_ref(0)? {
+                ValueRef::Integer(number) => Sample::Integer(number),
+                ValueRef::Text(text) => Sample::Text(String::from_utf8_lossy(text).into_owned()),
+                _ => Sample::Other,
+            });
+        }
+        Ok(samples)
+    }
 }
 
 fn unique_keys(connection: &Connection, table: &str) -> Result<Vec<Unique>> {

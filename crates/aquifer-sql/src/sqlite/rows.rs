@@ -40,8 +40,12 @@ impl Cells for Row<'_, '_> {
                 serde_json::from_slice(text).unwrap_or_else(|_| Value::from(String::from_utf8_lossy(text)))
             }
             ValueRef::Integer(number) => number.into(),
-            ValueRef::Real(number) => number.into(),
-            ValueRef::Text(text) => Value::from(String::from_utf8_lossy(text)),
+            ValueRef::Real(number) if number.is_finite() => number.into(),
+            ValueRef::Real(number) => json!({ "real": number.to_string() }),
+            ValueRef::Text(text) => match std::str::from_utf8(text) {
+                Ok(text) => text.into(),
+                Err(_) => json!({ "text": STANDARD.encode(text) }),
+            },
             ValueRef::Blob(bytes) => json!({ "blob": STANDARD.encode(bytes) }),
         }
     }
@@ -75,6 +79,11 @@ fn moment(style: TimeStyle, value: ValueRef<'_>, out: &mut Vec<u8>) {
     }
 }
 
+/// Whether a place's value was text that is no text: SQLite keeps whatever bytes it was given.
+pub(crate) fn is_broken_text(value: &Value) -> bool {
+    value.get("text").is_some()
+}
+
 /// A place's value as it was.
 pub(crate) fn from_place(value: &Value) -> Bind {
     match value {
@@ -86,7 +95,11 @@ pub(crate) fn from_place(value: &Value) -> Bind {
         },
         Value::String(text) => Bind::Text(text.clone()),
         Value::Object(object) => {
-            let bytes = object.get("blob").and_then(Value::as_str).and_then(|text| STANDARD.decode(text).ok());
+            let held = |name: &str| object.get(name).and_then(Value::as_str);
+            if let Some(number) = held("real").and_then(|text| text.parse().ok()) {
+                return Bind::Real(number);
+            }
+            let bytes = held("blob").or_else(|| held("text")).and_then(|text| STANDARD.decode(text).ok());
             Bind::Bytes(bytes.unwrap_or_default())
         }
         Value::Array(_) => Bind::Text(value.to_string()),

@@ -9,15 +9,15 @@ use aquifer_query::plan::Path;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::merge::{Members, merged};
 use super::read::{not_found, one};
 use super::{Done, cascade};
-use crate::model::Column;
 use crate::offer::Relationship;
 use crate::rows::Collector;
 use crate::served::Served;
 use crate::session::{Fault, Session, Work};
 use crate::sql::value::Scope;
-use crate::sql::write::{self, Change, Returns};
+use crate::sql::write::{self, Change, Given, Returns};
 use crate::statement::Dialect;
 use crate::trouble::Trouble;
 
@@ -46,10 +46,6 @@ impl Common {
     pub(super) fn whole(&self) -> Vec<Path> {
         let fields = self.served.collection.fields.iter().map(|field| Path::field(&field.name));
         fields.chain([Path::field("_etag")]).collect()
-    }
-
-    fn columns<'a>(&'a self, values: &'a Map<String, Value>) -> Vec<(&'a Column, &'a Value)> {
-        values.iter().filter_map(|(name, value)| Some((self.served.table.column(name)?, value))).collect()
     }
 
     /// Runs a change and reads the row it leaves.
@@ -95,9 +91,7 @@ impl Common {
             let resource = self.served.words.singular.as_str();
             return Err(Failure::new(
                 Code::ConflictVersionMismatch,
-                format!(
-                    "Resource '{resource}' has changed since it was read. Read it again, and send its new '_etag'"
-                ),
+                format!("Resource '{resource}' has changed since it was read. Read it again, and send its new '_etag'"),
             )
             .detail("resource_type", resource)
             .detail("current_etag", version.unwrap_or_default())
@@ -124,7 +118,9 @@ impl Work for Create {
 
     async fn run<S: Session>(self, session: &mut S) -> Result<(Done, bool), Fault> {
         let Create { common, values } = &self;
-        let change = write::insert(&common.scope(), &common.columns(values), &common.whole());
+        let given =
+            values.iter().filter_map(|(name, value)| Some((common.served.table.column(name)?, Given::Value(value))));
+        let change = write::insert(&common.scope(), given.collect(), &common.whole());
         let made = common.changed(session, change).await?;
         let row = made.unwrap_or_else(|| b"{}".to_vec());
         if common.dry_run {
@@ -161,16 +157,17 @@ impl Work for Update {
     async fn run<S: Session>(self, session: &mut S) -> Result<(Done, bool), Fault> {
         let Update { common, key, input, if_match } = &self;
         let (text, before) = common.held(session, key, if_match.as_deref(), true).await?;
-        let mut values = Map::new();
-        for (name, change) in input {
-            let is_json = common.served.table.column(name).is_some_and(|column| column.of == FieldType::Json);
-            let value = if is_json { merged(before.get(name), change) } else { change.clone() };
-            values.insert(name.clone(), value);
-        }
-        let after = if values.is_empty() {
+        let after = if input.is_empty() {
             text
         } else {
-            let change = write::update(&common.scope(), &common.columns(&values), key, &common.whole());
+            let stored = Members::of(&text);
+            let given = input.iter().filter_map(|(name, change)| {
+                let column = common.served.table.column(name)?;
+                let is_merged = column.of == FieldType::Json && !change.is_null();
+                let stored = || stored.as_ref().and_then(|stored| stored.get(name));
+                Some((column, if is_merged { Given::Json(merged(stored(), change)) } else { Given::Value(change) }))
+            });
+            let change = write::update(&common.scope(), given.collect(), key, &common.whole());
             // A trigger or a policy may have swallowed it.
             let nothing = || Trouble::Denied { reason: NOTHING_CHANGED, cause: "an update touched no row".to_owned() };
             common.changed(session, change).await?.ok_or_else(nothing)?
@@ -193,29 +190,6 @@ impl Work for Update {
         let mut row = self.common.row(session, &self.key).await.unwrap_or_default();
         row.extend(self.input.clone());
         self.common.explained(session, trouble, &self.input, &row, false).await
-    }
-}
-
-/// A JSON value with a change merged into it: objects key by key, everything else replaced, null removes (R-REQ-6).
-fn merged(stored: Option<&Value>, change: &Value) -> Value {
-    match (stored, change) {
-        (Some(Value::Object(stored)), Value::Object(changes)) => {
-            let mut result = stored.clone();
-            for (name, change) in changes {
-                if change.is_null() {
-                    result.shift_remove(name);
-                } else {
-                    let value = merged(stored.get(name), change);
-                    result.insert(name.clone(), value);
-                }
-            }
-            Value::Object(result)
-        }
-        (_, Value::Object(changes)) => {
-            let kept = changes.iter().filter(|(_, value)| !value.is_null());
-            Value::Object(kept.map(|(name, value)| (name.clone(), merged(None, value))).collect())
-        }
-        (_, other) => other.clone(),
     }
 }
 

@@ -3,6 +3,7 @@
 mod cascade;
 pub(crate) mod change;
 mod explain;
+mod merge;
 pub(crate) mod probe;
 pub(crate) mod read;
 pub(crate) mod relationships;

@@ -17,7 +17,7 @@ use crate::offer::Relationship;
 use crate::rows::Reader;
 use crate::served::Served;
 use crate::session::{Fault, Session, Work};
-use crate::sql::operand::operand;
+use crate::sql::select::equals;
 use crate::sql::value::{Scope, Thing};
 use crate::statement::{Dialect, Statement};
 
@@ -343,7 +343,9 @@ pub(super) fn select(
     }
     statement.push(" FROM ").name(&table.quoted).push(" AS t WHERE ");
     let by: Vec<&crate::model::Column> = by.iter().filter_map(|name| table.column(name)).collect();
-    if let [column] = by.as_slice() {
+    if let [column] = by.as_slice()
+        && !column.is_shown_as_text()
+    {
         let values: Vec<Value> = wanted.iter().filter_map(|values| values.first().cloned()).collect();
         if values.is_empty() {
             statement.push("FALSE");
@@ -359,9 +361,7 @@ pub(super) fn select(
                 if position > 0 {
                     statement.push(" AND ");
                 }
-                scope.comparable(&mut statement, Thing::Column(column));
-                statement.push(" = ");
-                operand(&mut statement, Thing::Column(column), &column.of, value);
+                equals(scope, &mut statement, column, value);
             }
             statement.push(")");
         }

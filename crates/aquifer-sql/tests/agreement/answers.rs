@@ -135,7 +135,8 @@ async fn r_col_3_large_filters() {
 /// However a SQLite column writes its times and its JSON, it means the same.
 #[tokio::test]
 async fn r_col_3_r_col_4_r_col_6_times_and_json_in_every_form() {
-    let about = |case: &Value| ["created", "meta", "memo", "age_days"].iter().any(|name| case.to_string().contains(name));
+    let about =
+        |case: &Value| ["created", "meta", "memo", "age_days"].iter().any(|name| case.to_string().contains(name));
     for times in Times::ALL {
         let bench = shop_without(Habit { times, binary_json: true }, &["postgres"]).await;
         filters(&bench, about).await;

@@ -7,13 +7,15 @@ use serde_json::{Value, json};
 use crate::engines::Bench;
 use crate::grains;
 
-/// Holds a law against many cases. The rows are made anew for each, the databases are not.
+/// Holds a law against many cases; against more with a PROPTEST_CASES beyond 256. The rows are made anew for each, the
+/// databases are not.
 pub(crate) fn hold<S: Strategy>(cases: u32, strategy: &S, law: impl AsyncFn(&Bench, S::Value) -> Result<(), String>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let bench = runtime.block_on(grains::bench());
+    let cases = cases * Config::default().cases / 256;
     let config = Config { cases, max_shrink_iters: 300, failure_persistence: None, ..Config::default() };
-    let outcome = TestRunner::new(config)
-        .run(strategy, |case| runtime.block_on(law(&bench, case)).map_err(TestCaseError::fail));
+    let outcome =
+        TestRunner::new(config).run(strategy, |case| runtime.block_on(law(&bench, case)).map_err(TestCaseError::fail));
     // The databases go while there is something that they can go on.
     runtime.block_on(async { drop(bench) });
     match outcome {

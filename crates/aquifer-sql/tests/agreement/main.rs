@@ -3,11 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod answers;
+mod awkward;
 mod cases;
 mod engines;
 mod grains;
+mod kinds;
 mod laws;
 mod memory;
+mod scans;
+mod search;
 mod shop;
 mod tables;
 mod walks;

@@ -4,9 +4,12 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
+use crate::cases;
 use crate::engines::{Asked, Bench, comparable, same};
 use crate::grains;
 use crate::laws::{hold, with_rows};
+use crate::shop::shop_without;
+use crate::tables::{Habit, Times};
 
 /// A walk of everybody at once, each with cursors of their own.
 struct Walk<'b> {
@@ -231,7 +234,8 @@ fn changes(come: impl Strategy<Value = Vec<Value>>) -> impl Strategy<Value = Cha
 fn r_col_8_what_stays_is_seen_once_while_others_come_and_go() {
     let come = grains::grains(12).prop_map(|rows| {
         let number = |(index, mut row): (usize, Value)| {
-            row["id"] = json!(1_000 - index * 101);
+            let index = i64::try_from(index).unwrap();
+            row["id"] = json!(if index % 2 == 0 { 500 - index } else { -index });
             row
         };
         rows.into_iter().enumerate().map(number).collect()
@@ -267,7 +271,8 @@ fn r_col_8_what_stays_is_seen_once_in_any_table() {
     let pairs = (grains::pairs(16), changes(more), grains::sort(&["l", "r", "v", "w"]));
     hold(20, &(bags, pairs, walk), async |bench, (bags, pairs, (size, forwards))| {
         let (rows, changes, sort) = bags;
-        let key: (_, _, fn(&Value) -> String) = ("bags", "name", |row| format!("name = '{}'", row["name"].as_str().unwrap()));
+        let key: (_, _, fn(&Value) -> String) =
+            ("bags", "name", |row| format!("name = '{}'", row["name"].as_str().unwrap()));
         // A number that a row has left may be given to another: where new rows stand is everybody's own business.
         survives(bench, key, &rows, &changes, (&sort, size, forwards), false)
             .await
@@ -279,4 +284,20 @@ fn r_col_8_what_stays_is_seen_once_in_any_table() {
             .await
             .map_err(|told| with_rows(&told, &rows))
     });
+}
+
+/// Every order of the cases, however a SQLite column writes its times.
+#[tokio::test]
+async fn r_col_4_r_col_8_r_col_9_walks_in_every_order_and_form() {
+    for times in Times::ALL {
+        let without: &[&str] = if times == Times::Mixed { &[] } else { &["postgres"] };
+        let bench = shop_without(Habit { times, binary_json: true }, without).await;
+        for (sort, _) in cases::sorts() {
+            let about_time = ["created_at", "age_days"].iter().any(|name| sort.to_string().contains(name));
+            if about_time || times == Times::Mixed {
+                let params = json!({ "sort": sort, "fields": ["id"] });
+                visits_all(&bench, "list_things", &params, 3).await.unwrap_or_else(|told| panic!("{times:?}\n{told}"));
+            }
+        }
+    }
 }

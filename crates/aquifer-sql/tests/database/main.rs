@@ -1,7 +1,6 @@
 //! Databases from outside: real files and a real server behind an engine, asked as a caller asks.
 
 mod injection;
-mod reflection;
 mod relationships;
 mod schema_changes;
 mod sqlite_failures;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::bail;
 use aquifer_protocol::surface::Receiver;
+use aquifer_sql::Target;
 use serde_json::{Map, Value, json};
 
 use crate::Ending;
@@ -43,7 +44,8 @@ pub(crate) async fn run(arguments: IntrospectArgs) -> anyhow::Result<Ending> {
         answer = of_type;
     }
     let failed = answer.get("success") != Some(&Value::Bool(true));
-    let flags: String = arguments.sources.iter().map(|source| format!(" --source {source}")).collect();
+    let flags: String =
+        arguments.sources.iter().map(|source| format!(" --source {}", Target::without_secrets(source))).collect();
     let text = if arguments.json || failed { answer.to_string() } else { table(&answer, &flags) };
     super::call::print(text.trim_end())?;
     Ok(if failed { Ending::Failure } else { Ending::Done })

@@ -40,13 +40,25 @@ fn a_file_that_is_missing_is_told_and_comes_without_a_restart() {
 fn asking_for_the_tables_looks_at_once() {
     let folder = Folder::new();
     let file = folder.path("library.db");
-    let config =
-        folder.file("aquifer.toml", &format!("[[source]]\ntarget = \"sqlite:{file}\"\nstyle = \"generic\"\n"));
+    let config = folder.file("aquifer.toml", &format!("[[source]]\ntarget = \"sqlite:{file}\"\nstyle = \"generic\"\n"));
     let mut piped = Piped::initialized(&["serve", "--config", &config], "2025-06-18");
     assert_eq!(piped.error("read", "list_tables", json!({}))["code"], "UPSTREAM_UNAVAILABLE");
     folder.database("library.db", LIBRARY);
     let tables = piped.data("read", "list_tables", json!({ "fields": ["name"] }));
     assert_eq!(tables["items"], json!([{ "name": "authors" }, { "name": "books" }]));
+}
+
+/// Who makes a database with a shell makes an empty file first.
+#[test]
+fn a_file_that_comes_empty_is_served_when_it_has_tables() {
+    let folder = Folder::new();
+    let file = folder.file("library.db", "");
+    let mut piped = serve(&file);
+    assert_eq!(piped.operations(), ["list_tables", "introspect"]);
+    assert_eq!(piped.data("read", "list_tables", json!({}))["items"], json!([]));
+    alter(&file, LIBRARY);
+    piped.data("read", "list_tables", json!({}));
+    until("the tables are offered", || piped.operations().contains(&"list_books".to_owned()).then_some(()));
 }
 
 #[test]
@@ -55,7 +67,10 @@ fn a_hangup_has_every_source_look_again() {
     let file = folder.database("library.db", LIBRARY);
     let mut piped = serve(&file);
     assert!(!piped.operations().contains(&"list_shelves".to_owned()));
-    alter(&file, "CREATE TABLE shelves (id INTEGER PRIMARY KEY, room TEXT NOT NULL); INSERT INTO shelves VALUES (1, 'A');");
+    alter(
+        &file,
+        "CREATE TABLE shelves (id INTEGER PRIMARY KEY, room TEXT NOT NULL); INSERT INTO shelves VALUES (1, 'A');",
+    );
     signal("-HUP", piped.pid());
     until("the new table is offered", || piped.operations().contains(&"list_shelves".to_owned()).then_some(()));
     assert_eq!(piped.data("read", "get_shelf", json!({ "id": 1 }))["room"], "A");

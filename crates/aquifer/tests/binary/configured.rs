@@ -170,7 +170,8 @@ fn presets_select_the_fields_that_were_said() {
 #[test]
 fn computed_fields_are_selected_filtered_and_sorted() {
     let desk = Desk::new();
-    let keys = "tables.books.computed.letters = { sql = \"length(title)\", type = \"integer\", description = \"How long\" }
+    let keys =
+        "tables.books.computed.letters = { sql = \"length(title)\", type = \"integer\", description = \"How long\" }
         tables.books.computed.cheap = { sql = \"price < 8\", type = \"boolean\", sortable = false }
         tables.books.computed.shout = { sql = \"upper(title)\", type = \"text\", filterable = false }";
     let params = json!({
@@ -184,10 +185,9 @@ fn computed_fields_are_selected_filtered_and_sorted() {
             { "_computed": { "letters": 16, "cheap": false, "shout": "NOTES ON ENGINES" } },
         ])
     );
-    for params in [
-        json!({ "sort": { "field": "_computed.cheap" } }),
-        json!({ "filter": { "_computed.shout": "LETTERS" } }),
-    ] {
+    for params in
+        [json!({ "sort": { "field": "_computed.cheap" } }), json!({ "filter": { "_computed.shout": "LETTERS" } })]
+    {
         assert_eq!(desk.call(keys, "list_books", params.clone())["success"], false, "{params}");
     }
     let shown = desk.operation(keys, "list_books")["computed_fields"].to_string();
@@ -211,7 +211,8 @@ fn a_view_with_a_key_has_single_rows() {
 #[test]
 fn a_statement_may_take_as_long_as_was_said() {
     let desk = Desk::new();
-    let endless = "(WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers) SELECT count(*) FROM numbers)";
+    let endless =
+        "(WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers) SELECT count(*) FROM numbers)";
     let config = desk.config(&format!(
         "timeout_seconds = 1\nconnections = 1\ntables.books.computed.endless = {{ sql = \"{endless}\", type = \"integer\" }}"
     ));

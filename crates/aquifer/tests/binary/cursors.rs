@@ -113,7 +113,8 @@ fn a_folder_that_cannot_be_written_costs_only_the_cursors_of_other_processes() {
 #[test]
 fn a_secret_that_is_too_short_is_told_without_repeating_it() {
     let desk = Desk::new();
-    let config = desk.folder.file("aquifer.toml", "[state]\ncursor_secret = \"hush-4711\"\n[[source]]\ntarget = \"tasks:\"\n");
+    let config =
+        desk.folder.file("aquifer.toml", "[state]\ncursor_secret = \"hush-4711\"\n[[source]]\ntarget = \"tasks:\"\n");
     let output = aquifer().args(["serve", "--config", &config]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);

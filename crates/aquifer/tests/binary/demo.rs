@@ -61,11 +61,14 @@ fn a_shop_with_customers_orders_and_tickets() {
     let mut piped = demo();
     assert_eq!(piped.tools(), ["mcp_aql_create", "mcp_aql_read", "mcp_aql_update", "mcp_aql_delete"]);
     let operations = piped.operations();
-    for name in ["list_orders", "get_customer", "search_tickets", "create_ticket", "update_order", "query_relationships"] {
+    for name in
+        ["list_orders", "get_customer", "search_tickets", "create_ticket", "update_order", "query_relationships"]
+    {
         assert!(operations.iter().any(|known| known == name), "{name} is missing: {operations:?}");
     }
     let customer = piped.data("read", "get_customer", json!({ "id": 65 }));
-    let orders = piped.data("read", "list_orders", json!({ "filter": { "customer_id": 65 }, "total": true, "first": 1 }));
+    let orders =
+        piped.data("read", "list_orders", json!({ "filter": { "customer_id": 65 }, "total": true, "first": 1 }));
     assert_eq!(orders["items"][0]["customer_id"], customer["id"]);
     assert!(orders["pageInfo"]["totalCount"].as_u64().unwrap() > 1, "{orders}");
 }

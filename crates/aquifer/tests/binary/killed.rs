@@ -90,7 +90,8 @@ impl Writer {
         if self.certain.version <= self.certain.entries {
             self.possible.version += 1;
             let version = self.possible.version;
-            let input = json!({ "version": version, "twice": version * 2, "stamp": stamp(version), "note": note(version) });
+            let input =
+                json!({ "version": version, "twice": version * 2, "stamp": stamp(version), "note": note(version) });
             ("mcp_aql_update", json!({ "operation": "update_ledger", "params": { "id": self.id, "input": input } }))
         } else {
             self.possible.entries += 1;

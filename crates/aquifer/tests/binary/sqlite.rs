@@ -51,7 +51,8 @@ fn every_way_to_name_a_file_is_understood() {
 #[test]
 fn rows_are_listed_searched_and_got() {
     let (_folder, _, mut piped) = library();
-    let cheap = json!({ "filter": { "price": { "lt": 8 } }, "sort": { "field": "price" }, "fields": ["title", "price"] });
+    let cheap =
+        json!({ "filter": { "price": { "lt": 8 } }, "sort": { "field": "price" }, "fields": ["title", "price"] });
     assert_eq!(
         piped.data("read", "list_books", cheap)["items"],
         json!([{ "title": "Engines of war", "price": 3.25 }, { "title": "Letters", "price": 7 }])
@@ -102,8 +103,7 @@ fn rows_are_created_changed_and_deleted_in_the_file() {
     assert_eq!(rehearsed["changes"], json!({ "price": { "from": 12.75, "to": 1 } }));
     assert_eq!(stored(4).unwrap().1, 12.75);
     let change = json!({ "price": 9, "about": { "pages": 91, "tags": null } });
-    let changed =
-        piped.data("update", "update_book", json!({ "id": 4, "input": change, "if_match": made["_etag"] }));
+    let changed = piped.data("update", "update_book", json!({ "id": 4, "input": change, "if_match": made["_etag"] }));
     assert_eq!((&changed["price"], &changed["about"]), (&json!(9), &json!({ "pages": 91 })));
     assert_eq!(stored(4), Some(("Über Maschinen 🙂".into(), 9.0, r#"{"pages":91}"#.into())));
     let stale = piped.error("delete", "delete_book", json!({ "id": 4, "if_match": made["_etag"] }));

@@ -128,7 +128,13 @@ fn stateless_headers<'n>(method: &'n str, name: Option<&'n str>) -> Vec<(&'n str
 }
 
 /// HTTP/1.0, so that the answer ends with the connection.
-fn open(authority: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> std::io::Result<TcpStream> {
+fn open(
+    authority: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> std::io::Result<TcpStream> {
     let mut stream = TcpStream::connect(authority)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut head = format!("{method} {path} HTTP/1.0\r\ncontent-length: {}\r\n", body.len());

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Instant;
 
 use super::PATIENCE;
 
@@ -19,18 +20,15 @@ impl Talk {
 
     /// The first line in which something is found.
     pub(super) fn find<T>(&mut self, what: &str, found: impl Fn(&str) -> Option<T>) -> T {
-        loop {
-            match self.lines.recv_timeout(PATIENCE) {
-                Ok(line) => {
-                    self.heard.push_str(&line);
-                    self.heard.push('\n');
-                    if let Some(found) = found(&line) {
-                        return found;
-                    }
-                }
-                Err(_) => panic!("the server never said {what}: {}", self.heard),
+        let deadline = Instant::now() + PATIENCE;
+        while let Ok(line) = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            self.heard.push_str(&line);
+            self.heard.push('\n');
+            if let Some(found) = found(&line) {
+                return found;
             }
         }
+        panic!("the server never said {what}: {}", self.heard);
     }
 
     /// Everything said, once nobody says anything more.

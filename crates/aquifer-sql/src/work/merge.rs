@@ -1,0 +1,87 @@
+//! Changes merged into JSON text (R-REQ-6): objects key by key, everything else replaced, null removes. What is not touched
+//! stays as it is written, so that no number loses a digit.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The members of an object, in their order, unread.
+pub(super) struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'a> Members<'a> {
+    /// The members, if the text is an object.
+    pub(super) fn of(text: &'a [u8]) -> Option<Self> {
+        serde_json::from_slice(text).ok()
+    }
+
+    /// The text of a member.
+    pub(super) fn get(&self, name: &str) -> Option<&'a str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.get())
+    }
+}
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reading;
+
+        impl<'de> Visitor<'de> for Reading {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry::<String, &'de RawValue>()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(Reading)
+    }
+}
+
+/// JSON text with a change merged into it.
+pub(super) fn merged(stored: Option<&str>, change: &Value) -> String {
+    let Value::Object(changes) = change else { return change.to_string() };
+    let stored = stored.and_then(|text| Members::of(text.as_bytes())).unwrap_or(Members(Vec::new()));
+    let mut members: Vec<(&str, String)> = Vec::new();
+    for (name, value) in &stored.0 {
+        match changes.get(name) {
+            None => members.push((name, value.get().to_owned())),
+            Some(Value::Null) => {}
+            Some(change) => members.push((name, merged(Some(value.get()), change))),
+        }
+    }
+    for (name, change) in changes.iter().filter(|(name, change)| !change.is_null() && stored.get(name).is_none()) {
+        members.push((name, merged(None, change)));
+    }
+    let members: Vec<String> =
+        members.into_iter().map(|(name, value)| format!("{}:{value}", Value::from(name))).collect();
+    format!("{{{}}}", members.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn r_req_6_merging() {
+        for (stored, change, expected) in [
+            (r#"{"a":1,"b":{"c":[1,2],"d":2}}"#, json!({ "b": { "c": [3] } }), r#"{"a":1,"b":{"c":[3],"d":2}}"#),
+            (r#"{"a": 1.0000000000000000001, "b": 2}"#, json!({ "b": null }), r#"{"a":1.0000000000000000001}"#),
+            ("[1]", json!({ "x": { "y": null, "z": 1 } }), r#"{"x":{"z":1}}"#),
+            ("5", json!("text"), "\"text\""),
+            ("not json", json!({ "a": "\"" }), r#"{"a":"\""}"#),
+        ] {
+            assert_eq!(merged(Some(stored), &change), expected);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Where databases go their own ways: they still visit every row once, and refuse nothing that they offer.
+
+use aquifer_query::collection::Pages;
+use aquifer_query::{Collection, FieldType};
+use serde_json::{Value, json};
+
+use crate::engines::{Asked, Bench, Extras};
+use crate::shop::field;
+use crate::tables::Table;
+
+fn table(
+    name: &'static str,
+    singular: &'static str,
+    columns: [&'static str; 2],
+    fields: &[(&str, FieldType)],
+) -> Table {
+    let collection = Collection {
+        name: name.into(),
+        fields: fields.iter().map(|(name, of)| field(name, of.clone())).collect(),
+        key: vec!["id".into()],
+        versions: true,
+        ..Collection::default()
+    };
+    Table { name, singular, collection, sqlite: columns[0], postgres: columns[1] }
+}
+
+/// Every id in the order of the pages.
+async fn walk(asked: &Asked, operation: &str, params: &Value, size: usize, forwards: bool) -> Vec<i64> {
+    let (page, place, more, cursor) = match forwards {
+        true => ("first", "after", "hasNextPage", "endCursor"),
+        false => ("last", "before", "hasPreviousPage", "startCursor"),
+    };
+    let mut params = params.clone();
+    params[page] = size.into();
+    let mut seen = Vec::new();
+    loop {
+        let answer = asked.ask(operation, &params).await;
+        let items = answer["data"]["items"].as_array().unwrap_or_else(|| panic!("{}: {answer}", asked.name));
+        let ids = items.iter().map(|item| item["id"].as_i64().unwrap());
+        if forwards {
+            seen.extend(ids);
+        } else {
+            seen.splice(0..0, ids);
+        }
+        assert!(seen.len() < 1_000, "{}: {operation} {params} does not end", asked.name);
+        if answer["data"]["pageInfo"][more] != true {
+            return seen;
+        }
+        params[place] = answer["data"]["pageInfo"][cursor].clone();
+    }
+}
+
+/// Both ways the same, each of so many ids once.
+async fn visits_all(asked: &Asked, operation: &str, params: &Value, count: i64) -> Vec<i64> {
+    let forwards = walk(asked, operation, params, 2, true).await;
+    assert_eq!(walk(asked, operation, params, 3, false).await, forwards, "{}: {operation} {params}", asked.name);
+    let mut sorted = forwards.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, (1..=count).collect::<Vec<_>>(), "{}: {operation} {params}", asked.name);
+    forwards
+}
+
+/// A column's own collation decides its order and what is equal; it does not decide what holds a text.
+#[tokio::test]
+async fn r_col_3_r_col_4_r_col_8_collations() {
+    let fields = [("id", FieldType::Integer), ("name", FieldType::Text), ("plain", FieldType::Text)];
+    let columns = [
+        "(id INTEGER PRIMARY KEY, name TEXT COLLATE NOCASE, plain TEXT)",
+        "(id int4 PRIMARY KEY, name text COLLATE any_case, plain text COLLATE \"C\")",
+    ];
+    let names = ["b", "A", "a", "B", "É", "é", "c"];
+    let rows: Vec<Value> = names
+        .iter()
+        .enumerate()
+        .map(|(index, name)| json!({ "id": index + 1, "name": name, "plain": name }))
+        .chain([json!({ "id": 8, "name": null, "plain": null })])
+        .collect();
+    let extras = Extras {
+        types: "CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+        ..Extras::default()
+    };
+    let mut words = table("words", "word", columns, &fields);
+    words.collection.text = vec!["name".into(), "plain".into()];
+    let bench = Bench::new(vec![words], &[("words", rows)], extras).await;
+    for asked in bench.engines.iter().filter(|asked| asked.name != "memory") {
+        let ascending = visits_all(asked, "list_words", &json!({ "sort": "name", "fields": ["id"] }), 8).await;
+        assert_eq!(ascending[..5], [2, 3, 1, 4, 7], "{}", asked.name);
+        let params = json!({ "sort": [{ "field": "name", "order": "desc" }, { "field": "id" }], "fields": ["id"] });
+        let descending = visits_all(asked, "list_words", &params, 8).await;
+        assert_eq!(descending[0], 8, "{}", asked.name);
+        let equal = asked.ask("list_words", &json!({ "filter": { "name": "a" }, "fields": ["id"] })).await;
+        assert_eq!(equal["data"]["items"], json!([{ "id": 2 }, { "id": 3 }]), "{}", asked.name);
+    }
+    for column in ["name", "plain"] {
+        for (operator, text, ids) in [
+            ("contains", "É", vec![5, 6]),
+            ("starts_with", "é", vec![5, 6]),
+            ("ends_with", "A", vec![2, 3]),
+            ("contains", "a", vec![2, 3]),
+        ] {
+            let answer =
+                bench.ask("list_words", &json!({ "filter": { column: { operator: text } }, "fields": ["id"] })).await;
+            let expected: Value = ids.iter().map(|id| json!({ "id": id })).collect();
+            assert_eq!(answer["data"]["items"], expected, "{column} {operator} {text}");
+        }
+        let answer = bench.ask("search_words", &json!({ "query": "É b", "fields": ["id"] })).await;
+        assert_eq!(answer["data"]["items"].as_array().unwrap().len(), 4);
+    }
+}
+
+/// SQLite keeps anything in any column, also after somebody looked what is in it.
+#[tokio::test]
+async fn r_col_8_values_of_other_types_than_their_columns() {
+    let fields =
+        [("id", FieldType::Integer), ("n", FieldType::Integer), ("s", FieldType::Text), ("at", FieldType::Time)];
+    let columns = ["(id INTEGER PRIMARY KEY, n INTEGER, s TEXT NOT NULL, x, seen_at TIMESTAMP NOT NULL)", ""];
+    let extras = Extras {
+        without: &["memory", "postgres"],
+        sqlite: "INSERT INTO odds (n, s, x, seen_at) VALUES
+            (1, 'a', 1, '2026-01-01 00:00:00'), ('text', CAST(x'ff' AS TEXT), 'text', '2026-01-01T00:00:00+02:00'),
+            (2.5, CAST(x'fe' AS TEXT), 2.5, 1767225600)",
+        ..Extras::default()
+    };
+    let bench = Bench::new(vec![table("odds", "odd", columns, &fields)], &[], extras).await;
+    bench
+        .run(
+            "INSERT INTO odds (n, s, x, seen_at) VALUES
+            (-1, 'a', -1, 'never'), (x'00ff', x'ff', x'00ff', x'00'), (NULL, 'b', NULL, CAST(x'ff' AS TEXT)),
+            (9e999, CAST(x'ff41' AS TEXT), -9e999, '2025-01-01T00:00:00Z'), ('12', 'é', '12', '2026-06-01'),
+            (-9e999, '', 9e999, 'never'), (1, 'a', x'00ff', '2026-01-01T00:00:00Z')",
+        )
+        .await;
+    for field in ["n", "s", "x", "seen_at"] {
+        for order in ["asc", "desc"] {
+            let params = json!({ "sort": { "field": field, "order": order }, "fields": ["id"] });
+            visits_all(&bench.engines[0], "list_odds", &params, 10).await;
+        }
+    }
+}
+
+/// What has no key is counted: forwards only, and without a place to go back to.
+#[tokio::test]
+async fn r_col_7_views_without_a_key() {
+    let extras = Extras {
+        without: &["memory"],
+        sqlite: "CREATE VIEW lines AS SELECT column1 AS id, column2 AS v FROM (VALUES (1, 2), (2, NULL), (3, 2), (4, 1), (5, NULL))",
+        postgres: "CREATE VIEW lines AS SELECT * FROM (VALUES (1, 2), (2, NULL), (3, 2), (4, 1), (5, NULL)) AS l (id, v)",
+        ..Extras::default()
+    };
+    let bench = Bench::new(Vec::new(), &[], extras).await;
+    let ascending = json!({ "sort": "v", "fields": ["id"] });
+    let descending = json!({ "sort": "v", "order": "desc", "fields": ["id"] });
+    for asked in &bench.engines {
+        assert_eq!(walk(asked, "list_lines", &ascending, 2, true).await, [4, 1, 3, 2, 5], "{}", asked.name);
+        assert_eq!(walk(asked, "list_lines", &descending, 2, true).await, [2, 5, 1, 3, 4], "{}", asked.name);
+    }
+    bench.check([("list_lines", json!({ "last": 2 }), json!({ "error": "VALIDATION_INVALID_VALUE" }))]).await;
+    let answer = bench.ask("list_lines", &json!({ "limit": 2, "offset": 4, "total": true })).await;
+    assert_eq!(answer["data"]["items"], json!([{ "id": 5, "v": null }]));
+    assert_eq!(answer["data"]["pagination"]["total_items"], 5);
+}
+
+/// Items that are large end a page early, which is said, and nothing is lost.
+#[tokio::test]
+async fn r_col_7a_r_col_11_heavy_pages_end_early() {
+    let fields = [("id", FieldType::Integer), ("body", FieldType::Text)];
+    let columns = ["(id INTEGER PRIMARY KEY, body TEXT)", "(id int4 PRIMARY KEY, body text)"];
+    let mut heavy = table("blocks", "block", columns, &fields);
+    heavy.collection.text = vec!["body".into()];
+    let rows: Vec<Value> =
+        (1..=7).map(|id| json!({ "id": id, "body": "x".repeat(Pages::default().bytes / 5 * 2) })).collect();
+    let bench = Bench::new(vec![heavy], &[("blocks", rows)], Extras::default()).await;
+    for params in [json!({ "first": 5 }), json!({ "last": 5 }), json!({ "limit": 5, "offset": 1 })] {
+        let answer = bench.ask("list_blocks", &params).await;
+        assert_eq!(answer["warnings"], json!(["RESULT_PAGED"]), "{params}");
+        assert_eq!(answer["data"]["items"].as_array().unwrap().len(), 2, "{params}");
+    }
+    let numbered = bench.ask("list_blocks", &json!({ "page": 1, "page_size": 5 })).await;
+    assert_eq!(
+        numbered["data"]["items"].as_array().unwrap().len(),
+        5,
+        "what a numbered page left out could not be asked for"
+    );
+    for asked in &bench.engines {
+        let params = json!({ "sort": "body", "order": "desc" });
+        assert_eq!(walk(asked, "list_blocks", &params, 5, true).await, [7, 6, 5, 4, 3, 2, 1], "{}", asked.name);
+        assert_eq!(walk(asked, "list_blocks", &params, 5, false).await, [7, 6, 5, 4, 3, 2, 1], "{}", asked.name);
+    }
+}
