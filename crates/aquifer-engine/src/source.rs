@@ -33,6 +33,18 @@ pub trait Source: Send + Sync + 'static {
         None
     }
 
+    /// A number that is another whenever [`offering`](Source::offering) may be. Compared after every call, so that what
+    /// a call has brought to light is in the catalog before its answer is out.
+    fn generation(&self) -> u64 {
+        0
+    }
+
+    /// Looks whether what is offered is still right, where that costs next to nothing. Called before introspection, and
+    /// when somebody asks for an operation nobody knows.
+    fn freshen(&self) -> BoxFuture<'_, ()> {
+        std::future::ready(()).boxed()
+    }
+
     /// Looks again what there is to offer. Called when the operator says that it has changed.
     fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {
         std::future::ready(Ok(())).boxed()

@@ -125,8 +125,8 @@ fn filter_words(collection: &Collection) -> String {
         .fields
         .iter()
         .map(|field| match &field.of {
-            FieldType::Word(words) if words.len() <= 12 => format!("{} ({})", field.name, words.join("|")),
-            of => format!("{} ({})", field.name, kind(of)),
+            FieldType::Word(words) if words.len() <= 12 => format!("{}({})", field.name, words.join("|")),
+            of => format!("{}({})", field.name, kind(of)),
         })
         .collect();
     let fields = if collection.open { "any path into the items".to_owned() } else { described.join(", ") };

@@ -178,6 +178,7 @@ fn pieces(sql: &str) -> Vec<(Piece, usize)> {
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, reason = "tests")]
 mod tests {
     use super::*;
 

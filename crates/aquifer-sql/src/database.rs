@@ -99,7 +99,8 @@ impl Database {
     /// A database that has been looked into.
     pub async fn open(settings: Settings, key: CursorKey, clock: SharedClock) -> Result<Arc<Self>, Failure> {
         let database = Self::new(settings, key, clock)?;
-        database.look().await?;
+        // Boxed, so that callers' futures do not hold all that looking takes, level upon level.
+        database.look().boxed().await?;
         Ok(database)
     }
 
@@ -423,6 +424,22 @@ impl Source for Database {
 
     fn changes(&self) -> Option<watch::Receiver<u64>> {
         Some(self.changes.subscribe())
+    }
+
+    fn generation(&self) -> u64 {
+        *self.changes.borrow()
+    }
+
+    fn freshen(&self) -> BoxFuture<'_, ()> {
+        async move {
+            if let Backend::Sqlite(sqlite) = &self.backend
+                && sqlite.check().await
+                && let Err(failure) = self.look().await
+            {
+                tracing::debug!(source = self.settings.name, cause = failure.cause(), "{}", failure.message());
+            }
+        }
+        .boxed()
     }
 
     fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {

@@ -102,7 +102,7 @@ pub(crate) fn style_of(values: &[Sample]) -> Option<TimeStyle> {
         match style {
             None => return None,
             Some(style) if style != first => {
-                return values.iter().all(|value| readable(value)).then_some(TimeStyle::Mixed);
+                return values.iter().all(readable).then_some(TimeStyle::Mixed);
             }
             Some(_) => {}
         }
@@ -146,6 +146,7 @@ fn style_of_text(text: &str) -> Option<TimeStyle> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 
@@ -171,5 +172,24 @@ mod tests {
         assert_eq!(style_of(&[Sample::Integer(1_700_000_000)]), Some(TimeStyle::Seconds));
         assert_eq!(style_of(&[Sample::Integer(1_700_000_000_000)]), Some(TimeStyle::Milliseconds));
         assert_eq!(write(TimeStyle::Seconds, "1970-01-01T00:01:00Z"), Bind::Integer(60));
+    }
+
+    #[test]
+    fn moments_between_ticks_are_compared_by_the_earlier_tick() {
+        for (style, text, before) in [
+            (TimeStyle::Seconds, "1969-12-31T23:59:58.5Z", Some("1969-12-31T23:59:58Z")),
+            (TimeStyle::Seconds, "2026-01-31T12:00:00Z", None),
+            (TimeStyle::Milliseconds, "2026-01-31T12:00:00.2505Z", Some("2026-01-31T12:00:00.25Z")),
+            (TimeStyle::Zulu(0), "2026-01-31T12:00:00.25Z", Some("2026-01-31T12:00:00Z")),
+            (TimeStyle::Zulu(2), "2026-01-31T12:00:00.25Z", None),
+            (TimeStyle::Blank(0), "2026-01-31T12:00:00.25Z", None),
+            (TimeStyle::Mixed, "2026-01-31T12:00:00.000000001Z", None),
+        ] {
+            assert_eq!(tick_before(tick(style), text).as_deref(), before, "{style:?} {text}");
+        }
+        let text = |text: &str| Bind::Text(text.to_owned());
+        assert_eq!(bound(TimeStyle::Blank(0), "2026-01-31T12:00:00Z"), text("2026-01-31 12:00:00"));
+        assert_eq!(bound(TimeStyle::Blank(2), "2026-01-31T12:00:00Z"), text("2026-01-31 12:00:00.00"));
+        assert_eq!(bound(TimeStyle::Blank(2), "2026-01-31T12:00:00.1234Z"), text("2026-01-31 12:00:00.1234"));
     }
 }

@@ -144,6 +144,7 @@ impl EngineBuilder {
         }
         let surface = Arc::new(self.surface);
         let facts = facts(&self.settings, &*self.gate);
+        let generation = super::generation(&self.mounted);
         let snapshot = Snapshot::build(&self.mounted, surface.clone(), facts)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new(self.clock.clone(), STORED)));
         Ok(Engine {
@@ -157,6 +158,7 @@ impl EngineBuilder {
             changes: watch::Sender::new(snapshot.catalog().digest()),
             snapshot: ArcSwap::from_pointee(snapshot),
             requests: AtomicU64::new(0),
+            generation: AtomicU64::new(generation),
         })
     }
 }

@@ -56,6 +56,8 @@ pub struct Engine {
     snapshot: ArcSwap<Snapshot>,
     changes: watch::Sender<u64>,
     requests: AtomicU64,
+    /// What the sources' generations added up to when the catalog was built.
+    generation: AtomicU64,
 }
 
 impl Engine {
@@ -83,6 +85,7 @@ impl Engine {
     ///
     /// Requests under way finish with the catalog they began with. If the new catalog is not valid, the old one stays.
     pub fn refresh(&self) -> Result<bool, BuildError> {
+        self.generation.store(generation(&self.mounted), Ordering::Relaxed);
         let snapshot = Snapshot::build(&self.mounted, self.surface.clone(), facts(&self.settings, &*self.gate))?;
         let digest = snapshot.catalog().digest();
         if digest == self.snapshot.load().catalog().digest() {
@@ -148,7 +151,14 @@ impl Engine {
 
     /// Answers a request that `receiver` got.
     pub async fn handle(&self, receiver: &Receiver, arguments: Map<String, Value>, context: Context) -> Reply {
-        let snapshot = self.snapshot.load_full();
+        let mut snapshot = self.snapshot.load_full();
+        if is_about_the_catalog(&arguments, &snapshot) {
+            for mount in &self.mounted {
+                mount.source.freshen().await;
+            }
+            self.catch_up();
+            snapshot = self.snapshot.load_full();
+        }
         let introspects = arguments.get("operation").is_some_and(|operation| operation == "introspect");
         match parse(arguments, self.settings.longest_batch) {
             Ok(Parsed::One(request)) => self.one(&snapshot, receiver, request, context).await,
@@ -283,6 +293,7 @@ impl Engine {
             }
             outcome = running => outcome,
         };
+        self.catch_up();
         match outcome {
             Ok(Outcome::Done(mut answer)) => {
                 answer.warnings.splice(0..0, warnings);
@@ -297,6 +308,15 @@ impl Engine {
         }
     }
 
+    /// Replaces the catalog if a source offers something else by now.
+    fn catch_up(&self) {
+        if generation(&self.mounted) != self.generation.load(Ordering::Relaxed)
+            && let Err(error) = self.refresh()
+        {
+            tracing::error!(%error, "the catalog cannot be built; the old one stays");
+        }
+    }
+
     fn observe_failure(&self, context: &Context, operation: &str, failure: &Failure) {
         self.observer.observe(Event::Failed {
             request_id: &context.request_id,
@@ -305,6 +325,16 @@ impl Engine {
             cause: failure.cause(),
         });
     }
+}
+
+fn generation(mounted: &[Mounted]) -> u64 {
+    mounted.iter().fold(0, |sum, mount| sum.wrapping_add(mount.source.generation()))
+}
+
+/// Whether a request asks what there is, or for something that is not there.
+fn is_about_the_catalog(arguments: &Map<String, Value>, snapshot: &Snapshot) -> bool {
+    let operation = arguments.get("operation").and_then(Value::as_str);
+    operation.is_some_and(|name| name == "introspect" || snapshot.catalog().operation(name).is_none())
 }
 
 /// Nobody waits for this answer; a batch still wants an entry for it.

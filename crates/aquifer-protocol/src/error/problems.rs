@@ -52,7 +52,8 @@ impl Problem {
                 message.push_str(&problem.message);
             }
         } else if more > 0 {
-            message.push_str(&format!(" ({more} more in details.errors)"));
+            // No blank before it: a message may end in a name such as created_at.
+            message.push_str(&format!("; {more} more in details.errors"));
         }
         let failure = first
             .details

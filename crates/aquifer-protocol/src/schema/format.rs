@@ -44,6 +44,17 @@ impl Format {
         }
     }
 
+    /// What text of the format looks like, where its name does not say.
+    pub fn example(&self) -> Option<&'static str> {
+        match self {
+            Format::DateTime => Some("2026-01-31T12:00:00Z"),
+            Format::Date => Some("2026-01-31"),
+            Format::Time => Some("12:00:00Z"),
+            Format::Duration => Some("PT1H30M"),
+            _ => None,
+        }
+    }
+
     /// The name of the format.
     pub fn as_str(&self) -> &str {
         match self {

@@ -192,11 +192,13 @@ fn collect(operation: &Operation, mut found: Found) -> Option<Failure> {
 
 fn missing(operation: &Operation, parameter: &Parameter) -> Problem {
     let expected = type_words(&parameter.schema);
-    let meaning = parameter
-        .schema
-        .description
-        .as_deref()
-        .map(|text| text.trim_end_matches('.'))
+    let words = parameter.schema.allowed.as_ref().map(|allowed| {
+        let listed: Vec<String> = allowed.iter().map(value::quoted).collect();
+        format!("one of: {}", listed.join(", "))
+    });
+    let described = parameter.schema.description.as_deref().map(|text| text.trim_end_matches('.').to_owned());
+    let meaning: Vec<String> = words.into_iter().chain(described).collect();
+    let meaning = Some(meaning.join("; "))
         .filter(|text| !text.is_empty() && !looks_like_a_leak(text))
         .map(|text| format!(" ({text})"))
         .unwrap_or_default();

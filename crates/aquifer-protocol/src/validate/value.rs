@@ -289,7 +289,8 @@ impl<'a> Checker<'a> {
             self.invalid(path, &format!("does not match its pattern '{}'", pattern.source()), None);
         }
         if let Some(format) = schema.format.as_ref().filter(|format| !format.admits(text)) {
-            self.invalid(path, &format!("is not a valid {}", format.as_str()), None);
+            let example = format.example().map(|example| format!(", such as {example}")).unwrap_or_default();
+            self.invalid(path, &format!("is not a valid {}{example}", format.as_str()), None);
         }
     }
 
@@ -346,7 +347,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-fn quoted(value: &Value) -> String {
+pub(super) fn quoted(value: &Value) -> String {
     match value {
         Value::String(text) => format!("'{text}'"),
         other => other.to_string(),

@@ -40,6 +40,28 @@ pub(super) fn read(collection: &Collection, value: &Value, problems: &mut Proble
     filter
 }
 
+/// What is meant by an operator of other languages.
+fn meant(operator: &str) -> Option<&'static str> {
+    let plain = operator.trim_start_matches(['$', '_']).to_lowercase();
+    Some(match plain.as_str() {
+        "=" | "==" | "===" | "equals" | "equal" | "is" => "eq",
+        "!=" | "<>" | "not_equals" | "neq" | "not" | "is_not" => "ne",
+        ">" | "greater_than" | "after" | "above" => "gt",
+        ">=" | "ge" | "greater_than_or_equal" | "min" | "from" | "since" => "gte",
+        "<" | "less_than" | "before" | "below" => "lt",
+        "<=" | "le" | "less_than_or_equal" | "max" | "to" | "until" => "lte",
+        "any" | "any_of" | "one_of" | "oneof" => "in",
+        "nin" | "notin" | "none_of" => "not_in",
+        "like" | "ilike" | "includes" | "regex" | "match" | "matches" | "has" | "~" => "contains",
+        "startswith" | "prefix" => "starts_with",
+        "endswith" | "suffix" => "ends_with",
+        "range" => "between",
+        "null" | "isnull" => "is_null",
+        "is_not_null" | "not_null" | "notnull" | "exists" | "present" => "is_null: false",
+        other => return OPERATORS.iter().copied().find(|known| *known == other),
+    })
+}
+
 struct Reader<'a> {
     collection: &'a Collection,
     problems: &'a mut Problems,
@@ -247,12 +269,12 @@ impl Reader<'_> {
                 }
             },
             other => {
-                let shown: String = other.chars().filter(|c| c.is_alphanumeric() || *c == '_').take(32).collect();
-                let meant = aquifer_protocol::suggest::nearest(other, OPERATORS.iter().copied())
+                let meant = meant(other)
+                    .or_else(|| aquifer_protocol::suggest::nearest(other, OPERATORS.iter().copied()))
                     .map(|near| format!(" Did you mean '{near}'?"))
                     .unwrap_or_default();
-                self.problems
-                    .invalid(at, format!("uses an unknown operator '{shown}'.{meant} Valid: {}", OPERATORS.join(", ")));
+                let at = at.rsplit_once('.').map_or(at, |(field, _)| field);
+                self.problems.invalid(at, format!("uses an unknown operator.{meant} Valid: {}", OPERATORS.join(", ")));
                 None
             }
         }

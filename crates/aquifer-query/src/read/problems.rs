@@ -23,20 +23,21 @@ impl Problems {
 
     /// A value that cannot stand where it stands.
     pub(super) fn invalid(&mut self, path: &str, problem: impl std::fmt::Display) {
-        let message = format!("Parameter '{path}' {problem}");
+        let message = format!("Parameter '{}' {problem}", shown(path));
         self.push(Problem::new(Code::ValidationInvalidValue, path, message).detail("param_name", path));
     }
 
     /// A value of the wrong type.
     pub(super) fn wrong_type(&mut self, path: &str, expected: &str) {
-        let message = format!("Parameter '{path}' expected {expected}");
+        let message = format!("Parameter '{}' expected {expected}", shown(path));
         self.push(Problem::new(Code::ValidationInvalidType, path, message).detail("param_name", path));
     }
 
     /// A field nobody knows.
     pub(super) fn unknown_field(&mut self, path: &str, name: &str, valid: &[&str]) {
         let (shown, hint, suggestions) = explain_unknown(&[name], valid);
-        let message = format!("Unknown field '{shown}' in '{path}'.{hint} Valid: {}", listed(valid));
+        let place = self::shown(path);
+        let message = format!("Unknown field '{shown}' in '{place}'.{hint} Valid: {}", listed(valid));
         let problem = Problem::new(Code::ValidationUnknownField, path, message)
             .detail("param_name", path)
             .detail("unknown_fields", vec![name.chars().take(128).collect::<String>()])
@@ -51,4 +52,18 @@ impl Problems {
             Some(failure) => Err(failure),
         }
     }
+}
+
+/// A path as it may stand in a message. Names in it may be the caller's own, and those are not echoed freely.
+fn shown(path: &str) -> String {
+    const MOST: usize = 128;
+    let mut shown = String::new();
+    for letter in path.chars().take(MOST) {
+        if letter.is_alphanumeric() || "_.[]-".contains(letter) {
+            shown.push(letter);
+        } else if !shown.ends_with('…') {
+            shown.push('…');
+        }
+    }
+    shown
 }

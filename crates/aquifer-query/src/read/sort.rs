@@ -65,7 +65,12 @@ fn key(
     order: Option<&Value>,
     problems: &mut Problems,
 ) -> Option<SortKey> {
-    let descending = match order.map(Value::as_str) {
+    let (name, order) = match (path::find(collection, name, Use::Sort), turned(name)) {
+        // Other languages say the direction in the name.
+        (Err(_), Some((bare, direction))) if order.is_none() => (bare, Some(direction)),
+        _ => (name, order.cloned()),
+    };
+    let descending = match order.as_ref().map(Value::as_str) {
         None | Some(Some("asc")) => false,
         Some(Some("desc")) => true,
         Some(_) => {
@@ -86,4 +91,16 @@ fn key(
             None
         }
     }
+}
+
+/// `-name`, `name desc` and the like: the name, and which way.
+fn turned(name: &str) -> Option<(&str, Value)> {
+    let (bare, direction) = match (name.strip_prefix('-'), name.strip_prefix('+'), name.trim().rsplit_once([' ', ':'])) {
+        (Some(bare), _, _) => (bare, "desc"),
+        (_, Some(bare), _) => (bare, "asc"),
+        (_, _, Some((bare, word))) if word.eq_ignore_ascii_case("desc") => (bare, "desc"),
+        (_, _, Some((bare, word))) if word.eq_ignore_ascii_case("asc") => (bare, "asc"),
+        _ => return None,
+    };
+    Some((bare.trim(), direction.into()))
 }

@@ -27,6 +27,9 @@ pub(crate) struct Summing {
     counts: bool,
 }
 
+/// What is grouped by, as the plan has it.
+type GroupBy<'a> = &'a [(Path, FieldType)];
+
 /// Something that is grouped by.
 #[derive(Debug)]
 struct Group {
@@ -39,7 +42,7 @@ struct Group {
 
 /// Every statement that the sums of a plan take, and the count of all rows where it is wanted.
 pub(crate) fn statements(scope: &Scope<'_>, plan: &Plan) -> Vec<Summing> {
-    let mut groupings: Vec<(&[(Path, FieldType)], Vec<usize>)> = Vec::new();
+    let mut groupings: Vec<(GroupBy<'_>, Vec<usize>)> = Vec::new();
     for (index, aggregate) in plan.aggregates.iter().enumerate() {
         match groupings.iter_mut().find(|(by, _)| *by == aggregate.group_by.as_slice()) {
             Some((_, same)) => same.push(index),
@@ -53,13 +56,7 @@ pub(crate) fn statements(scope: &Scope<'_>, plan: &Plan) -> Vec<Summing> {
     groupings.iter().map(|(by, which)| summing(scope, plan, by, which, total)).collect()
 }
 
-fn summing<'a>(
-    scope: &Scope<'a>,
-    plan: &'a Plan,
-    by: &'a [(Path, FieldType)],
-    which: &[usize],
-    total: bool,
-) -> Summing {
+fn summing<'a>(scope: &Scope<'a>, plan: &'a Plan, by: GroupBy<'a>, which: &[usize], total: bool) -> Summing {
     let mut statement = Statement::new(scope.dialect);
     let mut readers = Vec::new();
     let mut groups = Vec::with_capacity(by.len());

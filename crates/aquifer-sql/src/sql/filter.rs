@@ -118,7 +118,10 @@ fn plain(scope: &Scope<'_>, statement: &mut Statement, thing: Thing<'_>, of: &Fi
             any_of(statement, thing, of, values);
         }
         Test::IsNull => {
-            scope.comparable(statement, thing);
+            match thing {
+                Thing::Column(column) => scope.column(statement, column),
+                _ => scope.comparable(statement, thing),
+            }
             statement.push(" IS NULL");
         }
         Test::Contains(_) | Test::StartsWith(_) | Test::EndsWith(_) => {

@@ -148,6 +148,16 @@ impl Sqlite {
         seen.is_some() && seen != *self.reflected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Looks whether the schema is still the one reflected. A file that cannot be read has no other.
+    pub(crate) async fn check(&self) -> bool {
+        let seen = self.seen.clone();
+        let looking = self.on(&self.readers, move |link| {
+            note(&seen, link.file, &link.connection);
+            Ok::<(), Trouble>(())
+        });
+        looking.await.is_ok() && self.has_changed()
+    }
+
     /// Does what only reads. One state of the data is seen throughout.
     pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         let seen = self.seen.clone();

@@ -13,7 +13,7 @@ use crate::session::{Fault, Session};
 use crate::sql::value::Scope;
 
 /// Nobody needs to know of more rows than this to think again.
-const MOST: usize = 10_000;
+const MOST: usize = 5_000;
 /// Values looked for in one statement.
 const CHUNK: usize = 500;
 

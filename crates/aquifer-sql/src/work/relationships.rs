@@ -22,7 +22,7 @@ use crate::sql::value::{Scope, Thing};
 use crate::statement::{Dialect, Statement};
 
 /// References beyond this are not told: nobody reads them, and every one costs memory.
-const MOST: usize = 10_000;
+const MOST: usize = 5_000;
 /// Keys looked for in one statement.
 const CHUNK: usize = 500;
 

@@ -187,3 +187,24 @@ async fn r_col_7a_r_col_11_heavy_pages_end_early() {
         assert_eq!(walk(asked, "list_blocks", &params, 5, false).await, [7, 6, 5, 4, 3, 2, 1], "{}", asked.name);
     }
 }
+
+/// More groups than an answer shows: the first by their values, and it is said.
+#[tokio::test]
+async fn r_col_6_r_col_11_groups_beyond_the_first_thousand() {
+    let fields =
+        [("id", FieldType::Integer), ("n", FieldType::Integer), ("s", FieldType::Text), ("meta", FieldType::Json)];
+    let columns =
+        ["(id INTEGER PRIMARY KEY, n INTEGER, s TEXT, meta JSON)", "(id int4 PRIMARY KEY, n int4, s text, meta jsonb)"];
+    let rows: Vec<Value> = (0..1_200_i64)
+        .map(|id| {
+            let n = (id % 7 != 0).then_some(1_500 - id);
+            json!({ "id": id, "n": n, "s": format!("é{}", id % 1_100), "meta": { "a": id * 37 % 1_200 } })
+        })
+        .collect();
+    let bench = Bench::new(vec![table("rocks", "rock", columns, &fields)], &[("rocks", rows)], Extras::default()).await;
+    for group_by in [json!("n"), json!("s"), json!("meta.a"), json!(["s", "n"])] {
+        let params = json!({ "aggregate": { "by": { "group_by": group_by, "count": true, "min": "id" } } });
+        let answer = bench.ask("list_rocks", &params).await;
+        assert_eq!(answer["warnings"], json!(["RESULT_TRUNCATED"]), "{group_by}");
+    }
+}

@@ -103,7 +103,7 @@ fn words() -> Vec<(Value, Vec<i64>)> {
             (json!({ field: { "not_in": [low, mid] } }), both(&highs, &missing)),
             (json!({ field: { "between": [low, mid] } }), both(&lows, &mids)),
             (json!({ field: { "contains": high.to_uppercase() } }), highs.clone()),
-            (json!({ field: { "starts_with": &high[..1] } }), highs.clone()),
+            (json!({ field: { "starts_with": high.chars().next() } }), highs.clone()),
             (json!({ field: { "ends_with": "x" } }), vec![]),
             (json!({ field: { "is_null": true } }), missing.clone()),
             (json!({ field: null }), missing),

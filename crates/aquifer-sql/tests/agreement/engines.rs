@@ -52,6 +52,7 @@ pub(crate) struct Bench {
 
 /// What is said of databases beyond their tables.
 #[derive(Default)]
+#[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "PostgreSQL does not take part"))]
 pub(crate) struct Extras {
     pub(crate) habit: Habit,
     /// Statements after the tables are made.

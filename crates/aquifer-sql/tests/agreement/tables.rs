@@ -9,6 +9,7 @@ use rusqlite::types::Value as Cell;
 use serde_json::Value;
 
 /// A table of the same name everywhere.
+#[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "PostgreSQL does not take part"))]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
     pub(crate) singular: &'static str,
@@ -66,7 +67,7 @@ impl Times {
             Times::ZuluMillis => form("%Y-%m-%dT%H:%M:%S.%3fZ"),
             Times::Seconds => Cell::Integer(time.as_second()),
             Times::Milliseconds => Cell::Integer(time.as_millisecond()),
-            Times::Mixed if row % 3 == 0 => form("%Y-%m-%d %H:%M:%S%.f"),
+            Times::Mixed if row.is_multiple_of(3) => form("%Y-%m-%d %H:%M:%S%.f"),
             Times::Mixed if row % 3 == 1 => {
                 let there = time.to_zoned(jiff::tz::TimeZone::fixed(jiff::tz::offset(2)));
                 Cell::Text(there.strftime("%Y-%m-%dT%H:%M:%S%.f%:z").to_string())

@@ -57,7 +57,7 @@ impl<'b> Walk<'b> {
         Ok(first["items"].as_array().unwrap().clone())
     }
 
-    async fn to_the_end(mut self) -> Result<Vec<Value>, String> {
+    async fn rest(mut self) -> Result<Vec<Value>, String> {
         let mut seen: Vec<Value> = Vec::new();
         while self.more {
             let page = self.step_together().await?;
@@ -80,7 +80,7 @@ async fn visits_all(bench: &Bench, operation: &str, params: &Value, size: usize)
     whole["limit"] = 100.into();
     let whole = bench.agreed(operation, &whole).await?["data"]["items"].as_array().unwrap().clone();
     for forwards in [true, false] {
-        let seen = Walk::new(bench, operation, params, size, forwards).to_the_end().await?;
+        let seen = Walk::new(bench, operation, params, size, forwards).rest().await?;
         if !same(&json!(seen), &json!(whole)) {
             let seen = json!(seen);
             return Err(format!(

@@ -8,7 +8,7 @@ use aquifer_engine::Reply;
 use aquifer_protocol::surface::Receiver;
 use serde_json::{Value, json};
 
-use crate::support::{Behind, File, Folder, Stage, ask, context, engine, harmless, open, unopened, until};
+use crate::support::{File, Folder, Stage, ask, context, engine, harmless, open, unopened, until};
 
 const NOTES: &str = "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT); INSERT INTO notes (body) VALUES ('one');";
 
@@ -169,7 +169,7 @@ async fn only_read(path: &str) {
 #[tokio::test]
 async fn r_res_4_a_file_locked_by_somebody_else() {
     let stage = Stage::sqlite_with(NOTES, |settings| settings.timeout = Duration::from_millis(300)).await;
-    let Behind::File(file) = &stage.behind else { unreachable!() };
+    let file = stage.file();
     let other = file.connection();
     other.execute_batch("BEGIN IMMEDIATE; INSERT INTO notes (body) VALUES ('theirs')").unwrap();
     let error = stage.refused("create_note", json!({ "body": "ours" }), "UPSTREAM_UNAVAILABLE").await;
@@ -183,7 +183,7 @@ async fn r_res_4_a_file_locked_by_somebody_else() {
     assert_eq!(stage.get("create_note", json!({ "body": "ours" })).await["id"], 2);
     // A lock that goes in time is waited for.
     let stage = Stage::sqlite(NOTES).await;
-    let Behind::File(file) = &stage.behind else { unreachable!() };
+    let file = stage.file();
     let other = file.connection();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let waiting = tokio::spawn({
@@ -198,7 +198,7 @@ async fn r_res_4_a_file_locked_by_somebody_else() {
 #[tokio::test]
 async fn a_file_replaced_under_us() {
     let stage = Stage::sqlite(NOTES).await;
-    let Behind::File(file) = &stage.behind else { unreachable!() };
+    let file = stage.file();
     let keeping = tokio::spawn({
         let engine = stage.engine.clone();
         async move { engine.keep_up().await }

@@ -17,7 +17,10 @@ const WORTH_TRYING: [(&str, &str); 3] = [
         r#"{"filter": {"currency": "EUR"}, "aggregate": {"by_status": {"group_by": "status", "count": true, "sum": "total"}}}"#,
     ),
     ("search_tickets", r#"{"query": "leaking tent", "fields": ["id", "subject", "status"], "first": 5}"#),
-    ("query_relationships", r#"{"root": {"element_type": "customers", "id": 65}, "direction": "both", "depth": 2, "first": 10}"#),
+    (
+        "query_relationships",
+        r#"{"root": {"element_type": "customers", "id": 65}, "direction": "both", "depth": 2, "first": 10}"#,
+    ),
 ];
 
 pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {

@@ -27,7 +27,7 @@ fn what_it_suggests_works_and_answers_the_same_everywhere() {
         let answer = served.call("mcp_aql_read", json!({ "operation": operation, "params": params }));
         assert_eq!(answer["success"], true, "{operation}: {answer}");
         // The command as it stands there, for a shell.
-        let output = shell(&format!("call {operation} {rest}"));
+        let output = shell(&format!("aquifer call {operation} {rest}"));
         assert_eq!(output.status.code(), Some(0), "{operation}: {}", text(&output.stderr));
         let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(printed, answer, "{operation}");

@@ -63,14 +63,39 @@ fn links_between_documents_lead_somewhere() {
     }
 }
 
-/// The commands README and the help show are tried, not believed.
+/// Commands are tried, not believed.
+fn printed(command: &str) -> String {
+    let output = shell(command);
+    assert!(output.status.success(), "{command}: {}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
 #[test]
-fn the_commands_of_the_readme_work() {
+fn the_commands_of_the_readme_work_and_answer_as_shown() {
     let page = read("README.md");
-    let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("$ aquifer ")).collect();
-    assert!(commands.len() >= 3, "{commands:?}");
-    for command in commands {
-        let output = shell(command);
-        assert!(output.status.success(), "{command}: {}", text(&output.stderr));
+    let mut lines = page.lines().peekable();
+    let mut tried = 0;
+    while let Some(line) = lines.next() {
+        let Some(command) = line.strip_prefix("$ ") else { continue };
+        let printed = printed(command);
+        if let Some(shown) = lines.next_if(|next| next.starts_with('{')) {
+            assert_eq!(printed.trim_end(), shown, "{command}");
+        }
+        tried += 1;
+    }
+    assert!(tried >= 3, "{tried} commands");
+}
+
+/// Those that end by themselves.
+#[test]
+fn the_commands_of_the_help_work() {
+    for command in ["", "call", "introspect"] {
+        let help = printed(&format!("aquifer {command} --help"));
+        let examples: Vec<&str> = help.lines().filter(|line| line.contains("--source demo:")).collect();
+        assert!(examples.len() >= 2, "{help}");
+        for example in examples {
+            // What it is for stands behind some blanks.
+            printed(example.trim_start().split("   ").next().unwrap());
+        }
     }
 }

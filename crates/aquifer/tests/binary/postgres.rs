@@ -26,6 +26,7 @@ fn password() -> String {
 /// A database that may not be there yet.
 struct Database {
     name: String,
+    url: String,
     runtime: Runtime,
     /// One connection for everything that is asked: making one takes long.
     inside: OnceCell<Client>,
@@ -36,17 +37,13 @@ impl Database {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("aquifer_binary_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        Self { name, runtime, inside: OnceCell::new() }
+        Self { url: url(&name), name, runtime, inside: OnceCell::new() }
     }
 
     fn with(sql: &str) -> Self {
         let database = Self::planned();
         database.create(sql);
         database
-    }
-
-    fn url(&self) -> String {
-        url(&self.name)
     }
 
     /// A connection that ends with its client.
@@ -102,7 +99,7 @@ const LIBRARY: &str = "
 #[test]
 fn rows_are_served_and_changed() {
     let database = Database::with(LIBRARY);
-    let mut piped = Piped::initialized(&["serve", &database.url()], "2025-06-18");
+    let mut piped = Piped::initialized(&["serve", &database.url], "2025-06-18");
     let listed = piped.data("read", "list_books", json!({ "sort": { "field": "title" }, "fields": ["title"] }));
     assert_eq!(listed["items"], json!([{ "title": "Letters" }, { "title": "Notes on engines" }, { "title": "War" }]));
     assert_eq!(piped.data("read", "search_books", json!({ "query": "engines" }))["items"][0]["id"], 1);
@@ -121,7 +118,7 @@ fn rows_are_served_and_changed() {
 #[test]
 fn a_database_that_is_missing_is_told_and_comes_without_a_restart() {
     let database = Database::planned();
-    let mut piped = Piped::initialized(&["serve", &database.url()], "2025-06-18");
+    let mut piped = Piped::initialized(&["serve", &database.url], "2025-06-18");
     piped.says("is unavailable: its server has no");
     assert_eq!(piped.tools(), ["mcp_aql_read"]);
     assert_eq!(piped.error("read", "list_tables", json!({}))["code"], "UPSTREAM_UNAVAILABLE");
@@ -136,7 +133,7 @@ fn a_database_that_is_missing_is_told_and_comes_without_a_restart() {
 #[test]
 fn a_hangup_shows_a_new_table() {
     let database = Database::with(LIBRARY);
-    let mut piped = Piped::initialized(&["serve", &database.url()], "2025-06-18");
+    let mut piped = Piped::initialized(&["serve", &database.url], "2025-06-18");
     assert!(!piped.operations().contains(&"list_shelves".to_owned()));
     database.query("CREATE TABLE shelves (id integer PRIMARY KEY, room text)");
     signal("-HUP", piped.pid());
@@ -157,7 +154,7 @@ fn schemas_are_those_that_were_said() {
         ("schemas = [\"sales\"]", "list_orders", "list_books"),
         ("schemas = [\"public\", \"sales\"]\nexclude = [\"sales.*\"]", "list_books", "list_sales_orders"),
     ] {
-        let config = folder.file("aquifer.toml", &format!("[[source]]\ntarget = \"{}\"\n{keys}\n", database.url()));
+        let config = folder.file("aquifer.toml", &format!("[[source]]\ntarget = \"{}\"\n{keys}\n", database.url));
         let output = run(&["introspect", "--config", &config]);
         let operations = text(&output.stdout);
         let has = |name: &str| operations.lines().any(|line| line.split(' ').next() == Some(name));
@@ -169,7 +166,7 @@ fn schemas_are_those_that_were_said() {
 fn the_password_never_comes_out() {
     let database = Database::with(LIBRARY);
     let (folder, password) = (Folder::new(), password());
-    let url = database.url();
+    let url = database.url.clone();
     let config =
         folder.file("aquifer.toml", &format!("[[source]]\ntarget = \"{}\"\n", url.replace(&password, "${KEY}")));
     let silent = |what: &str, output: &Output, code: i32| {
@@ -226,7 +223,7 @@ const LEDGERS: &str = "
 
 impl Store for Database {
     fn target(&self) -> String {
-        self.url()
+        self.url.clone()
     }
 
     /// The database server ends what it had been told, whoever told it so.

@@ -6,6 +6,7 @@ mod piped;
 mod served;
 mod talk;
 
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -28,11 +29,13 @@ pub(crate) fn aquifer() -> Command {
     command
 }
 
-/// Runs a command as a shell reads it, from behind the program's name on.
+/// Runs a command as people write it into a shell.
 pub(crate) fn shell(command: &str) -> Output {
+    let ours = Path::new(env!("CARGO_BIN_EXE_aquifer")).parent().unwrap();
+    let path = std::env::join_paths([ours, Path::new("/usr/local/bin"), Path::new("/usr/bin"), Path::new("/bin")]);
     let mut shell = Command::new("sh");
-    shell.arg("-c").arg(format!("\"{}\" {command}", env!("CARGO_BIN_EXE_aquifer")));
-    shell.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR")).stdin(Stdio::null()).output().unwrap()
+    shell.args(["-c", command]).env("PATH", path.unwrap()).env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    shell.stdin(Stdio::null()).output().unwrap()
 }
 
 /// Runs a command to its end.

@@ -30,8 +30,8 @@ impl Answer {
     }
 
     fn try_json(&self) -> Option<Value> {
-        let events = self.body.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
-        let last = events.filter(|data| !data.is_empty()).last();
+        let mut events = self.body.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
+        let last = events.rfind(|data| !data.is_empty());
         serde_json::from_str(last.unwrap_or(&self.body)).ok()
     }
 
