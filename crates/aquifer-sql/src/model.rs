@@ -142,6 +142,8 @@ pub(crate) enum PostgresRead {
     Decimal,
     /// As text, also for comparing: types without an order of use to anybody.
     AsText,
+    /// As text; compared and sorted as what it is.
+    Native,
     /// As text; compared as what it is.
     Word,
     /// As JSON that the database makes.

@@ -59,6 +59,11 @@ pub(crate) fn words(table: &str, said: Option<&TableSettings>, taken: &mut HashS
     words
 }
 
+/// Whether a table's name is already the one for several.
+pub(crate) fn is_plural(name: &str) -> bool {
+    last_word(name, true) == name
+}
+
 /// The last word in singular or plural, the ones before it as they are.
 fn last_word(name: &str, plural: bool) -> String {
     let (before, last) = match name.rsplit_once('_') {

@@ -89,6 +89,8 @@ pub struct TableSettings {
     pub presets: BTreeMap<String, Vec<String>>,
     /// The columns that tell rows apart, where the database does not say: for views.
     pub key: Vec<String>,
+    /// Columns that nobody is to see or change.
+    pub hide: Vec<String>,
     /// Values derived from each row.
     pub computed: Vec<ComputedSettings>,
 }

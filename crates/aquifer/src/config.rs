@@ -141,6 +141,8 @@ pub(crate) struct TableConfig {
     #[serde(default)]
     pub(crate) key: Vec<String>,
     #[serde(default)]
+    pub(crate) hide: Vec<String>,
+    #[serde(default)]
     pub(crate) presets: BTreeMap<String, Vec<String>>,
     #[serde(default)]
     pub(crate) computed: BTreeMap<String, ComputedConfig>,

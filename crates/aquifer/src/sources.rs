@@ -151,6 +151,7 @@ fn tables(tables: &BTreeMap<String, config::TableConfig>) -> anyhow::Result<BTre
                 description: said.description.clone(),
                 presets: said.presets.clone(),
                 key: said.key.clone(),
+                hide: said.hide.clone(),
                 computed,
             },
         );

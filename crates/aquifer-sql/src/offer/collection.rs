@@ -93,7 +93,8 @@ fn minimal(table: &Table) -> Vec<Arc<str>> {
     let named = TELLING.iter().find_map(|name| table.column(name));
     let text = || table.columns.iter().find(|column| column.of == FieldType::Text && !column.nullable);
     let word = || table.columns.iter().find(|column| matches!(column.of, FieldType::Word(_)));
-    let telling = named.or_else(text).or_else(word).map(|column| &column.name);
+    let any = || table.columns.iter().find(|column| column.of == FieldType::Text);
+    let telling = named.or_else(text).or_else(word).or_else(any).map(|column| &column.name);
     let is_key = |name: &Arc<str>| table.key_columns().any(|column| column.name == *name);
     let names = table.columns.iter().map(|column| &column.name);
     let chosen: Vec<Arc<str>> = names.filter(|name| is_key(name) || telling == Some(name)).cloned().collect();

@@ -109,14 +109,20 @@ impl Offer {
     }
 
     pub(crate) fn of(mut model: Model, settings: &Settings) -> Self {
+        hide(&mut model, settings);
         complete_references(&mut model);
         let mut taken = HashSet::new();
         let first_schema = settings.schemas.first().map_or("public", String::as_str);
         let mut named: Vec<(usize, names::Words)> = Vec::new();
-        let is_plain = |table: &Table| aquifer_protocol::operation::is_snake_case(&table.name);
-        // Whoever is written like an operation's name is called so, even if others would be called the same before it.
-        for plain in [true, false] {
-            for (index, table) in model.tables.iter().enumerate().filter(|(_, table)| is_plain(table) == plain) {
+        // Whoever is written like an operation's name is called so, even if others would be called the same before it:
+        // `orders` before `order`, and both before `Orders`.
+        let rank = |table: &Table| match &*table.name {
+            name if !aquifer_protocol::operation::is_snake_case(name) => 2,
+            name if names::is_plural(name) => 0,
+            _ => 1,
+        };
+        for turn in 0..3 {
+            for (index, table) in model.tables.iter().enumerate().filter(|(_, table)| rank(table) == turn) {
                 let said = settings.table(table.schema.as_deref(), &table.name);
                 let words = match table.schema.as_deref() {
                     Some(schema) if schema != first_schema => {
@@ -206,6 +212,22 @@ impl Offer {
 
 fn is_relationships(operation: &Operation) -> bool {
     &*operation.name == "query_relationships"
+}
+
+/// Takes out the columns that the operator wants nobody to see. A key cannot be hidden: rows would be lost with it.
+fn hide(model: &mut Model, settings: &Settings) {
+    for table in &mut model.tables {
+        let Some(said) = settings.table(table.schema.as_deref(), &table.name) else { continue };
+        let key: Vec<Arc<str>> = table.key_columns().map(|column| column.name.clone()).collect();
+        let hidden = |name: &Arc<str>| said.hide.iter().any(|hidden| **hidden == **name) && !key.contains(name);
+        table.columns.retain(|column| !hidden(&column.name));
+        table.foreign.retain(|foreign| !foreign.columns.iter().any(hidden));
+        let positions: Vec<usize> =
+            key.iter().filter_map(|name| table.columns.iter().position(|column| column.name == *name)).collect();
+        if let Key::Columns(old) = &mut table.key {
+            *old = positions;
+        }
+    }
 }
 
 /// A reference that names no columns means the key.

@@ -338,7 +338,7 @@ fn column(row: &Value, words: Vec<String>) -> Column {
         (_, "A") => {
             let (element, read) = kind_of(text(row, "element"));
             // What can only be compared as text is no list of anything known; nor are bytes, which are not shown in base64.
-            let unknown = matches!(read, PostgresRead::AsText | PostgresRead::MadeJson | PostgresRead::Bytes);
+            let unknown = matches!(read, PostgresRead::AsText | PostgresRead::Native | PostgresRead::MadeJson | PostgresRead::Bytes);
             let element = (!unknown).then(|| Box::new(element));
             (FieldType::List(element), PostgresRead::MadeJson)
         }
@@ -400,6 +400,10 @@ fn kind_of(name: &str) -> (FieldType, PostgresRead) {
         "bytea" => (FieldType::Bytes, PostgresRead::Bytes),
         "json" => (FieldType::Json, PostgresRead::Json),
         "jsonb" => (FieldType::Json, PostgresRead::Jsonb),
+        // Written as text, but 9 hours are less than 10.
+        "interval" | "money" | "inet" | "cidr" | "time" | "timetz" | "oid" | "pg_lsn" => {
+            (FieldType::Text, PostgresRead::Native)
+        }
         _ => (FieldType::Text, PostgresRead::AsText),
     }
 }

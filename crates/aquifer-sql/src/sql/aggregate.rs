@@ -245,7 +245,7 @@ fn extreme_reader(statement: &mut Statement, column: &crate::model::Column) -> R
                 statement.push("::text");
                 Reader::Decimal
             }
-            PostgresRead::Word => {
+            PostgresRead::Word | PostgresRead::Native => {
                 statement.push("::text");
                 Reader::Text
             }
@@ -271,6 +271,20 @@ impl Group {
         };
         group_label(&self.of, &value)
     }
+}
+
+/// Labels unlike those before: a column of no type may hold 1 and '1', which look the same.
+fn unlike(taken: &mut std::collections::HashSet<Vec<String>>, labels: Vec<String>) -> Vec<String> {
+    let mut different = labels.clone();
+    let mut number = 2;
+    while !taken.insert(different.clone()) {
+        different.clone_from(&labels);
+        if let Some(last) = different.last_mut() {
+            last.push_str(&format!(" ({number})"));
+        }
+        number += 1;
+    }
+    different
 }
 
 impl Summing {
@@ -299,9 +313,10 @@ impl Summing {
                 rows.first().map_or(Value::Null, |row| result(row))
             } else {
                 let mut map = Map::new();
+                let mut taken = std::collections::HashSet::new();
                 for row in rows.iter().take(MOST_GROUPS) {
                     let labels: Vec<String> = self.groups.iter().map(|group| group.label(row)).collect();
-                    nest(&mut map, &labels, result(row));
+                    nest(&mut map, &unlike(&mut taken, labels), result(row));
                 }
                 Value::Object(map)
             };

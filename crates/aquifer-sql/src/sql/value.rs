@@ -39,10 +39,12 @@ impl<'a> Scope<'a> {
                 None => Thing::Hidden,
             };
         }
+        if &*path.name == "_etag" && path.inside.is_empty() {
+            return Thing::Version;
+        }
         match self.served.table.column(&path.name) {
             Some(column) if path.inside.is_empty() => Thing::Column(column),
             Some(column) => Thing::Inside(column, &path.inside),
-            None if &*path.name == "_etag" => Thing::Version,
             None => Thing::Hidden,
         }
     }
@@ -150,7 +152,7 @@ impl<'a> Scope<'a> {
                     PostgresRead::Json => ("", "", Reader::Json),
                     PostgresRead::Jsonb => ("", "::text", Reader::Json),
                     PostgresRead::Decimal => ("", "::text", Reader::Decimal),
-                    PostgresRead::AsText | PostgresRead::Word => ("", "::text", Reader::Text),
+                    PostgresRead::AsText | PostgresRead::Word | PostgresRead::Native => ("", "::text", Reader::Text),
                     PostgresRead::MadeJson => {
                         let whole = matches!(&column.of, FieldType::List(Some(of)) if **of == FieldType::Integer);
                         ("to_json(", ")::text", if whole { Reader::Integers } else { Reader::Json })

@@ -222,7 +222,12 @@ fn kind_of(
     let named_date = ["_on", "_date"].iter().any(|end| lower.ends_with(end)) || lower == "date" || lower == "birthday";
     let textual = says("CHAR") || says("TEXT") || says("CLOB") || declared.is_empty();
     if says("BOOL") {
-        return Ok((FieldType::Boolean, SqliteStore::Boolean));
+        let samples = sampler.of(column)?;
+        // Where 'true' and 'false' are kept as text, that is what they are.
+        if samples.iter().all(|sample| matches!(sample, Sample::Integer(0 | 1))) {
+            return Ok((FieldType::Boolean, SqliteStore::Boolean));
+        }
+        return Ok((by_values(&samples), SqliteStore::Plain));
     }
     if says("JSON") {
         return Ok((FieldType::Json, SqliteStore::Json));
@@ -235,9 +240,9 @@ fn kind_of(
             Some(style) if says_time || textual || is_recent(&samples) => {
                 return Ok((FieldType::Time, SqliteStore::Time(style)));
             }
-            // SQLite's own way, until somebody writes otherwise.
-            None if samples.is_empty() && says_time => {
-                return Ok((FieldType::Time, SqliteStore::Time(TimeStyle::Blank(0))));
+            // Nobody knows yet how they will be written: any way is understood.
+            None if samples.is_empty() && (says_time || textual) => {
+                return Ok((FieldType::Time, SqliteStore::Time(TimeStyle::Mixed)));
             }
             _ => {}
         }
@@ -314,12 +319,22 @@ impl Sampler<'_> {
         }
     }
 
+    /// Values of the first rows and of the last: what wrote them may have changed its ways.
     fn read(&self, column: &str) -> Result<Vec<Sample>> {
+        let mut samples = self.read_some(column, "")?;
+        if samples.len() == SAMPLES {
+            // Views and the like have no last rows.
+            samples.extend(self.read_some(column, " ORDER BY rowid DESC").unwrap_or_default());
+        }
+        Ok(samples)
+    }
+
+    fn read_some(&self, column: &str, order: &'static str) -> Result<Vec<Sample>> {
         use crate::statement::{Dialect, Statement};
         let column = Name::reflected(column);
         let mut statement = Statement::new(Dialect::Sqlite);
         statement.push("SELECT ").name(&column).push(" FROM ").name(&self.table).push(" WHERE ").name(&column);
-        statement.push(" IS NOT NULL LIMIT ").count(SAMPLES);
+        statement.push(" IS NOT NULL").push(order).push(" LIMIT ").count(SAMPLES);
         let mut prepared = self.connection.prepare(statement.text())?;
         let mut rows = prepared.query([])?;
         let mut samples = Vec::new();

@@ -155,6 +155,18 @@ fn pages_have_the_size_that_was_said() {
 }
 
 #[test]
+fn a_table_is_described_as_was_said() {
+    let desk = Desk::new();
+    let keys = "tables.books.description = \"What stands on shelves.\"";
+    for name in ["list_books", "get_book", "create_book"] {
+        let description = desk.operation(keys, name)["description"].to_string();
+        assert!(description.contains("What stands on shelves."), "{name}: {description}");
+    }
+    let author = desk.operation(keys, "get_author")["description"].to_string();
+    assert!(!author.contains("shelves"), "{author}");
+}
+
+#[test]
 fn presets_select_the_fields_that_were_said() {
     let desk = Desk::new();
     let keys = "tables.books.presets.short = [\"id\", \"title\"]";
