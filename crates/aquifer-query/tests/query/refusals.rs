@@ -75,3 +75,22 @@ fn hostile_filters_end() {
     }
     assert!(refusal(&json!({ "filter": deep })).message().contains("deeper"));
 }
+
+#[test]
+fn r_col_3_operators_of_other_languages_are_translated() {
+    for (operator, meant) in [
+        ("$gt", "'gt'"),
+        (">", "'gt'"),
+        (">=", "'gte'"),
+        ("!=", "'ne'"),
+        ("like", "'contains'"),
+        ("startsWith", "'starts_with'"),
+        ("is_not_null", "'is_null: false'"),
+        ("exists", "'is_null: false'"),
+        ("$nin", "'not_in'"),
+    ] {
+        let params = json!({ "filter": { "price": { operator: 1 } } });
+        let failure = read(&collection(), Family::List, params.as_object().unwrap(), &key()).unwrap_err();
+        assert!(failure.message().contains(meant), "{operator}: {}", failure.message());
+    }
+}

@@ -338,7 +338,10 @@ fn column(row: &Value, words: Vec<String>) -> Column {
         (_, "A") => {
             let (element, read) = kind_of(text(row, "element"));
             // What can only be compared as text is no list of anything known; nor are bytes, which are not shown in base64.
-            let unknown = matches!(read, PostgresRead::AsText | PostgresRead::Native | PostgresRead::MadeJson | PostgresRead::Bytes);
+            let unknown = matches!(
+                read,
+                PostgresRead::AsText | PostgresRead::Native | PostgresRead::MadeJson | PostgresRead::Bytes
+            );
             let element = (!unknown).then(|| Box::new(element));
             (FieldType::List(element), PostgresRead::MadeJson)
         }

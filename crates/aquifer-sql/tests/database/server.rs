@@ -10,6 +10,7 @@ use crate::support::unique;
 /// A database of one's own.
 pub(crate) struct Server {
     pub(crate) database: String,
+    client: Client,
     roles: Mutex<Vec<String>>,
 }
 
@@ -41,22 +42,23 @@ impl Server {
     pub(crate) async fn new(sql: &str) -> Self {
         let database = unique("aquifer");
         connect("postgres").await.batch_execute(&format!("CREATE DATABASE {database}")).await.unwrap();
-        let server = Self { database, roles: Mutex::default() };
+        let server = Self { client: connect(&database).await, database, roles: Mutex::default() };
         server.run(sql).await;
         server
     }
 
+    /// Another connection as the superuser.
     pub(crate) async fn connect(&self) -> Client {
         connect(&self.database).await
     }
 
     pub(crate) async fn run(&self, sql: &str) {
-        let done = self.connect().await.batch_execute(sql).await;
+        let done = self.client.batch_execute(sql).await;
         done.unwrap_or_else(|error| panic!("{error:?}: {sql}"));
     }
 
     pub(crate) async fn value(&self, sql: &str) -> String {
-        let rows = self.connect().await.simple_query(sql).await.unwrap_or_else(|error| panic!("{error:?}: {sql}"));
+        let rows = self.client.simple_query(sql).await.unwrap_or_else(|error| panic!("{error:?}: {sql}"));
         let found = rows.iter().find_map(|message| match message {
             tokio_postgres::SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or("NULL").to_owned()),
             _ => None,
