@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod injection;
+mod judged;
 mod relationships;
 mod schema_changes;
 mod sqlite_failures;

@@ -167,6 +167,42 @@ fn a_table_is_described_as_was_said() {
 }
 
 #[test]
+fn a_hidden_column_is_nowhere() {
+    let desk = Desk::new();
+    let hide = "tables.authors.hide = [\"born\"]\ntables.authors.presets.all = [\"name\", \"born\"]";
+    let generic = &format!("style = \"generic\"\n{hide}");
+    for (keys, operation, params) in [
+        (hide, "list_authors", json!({ "fields": "full" })),
+        (hide, "list_authors", json!({ "preset": "all" })),
+        (hide, "get_author", json!({ "id": 1 })),
+        (hide, "search_authors", json!({ "query": "ada", "fields": "full" })),
+        (hide, "update_author", json!({ "id": 1, "input": { "name": "Ada" } })),
+        (hide, "delete_author", json!({ "id": 2, "dry_run": true })),
+        (hide, "introspect", json!({ "query": "operations", "name": "create_author" })),
+        (hide, "introspect", json!({ "query": "types", "name": "Author" })),
+        (generic, "list_records", json!({ "table_name": "authors", "fields": "full" })),
+        (generic, "get_table_schema", json!({ "table_name": "authors" })),
+    ] {
+        let answer = desk.call(keys, operation, params).to_string();
+        assert!(!answer.contains("born") && !answer.contains("1815"), "{operation}: {answer}");
+    }
+    for (keys, operation, params) in [
+        (hide, "list_authors", json!({ "fields": ["born"] })),
+        (hide, "list_authors", json!({ "filter": { "born": 1815 } })),
+        (hide, "list_authors", json!({ "sort": { "field": "born" } })),
+        (hide, "list_authors", json!({ "aggregate": { "oldest": { "min": "born" } } })),
+        (hide, "list_authors", json!({ "aggregate": { "by": { "group_by": "born", "count": true } } })),
+        (hide, "create_author", json!({ "name": "Cy", "born": 1900 })),
+        (hide, "update_author", json!({ "id": 1, "input": { "born": 1900 } })),
+        (generic, "list_records", json!({ "table_name": "authors", "filter": { "born": 1815 } })),
+        (generic, "create_record", json!({ "table_name": "authors", "values": { "name": "Cy", "born": 1900 } })),
+    ] {
+        let answer = desk.call(keys, operation, params.clone());
+        assert_eq!(answer["success"], false, "{operation} {params}: {answer}");
+    }
+}
+
+#[test]
 fn presets_select_the_fields_that_were_said() {
     let desk = Desk::new();
     let keys = "tables.books.presets.short = [\"id\", \"title\"]";

@@ -157,6 +157,8 @@ pub(crate) fn kill(store: &mut impl Store, rounds: u32) {
             std::thread::sleep(Duration::from_micros(dice.below(12_000)));
             served.kill();
             store.settle();
+            let _ = std::fs::remove_file(format!("{}-journal", store.target().trim_start_matches("sqlite:")));
+            let _ = std::fs::remove_file(format!("{}-wal", store.target().trim_start_matches("sqlite:")));
             writing.into_iter().map(|writer| writer.join().unwrap()).collect()
         });
         cut += writers.iter().filter(|writer| writer.possible != writer.certain).count();
