@@ -50,7 +50,7 @@ Parts, all of them unless some are named:
   http      the same over HTTP
   count     instruction counts: the engine, catalogs of 10 to 10,000 operations, a call in the server (needs valgrind)
   memory    idle memory and start-up time
-  sql       databases through the engine, beside the same SQL by hand; memory with large pages (needs PostgreSQL)
+  sql       databases through the engine, beside the same SQL by hand; memory with large pages (needs PostgreSQL and valgrind)
   peers     databases over HTTP, beside PostGraphile and Datasette (needs PostgreSQL, Node.js and Python)
 
   --update-docs   write the table into docs/performance.md";
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         return Ok(());
     }
     let (parts, update_docs) = chosen(arguments)?;
-    if parts.contains(&Part::Count) {
+    if parts.contains(&Part::Count) || parts.contains(&Part::Sql) {
         count::valgrind_is_there()?;
     }
     let peers = parts.contains(&Part::Peers).then(Peers::install).transpose()?;

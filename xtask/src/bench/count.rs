@@ -20,7 +20,7 @@ pub(super) fn valgrind_is_there() -> Result<()> {
     if output("valgrind", &["--version"]).is_none() {
         bail!(
             "instruction counts need valgrind, and there is none. Install it (apt install valgrind, \
-             dnf install valgrind, …), or measure the rest: cargo xtask bench stdio http memory"
+             dnf install valgrind, …), or measure the rest: cargo xtask bench stdio http memory peers"
         );
     }
     Ok(())
@@ -85,7 +85,7 @@ fn by_size(
     Ok(())
 }
 
-fn row(what: String, ours: f64, compared: &str, other: f64, aim: Aim) -> Row {
+pub(super) fn row(what: String, ours: f64, compared: &str, other: f64, aim: Aim) -> Row {
     Row {
         what,
         ours: instructions(ours),
@@ -114,6 +114,15 @@ fn call(programs: &Programs, server: Server, transport: &Transport) -> Result<f6
         let calls = calls.to_string();
         let options = ["--calls", &calls, "--prepare", PREPARE, "--call", CALL];
         programs.calls(server, transport, &options, wrapper)
+    })
+}
+
+/// Instructions of one question to a database, ours or by hand, without those of a database's own server.
+pub(super) fn question(programs: &Programs, target: &str, side: &str, name: &str) -> Result<f64> {
+    difference(200, |calls, wrapper| {
+        let mut command = wrapped(wrapper)?;
+        command.arg(programs.program("bench-sql")).args(["calls", target, side, name, &calls.to_string()]);
+        printed(&mut command).map(drop)
     })
 }
 

@@ -19,12 +19,12 @@ pub(super) struct Transport {
 }
 
 pub(super) const STDIO: Transport =
-    Transport { title: "stdio", name: "stdio", ours: &["demo", "--stdio", "--mode", "single"], echo: &["--stdio"] };
+    Transport { title: "stdio", name: "stdio", ours: &["serve", "tasks:", "--mode", "single"], echo: &["--stdio"] };
 
 pub(super) const HTTP: Transport = Transport {
     title: "HTTP",
     name: "http",
-    ours: &["demo", "--http", "127.0.0.1:0", "--mode", "single"],
+    ours: &["serve", "tasks:", "--http", "127.0.0.1:0", "--mode", "single"],
     echo: &["--http", "127.0.0.1:0"],
 };
 

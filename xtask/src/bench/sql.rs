@@ -4,13 +4,19 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use super::count;
 use super::databases::{Database, Databases};
 use super::programs::{Figures, Programs, figures, printed};
 use super::table::{Aim, Row, Table};
 
+const HAND: &str = "SQL by hand";
+
 pub(super) fn all(programs: &Programs, databases: &Databases, table: &mut Table) -> Result<()> {
     for database in databases.all() {
         beside_sql(programs, database, table)?;
+    }
+    for database in databases.all() {
+        instructions(programs, database, table)?;
     }
     for database in databases.all() {
         memory(programs, database, table)?;
@@ -21,13 +27,12 @@ pub(super) fn all(programs: &Programs, databases: &Databases, table: &mut Table)
 fn beside_sql(programs: &Programs, database: &Database, table: &mut Table) -> Result<()> {
     let text = printed(Command::new(programs.program("bench-sql")).args(["compare", &database.target]))?;
     let figures = figures(&text)?;
-    let hand = "SQL by hand";
     for (name, what, compared, most) in [
-        ("list", "list 25 of 1,000,000", hand, Some(1.25)),
-        ("page_1000", "page 1,000 of that", hand, None),
-        ("deep", "page 1,000 of that", "page 1", Some(1.2)),
-        ("group", "count by group", hand, Some(1.1)),
-        ("get", "get by key", hand, Some(1.25)),
+        ("list", "list 25 of 1,000,000", HAND, Some(1.25)),
+        ("page_1000", "page 1,000", HAND, None),
+        ("deep", "page 1,000", "page 1", Some(1.2)),
+        ("group", "count by group", HAND, Some(1.1)),
+        ("get", "get by key", HAND, Some(1.25)),
     ] {
         let what = format!("{}: {what}", database.title);
         let aim = most.map_or(Aim::None, Aim::Ratio);
@@ -57,6 +62,16 @@ fn pair(
         ratio: Some(ratio),
         aim,
     });
+    Ok(())
+}
+
+/// What is not noisy: instructions of the process that asks, SQLite's among them, PostgreSQL's server's not.
+fn instructions(programs: &Programs, database: &Database, table: &mut Table) -> Result<()> {
+    for (name, what) in [("list", "list 25 of 1,000,000"), ("get", "get by key")] {
+        let ours = count::question(programs, &database.target, "ours", name)?;
+        let by_hand = count::question(programs, &database.target, "by-hand", name)?;
+        table.push(count::row(format!("{}: {what}", database.title), ours, HAND, by_hand, Aim::None));
+    }
     Ok(())
 }
 

@@ -95,7 +95,8 @@ fn key(
 
 /// `-name`, `name desc` and the like: the name, and which way.
 fn turned(name: &str) -> Option<(&str, Value)> {
-    let (bare, direction) = match (name.strip_prefix('-'), name.strip_prefix('+'), name.trim().rsplit_once([' ', ':'])) {
+    let (bare, direction) = match (name.strip_prefix('-'), name.strip_prefix('+'), name.trim().rsplit_once([' ', ':']))
+    {
         (Some(bare), _, _) => (bare, "desc"),
         (_, Some(bare), _) => (bare, "asc"),
         (_, _, Some((bare, word))) if word.eq_ignore_ascii_case("desc") => (bare, "desc"),

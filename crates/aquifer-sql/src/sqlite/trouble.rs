@@ -60,7 +60,9 @@ fn violation(extended: i32, message: &str, cause: String) -> Trouble {
         ffi::SQLITE_CONSTRAINT_CHECK => broken(Constraint::Check, Some(named.to_owned()), Vec::new()),
         ffi::SQLITE_CONSTRAINT_FOREIGNKEY => broken(Constraint::MissingParent, None, Vec::new()),
         ffi::SQLITE_CONSTRAINT_DATATYPE => {
-            Trouble::Invalid { problem: "has a value of the wrong kind for its column", column: None, cause }
+            // `cannot store TEXT value in INTEGER column things.size`
+            let column = message.rsplit_once('.').map(|(_, column)| column.to_owned());
+            Trouble::Invalid { problem: "has a value of the wrong kind for its column", column, cause }
         }
         // RESTRICT is carried out like a trigger.
         _ if message == "FOREIGN KEY constraint failed" => broken(Constraint::MissingParent, None, Vec::new()),

@@ -159,6 +159,7 @@ impl Common {
         if let (1, Some(only)) = (given.len(), given.keys().next()) {
             return Some(only.clone());
         }
+        let mut bounded = Vec::new();
         for (name, value) in given {
             let column = self.served.table.column(name)?;
             let Store::Postgres(store) = &column.store else { return None };
@@ -167,8 +168,12 @@ impl Common {
             if matches!(session.rows(&statement, &[]).await, Err(Trouble::Invalid { .. })) {
                 return Some(name.clone());
             }
+            if column.is_shown_as_text() && store.whole != store.cast {
+                bounded.push(name.clone());
+            }
         }
-        None
+        // Some types cut off what is too long where one is made of the other, but not where it is kept.
+        bounded.pop().filter(|_| bounded.is_empty())
     }
 }
 

@@ -223,8 +223,12 @@ fn shapes(parameter: &str, text: &str) -> Vec<(usize, Value)> {
     values.into_iter().enumerate().collect()
 }
 
+/// What is read along belongs to one test at a time.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 /// Runs everything with many a text.
 async fn attack(stage: &Stage, tables: &'static str, texts_tried: Vec<String>, bound: usize) {
+    let _alone = ALONE.lock().await;
     let before = objects(stage).await;
     let mut details = BTreeMap::new();
     for name in stage.operations() {

@@ -165,6 +165,47 @@ async fn r_res_5_every_type_is_written_read_changed_and_found_again() {
 }
 
 #[tokio::test]
+async fn values_that_do_not_fit_are_named_whatever_their_type() {
+    let stage = Stage::postgres(TYPES).await;
+    let given = |name: &str, value: Value| {
+        let mut given = json!({ "name": "n", "hour": "12:00", "span": "1 day", "bits": "101", "place": "(1,2)", "doc": {}, "level": 1 });
+        given[name] = value;
+        given
+    };
+    for (name, value) in [
+        ("address", json!("nowhere")),
+        ("range", json!("[5,1)")),
+        ("hour", json!("25:00")),
+        ("span", json!("soon")),
+        ("bits", json!("1010")),
+        ("place", json!("here")),
+        ("price", json!("much")),
+        ("any_exact", json!("1".repeat(140_000))),
+        ("exact", json!("1234567.89")),
+        ("numbers", json!([3_000_000_000_u32])),
+        ("moods", json!(["angry"])),
+        ("level", json!(-1)),
+        ("deep", json!(5)),
+        ("dress", json!("XXL")),
+        ("code", json!("abcde")),
+        ("day", json!("2026-02-30")),
+    ] {
+        let error = stage.refused("create_everything", given(name, value), "VALIDATION_INVALID_VALUE").await;
+        let told = error["details"]["param_name"].as_str().unwrap();
+        assert!(told == name || told.starts_with(&format!("{name}[")), "{name}: {error}");
+        stage.get("create_everything", json!({ "name": "still works" })).await;
+    }
+    let error = stage
+        .refused(
+            "update_everything",
+            json!({ "id": 2, "input": { "name": "n", "address": "nowhere", "level": 2 } }),
+            "VALIDATION_INVALID_VALUE",
+        )
+        .await;
+    assert_eq!(error["details"]["param_name"], "address");
+}
+
+#[tokio::test]
 async fn values_that_json_has_no_room_for() {
     let stage = Stage::postgres(
         "CREATE TABLE extremes (id int PRIMARY KEY, n numeric, f float8, r real, at timestamptz, local timestamp, day date, j jsonb, big bigint);
@@ -294,6 +335,16 @@ async fn schemas_by_configuration() {
         assert!(names.iter().any(|known| known == name), "{name} of {names:?}");
     }
     assert!(!names.iter().any(|name| name.contains("secret")), "{names:?}");
+    let some = Stage::postgres_with(sql, |settings| {
+        settings.schemas = ["sales", "hidden", "public"].map(str::to_owned).to_vec();
+        settings.include = ["sales.*", "secrets"].map(str::to_owned).to_vec();
+        settings.exclude = vec!["sales.cust*".to_owned()];
+        settings.read_only = true;
+    })
+    .await;
+    let mut names = some.operations();
+    names.sort();
+    assert_eq!(names, ["get_hidden_secret", "get_order", "list_hidden_secrets", "list_orders"]);
     stage.get("create_public_customer", json!({ "id": 5, "name": "Ann" })).await;
     stage.get("create_customer", json!({ "id": 1, "name": "Bob", "status": "a" })).await;
     stage.get("create_order", json!({ "id": 1, "customer_id": 5 })).await;

@@ -1,14 +1,12 @@
 //! Files that are missing, broken, locked, replaced or not to be written: each a clear failure, and no restart to recover.
 
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::process::Command;
 use std::time::Duration;
 
 use aquifer_engine::Reply;
 use aquifer_protocol::surface::Receiver;
 use serde_json::{Value, json};
 
-use crate::support::{File, Folder, Stage, ask, context, engine, harmless, open, unopened, until};
+use crate::support::{File, Stage, ask, context, engine, harmless, open, unopened, until};
 
 const NOTES: &str = "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT); INSERT INTO notes (body) VALUES ('one');";
 
@@ -107,8 +105,11 @@ async fn r_res_4_what_is_no_database() {
 }
 
 /// As somebody who may only read the file. The superuser may write everything, so another user does it, if there is one.
+#[cfg(unix)]
 #[tokio::test]
 async fn a_file_that_can_only_be_read() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    use std::os::unix::process::CommandExt as _;
     const WHERE: &str = "AQUIFER_TEST_READ_ONLY";
     if let Ok(path) = std::env::var(WHERE) {
         return only_read(&path).await;
@@ -126,14 +127,13 @@ async fn a_file_that_can_only_be_read() {
     // The other user must be able to come here.
     let open_to_all = std::env::temp_dir().join(crate::support::unique("aquifer_read_only"));
     std::fs::create_dir_all(&open_to_all).unwrap();
-    let open_to_all = Folder(open_to_all);
+    let open_to_all = crate::support::Folder(open_to_all);
     let (program, copy) = (open_to_all.0.join("tests"), open_to_all.0.join("here.db"));
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     std::fs::copy(file.path(), &copy).unwrap();
     set(&copy, 0o444);
     set(&open_to_all.0, 0o755);
-    use std::os::unix::process::CommandExt as _;
-    let done = Command::new(&program)
+    let done = std::process::Command::new(&program)
         .args(["--exact", "sqlite_failures::a_file_that_can_only_be_read", "--nocapture"])
         .env(WHERE, &copy)
         .current_dir("/")
@@ -149,6 +149,7 @@ async fn a_file_that_can_only_be_read() {
     );
 }
 
+#[cfg(unix)]
 async fn only_read(path: &str) {
     let database = open(aquifer_sql::Settings::new("here", &format!("sqlite:{path}")).unwrap()).await.unwrap();
     let engine = engine(&database);
@@ -193,6 +194,21 @@ async fn r_res_4_a_file_locked_by_somebody_else() {
     until("somebody waits", || async { !waiting.is_finished() }).await;
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(waiting.await.unwrap()["success"], json!(true));
+}
+
+#[tokio::test]
+async fn a_file_with_a_write_ahead_log() {
+    let stage = Stage::sqlite(&format!("PRAGMA journal_mode = WAL; {NOTES}")).await;
+    let other = stage.file().connection();
+    other.execute_batch("BEGIN IMMEDIATE; INSERT INTO notes (body) VALUES ('theirs')").unwrap();
+    assert_eq!(
+        stage.get("list_notes", json!({})).await["items"].as_array().unwrap().len(),
+        1,
+        "what is not kept is not seen"
+    );
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(stage.get("create_note", json!({ "body": "ours" })).await["id"], 3);
+    assert_eq!(stage.get("list_notes", json!({})).await["items"].as_array().unwrap().len(), 3);
 }
 
 #[tokio::test]
