@@ -36,7 +36,9 @@ pub fn parameters(collection: &Collection, family: Family) -> Vec<Parameter> {
         Parameter::optional("fields", fields(collection)),
         Parameter::optional(
             "preset",
-            Schema::one_of(collection.preset_names()).describe("The same as a preset in 'fields'."),
+            // What is not known beforehand may have presets of its own.
+            if collection.open { Schema::string() } else { Schema::one_of(collection.preset_names()) }
+                .describe("The same as a preset in 'fields'."),
         ),
         Parameter::optional("aggregate", anything().describe(&aggregate_words(collection))),
         Parameter::optional("include_items", flag("With 'aggregate': return items, too.")),

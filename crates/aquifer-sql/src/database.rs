@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use crate::model::Model;
+use crate::model::{Model, Table};
 use crate::offer::{Action, Generic, Offer, Verb, generic as generic_tables};
 use crate::postgres::Postgres;
 use crate::served::Served;
@@ -113,12 +113,34 @@ impl Database {
         };
         match model {
             Ok(model) => {
+                self.report_typos(&model);
                 let settings = self.without_broken_expressions(&model).await;
                 self.offer.store(Arc::new(Offer::of(model, &settings)));
                 self.changes.send_modify(|count| *count += 1);
                 Ok(())
             }
             Err(trouble) => Err(trouble.into_failure(&self.settings.name, None)),
+        }
+    }
+
+    /// Reports tables and columns that the operator speaks of and that are not there.
+    fn report_typos(&self, model: &Model) {
+        for (name, said) in &self.settings.tables {
+            let named = |table: &&Table| {
+                let full = table.schema.as_deref().map(|schema| format!("{schema}.{}", table.name));
+                *table.name == **name || full.as_deref() == Some(name)
+            };
+            let Some(table) = model.tables.iter().find(named) else {
+                tracing::warn!(
+                    source = self.settings.name,
+                    "the configuration speaks of table '{name}', which is not there"
+                );
+                continue;
+            };
+            let columns = said.presets.values().flatten().chain(&said.hide).chain(&said.key);
+            for column in columns.filter(|column| table.column(column).is_none()) {
+                tracing::warn!(source = self.settings.name, "table '{name}' has no column '{column}'");
+            }
         }
     }
 

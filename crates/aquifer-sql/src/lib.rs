@@ -6,6 +6,7 @@
 
 mod checks;
 mod database;
+mod inflect;
 mod model;
 mod names;
 mod offer;

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::inflect;
 use crate::settings::TableSettings;
 
 /// The longest name of a table in an operation's name: with `search_` and a source's prefix it stays within what
@@ -74,9 +75,7 @@ fn last_word(name: &str, plural: bool) -> String {
     if last.len() < 2 || last.chars().any(|c| c.is_ascii_digit()) {
         return name.to_owned();
     }
-    let form = pluralizer::pluralize(last, if plural { 2 } else { 1 }, false);
-    // "status" is one status, whatever a table of rules believes.
-    let form = if !plural && last.ends_with("us") { last.to_owned() } else { form };
+    let form = if plural { inflect::plural(last) } else { inflect::singular(last) };
     let fits = form.chars().all(|c| c.is_ascii_lowercase()) && !form.is_empty();
     format!("{before}{}", if fits { form.as_str() } else { last })
 }
@@ -138,7 +137,7 @@ mod tests {
             ("OrderLine", "order_line", "order_lines"),
             ("status", "status", "statuses"),
             ("news", "news", "news"),
-            ("data", "datum", "data"),
+            ("data", "data", "data"),
             ("addresses", "address", "addresses"),
             ("HTTPRequests", "http_request", "http_requests"),
             ("Order Details", "order_detail", "order_details"),

@@ -19,7 +19,7 @@ const WORTH_TRYING: [(&str, &str); 3] = [
     ("search_tickets", r#"{"query": "leaking tent", "fields": ["id", "subject", "status"], "first": 5}"#),
     (
         "query_relationships",
-        r#"{"root": {"element_type": "customers", "id": 65}, "direction": "both", "depth": 2, "first": 10}"#,
+        r#"{"root": {"element_type": "tickets", "id": 353}, "direction": "outgoing", "depth": 3, "first": 10}"#,
     ),
 ];
 
