@@ -169,7 +169,7 @@ async fn only_read(path: &str) {
 
 #[tokio::test]
 async fn r_res_4_a_file_locked_by_somebody_else() {
-    let stage = Stage::sqlite_with(NOTES, |settings| settings.timeout = Duration::from_millis(300)).await;
+    let stage = Stage::sqlite_with(NOTES, |settings| settings.timeout = Duration::from_secs(1)).await;
     let file = stage.file();
     let other = file.connection();
     other.execute_batch("BEGIN IMMEDIATE; INSERT INTO notes (body) VALUES ('theirs')").unwrap();
@@ -251,7 +251,7 @@ const ENDLESS: &str = "
 #[tokio::test]
 async fn r_res_4_a_statement_that_takes_too_long_is_stopped() {
     let stage = Stage::sqlite_with(ENDLESS, |settings| {
-        settings.timeout = Duration::from_millis(500);
+        settings.timeout = Duration::from_secs(1);
         settings.connections = 1;
     })
     .await;
@@ -285,7 +285,7 @@ async fn a_call_that_is_cancelled_ends_its_statement() {
 async fn too_many_at_once_are_told_so() {
     let stage = Stage::sqlite_with(ENDLESS, |settings| {
         settings.connections = 2;
-        settings.timeout = Duration::from_millis(500);
+        settings.timeout = Duration::from_secs(1);
     })
     .await;
     let asked = (0..8).map(|_| {
