@@ -163,14 +163,6 @@ impl Response {
         }
     }
 
-    /// The envelope as text alone, within the limit on responses: for whoever has no use for a value.
-    pub fn into_text(self, limits: &Limits) -> String {
-        match self.spliced(limits) {
-            Some(text) if text.len() <= limits.max_response_size => text,
-            _ => self.render(limits).text,
-        }
-    }
-
     /// The envelope around text that a source assembled: that text is passed on, not written again. Only if nothing in it
     /// has to be written differently.
     fn spliced(&self, limits: &Limits) -> Option<String> {

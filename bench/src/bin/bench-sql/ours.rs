@@ -28,7 +28,7 @@ impl Ours {
     pub(crate) async fn ask(&self, arguments: &Map<String, Value>) -> anyhow::Result<String> {
         let context = Context::new(Caller::nobody(), "req");
         match self.0.handle(&Receiver::Unified, arguments.clone(), context).await {
-            Reply::Response(response @ Response::Success(_)) => Ok(response.into_text(&Limits::default())),
+            Reply::Response(response @ Response::Success(_)) => Ok(response.render(&Limits::default()).text),
             Reply::Response(refusal) => bail!("refused: {}", refusal.render(&Limits::default()).text),
             Reply::NeedsInput(_) => bail!("it asks back"),
         }
