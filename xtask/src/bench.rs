@@ -7,7 +7,6 @@
 mod count;
 mod databases;
 mod docs;
-mod install;
 mod peers;
 mod programs;
 mod sql;

@@ -9,6 +9,7 @@ mod bench;
 mod ci;
 mod clients;
 mod fuzz;
+mod install;
 mod postgres;
 mod step;
 mod system;

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::install::once;
 use super::programs::{Programs, printed};
+use crate::install::once;
 use crate::postgres::Postgres;
 use crate::step::{announce, root, target};
 

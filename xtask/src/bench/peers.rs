@@ -5,31 +5,16 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::databases::{Database, Databases};
-use super::install;
 use super::programs::{Figures, Programs};
 use super::sql::time;
 use super::table::{Aim, Row, Table, thousands};
-use crate::step::{announce, output, root, target};
-use crate::system::{Need, ensure};
+use crate::install;
+use crate::step::{announce, root, target};
+use crate::system::ensure;
 
 /// What PostGraphile asks for, and what is installed from npm where the machine's Node.js is older.
 const NODE_AT_LEAST: u32 = 22;
 const NODE_INSTEAD: &str = "node@22.23.3";
-
-const NEEDS: [Need; 2] = [
-    Need {
-        name: "Node.js with npm",
-        met: || output("node", &["--version"]).is_some() && output("npm", &["--version"]).is_some(),
-        packages: &["nodejs", "npm"],
-        elsewhere: "any version that runs npm; a newer Node.js is fetched where it is too old",
-    },
-    Need {
-        name: "Python 3.11 or newer with venv and pip",
-        met: || output("python3", &["-c", "import sys, venv, ensurepip; assert sys.version_info >= (3, 11)"]).is_some(),
-        packages: &["python3", "python3-venv"],
-        elsewhere: "python.org, or your system's packages",
-    },
-];
 
 /// The latest paid orders, with all eight columns, and whether there are more.
 const OURS: &str = r#"{"operation":"list_orders","params":{"filter":{"status":"paid"},"sort":{"field":"created_at","order":"desc"},"first":25}}"#;
@@ -48,7 +33,7 @@ pub(super) struct Peers {
 impl Peers {
     pub(super) fn install() -> Result<Self> {
         announce("check for Node.js and Python");
-        ensure(&NEEDS)?;
+        ensure(&install::NEEDS)?;
         let (pins, home) = (root().join("bench/peers"), target().join("bench-peers"));
         let packages = home.join("npm");
         install::npm(&pins, &packages)?;

@@ -7,11 +7,28 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::step::{announce, output, run};
+use crate::system::Need;
 
 const REGISTRY: &str = "Check that the package registry can be reached, then start again.";
 
+/// What both kinds of packages need.
+pub(crate) const NEEDS: [Need; 2] = [
+    Need {
+        name: "Node.js with npm",
+        met: || output("node", &["--version"]).is_some() && output("npm", &["--version"]).is_some(),
+        packages: &["nodejs", "npm"],
+        elsewhere: "any version that runs npm; a newer Node.js is fetched where it is too old",
+    },
+    Need {
+        name: "Python 3.11 or newer with venv and pip",
+        met: || output("python3", &["-c", "import sys, venv, ensurepip; assert sys.version_info >= (3, 11)"]).is_some(),
+        packages: &["python3", "python3-venv"],
+        elsewhere: "python.org, or your system's packages",
+    },
+];
+
 /// Exactly the packages that `package-lock.json` beside `package.json` says.
-pub(super) fn npm(pins: &Path, home: &Path) -> Result<()> {
+pub(crate) fn npm(pins: &Path, home: &Path) -> Result<()> {
     let (manifest, lock) = (read(&pins.join("package.json"))?, read(&pins.join("package-lock.json"))?);
     once(home, &format!("{manifest}{lock}"), || {
         fs::write(home.join("package.json"), &manifest)?;
@@ -23,7 +40,7 @@ pub(super) fn npm(pins: &Path, home: &Path) -> Result<()> {
 }
 
 /// A Node.js that is new enough: the machine's, else this package from npm.
-pub(super) fn node(least: u32, instead: &str, home: &Path) -> Result<PathBuf> {
+pub(crate) fn node(least: u32, instead: &str, home: &Path) -> Result<PathBuf> {
     let major = output("node", &["--version"])
         .and_then(|version| version.trim_start_matches('v').split('.').next()?.parse::<u32>().ok());
     if major.is_some_and(|major| major >= least) {
@@ -39,7 +56,7 @@ pub(super) fn node(least: u32, instead: &str, home: &Path) -> Result<PathBuf> {
 }
 
 /// A Python environment with exactly the required packages.
-pub(super) fn python(requirements: &Path, home: &Path) -> Result<PathBuf> {
+pub(crate) fn python(requirements: &Path, home: &Path) -> Result<PathBuf> {
     let version = output("python3", &["--version"]).context("python3 does not run")?;
     let python = home.join("venv/bin/python");
     once(home, &format!("{version}\n{}", read(requirements)?), || {
@@ -53,7 +70,7 @@ pub(super) fn python(requirements: &Path, home: &Path) -> Result<PathBuf> {
 }
 
 /// Makes what stands in `home` unless it was made from the same pins. What broke off has no record, so it is made again.
-pub(super) fn once(home: &Path, pins: &str, make: impl FnOnce() -> Result<()>) -> Result<()> {
+pub(crate) fn once(home: &Path, pins: &str, make: impl FnOnce() -> Result<()>) -> Result<()> {
     let record = home.join("installed");
     if fs::read_to_string(&record).is_ok_and(|installed| installed == pins) {
         return Ok(());
