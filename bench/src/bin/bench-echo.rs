@@ -20,6 +20,10 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 
+/// As in the server it stands beside.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 struct Echo;
 
 impl ServerHandler for Echo {

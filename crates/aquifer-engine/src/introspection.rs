@@ -1,13 +1,12 @@
 //! Answers to `introspect` from a snapshot. What every caller gets alike is serialised once (R-INT-7).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::error::Failure;
 use aquifer_protocol::introspect::{Cursor, Detail, Narrowing, Page, Query};
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::response::Data;
-use serde_json::value::{RawValue, to_raw_value};
+use aquifer_protocol::response::{Data, JsonText};
 use serde_json::{Map, Value, json};
 
 use crate::gate::Gate;
@@ -61,15 +60,12 @@ fn policy(snapshot: &Snapshot, gate: &dyn Gate, context: &Context) -> Value {
     json!({ "policy": decisions })
 }
 
-fn cached(cell: &OnceLock<Arc<RawValue>>, make: impl FnOnce() -> Result<Value, Failure>) -> Result<Data, Failure> {
+fn cached(cell: &OnceLock<JsonText>, make: impl FnOnce() -> Result<Value, Failure>) -> Result<Data, Failure> {
     if let Some(answer) = cell.get() {
-        return Ok(Data::Raw(answer.clone()));
+        return Ok(Data::Text(answer.clone()));
     }
-    let unreadable = |cause: serde_json::Error| {
-        Failure::new(Code::IntrospectionError, "The catalogue cannot be read").because(cause)
-    };
-    let raw: Arc<RawValue> = to_raw_value(&make()?).map_err(unreadable)?.into();
-    Ok(Data::Raw(cell.get_or_init(|| raw).clone()))
+    let text = JsonText::from(&make()?);
+    Ok(Data::Text(cell.get_or_init(|| text).clone()))
 }
 
 fn list(snapshot: &Snapshot, narrowing: &Narrowing) -> Result<Value, Failure> {

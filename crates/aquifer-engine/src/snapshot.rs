@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 use aquifer_protocol::catalog::{Catalog, CatalogError, pascal_case};
 use aquifer_protocol::introspect::{Answers, Facts};
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::response::JsonText;
 use aquifer_protocol::schema::{Schema, Types};
 use aquifer_protocol::surface::{Surface, Tool};
-use serde_json::value::RawValue;
 
 use crate::search::{Document, SearchIndex};
 use crate::source::{Offering, Source};
@@ -34,9 +34,9 @@ pub(crate) struct Route {
 /// Introspection answers already made. Filled on first use: a catalog may be replaced before anybody asks.
 #[derive(Default)]
 pub(crate) struct Cache {
-    pub(crate) list: OnceLock<Arc<RawValue>>,
-    pub(crate) types: OnceLock<Arc<RawValue>>,
-    pub(crate) details: Vec<OnceLock<Arc<RawValue>>>,
+    pub(crate) list: OnceLock<JsonText>,
+    pub(crate) types: OnceLock<JsonText>,
+    pub(crate) details: Vec<OnceLock<JsonText>>,
 }
 
 /// A source and the prefix its operations get.

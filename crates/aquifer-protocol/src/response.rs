@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::batch::BatchAnswer;
@@ -16,8 +15,31 @@ use crate::warning::{Warning, arrange};
 pub enum Data {
     /// As a value.
     Value(Value),
-    /// As JSON text that somebody else already assembled. It is passed on, not read.
-    Raw(Arc<RawValue>),
+    /// As JSON text that somebody already assembled. It is passed on, not read.
+    Text(JsonText),
+}
+
+/// JSON text whose maker vouches for it: it is JSON, and holds only numbers that readers of JSON have.
+#[derive(Debug, Clone)]
+pub struct JsonText(Arc<String>);
+
+impl JsonText {
+    /// Text that was assembled with care. Only builds for debugging look whether that is so: it goes out as it is.
+    pub fn vouched(text: String) -> Self {
+        debug_assert!(serde_json::from_str::<Value>(&text).is_ok(), "not JSON: {text}");
+        Self(Arc::new(text))
+    }
+
+    /// The text.
+    pub fn get(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&Value> for JsonText {
+    fn from(value: &Value) -> Self {
+        Self(Arc::new(value.to_string()))
+    }
 }
 
 impl From<Value> for Data {
@@ -113,17 +135,23 @@ pub enum Response {
     Batch(BatchAnswer),
 }
 
-/// A response as bytes and as a value, each made once.
+/// A response as MCP carries it.
 #[derive(Debug)]
 pub struct Rendered {
     /// Compact JSON.
     pub text: String,
-    /// The same as a value.
-    pub value: Value,
     /// Pictures and the like.
     pub attachments: Vec<Attachment>,
     /// Whether the caller is helpless (R-RES-3a).
     pub is_error: bool,
+    value: Option<Value>,
+}
+
+impl Rendered {
+    /// The same JSON as a value. Made from the text where there has been none.
+    pub fn value(&mut self) -> Value {
+        self.value.take().unwrap_or_else(|| serde_json::from_str(&self.text).unwrap_or_default())
+    }
 }
 
 impl Response {
@@ -137,57 +165,45 @@ impl Response {
 
     /// The envelope, within the limit on responses (R-REQ-7).
     pub fn render(self, limits: &Limits) -> Rendered {
-        let spliced = self.spliced(limits);
+        match self {
+            Response::Success(Success { data: Data::Text(data), warnings, attachments, meta })
+                if !has_long_number(data.get()) =>
+            {
+                let attached: usize = attachments.iter().map(Attachment::size).sum();
+                let text = spliced(data.get(), warnings, meta.as_ref());
+                let size = text.len() + attached;
+                if size > limits.max_response_size {
+                    return overlong(limits.max_response_size, size, false);
+                }
+                Rendered { text, attachments, is_error: false, value: None }
+            }
+            other => other.render_value(limits),
+        }
+    }
+
+    fn render_value(self, limits: &Limits) -> Rendered {
         let settled = self.settled();
         let is_batch = matches!(settled, Response::Batch(_));
         let is_error = settled.failure().is_some_and(|failure| failure.code().is_beyond_caller());
         let (value, attachments) = settled.into_value();
         let attached: usize = attachments.iter().map(Attachment::size).sum();
-        if let Some(text) = spliced.filter(|text| !is_error && text.len() + attached <= limits.max_response_size) {
-            return Rendered { text, value, attachments, is_error };
-        }
         let mut text = BoundedText { bytes: Vec::with_capacity(256), limit: limits.max_response_size, size: attached };
         match serde_json::to_writer(&mut text, &value) {
-            Ok(()) if text.size <= text.limit => Rendered {
+            Ok(()) if text.size <= text.limit => {
                 // serde_json writes UTF-8 only.
-                text: String::from_utf8(text.bytes).unwrap_or_default(),
-                value,
-                attachments,
-                is_error,
-            },
-            _ => {
-                let failure = too_large(LimitKind::ResponseSize, text.limit, text.size);
-                let failure = if is_batch { failure.without_details() } else { failure };
-                Response::Failure(failure).render(&Limits::default())
+                let text = String::from_utf8(text.bytes).unwrap_or_default();
+                Rendered { text, attachments, is_error, value: Some(value) }
             }
+            _ => overlong(text.limit, text.size, is_batch),
         }
-    }
-
-    /// The envelope around text that a source assembled: that text is passed on, not written again. Only if nothing in it
-    /// has to be written differently.
-    fn spliced(&self, limits: &Limits) -> Option<String> {
-        let Response::Success(Success { data: Data::Raw(raw), warnings, meta: None, .. }) = self else { return None };
-        if raw.get().len() > limits.max_response_size || has_long_number(raw.get()) {
-            return None;
-        }
-        let mut text = String::with_capacity(raw.get().len() + 64);
-        text.push_str("{\"success\":true,\"data\":");
-        text.push_str(raw.get());
-        let warnings = arrange(warnings.clone());
-        if !warnings.is_empty() {
-            text.push_str(",\"warnings\":");
-            text.push_str(&json!(warnings).to_string());
-        }
-        text.push('}');
-        Some(text)
     }
 
     /// The same with its data as a value. Text that a source assembled wrongly is found out here, before anybody counts
     /// the answer as a success.
     pub(crate) fn settled(self) -> Self {
         match self {
-            Response::Success(Success { data: Data::Raw(raw), warnings, attachments, meta }) => {
-                match serde_json::from_str::<Value>(raw.get()) {
+            Response::Success(Success { data: Data::Text(text), warnings, attachments, meta }) => {
+                match serde_json::from_str::<Value>(text.get()) {
                     Ok(value) => Response::Success(Success { data: value.into(), warnings, attachments, meta }),
                     Err(cause) => Response::Failure(Failure::internal(format!("a source's text is not JSON: {cause}"))),
                 }
@@ -210,7 +226,7 @@ fn success_value(success: Success) -> (Value, Vec<Attachment>) {
     let mut data = match success.data {
         Data::Value(value) => value,
         // Settled before; a value is all that is left.
-        Data::Raw(_) => Value::Null,
+        Data::Text(_) => Value::Null,
     };
     protect_integers(&mut data);
     let mut envelope = Map::with_capacity(4);
@@ -248,14 +264,50 @@ fn protect_integers(value: &mut Value) {
 }
 
 /// Whether there may be an integer among the numbers of a JSON text that has to be protected: sixteen digits in a row,
-/// wherever they stand.
+/// wherever they stand. One of any sixteen bytes in a row is looked at first, which nearly always settles it.
 fn has_long_number(text: &str) -> bool {
     const LONG: usize = 16;
-    let mut run = 0;
-    text.bytes().any(|byte| {
-        run = if byte.is_ascii_digit() { run + 1 } else { 0 };
-        run >= LONG
-    })
+    let bytes = text.as_bytes();
+    let mut start = LONG - 1;
+    while let Some(byte) = bytes.get(start) {
+        if byte.is_ascii_digit() {
+            let before = bytes.iter().take(start).rev().take_while(|byte| byte.is_ascii_digit()).count();
+            let after = bytes.iter().skip(start).take_while(|byte| byte.is_ascii_digit()).count();
+            if before + after >= LONG {
+                return true;
+            }
+            start += after.max(1) + LONG - 1;
+        } else {
+            start += LONG;
+        }
+    }
+    false
+}
+
+/// The envelope around text that is already there: that text is passed on, not written again.
+fn spliced(data: &str, warnings: Vec<Warning>, meta: Option<&Meta>) -> String {
+    const BEGIN: &str = "{\"success\":true,\"data\":";
+    let mut text = String::with_capacity(BEGIN.len() + data.len() + 1);
+    text.push_str(BEGIN);
+    text.push_str(data);
+    let warnings = arrange(warnings);
+    if !warnings.is_empty() {
+        text.push_str(",\"warnings\":");
+        text.push_str(&json!(warnings).to_string());
+    }
+    if let Some(meta) = meta {
+        text.push_str(",\"_meta\":");
+        text.push_str(&json!(meta).to_string());
+    }
+    text.push('}');
+    text
+}
+
+/// What is said instead of an answer over the limit.
+fn overlong(limit: usize, size: usize, is_batch: bool) -> Rendered {
+    let failure = too_large(LimitKind::ResponseSize, limit, size);
+    let failure = if is_batch { failure.without_details() } else { failure };
+    Response::Failure(failure).render_value(&Limits::default())
 }
 
 /// A failure for a payload over one of the limits.

@@ -55,7 +55,7 @@ pub struct Computed {
 }
 
 /// Kinds of values.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum FieldType {
     /// Text.
     Text,

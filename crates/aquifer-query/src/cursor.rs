@@ -5,6 +5,8 @@
 //! the caller never asked to see, and bound to the query that made it. The same place gives the same cursor: AES-SIV
 //! needs no nonce, which also keeps it short.
 
+use std::hash::{Hash, Hasher};
+
 use aes_siv::KeyInit;
 use aes_siv::siv::Aes128Siv;
 use base64::Engine;
@@ -35,12 +37,12 @@ impl CursorKey {
 
     /// The cursor for a place.
     pub fn seal(&self, place: &[Value], collection: &Collection, plan: &Plan) -> String {
-        let plain = serde_json::to_vec(place).unwrap_or_default();
-        let binding = binding(collection, plan);
-        let mut cipher = Aes128Siv::new((&self.0).into());
-        // Fails only for more associated data than we ever have.
-        let sealed = cipher.encrypt([binding.as_slice()], &plain).unwrap_or_default();
-        URL_SAFE_NO_PAD.encode(sealed)
+        self.sealer(collection, plan).seal(&serde_json::to_vec(place).unwrap_or_default())
+    }
+
+    /// What makes the cursors of one query.
+    pub fn sealer(&self, collection: &Collection, plan: &Plan) -> Sealer {
+        Sealer { cipher: Aes128Siv::new((&self.0).into()), binding: binding(collection, plan) }
     }
 
     /// The place a cursor stands for, if we made it for this query.
@@ -57,11 +59,43 @@ impl CursorKey {
     }
 }
 
+/// Makes the cursors of one query.
+pub struct Sealer {
+    cipher: Aes128Siv,
+    binding: Vec<u8>,
+}
+
+impl std::fmt::Debug for Sealer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sealer(…)")
+    }
+}
+
+impl Sealer {
+    /// The cursor for a place, which is given as a JSON list.
+    pub fn seal(&mut self, place: &[u8]) -> String {
+        // Fails only for more associated data than we ever have.
+        let sealed = self.cipher.encrypt([self.binding.as_slice()], place).unwrap_or_default();
+        URL_SAFE_NO_PAD.encode(sealed)
+    }
+}
+
 /// What a cursor is bound to: the collection, and what decides which items there are and in which order.
 fn binding(collection: &Collection, plan: &Plan) -> Vec<u8> {
-    let query = format!(
-        "{}\u{0}{:?}\u{0}{:?}\u{0}{:?}\u{0}{:?}",
-        collection.name, collection.key, plan.text, plan.filter, plan.sort
-    );
-    query.into_bytes()
+    let mut bytes = Bytes(Vec::with_capacity(256));
+    (&collection.name, &collection.key, &plan.text, &plan.filter, &plan.sort).hash(&mut bytes);
+    bytes.0
+}
+
+/// Keeps all that is hashed. No two queries can be the same to it.
+struct Bytes(Vec<u8>);
+
+impl Hasher for Bytes {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        0
+    }
 }

@@ -43,7 +43,7 @@ impl Plan {
         let mut order = self.sort.clone();
         let descending = self.sort.last().is_some_and(|last| last.descending);
         for name in &collection.key {
-            let path = Path::field(name);
+            let path = Path::named(name.clone());
             if order.iter().any(|key| key.path == path) {
                 continue;
             }
@@ -68,7 +68,12 @@ pub struct Path {
 impl Path {
     /// A field itself.
     pub fn field(name: &str) -> Self {
-        Self { name: name.into(), computed: false, inside: Vec::new() }
+        Self::named(name.into())
+    }
+
+    /// A field itself, whose name is shared.
+    pub fn named(name: Arc<str>) -> Self {
+        Self { name, computed: false, inside: Vec::new() }
     }
 }
 
@@ -86,21 +91,21 @@ impl std::fmt::Display for Path {
 }
 
 /// Text to look for: any of these words or phrases, the more the better.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TextQuery {
     /// Words and quoted phrases, in lower case.
     pub terms: Vec<Term>,
 }
 
 /// One thing to look for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Term {
     /// Its words: one, or the words of a phrase in order.
     pub words: Vec<String>,
 }
 
 /// A condition on items. Two-valued: what is missing is equal to nothing, less than nothing and greater than nothing.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub enum Filter {
     /// All of these.
     And(Vec<Filter>),
@@ -120,7 +125,7 @@ pub enum Filter {
 }
 
 /// A test of one value.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub enum Test {
     /// Equal to this.
     Eq(Value),
@@ -147,7 +152,7 @@ pub enum Test {
 }
 
 /// One criterion of an order.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct SortKey {
     /// By which value.
     pub path: Path,

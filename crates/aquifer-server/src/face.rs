@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use aquifer_engine::{Caller, Context, Engine, Progress, ProgressUpdate, Reply};
 use aquifer_protocol::error::Failure;
-use aquifer_protocol::response::{Attachment, Rendered, Response};
+use aquifer_protocol::response::{Attachment, Response};
 use aquifer_protocol::surface::{Receiver, Tool as AqlTool};
 use futures::FutureExt;
 use rmcp::model::{
@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::bypass::{self, Bypass};
 use crate::question;
 
 /// How the client is connected.
@@ -73,7 +74,7 @@ impl Face {
         let mut arguments = arguments;
         loop {
             let question = match self.handle(receiver, arguments, context, &asks, &answers).await {
-                Reply::Response(response) => return Ok(self.result(response).into()),
+                Reply::Response(response) => return Ok(self.result(response, context).into()),
                 Reply::NeedsInput(question) => question,
             };
             match (asks, &again) {
@@ -84,7 +85,7 @@ impl Face {
                     arguments = same.clone();
                 }
                 // Nobody can be asked, or somebody has been and would be for ever.
-                _ => return Ok(self.result(Response::Failure(question.into_failure())).into()),
+                _ => return Ok(self.result(Response::Failure(question.into_failure()), context).into()),
             }
         }
     }
@@ -121,15 +122,20 @@ impl Face {
         }
     }
 
-    fn result(&self, response: Response) -> CallToolResult {
-        let Rendered { text, value, attachments, is_error } = response.render(&self.engine.settings().limits);
-        let mut content = Vec::with_capacity(1 + attachments.len());
-        content.push(ContentBlock::text(text));
-        content.extend(attachments.into_iter().map(block));
+    fn result(&self, response: Response, context: &RequestContext<RoleServer>) -> CallToolResult {
+        let mut rendered = response.render(&self.engine.settings().limits);
+        let structured = match self.connection {
+            Connection::Stdio => Some(bypass::mark()),
+            Connection::Http => Bypass::of(context).and_then(|bypass| bypass.take_along(&rendered.text)),
+        };
+        let structured = structured.unwrap_or_else(|| rendered.value());
+        let mut content = Vec::with_capacity(1 + rendered.attachments.len());
+        content.push(ContentBlock::text(rendered.text));
+        content.extend(rendered.attachments.into_iter().map(block));
         // The constructor fills in what newer revisions want; the data goes in once, as it is.
         let mut result = CallToolResult::success(content);
-        result.structured_content = Some(value);
-        result.is_error = Some(is_error);
+        result.structured_content = Some(structured);
+        result.is_error = Some(rendered.is_error);
         result
     }
 
@@ -234,7 +240,10 @@ impl ServerHandler for Face {
                 .await
             {
                 Ok(answer) => answer,
-                Err(_) => Ok(self.result(Response::Failure(Failure::internal("a panic outside of a handler"))).into()),
+                Err(_) => {
+                    let failure = Failure::internal("a panic outside of a handler");
+                    Ok(self.result(Response::Failure(failure), &context).into())
+                }
             },
             None => Err(self.unknown_tool(&request.name)),
         }

@@ -72,12 +72,12 @@ pub(crate) fn oversized(bytes: usize, limits: &Limits) -> Problem {
 
 /// A failure as the result of a tool call.
 fn result(failure: Failure, limits: &Limits) -> Value {
-    let rendered = Response::Failure(failure).render(limits);
+    let mut rendered = Response::Failure(failure).render(limits);
     // The newest revision demands the type of the result; older clients do not mind it.
     json!({
         "resultType": "complete",
         "content": [{ "type": "text", "text": rendered.text }],
-        "structuredContent": rendered.value,
+        "structuredContent": rendered.value(),
         "isError": rendered.is_error,
     })
 }

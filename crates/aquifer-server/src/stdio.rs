@@ -22,6 +22,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::bypass;
 use crate::face::{Connection, Face};
 use crate::refusal;
 
@@ -300,7 +301,7 @@ where
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let (write, pending) = (self.write.clone(), self.pending.clone());
         async move {
-            let line = serde_json::to_vec(&message)?;
+            let line = bypass::write(&message)?;
             let size = line.len();
             let answered = match message {
                 JsonRpcMessage::Response(response) => Some(response.id),

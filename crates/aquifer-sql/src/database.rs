@@ -188,7 +188,7 @@ impl Database {
         let met_others = matches!(&answer, Err(failure) if is_schema_change(failure));
         let changed = matches!(&self.backend, Backend::Sqlite(sqlite) if sqlite.has_changed());
         if (met_others || changed)
-            && let Err(failure) = self.look().await
+            && let Err(failure) = self.look().boxed().await
         {
             tracing::debug!(source = self.settings.name, cause = failure.cause(), "{}", failure.message());
         }
@@ -210,8 +210,9 @@ impl Database {
         let mut params = call.params;
         let (verb, index) = match action {
             Action::Table(verb, index) => (verb, index),
-            Action::Relationships => return self.relationships(&offer, now, &params).await,
-            Action::Tables => return self.tables(&params).await,
+            // What is rare is boxed, here and below, so that what is not need not carry it along.
+            Action::Relationships => return self.relationships(&offer, now, &params).boxed().await,
+            Action::Tables => return self.tables(&params).boxed().await,
             Action::TableSchema => {
                 let index = named(&offer, &params)?;
                 let served = offer.table(index).ok_or_else(gone)?;
@@ -272,7 +273,7 @@ impl Database {
             }
             Verb::Create => {
                 let values = columns(&served, params)?;
-                self.backend.write(Create { common, values }).await
+                self.backend.write(Create { common, values }).boxed().await
             }
             Verb::Update => {
                 let key = key(&served, &params)?;
@@ -280,11 +281,11 @@ impl Database {
                     Some(Value::Object(input)) => columns(&served, input.clone())?,
                     _ => Map::new(),
                 };
-                self.backend.write(Update { common, key, input, if_match }).await
+                self.backend.write(Update { common, key, input, if_match }).boxed().await
             }
             Verb::Delete => {
                 let key = key(&served, &params)?;
-                self.backend.write(Delete { common, key, if_match }).await
+                self.backend.write(Delete { common, key, if_match }).boxed().await
             }
         };
         outcome.map_err(|fault| match fault {

@@ -4,6 +4,7 @@
 //! becomes a plan of the query language, the plan becomes SQL, and its rows become JSON text that nobody reads again.
 //! What it never knows: MCP, and who calls.
 
+mod cell;
 mod checks;
 mod database;
 mod inflect;

@@ -29,6 +29,8 @@ pub(crate) struct Table {
     pub(crate) index: Option<TextIndex>,
     /// What may be done to its rows.
     pub(crate) may: Permits,
+    /// Whether the database has a function that hashes whole rows.
+    pub(crate) hashes: bool,
 }
 
 /// What may be done.

@@ -1,11 +1,13 @@
 //! Rows into JSON text, written once and never read again.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use aquifer_query::CursorKey;
 use aquifer_query::plan::{Page, Plan};
 use serde_json::Value;
 
+use crate::cell::string;
 use crate::model::TimeStyle;
 use crate::served::Served;
 
@@ -35,8 +37,15 @@ pub(crate) trait Cells {
     /// Writes a cell as JSON. Writes nothing and says so where it is NULL.
     fn write(&self, index: usize, reader: Reader, out: &mut Vec<u8>) -> Wrote;
 
-    /// A cell as part of a place. It is only ever given back to the database it came from.
-    fn place(&self, index: usize, reader: Reader) -> Value {
+    /// Writes a cell as part of a place. It is only ever given back to the database it came from.
+    fn place(&self, index: usize, reader: Reader, out: &mut Vec<u8>) {
+        if self.write(index, reader, out) == Wrote::Nothing {
+            out.extend_from_slice(b"null");
+        }
+    }
+
+    /// A cell as a value.
+    fn value(&self, index: usize, reader: Reader) -> Value {
         let mut text = Vec::new();
         match self.write(index, reader, &mut text) {
             Wrote::Nothing => Value::Null,
@@ -70,8 +79,10 @@ impl Node {
     /// Enters a cell at the end of a path.
     pub(crate) fn enter(nodes: &mut Vec<Node>, steps: &[&str], index: usize, reader: Reader, omit: bool) {
         let Some((first, rest)) = steps.split_first() else { return };
-        // Writing a string cannot fail.
-        let label = format!("{}:", Value::from(*first)).into_bytes().into_boxed_slice();
+        let mut label = Vec::with_capacity(first.len() + 3);
+        string(first, &mut label);
+        label.push(b':');
+        let label = label.into_boxed_slice();
         let known = nodes.iter().position(|node| node.label == label);
         if rest.is_empty() {
             let node = Node { label, what: What::Cell { index, reader, omit } };
@@ -126,7 +137,7 @@ fn object(nodes: &[Node], row: &impl Cells, out: &mut Vec<u8>) -> bool {
 /// What the rows of a statement become.
 #[derive(Debug, Default)]
 pub(crate) struct Shape {
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Arc<[Node]>,
     pub(crate) places: Places,
 }
 
@@ -142,6 +153,35 @@ pub(crate) enum Places {
     Counted { from: usize, width: usize },
 }
 
+/// Texts one after the other.
+#[derive(Debug, Default)]
+struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn add(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.bytes);
+        self.ends.push(self.bytes.len());
+    }
+
+    fn pop(&mut self) {
+        self.ends.pop();
+        self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+
+    fn get(&self, index: usize) -> &[u8] {
+        let start = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let end = self.ends.get(index).copied().unwrap_or(start);
+        self.bytes.get(start..end).unwrap_or_default()
+    }
+}
+
 /// Collects rows until there are enough of them, or too many bytes.
 #[derive(Debug)]
 pub(crate) struct Collector {
@@ -149,9 +189,9 @@ pub(crate) struct Collector {
     wanted: usize,
     most_bytes: usize,
     every_place: bool,
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-    places: Vec<Vec<Value>>,
+    items: Texts,
+    /// Of every row with its cursor, else of the first and the last.
+    places: Texts,
     more: bool,
     cut: bool,
 }
@@ -168,9 +208,8 @@ impl Collector {
             wanted,
             most_bytes,
             every_place,
-            bytes: Vec::new(),
-            ends: Vec::new(),
-            places: Vec::new(),
+            items: Texts::default(),
+            places: Texts::default(),
             more: false,
             cut: false,
         }
@@ -178,35 +217,40 @@ impl Collector {
 
     /// Takes a row, unless there are enough.
     pub(crate) fn take(&mut self, row: &impl Cells) -> ControlFlow<()> {
-        if self.ends.len() >= self.wanted {
+        let count = self.items.count();
+        if count >= self.wanted {
             self.more = true;
             return ControlFlow::Break(());
         }
-        let start = self.bytes.len();
-        object(&self.shape.nodes, row, &mut self.bytes);
-        if self.bytes.len() + self.ends.len() > self.most_bytes && !self.ends.is_empty() {
-            self.bytes.truncate(start);
+        self.items.add(|out| {
+            object(&self.shape.nodes, row, out);
+        });
+        if self.items.bytes.len() + count > self.most_bytes && count > 0 {
+            self.items.pop();
             self.more = true;
             self.cut = true;
             return ControlFlow::Break(());
         }
-        let place = match &self.shape.places {
-            Places::None => None,
-            Places::Cells(cells) => Some(cells.iter().map(|(index, reader)| row.place(*index, *reader)).collect()),
-            Places::Counted { from, width } => {
-                let mut place = vec![Value::Null; width.saturating_sub(1)];
-                place.push((from + self.ends.len() + 1).into());
-                Some(place)
-            }
-        };
-        // Of a page without edges only the first and the last place are needed.
-        if let Some(place) = place {
-            if !self.every_place && self.places.len() > 1 {
-                self.places.pop();
-            }
-            self.places.push(place);
+        if !self.every_place && self.places.count() > 1 {
+            self.places.pop();
         }
-        self.ends.push(self.bytes.len());
+        match &self.shape.places {
+            Places::None => {}
+            Places::Cells(cells) => self.places.add(|out| {
+                out.push(b'[');
+                for (position, (index, reader)) in cells.iter().enumerate() {
+                    if position > 0 {
+                        out.push(b',');
+                    }
+                    row.place(*index, *reader, out);
+                }
+                out.push(b']');
+            }),
+            Places::Counted { from, width } => self.places.add(|out| {
+                let unknown = "null,".repeat(width.saturating_sub(1));
+                out.extend_from_slice(format!("[{unknown}{}]", from + count + 1).as_bytes());
+            }),
+        }
         ControlFlow::Continue(())
     }
 
@@ -217,12 +261,12 @@ impl Collector {
 
     /// The only row, as JSON text.
     pub(crate) fn into_one(self) -> Option<Vec<u8>> {
-        if self.ends.is_empty() { None } else { Some(self.bytes) }
+        if self.items.count() == 0 { None } else { Some(self.items.bytes) }
     }
 
     /// Whether the page ended early because of its bytes, and after how many rows.
     pub(crate) fn cut(&self) -> Option<usize> {
-        self.cut.then_some(self.ends.len())
+        self.cut.then_some(self.items.count())
     }
 
     /// Writes `"items":[…],"pageInfo":{…}` and the like.
@@ -235,31 +279,28 @@ impl Collector {
         out: &mut Vec<u8>,
     ) {
         let backward = matches!(plan.page, Page::Backward { .. });
-        let count = self.ends.len();
-        let seal = |place: &[Value]| key.seal(place, &served.collection, plan);
+        let count = self.items.count();
+        let mut sealer = key.sealer(&served.collection, plan);
+        out.reserve(self.items.bytes.len() + count + 512);
         out.extend_from_slice(if plan.edges { b"\"edges\":[" } else { b"\"items\":[" });
         for position in 0..count {
             let index = if backward { count - 1 - position } else { position };
-            let start = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
-            let end = self.ends.get(index).copied().unwrap_or(start);
-            let item = self.bytes.get(start..end).unwrap_or_default();
             if position > 0 {
                 out.push(b',');
             }
             if plan.edges {
                 out.extend_from_slice(b"{\"node\":");
-                out.extend_from_slice(item);
-                let place = self.places.get(index).map(Vec::as_slice).unwrap_or_default();
-                out.extend_from_slice(format!(",\"cursor\":\"{}\"}}", seal(place)).as_bytes());
+                out.extend_from_slice(self.items.get(index));
+                out.extend_from_slice(b",\"cursor\":\"");
+                out.extend_from_slice(sealer.seal(self.places.get(index)).as_bytes());
+                out.extend_from_slice(b"\"}");
             } else {
-                out.extend_from_slice(item);
+                out.extend_from_slice(self.items.get(index));
             }
         }
         out.push(b']');
-        let (first, last) = match backward {
-            false => (self.places.first(), self.places.last()),
-            true => (self.places.last(), self.places.first()),
-        };
+        let last = self.places.count().saturating_sub(1);
+        let (first, last) = if backward { (last, 0) } else { (0, last) };
         let text = match &plan.page {
             Page::Forward { .. } | Page::Backward { .. } => {
                 let (has_next, has_previous) = match &plan.page {
@@ -267,8 +308,9 @@ impl Collector {
                     page => (self.more, matches!(page, Page::Forward { after: Some(_), .. })),
                 };
                 let mut info = format!(",\"pageInfo\":{{\"hasNextPage\":{has_next},\"hasPreviousPage\":{has_previous}");
-                if let (Some(first), Some(last)) = (first, last) {
-                    info += &format!(",\"startCursor\":\"{}\",\"endCursor\":\"{}\"", seal(first), seal(last));
+                if self.places.count() > 0 {
+                    let (first, last) = (sealer.seal(self.places.get(first)), sealer.seal(self.places.get(last)));
+                    info += &format!(",\"startCursor\":\"{first}\",\"endCursor\":\"{last}\"");
                 }
                 if let Some(total) = total {
                     info += &format!(",\"totalCount\":{total}");
@@ -292,106 +334,4 @@ impl Collector {
         };
         out.extend_from_slice(text.as_bytes());
     }
-}
-
-/// Writes text as a JSON string.
-pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
-    // Writing to memory cannot fail.
-    let _ = serde_json::to_writer(out, text);
-}
-
-/// The greatest whole number up to which JavaScript has them all.
-const SAFE: u64 = (1 << 53) - 1;
-
-/// Writes a whole number; as text where JavaScript would round it (R-RES-5).
-pub(crate) fn integer(number: i64, out: &mut Vec<u8>) {
-    if number.unsigned_abs() > SAFE {
-        out.extend_from_slice(format!("\"{number}\"").as_bytes());
-    } else {
-        let _ = serde_json::to_writer(out, &number);
-    }
-}
-
-/// Writes a number; as text where JSON has none for it.
-pub(crate) fn float(number: f64, out: &mut Vec<u8>) {
-    if number.is_finite() {
-        let _ = serde_json::to_writer(out, &number);
-    } else {
-        let name = if number.is_nan() {
-            "\"NaN\""
-        } else if number > 0.0 {
-            "\"Infinity\""
-        } else {
-            "\"-Infinity\""
-        };
-        out.extend_from_slice(name.as_bytes());
-    }
-}
-
-/// Writes the digits of an exact number; as text where a double would not hold them. Zeros at the end of a fraction say
-/// how a column is declared, and nothing about the number.
-pub(crate) fn decimal(text: &str, out: &mut Vec<u8>) {
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
-    if let Ok(whole) = text.parse() {
-        return integer(whole, out);
-    }
-    let same = text.parse::<f64>().is_ok_and(|number| number.is_finite() && number.to_string() == text);
-    if same && text.contains('.') {
-        out.extend_from_slice(text.as_bytes());
-    } else {
-        string(text, out);
-    }
-}
-
-/// Writes text that should be JSON; as a string where it is none.
-pub(crate) fn json(text: &str, out: &mut Vec<u8>) {
-    if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() {
-        vouched(text.as_bytes(), out);
-    } else {
-        string(text, out);
-    }
-}
-
-/// Writes what is JSON for sure. Numbers beyond all that readers of JSON have are written as text.
-pub(crate) fn vouched(text: &[u8], out: &mut Vec<u8>) {
-    if may_hold_huge_numbers(text) {
-        quoting(text, out, |number| number.parse::<f64>().is_ok_and(f64::is_finite));
-    } else {
-        out.extend_from_slice(text);
-    }
-}
-
-/// Writes a list of whole numbers; as text those that JavaScript would round (R-RES-5).
-pub(crate) fn integers(text: &[u8], out: &mut Vec<u8>) {
-    quoting(text, out, |number| number.parse::<i64>().is_ok_and(|number| number.unsigned_abs() <= SAFE));
-}
-
-/// Writes JSON with quotes around numbers that are not fine.
-fn quoting(text: &[u8], out: &mut Vec<u8>, is_fine: impl Fn(&str) -> bool) {
-    let (mut in_string, mut escaped, mut rest) = (false, false, text);
-    while let Some((&byte, after)) = rest.split_first() {
-        if !in_string && (byte == b'-' || byte.is_ascii_digit()) {
-            let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
-            let (number, after) = rest.split_at(rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len()));
-            let mark: &[u8] = if std::str::from_utf8(number).is_ok_and(&is_fine) { b"" } else { b"\"" };
-            out.extend([mark, number, mark].concat());
-            rest = after;
-            continue;
-        }
-        in_string = if byte == b'"' && !escaped { !in_string } else { in_string };
-        escaped = byte == b'\\' && !escaped;
-        out.push(byte);
-        rest = after;
-    }
-}
-
-/// Whether there may be a number that no double holds: one with an exponent, or with hundreds of digits.
-fn may_hold_huge_numbers(text: &[u8]) -> bool {
-    const MANY: usize = 300;
-    let mut run = 0;
-    text.iter().any(|byte| {
-        let exponent = run > 0 && matches!(byte, b'e' | b'E');
-        run = if byte.is_ascii_digit() { run + 1 } else { 0 };
-        exponent || run > MANY
-    })
 }

@@ -6,6 +6,7 @@ use aquifer_query::{Collection, FieldType};
 
 use crate::model::Table;
 use crate::names::Words;
+use crate::sql::selection::Selections;
 use crate::statement::{Fragment, Name};
 
 /// A table as it is offered.
@@ -17,6 +18,8 @@ pub(crate) struct Served {
     pub(crate) computed: Vec<ComputedSource>,
     /// The parameter for each column, in the columns' order.
     pub(crate) parameters: Vec<Arc<str>>,
+    /// What has been asked for before.
+    pub(crate) selections: Selections,
 }
 
 /// Where a computed value comes from.

@@ -53,6 +53,11 @@ pub(crate) trait Work: Send + Sync + 'static {
     /// Whether it takes several statements that must see the same data.
     fn needs_snapshot(&self) -> bool;
 
+    /// Whether it is done nearly at once: a row is read by its key, and nothing else.
+    fn is_brief(&self) -> bool {
+        false
+    }
+
     /// Does it. What is said beside the output is whether its changes are to be kept.
     fn run<S: Session>(self, session: &mut S) -> impl Future<Output = Result<(Self::Output, bool), Fault>> + Send;
 

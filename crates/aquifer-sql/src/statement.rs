@@ -122,6 +122,12 @@ impl Statement {
         self
     }
 
+    /// What was written from there on, to be written again into other statements. Not if values belong to it.
+    pub(crate) fn unbound(&self, start: usize) -> Option<Fragment> {
+        let text = self.text.get(start..).filter(|_| self.binds.is_empty())?;
+        Some(Fragment(text.into()))
+    }
+
     pub(crate) fn text(&self) -> &str {
         &self.text
     }

@@ -20,6 +20,10 @@ use clap::Parser;
 
 use cli::{Cli, Command};
 
+/// An answer is made of many small pieces, which the system's own allocator takes its time for.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {

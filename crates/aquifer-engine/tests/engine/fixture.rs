@@ -47,7 +47,7 @@ pub(crate) async fn ask_as(engine: &Engine, request: Value, context: Context) ->
 
 pub(crate) async fn ask_at(engine: &Engine, receiver: &Receiver, request: Value, context: Context) -> Value {
     match engine.handle(receiver, request.as_object().unwrap().clone(), context).await {
-        Reply::Response(response) => response.render(&Limits::default()).value,
+        Reply::Response(response) => response.render(&Limits::default()).value(),
         Reply::NeedsInput(question) => json!({ "question": question.message }),
     }
 }

@@ -22,7 +22,7 @@ fn gated() -> Response {
 }
 
 fn rendered(answer: BatchAnswer) -> Value {
-    Response::Batch(answer).render(&Limits::default()).value
+    Response::Batch(answer).render(&Limits::default()).value()
 }
 
 #[test]
@@ -78,9 +78,9 @@ fn r_bat_1_attachments_keep_their_place() {
     let mut answer = BatchAnswer::new(2, &Limits::default());
     answer.push(0, "a", with("first"), OnConfirmation::Halt);
     answer.push(1, "b", with("second"), OnConfirmation::Halt);
-    let rendered = Response::Batch(answer).render(&Limits::default());
-    assert_eq!(rendered.value["results"][0]["result"]["data"]["picture"]["_attachment"], 0);
-    assert_eq!(rendered.value["results"][1]["result"]["data"]["picture"]["_attachment"], 1);
+    let mut rendered = Response::Batch(answer).render(&Limits::default());
+    assert_eq!(rendered.value()["results"][0]["result"]["data"]["picture"]["_attachment"], 0);
+    assert_eq!(rendered.value()["results"][1]["result"]["data"]["picture"]["_attachment"], 1);
     assert_eq!(rendered.attachments, [picture("first"), picture("second")]);
 }
 
@@ -88,7 +88,7 @@ fn r_bat_1_attachments_keep_their_place() {
 fn r_req_4a_a_batch_refused_whole_has_no_details() {
     let response = refused(Failure::invalid_request("no").detail("x", 1));
     assert_eq!(
-        response.render(&Limits::default()).value["error"],
+        response.render(&Limits::default()).value()["error"],
         json!({ "code": "VALIDATION_INVALID_REQUEST", "message": "Invalid request: no" })
     );
 }
@@ -103,7 +103,7 @@ fn r_req_7_an_answer_too_large_for_the_batch_fails_alone() {
     }
     assert_eq!(answer.push(3, "get_y", failure(), OnConfirmation::Halt), Step::Next);
     assert_eq!(answer.push(4, "delete_x", gated(), OnConfirmation::Halt), Step::Halted);
-    let value = Response::Batch(answer).render(&limits).value;
+    let value = Response::Batch(answer).render(&limits).value();
     assert_eq!(value["summary"], json!({ "total": 5, "succeeded": 1, "failed": 3, "halted": 1, "pending": 0 }));
     assert_eq!(value["results"][3]["result"]["error"]["code"], "NOT_FOUND_RESOURCE", "failures stay what they are");
     assert_eq!(value["halted_at"]["result"]["error"]["code"], "CONFIRMATION_REQUIRED");

@@ -123,7 +123,7 @@ pub(crate) fn check_with(request: Value, strictness: Strictness) -> Result<Check
 
 /// The failure as the caller gets it.
 pub(crate) fn envelope(failure: Failure) -> Value {
-    aquifer_protocol::response::Response::Failure(failure).render(&Limits::default()).value
+    aquifer_protocol::response::Response::Failure(failure).render(&Limits::default()).value()
 }
 
 pub(crate) fn parameter(name: &str) -> Parameter {

@@ -81,7 +81,7 @@ proptest! {
             });
             if let Err(failure) = checked {
                 prop_assert!(!looks_like_a_leak(failure.message()), "{}", failure.message());
-                let value = Response::Failure(failure).render(&Limits::default()).value;
+                let value = Response::Failure(failure).render(&Limits::default()).value();
                 prop_assert_eq!(&value["success"], &json!(false));
                 prop_assert!(value["error"]["code"].as_str().is_some_and(|code| !code.is_empty()));
                 prop_assert!(value.get("data").is_none() && value.get("warnings").is_none());

@@ -52,7 +52,7 @@ pub(super) fn read(
 
 fn of_preset(collection: &Collection, at: &str, name: &str, problems: &mut Problems) -> Vec<Path> {
     match collection.preset(name) {
-        Some(names) => names.iter().map(|name| Path::field(name)).collect(),
+        Some(names) => names.into_iter().map(Path::named).collect(),
         None => {
             let known = collection.preset_names();
             problems

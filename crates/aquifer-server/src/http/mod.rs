@@ -28,6 +28,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::bypass::Bypass;
 use crate::face::{Connection, Face};
 use drain::InFlight;
 use guard::Guard;
@@ -38,6 +39,9 @@ const DRAIN: Duration = Duration::from_secs(10);
 
 /// How long connections may take to close after that.
 const CLOSE: Duration = Duration::from_secs(1);
+
+/// The header by which a client names its session.
+const SESSION: &str = "mcp-session-id";
 
 /// What an operator can set.
 #[derive(Debug, Clone)]
@@ -155,14 +159,24 @@ struct Door {
 }
 
 async fn enter(State(door): State<Arc<Door>>, request: Request) -> Response {
-    let request = match body::check(&door.limits, request).await {
+    let mut request = match body::check(&door.limits, request).await {
         Ok(request) => request,
         Err(refusal) => return refusal,
     };
     // Counted once it is whole: a body that never ends is nobody's call.
     let Some(entry) = door.in_flight.enter(&request) else { return drain::busy() };
     let ends_session = request.method() == Method::DELETE;
-    let mut response = door.mcp.handle(request).await.map(|body| entry.carry(Body::new(body)));
+    // What a session sends is kept by the SDK, to be sent again to whoever lost it: it has to be whole.
+    let bypass = (!request.headers().contains_key(SESSION)).then(Bypass::default);
+    if let Some(bypass) = &bypass {
+        request.extensions_mut().insert(bypass.clone());
+    }
+    let (head, body) = door.mcp.handle(request).await.into_parts();
+    let body = match bypass {
+        Some(bypass) => bypass.restore(Body::new(body)).await,
+        None => Body::new(body),
+    };
+    let mut response = Response::from_parts(head, entry.carry(body));
     // The SDK answers 202 to the end of a session, which some clients report to their users as a failure.
     if ends_session && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;

@@ -11,6 +11,7 @@ use crate::model::{Key, PostgresRead, Store, Table, TextIndex};
 use crate::names::{self, Words};
 use crate::served::{Children, ComputedSource, Formula, Served};
 use crate::settings::Settings;
+use crate::sql::selection::Selections;
 use crate::statement::{Fragment, Name};
 
 /// More counts of children than this are noise.
@@ -84,7 +85,8 @@ pub(super) fn served(
     };
     let columns = table.columns.iter().map(|column| &*column.name);
     let parameters = names::parameters(columns, RESERVED).into_iter().map(Arc::from).collect();
-    Served { table, words, collection, computed: sources.into_iter().map(|(source, _)| source).collect(), parameters }
+    let computed = sources.into_iter().map(|(source, _)| source).collect();
+    Served { table, words, collection, computed, parameters, selections: Selections::default() }
 }
 
 /// What tells rows apart, for the database and for people: the key, and a name, a title or the like; else the first text

@@ -8,12 +8,10 @@ mod trouble;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool::managed::{self, Metrics, Object, Pool, RecycleError, RecycleResult};
-use futures::TryStreamExt;
+use futures::{FutureExt, TryStreamExt};
 use serde_json::Value;
 use tokio::task::AbortHandle;
 use tokio_postgres::{Client, Config};
@@ -58,7 +56,7 @@ struct Link {
     prepared: HashMap<String, (tokio_postgres::Statement, u64)>,
     uses: u64,
     /// Whether a statement runs of which nobody has seen the end.
-    busy: Arc<AtomicBool>,
+    busy: bool,
     /// Whether a transaction is open. A caller may leave in the middle of one.
     open: bool,
 }
@@ -69,23 +67,18 @@ impl managed::Manager for Manager {
 
     async fn create(&self) -> Result<Link, Trouble> {
         let patience = CONNECT_PATIENCE.min(self.timeout);
-        tokio::time::timeout(patience, self.connect()).await.unwrap_or_else(|_| {
+        // Boxed: whoever waits for a connection would carry all that making one takes.
+        tokio::time::timeout(patience, self.connect().boxed()).await.unwrap_or_else(|_| {
             let reason = "its server does not answer".to_owned();
             Err(Trouble::Unavailable { reason, cause: "connecting took too long".to_owned() })
         })
     }
 
     async fn recycle(&self, link: &mut Link, _: &Metrics) -> RecycleResult<Trouble> {
-        if link.client.is_closed() || link.is_busy() || link.open {
+        if link.client.is_closed() || link.busy || link.open {
             return Err(RecycleError::message("it is closed or busy"));
         }
         Ok(())
-    }
-}
-
-impl Link {
-    fn is_busy(&self) -> bool {
-        self.busy.load(Ordering::Relaxed)
     }
 }
 
@@ -105,7 +98,7 @@ impl Manager {
         );
         client.batch_execute(&session).await.map_err(|error| trouble::of(&error))?;
         let tls = self.tls.clone();
-        Ok(Link { client, line, tls, prepared: HashMap::new(), uses: 0, busy: Arc::default(), open: false })
+        Ok(Link { client, line, tls, prepared: HashMap::new(), uses: 0, busy: false, open: false })
     }
 }
 
@@ -156,7 +149,7 @@ impl Postgres {
             talk.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
         }
         let answer = work.run(&mut talk).await;
-        if snapshot && !talk.link.is_busy() {
+        if snapshot && !talk.link.busy {
             // It has changed nothing; how it ends does not matter.
             let _ = talk.batch("ROLLBACK").await;
         }
@@ -177,11 +170,11 @@ impl Postgres {
             Ok(output) => return Ok(output),
             Err(fault) => fault,
         };
-        if talk.link.open && !talk.link.is_busy() {
+        if talk.link.open && !talk.link.busy {
             let _ = talk.batch("ROLLBACK").await;
         }
         Err(match fault {
-            Fault::Trouble(trouble) if !trouble.passes() && !talk.link.is_busy() => {
+            Fault::Trouble(trouble) if !trouble.passes() && !talk.link.busy => {
                 work.explain(&mut talk, trouble).await.into()
             }
             fault => fault,
@@ -196,7 +189,7 @@ async fn end<T>(talk: &mut Talk<'_>, answer: Result<(T, bool), Fault>) -> Result
             Ok(()) => Ok(output),
             Err(Trouble::Unavailable { cause, .. } | Trouble::Lost { cause }) => Err(Trouble::Unknown { cause }.into()),
             // Nobody knows either where the server has stopped answering.
-            Err(Trouble::Timeout { cause }) if talk.link.is_busy() => Err(Trouble::Unknown { cause }.into()),
+            Err(Trouble::Timeout { cause }) if talk.link.busy => Err(Trouble::Unknown { cause }.into()),
             Err(trouble) => Err(trouble.into()),
         },
         Ok((output, false)) => {
@@ -240,12 +233,11 @@ impl<'l> Talk<'l> {
     }
 
     async fn batch(&mut self, sql: &'static str) -> Result<(), Trouble> {
-        self.link.open = true;
-        let running = Running::begin(self.link);
+        (self.link.open, self.link.busy) = (true, true);
         let Ok(done) = tokio::time::timeout(self.patience, self.link.client.batch_execute(sql)).await else {
             return Err(silence());
         };
-        running.ended();
+        self.link.busy = false;
         // Whatever a failed COMMIT has done, the transaction is over; only beginning leaves one open.
         self.link.open = sql.starts_with("BEGIN") || (done.is_err() && sql.starts_with("SET"));
         done.map_err(|error| trouble::of(&error))
@@ -273,7 +265,8 @@ impl<'l> Talk<'l> {
         mut row: impl FnMut(&tokio_postgres::Row) -> ControlFlow<()> + Send,
     ) -> Result<u64, Trouble> {
         tracing::trace!(sql = statement.text(), "postgres");
-        let (running, patience) = (Running::begin(self.link), self.patience);
+        let patience = self.patience;
+        self.link.busy = true;
         let run = async {
             let prepared = self.prepared(statement.text()).await?;
             let binds = statement.binds().iter().map(|bind| bind as &(dyn tokio_postgres::types::ToSql + Sync));
@@ -285,7 +278,7 @@ impl<'l> Talk<'l> {
             Ok(stream.rows_affected().unwrap_or(0))
         };
         let Ok(done) = tokio::time::timeout(patience, run).await else { return Err(silence()) };
-        running.ended();
+        self.link.busy = false;
         done.map_err(|error: tokio_postgres::Error| {
             // A table that has changed under a prepared statement is met by preparing it again.
             self.link.prepared.remove(statement.text());
@@ -295,49 +288,27 @@ impl<'l> Talk<'l> {
 }
 
 impl Drop for Talk<'_> {
+    /// Whoever was here may have left in the middle. The server is told to stop what nobody waits for, and the connection
+    /// is closed, which undoes what was begun, and frees its rows now, not when somebody needs the connection.
     fn drop(&mut self) {
-        // Whoever was here has left in the middle. Closing the connection undoes what was begun, and frees its rows now,
-        // not when somebody needs the connection.
-        if self.link.open || self.link.is_busy() {
-            self.link.line.abort();
-        }
-    }
-}
-
-/// A statement of which the end has not been seen. If the caller leaves before that, the server is told to stop it, and
-/// the connection is not used again.
-struct Running {
-    busy: Arc<AtomicBool>,
-    cancel: Option<(tokio_postgres::CancelToken, Tls)>,
-}
-
-fn silence() -> Trouble {
-    Trouble::Timeout { cause: "the server did not even end the statement".to_owned() }
-}
-
-impl Running {
-    fn begin(link: &Link) -> Self {
-        link.busy.store(true, Ordering::Relaxed);
-        Self { busy: link.busy.clone(), cancel: Some((link.client.cancel_token(), link.tls.clone())) }
-    }
-
-    fn ended(mut self) {
-        self.cancel = None;
-        self.busy.store(false, Ordering::Relaxed);
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let Some((token, tls)) = self.cancel.take() else { return };
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        if self.link.busy
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let (token, tls) = (self.link.client.cancel_token(), self.link.tls.clone());
             runtime.spawn(async move {
                 if tokio::time::timeout(CONNECT_PATIENCE, tls.cancel(&token)).await.is_err() {
                     tracing::debug!("a statement nobody waits for could not be stopped");
                 }
             });
         }
+        if self.link.busy || self.link.open {
+            self.link.line.abort();
+        }
     }
+}
+
+fn silence() -> Trouble {
+    Trouble::Timeout { cause: "the server did not even end the statement".to_owned() }
 }
 
 impl Session for Talk<'_> {
@@ -349,7 +320,7 @@ impl Session for Talk<'_> {
         let mut all = Vec::new();
         self.each(statement, |row| {
             let row = rows::Row(row);
-            all.push(readers.iter().enumerate().map(|(index, reader)| row.place(index, *reader)).collect());
+            all.push(readers.iter().enumerate().map(|(index, reader)| row.value(index, *reader)).collect());
             ControlFlow::Continue(())
         })
         .await?;

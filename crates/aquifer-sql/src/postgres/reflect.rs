@@ -24,6 +24,7 @@ use crate::trouble::Trouble;
 const RELATIONS: &str = "
     SELECT json_build_object('id', c.oid::int8, 'schema', n.nspname, 'name', c.relname, 'kind', c.relkind,
         'comment', obj_description(c.oid, 'pg_class'), 'select', has_table_privilege(c.oid, 'SELECT'),
+        'hashes', current_setting('server_version_num')::int >= 140000,
         'insert', has_table_privilege(c.oid, 'INSERT') OR has_any_column_privilege(c.oid, 'INSERT'),
         'update', has_table_privilege(c.oid, 'UPDATE') OR has_any_column_privilege(c.oid, 'UPDATE'),
         'delete', has_table_privilege(c.oid, 'DELETE'))::text
@@ -295,6 +296,7 @@ impl Found<'_> {
             checks,
             foreign,
             may: Permits { insert: may("insert") && !needs_hidden, update: may("update"), delete: may("delete") },
+            hashes: yes(self.row, "hashes"),
         })
     }
 }

@@ -5,11 +5,10 @@ use std::error::Error;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::BytesMut;
-use jiff::civil::Date;
-use jiff::{SignedDuration, Span, Timestamp};
 use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type};
 
-use crate::rows::{Cells, Reader, Wrote, decimal, float, integer, integers, string, vouched};
+use crate::cell::{self, decimal, float, integer, integers, string, vouched};
+use crate::rows::{Cells, Reader, Wrote};
 use crate::statement::Bind;
 
 /// A row of a result.
@@ -43,7 +42,7 @@ impl Cells for Row<'_> {
             // The database vouches for it.
             Reader::Json => vouched(bytes, out),
             Reader::Integers => integers(bytes, out),
-            Reader::Text | Reader::Plain => string(&String::from_utf8_lossy(bytes), out),
+            Reader::Text | Reader::Plain => cell::text(bytes, out),
         }
         Wrote::Value
     }
@@ -67,44 +66,34 @@ fn real(bytes: &[u8]) -> f64 {
     }
 }
 
+/// Days from 1970 to 2000, which is where PostgreSQL begins to count.
+const EPOCH: i64 = 10_957;
+const DAY: i64 = 86_400;
+
 /// Microseconds since 2000. There are moments before and after all others.
 fn moment(microseconds: i64, out: &mut Vec<u8>) {
-    const EPOCH: i64 = 946_684_800;
+    /// From the year 1 on: before that the world and PostgreSQL count differently.
+    const NEAR: std::ops::Range<i64> = -62_135_596_800..253_402_300_800;
+    let (seconds, rest) = (microseconds.div_euclid(1_000_000) + EPOCH * DAY, microseconds.rem_euclid(1_000_000));
     match microseconds {
         i64::MAX => out.extend_from_slice(b"\"infinity\""),
         i64::MIN => out.extend_from_slice(b"\"-infinity\""),
-        microseconds => {
-            let since = SignedDuration::from_micros(microseconds);
-            let moment = Timestamp::from_second(EPOCH).ok().and_then(|epoch| epoch.checked_add(since).ok());
-            // From the year 1 on: before that the world and PostgreSQL count differently.
-            match moment.filter(|moment| moment.as_second() >= -62_135_596_800) {
-                Some(moment) => string(&moment.to_string(), out),
-                None => {
-                    const DAY: i64 = 86_400_000_000;
-                    let within = microseconds.rem_euclid(DAY);
-                    let (seconds, fraction) = (within / 1_000_000, within % 1_000_000);
-                    let (day, suffix) = far_date(microseconds.div_euclid(DAY));
-                    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
-                    let digits = if fraction == 0 { String::new() } else { format!(".{fraction:06}") };
-                    let text = format!("{day}T{hours:02}:{minutes:02}:{:02}{digits}Z{suffix}", seconds % 60);
-                    string(&text, out);
-                }
-            }
+        // Less than a second.
+        _ if NEAR.contains(&seconds) => cell::moment(seconds, u32::try_from(rest * 1_000).unwrap_or(0), out),
+        _ => {
+            let of_day = seconds.rem_euclid(DAY);
+            let (day, suffix) = far_date(seconds.div_euclid(DAY));
+            let digits = if rest == 0 { String::new() } else { format!(".{rest:06}") };
+            let (hours, minutes) = (of_day / 3600, of_day / 60 % 60);
+            let text = format!("{day}T{hours:02}:{minutes:02}:{:02}{digits}Z{suffix}", of_day % 60);
+            string(&text, out);
         }
     }
 }
 
-/// A day that is too far away for anything but arithmetic, in the form PostgreSQL reads back.
-fn far_date(days_since_2000: i64) -> (String, &'static str) {
-    // Counted in eras of 400 years that begin in March, so that leap days come last.
-    let days = days_since_2000 + 730_425;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    let year = year + era * 400 + carry;
+/// A day in the form PostgreSQL reads back, however far it is.
+fn far_date(days: i64) -> (String, &'static str) {
+    let (year, month, day) = cell::civil(days);
     // The year before 1 is 1 BC.
     let (year, suffix) = if year > 0 { (year, "") } else { (1 - year, " BC") };
     (format!("{year:04}-{month:02}-{day:02}"), suffix)
@@ -112,17 +101,13 @@ fn far_date(days_since_2000: i64) -> (String, &'static str) {
 
 /// Days since 2000.
 fn date(days: i64, out: &mut Vec<u8>) {
-    const EPOCH: Date = jiff::civil::date(2000, 1, 1);
     match i32::try_from(days) {
         Ok(i32::MAX) => out.extend_from_slice(b"\"infinity\""),
         Ok(i32::MIN) => out.extend_from_slice(b"\"-infinity\""),
-        _ => match Span::new().try_days(days).and_then(|days| EPOCH.checked_add(days)) {
-            Ok(date) if date.year() > 0 => string(&date.to_string(), out),
-            _ => {
-                let (day, suffix) = far_date(days);
-                string(&format!("{day}{suffix}"), out);
-            }
-        },
+        _ => {
+            let (day, suffix) = far_date(days + EPOCH);
+            string(&format!("{day}{suffix}"), out);
+        }
     }
 }
 

@@ -95,7 +95,20 @@ impl Part<'_> {
         }
     }
 
+    /// Writes a value of the place. PostgreSQL is kept from looking at it while planning: it would guess how many rows
+    /// are left and, because the guess differs from place to place, plan every page anew, to the same end.
     fn value(&self, scope: &Scope<'_>, statement: &mut Statement, value: &Value) {
+        let hidden = scope.dialect == Dialect::Postgres;
+        if hidden {
+            statement.push("(SELECT ");
+        }
+        self.bare_value(scope, statement, value);
+        if hidden {
+            statement.push(")");
+        }
+    }
+
+    fn bare_value(&self, scope: &Scope<'_>, statement: &mut Statement, value: &Value) {
         match (&self.what, scope.dialect) {
             (What::Thing(thing, of), Dialect::Postgres) => operand(statement, *thing, of, value),
             (_, Dialect::Sqlite) if crate::sqlite::is_broken_text(value) => {

@@ -6,6 +6,7 @@ pub(crate) mod json;
 pub(crate) mod keyset;
 pub(crate) mod operand;
 pub(crate) mod select;
+pub(crate) mod selection;
 pub(crate) mod text;
 pub(crate) mod value;
 pub(crate) mod write;

@@ -4,10 +4,11 @@ use aquifer_protocol::error::Failure;
 use aquifer_query::plan::{Page, Path, Plan, SortKey};
 use serde_json::Value;
 
+use super::selection::Outputs;
 use super::value::Scope;
 use super::{filter, keyset, text};
 use crate::model::{Column, Key};
-use crate::rows::{Node, Places, Reader, Shape};
+use crate::rows::{Places, Reader, Shape};
 use crate::statement::Statement;
 
 /// A page to be read.
@@ -170,72 +171,27 @@ fn outputs(scope: &Scope<'_>, statement: &mut Statement, plan: &Plan, order: Opt
     let mut cells = Vec::new();
     if let Some(order) = order {
         if let Some(query) = plan.text.as_ref().filter(|_| plan.is_ranked()) {
-            writer.comma(statement);
+            let index = writer.next(statement);
             text::rank(scope, statement, query);
-            cells.push((writer.count, super::value::reader_of(&aquifer_query::FieldType::Number, scope.dialect)));
             // The rank of the fallback is a whole number.
-            if scope.served.table.index.is_none() && scope.dialect == crate::statement::Dialect::Postgres {
-                cells.pop();
-                cells.push((writer.count, Reader::Integer));
-            }
-            writer.count += 1;
+            let counted = scope.served.table.index.is_none() && scope.dialect == crate::statement::Dialect::Postgres;
+            let number = super::value::reader_of(&aquifer_query::FieldType::Number, scope.dialect);
+            cells.push((index, if counted { Reader::Integer } else { number }));
         }
         for key in order {
             let thing = scope.thing(&key.path);
             if scope.is_read(thing) {
                 // What it is compared by, which may be missing where the value is not.
-                writer.comma(statement);
+                let index = writer.next(statement);
                 scope.comparable(statement, thing);
-                cells.push((writer.count, Reader::Plain));
-                writer.count += 1;
+                cells.push((index, Reader::Plain));
             } else {
                 cells.push(writer.add(scope, statement, &key.path));
             }
         }
     }
-    if writer.count == 0 {
+    if writer.is_empty() {
         statement.push("1");
     }
     Shape { nodes, places: Places::Cells(cells) }
-}
-
-/// Columns of a statement, each asked for once.
-#[derive(Default)]
-pub(super) struct Outputs {
-    known: Vec<(Path, usize, Reader)>,
-    count: usize,
-}
-
-impl Outputs {
-    fn comma(&self, statement: &mut Statement) {
-        if self.count > 0 {
-            statement.push(", ");
-        }
-    }
-
-    fn add(&mut self, scope: &Scope<'_>, statement: &mut Statement, path: &Path) -> (usize, Reader) {
-        if let Some((_, index, reader)) = self.known.iter().find(|(known, _, _)| known == path) {
-            return (*index, *reader);
-        }
-        self.comma(statement);
-        let reader = scope.output(statement, scope.thing(path));
-        let index = self.count;
-        self.known.push((path.clone(), index, reader));
-        self.count += 1;
-        (index, reader)
-    }
-
-    pub(super) fn nodes(&mut self, scope: &Scope<'_>, statement: &mut Statement, select: &[Path]) -> Vec<Node> {
-        let mut nodes = Vec::with_capacity(select.len());
-        for path in select {
-            let (index, reader) = self.add(scope, statement, path);
-            let mut steps: Vec<&str> = vec![&path.name];
-            steps.extend(path.inside.iter().map(|step| &**step));
-            if path.computed {
-                steps.insert(0, "_computed");
-            }
-            Node::enter(&mut nodes, &steps, index, reader, !path.inside.is_empty());
-        }
-        nodes
-    }
 }

@@ -227,14 +227,19 @@ impl<'a> Scope<'a> {
         const MOST: usize = 100;
         match self.dialect {
             Dialect::Postgres => {
-                statement.push("substr(md5(row(");
+                let hashes = self.served.table.hashes;
+                statement.push(if hashes { "to_hex(hash_record_extended(row(" } else { "substr(md5(row(" });
                 for (index, column) in self.served.table.columns.iter().enumerate() {
                     if index > 0 {
                         statement.push(", ");
                     }
                     self.column(statement, column);
+                    // Values may be equal and yet differ, as far as a type or a collation goes.
+                    if hashes && !is_equal_only_to_itself(column) {
+                        statement.push("::text COLLATE \"C\"");
+                    }
                 }
-                statement.push(")::text), 1, 16)");
+                statement.push(if hashes { "), 0))" } else { ")::text), 1, 16)" });
             }
             Dialect::Sqlite => {
                 let chunks: Vec<&[Column]> = self.served.table.columns.chunks(MOST).collect();
@@ -253,6 +258,13 @@ impl<'a> Scope<'a> {
             }
         }
     }
+}
+
+/// Whether values of the column that PostgreSQL calls equal are shown alike.
+fn is_equal_only_to_itself(column: &Column) -> bool {
+    use PostgresRead::{Boolean, Bytes, Date, Decimal, Integer, Time, Uuid};
+    let Store::Postgres(store) = &column.store else { return false };
+    matches!(store.read, Boolean | Bytes | Date | Decimal | Integer | Time | Uuid)
 }
 
 /// How a value of the type is read that no column stands behind.

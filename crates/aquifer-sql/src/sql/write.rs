@@ -5,7 +5,8 @@ use aquifer_query::plan::Path;
 use serde_json::Value;
 
 use super::operand;
-use super::select::{Outputs, by_key};
+use super::select::by_key;
+use super::selection::Outputs;
 use super::value::Scope;
 use crate::model::{Column, Key, SqliteStore, Store, TimeStyle};
 use crate::rows::{Places, Reader, Shape};

@@ -1,12 +1,13 @@
 //! Functions that SQLite lacks, so that it means by text, JSON and time what the language means.
 
+use std::hash::{DefaultHasher, Hasher as _};
+
 use aquifer_query::evaluate::Doubles;
 use aquifer_query::evaluate::text::{fold, rank, words};
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{ToSqlOutput, Value as SqlValue, ValueRef};
 use rusqlite::{Connection, Result};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use crate::time;
 
@@ -147,27 +148,27 @@ impl Aggregate<Total, SqlValue> for Sum {
     }
 }
 
-/// A mark of these values that changes whenever one of them does.
+/// A mark of these values that changes whenever one of them does. Nobody gains by values that share a mark, so it need
+/// not be hard to find some.
 fn version(context: &Context<'_>) -> Result<ToSqlOutput<'static>> {
-    let mut hash = Sha256::new();
+    let mut hash = DefaultHasher::new();
     for index in 0..context.len() {
         match context.get_raw(index) {
-            ValueRef::Null => hash.update([0]),
+            ValueRef::Null => hash.write_u8(0),
             ValueRef::Integer(number) => {
-                hash.update([1]);
-                hash.update(number.to_le_bytes());
+                hash.write_u8(1);
+                hash.write_i64(number);
             }
             ValueRef::Real(number) => {
-                hash.update([2]);
-                hash.update(number.to_le_bytes());
+                hash.write_u8(2);
+                hash.write_u64(number.to_bits());
             }
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
-                hash.update([3]);
-                hash.update((bytes.len() as u64).to_le_bytes());
-                hash.update(bytes);
+                hash.write_u8(3);
+                hash.write_usize(bytes.len());
+                hash.write(bytes);
             }
         }
     }
-    let mark: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    Ok(ToSqlOutput::Owned(SqlValue::Text(mark)))
+    Ok(ToSqlOutput::Owned(SqlValue::Text(format!("{:016x}", hash.finish()))))
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::model::Model;
-use crate::rows::{Collector, Reader};
+use crate::rows::{Cells as _, Collector, Reader};
 use crate::session::{Fault, Session, Work};
 use crate::settings::Settings;
 use crate::statement::Statement;
@@ -136,7 +136,7 @@ impl Sqlite {
             Ok((model, (link.file, version)))
         };
         let (model, found) =
-            self.on(&self.readers, move |link| look(link).map_err(|error| trouble::of(&error))).await?;
+            self.on(&self.readers, false, move |link| look(link).map_err(|error| trouble::of(&error))).await?;
         *self.reflected.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
         Ok(model)
@@ -151,7 +151,7 @@ impl Sqlite {
     /// Looks whether the schema is still the one reflected. A file that cannot be read has no other.
     pub(crate) async fn check(&self) -> bool {
         let seen = self.seen.clone();
-        let looking = self.on(&self.readers, move |link| {
+        let looking = self.on(&self.readers, false, move |link| {
             note(&seen, link.file, &link.connection);
             Ok::<(), Trouble>(())
         });
@@ -161,7 +161,8 @@ impl Sqlite {
     /// Does what only reads. One state of the data is seen throughout.
     pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         let seen = self.seen.clone();
-        self.on(&self.readers, move |link| {
+        let stay = work.is_brief() && may_block_here();
+        self.on(&self.readers, stay, move |link| {
             let connection = &mut link.connection;
             let snapshot = work.needs_snapshot();
             if snapshot {
@@ -181,7 +182,7 @@ impl Sqlite {
     /// Does what changes something: all of it or nothing.
     pub(crate) async fn write<W: Work + Clone>(&self, work: W) -> Result<W::Output, Fault> {
         let seen = self.seen.clone();
-        self.on(&self.writer, move |link| {
+        self.on(&self.writer, false, move |link| {
             let connection = &mut link.connection;
             connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| trouble::of(&error))?;
             let answer = at_once(connection, work.clone()).and_then(|(output, keep)| {
@@ -204,9 +205,11 @@ impl Sqlite {
         .await
     }
 
+    /// Works on a connection, on this thread or on one of those that may block for long.
     async fn on<T: Send + 'static, E: From<Trouble> + Send + 'static>(
         &self,
         lane: &Lane,
+        stay: bool,
         work: impl FnOnce(&mut Link) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
         let permit = tokio::time::timeout(self.timeout, lane.permits.clone().acquire_owned()).await;
@@ -217,7 +220,7 @@ impl Sqlite {
         let _leaves = LeavesOnDrop(job.clone());
         let (place, idle, writes) = (self.place.clone(), lane.idle.clone(), lane.writes);
         let patience = LOCK_PATIENCE.min(self.timeout);
-        let running = tokio::task::spawn_blocking(move || {
+        let run = move || {
             // Held until the work is really over, even if nobody waits for it.
             let _permit = permit;
             let mut link = match pop(&idle).filter(|link| link.file.is_some() && link.file == place.id()) {
@@ -231,11 +234,21 @@ impl Sqlite {
                 idle.lock().unwrap_or_else(PoisonError::into_inner).push(link);
             }
             answer
-        });
-        running.await.unwrap_or_else(|cause| {
+        };
+        if stay {
+            return tokio::task::block_in_place(run);
+        }
+        tokio::task::spawn_blocking(run).await.unwrap_or_else(|cause| {
             Err(Trouble::Refused { words: None, cause: format!("a thread ended badly: {cause}") }.into())
         })
     }
+}
+
+/// Whether others can go on elsewhere while this thread waits. Then what is brief need not change threads, which takes
+/// longer than reading a row. It cannot be left before it is done, though, only run out of time.
+fn may_block_here() -> bool {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 /// Runs work whose every answer comes at once.

@@ -169,6 +169,7 @@ fn table(
         foreign: foreign_keys(connection, name)?,
         index,
         may,
+        hashes: false,
     })
 }
 

@@ -6,8 +6,9 @@ use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use serde_json::{Value, json};
 
+use crate::cell::{self, float, integer, json as json_text, string};
 use crate::model::TimeStyle;
-use crate::rows::{Cells, Reader, Wrote, float, integer, json as json_text, string};
+use crate::rows::{Cells, Reader, Wrote};
 use crate::statement::Bind;
 use crate::time;
 
@@ -26,42 +27,36 @@ impl Cells for Row<'_, '_> {
             (Reader::Json, ValueRef::Text(text)) => json_text(&String::from_utf8_lossy(text), out),
             (_, ValueRef::Integer(number)) => integer(number, out),
             (_, ValueRef::Real(number)) => float(number, out),
-            (_, ValueRef::Text(text)) => string(&String::from_utf8_lossy(text), out),
+            (_, ValueRef::Text(text)) => cell::text(text, out),
             (_, ValueRef::Blob(bytes)) => string(&STANDARD.encode(bytes), out),
         }
         Wrote::Value
     }
 
     /// As it is: only so does it compare with what stands in the file.
-    fn place(&self, index: usize, reader: Reader) -> Value {
+    fn place(&self, index: usize, reader: Reader, out: &mut Vec<u8>) {
+        let wrapped = |kind: &str, text: &str| json!({ kind: text }).to_string();
         match self.0.get_ref(index).unwrap_or(ValueRef::Null) {
-            ValueRef::Null => Value::Null,
-            ValueRef::Text(text) if reader == Reader::Json => {
-                serde_json::from_slice(text).unwrap_or_else(|_| Value::from(String::from_utf8_lossy(text)))
-            }
-            ValueRef::Integer(number) => number.into(),
-            ValueRef::Real(number) if number.is_finite() => number.into(),
-            ValueRef::Real(number) => json!({ "real": number.to_string() }),
+            ValueRef::Null => out.extend_from_slice(b"null"),
+            ValueRef::Text(text) if reader == Reader::Json => json_text(&String::from_utf8_lossy(text), out),
+            ValueRef::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
+            ValueRef::Real(number) if number.is_finite() => float(number, out),
+            ValueRef::Real(number) => out.extend_from_slice(wrapped("real", &number.to_string()).as_bytes()),
             ValueRef::Text(text) => match std::str::from_utf8(text) {
-                Ok(text) => text.into(),
-                Err(_) => json!({ "text": STANDARD.encode(text) }),
+                Ok(text) => string(text, out),
+                Err(_) => out.extend_from_slice(wrapped("text", &STANDARD.encode(text)).as_bytes()),
             },
-            ValueRef::Blob(bytes) => json!({ "blob": STANDARD.encode(bytes) }),
-        }
-    }
-}
-
-impl Row<'_, '_> {
-    pub(super) fn value(&self, index: usize, reader: Reader) -> Value {
-        let mut text = Vec::new();
-        match self.write(index, reader, &mut text) {
-            Wrote::Nothing => Value::Null,
-            Wrote::Value => serde_json::from_slice(&text).unwrap_or(Value::Null),
+            ValueRef::Blob(bytes) => out.extend_from_slice(wrapped("blob", &STANDARD.encode(bytes)).as_bytes()),
         }
     }
 }
 
 fn moment(style: TimeStyle, value: ValueRef<'_>, out: &mut Vec<u8>) {
+    if let ValueRef::Text(text) = value
+        && time::copy(text, out)
+    {
+        return;
+    }
     let found = match value {
         ValueRef::Integer(number) if style == TimeStyle::Milliseconds => jiff::Timestamp::from_millisecond(number).ok(),
         ValueRef::Integer(number) if style == TimeStyle::Seconds => jiff::Timestamp::from_second(number).ok(),
@@ -70,10 +65,10 @@ fn moment(style: TimeStyle, value: ValueRef<'_>, out: &mut Vec<u8>) {
         _ => None,
     };
     match (found, value) {
-        (Some(moment), _) => string(&moment.to_string(), out),
+        (Some(moment), _) => time::show(moment, out),
         (None, ValueRef::Integer(number)) => integer(number, out),
         (None, ValueRef::Real(number)) => float(number, out),
-        (None, ValueRef::Text(text)) => string(&String::from_utf8_lossy(text), out),
+        (None, ValueRef::Text(text)) => cell::text(text, out),
         (None, ValueRef::Blob(bytes)) => string(&STANDARD.encode(bytes), out),
         (None, ValueRef::Null) => out.extend_from_slice(b"null"),
     }

@@ -8,9 +8,8 @@ pub(crate) mod probe;
 pub(crate) mod read;
 pub(crate) mod relationships;
 
-use aquifer_protocol::response::Data;
+use aquifer_protocol::response::{Data, JsonText};
 use aquifer_protocol::warning::Warning;
-use serde_json::value::RawValue;
 
 use crate::trouble::Trouble;
 
@@ -22,11 +21,10 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// Takes text that was assembled here. It is not read, only looked over once: a broken answer would be ours.
+    /// Takes text that was assembled here, from what the database vouches for and what we have written ourselves.
     pub(crate) fn assembled(text: Vec<u8>, warnings: Vec<Warning>) -> Result<Self, Trouble> {
-        let broken = |cause: String| Trouble::Refused { words: None, cause };
-        let text = String::from_utf8(text).map_err(|error| broken(error.to_string()))?;
-        let raw = RawValue::from_string(text).map_err(|error| broken(error.to_string()))?;
-        Ok(Self { data: Data::Raw(raw.into()), warnings })
+        let text = String::from_utf8(text)
+            .map_err(|error| Trouble::Refused { words: None, cause: format!("an answer that is no text: {error}") })?;
+        Ok(Self { data: Data::Text(JsonText::vouched(text)), warnings })
     }
 }

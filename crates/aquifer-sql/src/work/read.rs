@@ -105,6 +105,10 @@ impl Work for Get {
         false
     }
 
+    fn is_brief(&self) -> bool {
+        self.select.iter().all(|path| !path.computed)
+    }
+
     async fn run<S: Session>(self, session: &mut S) -> Result<(Done, bool), Fault> {
         let Get { served, dialect, now, key, select } = &self;
         let scope = Scope { served, dialect: *dialect, now: *now };

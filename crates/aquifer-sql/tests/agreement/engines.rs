@@ -230,7 +230,7 @@ impl Asked {
         let request = json!({ "operation": operation, "params": params });
         let context = Context::new(Caller::session("tests"), "req_test");
         match self.engine.handle(&Receiver::Unified, request.as_object().unwrap().clone(), context).await {
-            Reply::Response(response) => response.render(&Limits::default()).value,
+            Reply::Response(response) => response.render(&Limits::default()).value(),
             Reply::NeedsInput(question) => panic!("{question:?}"),
         }
     }

@@ -203,7 +203,7 @@ pub(crate) async fn ask(engine: &Engine, operation: &str, params: Value) -> Valu
     let request = request.as_object().unwrap().clone();
     match engine.handle(&Receiver::Unified, request, context()).await {
         Reply::Response(response) => {
-            let answer = response.render(&Limits::default()).value;
+            let answer = response.render(&Limits::default()).value();
             harmless(&answer);
             answer
         }

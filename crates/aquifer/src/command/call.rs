@@ -24,9 +24,9 @@ pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     let request = request(&arguments, &engine)?;
     let receiver = receiver(&arguments, &engine)?;
     let response = ask(&engine, &receiver, request).await;
-    let rendered = response.render(&engine.settings().limits);
+    let mut rendered = response.render(&engine.settings().limits);
     print(&rendered.text)?;
-    let failed = rendered.value.get("success") != Some(&Value::Bool(true));
+    let failed = rendered.value().get("success") != Some(&Value::Bool(true));
     Ok(if failed { Ending::Failure } else { Ending::Done })
 }
 
