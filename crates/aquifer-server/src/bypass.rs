@@ -2,10 +2,10 @@
 //!
 //! An answer goes out twice in one message, as text and as `structuredContent` (R-RES-3). The SDK wants the second as a
 //! tree of values, which would have to be read from the text only to be written again: half of what a list of rows
-//! costs. So the SDK carries a mark, and whoever writes the message to the client puts the text in its place.
+//! costs. So the SDK carries a mark in both places, and whoever writes the message to the client puts the text there.
 //!
-//! Nothing else in a message can be taken for the mark: inside of a text every quote has a backslash before it, and a
-//! bare `"structuredContent":` is written by the SDK alone.
+//! Nothing else in a message can be taken for a mark: inside of a text every quote has a backslash before it, and a bare
+//! `"structuredContent":` or `"text":` is written by the SDK alone.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,18 +13,13 @@ use axum::body::{Body, Bytes, HttpBody as _};
 use http_body_util::BodyExt as _;
 use memchr::memmem;
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResult, JsonRpcMessage, ServerResult};
+use rmcp::model::{CallToolResult, ContentBlock, JsonRpcMessage, ServerResult};
 use rmcp::service::{RequestContext, TxJsonRpcMessage};
-use serde_json::Value;
 
 const MARK: &str = "the same as the text";
-const FIELD: &[u8] = b"\"structuredContent\":";
-const MARKED: &[u8] = b"\"structuredContent\":\"the same as the text\"";
-
-/// What stands for the text while the SDK has the message.
-pub(crate) fn mark() -> Value {
-    MARK.into()
-}
+const TEXT: &[u8] = b"\"text\":";
+const STRUCTURED: &[u8] = b"\"structuredContent\":";
+const MARKED: &[u8] = b"\"the same as the text\"";
 
 /// Where a request over HTTP leaves the text of its answer. It travels with the request.
 #[derive(Debug, Clone, Default)]
@@ -36,12 +31,15 @@ impl Bypass {
         context.extensions.get::<axum::http::request::Parts>()?.extensions.get()
     }
 
-    /// Takes the text. What stands for it meanwhile is the answer.
-    pub(crate) fn take_along(&self, text: &str) -> Option<Value> {
-        self.0.set(text.to_owned()).is_ok().then(mark)
+    /// Takes the text along, and leaves marks in its place.
+    pub(crate) fn take_along(&self, result: &mut CallToolResult) {
+        if let Some(text) = lift(result) {
+            // There is one answer to a request.
+            let _ = self.0.set(text);
+        }
     }
 
-    /// The body with the text in place of the mark. Each message is in one frame.
+    /// The body with the text in place of the marks. Each message is in one frame.
     pub(crate) async fn restore(self, body: Body) -> Body {
         if body.size_hint().exact().is_none() {
             return Body::new(body.map_frame(move |frame| frame.map_data(|data| self.put(data))));
@@ -61,40 +59,39 @@ impl Bypass {
     }
 }
 
-/// A message as bytes, with the text of an answer in place of the mark.
-pub(crate) fn write(message: &TxJsonRpcMessage<RoleServer>) -> serde_json::Result<Vec<u8>> {
-    let bytes = serde_json::to_vec(message)?;
+/// A message as bytes, and the same if its result has yet to become `structuredContent`.
+pub(crate) fn write(message: &mut TxJsonRpcMessage<RoleServer>) -> serde_json::Result<Vec<u8>> {
     let text = match message {
-        JsonRpcMessage::Response(response) => marked(&response.result),
+        JsonRpcMessage::Response(response) => match &mut response.result {
+            ServerResult::CallToolResult(result) if result.structured_content.is_none() => lift(result),
+            _ => None,
+        },
         _ => None,
     };
-    Ok(text.and_then(|text| put(text, &bytes)).unwrap_or(bytes))
+    let bytes = serde_json::to_vec(message)?;
+    Ok(text.and_then(|text| put(&text, &bytes)).unwrap_or(bytes))
 }
 
-/// The text that stands beside a mark.
-fn marked(result: &ServerResult) -> Option<&str> {
-    match result {
-        ServerResult::CallToolResult(CallToolResult { content, structured_content: Some(Value::String(mark)), .. })
-            if mark == MARK =>
-        {
-            content.first()?.as_text().map(|block| block.text.as_str())
-        }
-        _ => None,
-    }
+/// Takes the text out of a result, and leaves marks wherever it belongs.
+fn lift(result: &mut CallToolResult) -> Option<String> {
+    let Some(ContentBlock::Text(block)) = result.content.first_mut() else { return None };
+    result.structured_content = Some(MARK.into());
+    Some(std::mem::replace(&mut block.text, MARK.to_owned()))
 }
 
-/// Puts text in place of the mark, if there is one. It stands towards the end.
+/// Puts text in place of the marks, if they are there.
 fn put(text: &str, message: &[u8]) -> Option<Vec<u8>> {
-    let start = memmem::rfind(message, MARKED)?;
-    let (before, after) = (message.get(..start)?, message.get(start + MARKED.len()..)?);
-    let mut whole = Vec::with_capacity(message.len() + text.len());
+    let (before, rest) = cut(message, TEXT)?;
+    let (between, after) = cut(rest, STRUCTURED)?;
+    let mut whole = Vec::with_capacity(message.len() + text.len() * 2 + text.len() / 4);
     whole.extend_from_slice(before);
-    whole.extend_from_slice(FIELD);
-    let from = whole.len();
+    quote(text, &mut whole);
+    whole.extend_from_slice(between);
+    let start = whole.len();
     whole.extend_from_slice(text.as_bytes());
     // Only between values can an end of line stand as it is. Messages are lines.
     if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_some() {
-        for byte in whole.iter_mut().skip(from).filter(|byte| matches!(byte, b'\n' | b'\r')) {
+        for byte in whole.iter_mut().skip(start).filter(|byte| matches!(byte, b'\n' | b'\r')) {
             *byte = b' ';
         }
     }
@@ -102,15 +99,39 @@ fn put(text: &str, message: &[u8]) -> Option<Vec<u8>> {
     Some(whole)
 }
 
+/// What stands before and after the mark under a name.
+fn cut<'m>(message: &'m [u8], name: &[u8]) -> Option<(&'m [u8], &'m [u8])> {
+    memmem::find_iter(message, name).find_map(|start| {
+        let (before, rest) = message.split_at_checked(start + name.len())?;
+        Some((before, rest.strip_prefix(MARKED)?))
+    })
+}
+
+/// Writes text as a JSON string. Our own text is JSON itself and full of quotes, which are all that needs care.
+fn quote(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    for &byte in text.as_bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            0..b' ' => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+            _ => out.push(byte),
+        }
+    }
+    out.push(b'"');
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use rmcp::model::{ContentBlock, JsonRpcResponse, NumberOrString};
+    use rmcp::model::{JsonRpcResponse, NumberOrString};
+    use serde_json::Value;
 
     fn message(text: &str) -> TxJsonRpcMessage<RoleServer> {
-        let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-        result.structured_content = Some(mark());
+        let result = CallToolResult::success(vec![ContentBlock::text(text), ContentBlock::text(MARK)]);
         JsonRpcMessage::Response(JsonRpcResponse {
             jsonrpc: Default::default(),
             id: NumberOrString::String(MARK.into()),
@@ -119,31 +140,40 @@ mod tests {
     }
 
     #[test]
-    fn r_res_3_the_text_stands_where_the_mark_stood_and_nowhere_else() {
+    fn r_res_3_the_text_stands_where_the_marks_stood_and_nowhere_else() {
         for text in [
             r#"{"success":true,"data":{"name":"ü\"\\"}}"#,
             r#"{"data":"\"structuredContent\":\"the same as the text\""}"#,
-            r#"{"structuredContent":"the same as the text"}"#,
-            "{\"a\":\n[1,\r\n2]}",
+            r#"{"text":"the same as the text","structuredContent":"the same as the text"}"#,
+            "{\"a\":\n[1,\r\n\t2]}",
         ] {
-            let bytes = write(&message(text)).unwrap();
+            let bytes = write(&mut message(text)).unwrap();
             assert!(!bytes.contains(&b'\n') && !bytes.contains(&b'\r'), "messages are lines");
             let read: Value = serde_json::from_slice(&bytes).unwrap();
             let result = &read["result"];
             assert_eq!(read["id"], MARK);
             assert_eq!(result["content"][0]["text"], text);
+            assert_eq!(result["content"][1]["text"], MARK);
             assert_eq!(result["structuredContent"], serde_json::from_str::<Value>(text).unwrap());
         }
     }
 
     #[test]
+    fn every_character_is_quoted_as_json_wants_it() {
+        let text: String = (0..=0x2FF).chain([0x2028, 0x1F600]).filter_map(char::from_u32).collect();
+        let mut quoted = Vec::new();
+        quote(&text, &mut quoted);
+        assert_eq!(serde_json::from_slice::<String>(&quoted).unwrap(), text);
+    }
+
+    #[test]
     fn what_has_no_mark_stays_as_it_is() {
-        let plain: TxJsonRpcMessage<RoleServer> = JsonRpcMessage::Response(JsonRpcResponse {
+        let mut plain: TxJsonRpcMessage<RoleServer> = JsonRpcMessage::Response(JsonRpcResponse {
             jsonrpc: Default::default(),
             id: NumberOrString::Number(1),
             result: ServerResult::empty(()),
         });
-        assert_eq!(write(&plain).unwrap(), serde_json::to_vec(&plain).unwrap());
+        assert_eq!(write(&mut plain).unwrap(), serde_json::to_vec(&plain).unwrap());
         assert_eq!(put("{}", br#"{"result":{"structuredContent":{"a":1}}}"#), None);
     }
 }

@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::bypass::{self, Bypass};
+use crate::bypass::Bypass;
 use crate::question;
 
 /// How the client is connected.
@@ -124,18 +124,19 @@ impl Face {
 
     fn result(&self, response: Response, context: &RequestContext<RoleServer>) -> CallToolResult {
         let mut rendered = response.render(&self.engine.settings().limits);
-        let structured = match self.connection {
-            Connection::Stdio => Some(bypass::mark()),
-            Connection::Http => Bypass::of(context).and_then(|bypass| bypass.take_along(&rendered.text)),
-        };
-        let structured = structured.unwrap_or_else(|| rendered.value());
+        // On pipes the text becomes structured content where the message is written.
+        let bypass = if self.connection == Connection::Http { Bypass::of(context) } else { None };
+        let structured = (self.connection == Connection::Http && bypass.is_none()).then(|| rendered.value());
         let mut content = Vec::with_capacity(1 + rendered.attachments.len());
         content.push(ContentBlock::text(rendered.text));
         content.extend(rendered.attachments.into_iter().map(block));
         // The constructor fills in what newer revisions want; the data goes in once, as it is.
         let mut result = CallToolResult::success(content);
-        result.structured_content = Some(structured);
+        result.structured_content = structured;
         result.is_error = Some(rendered.is_error);
+        if let Some(bypass) = bypass {
+            bypass.take_along(&mut result);
+        }
         result
     }
 
@@ -235,16 +236,15 @@ impl ServerHandler for Face {
             // Handlers are caught where they run; this is for everything else, because the SDK would leave the client
             // waiting.
             // Boxed, because the SDK moves the future of every request several times, and this one is large.
-            Some(receiver) => match AssertUnwindSafe(Box::pin(self.answer(&receiver, request, &context)))
-                .catch_unwind()
-                .await
-            {
-                Ok(answer) => answer,
-                Err(_) => {
-                    let failure = Failure::internal("a panic outside of a handler");
-                    Ok(self.result(Response::Failure(failure), &context).into())
+            Some(receiver) => {
+                match AssertUnwindSafe(Box::pin(self.answer(&receiver, request, &context))).catch_unwind().await {
+                    Ok(answer) => answer,
+                    Err(_) => {
+                        let failure = Failure::internal("a panic outside of a handler");
+                        Ok(self.result(Response::Failure(failure), &context).into())
+                    }
                 }
-            },
+            }
             None => Err(self.unknown_tool(&request.name)),
         }
     }

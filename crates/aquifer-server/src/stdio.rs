@@ -297,11 +297,11 @@ where
 
     fn send(
         &mut self,
-        message: TxJsonRpcMessage<RoleServer>,
+        mut message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let (write, pending) = (self.write.clone(), self.pending.clone());
         async move {
-            let line = bypass::write(&message)?;
+            let line = bypass::write(&mut message)?;
             let size = line.len();
             let answered = match message {
                 JsonRpcMessage::Response(response) => Some(response.id),

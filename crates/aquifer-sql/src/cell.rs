@@ -30,7 +30,9 @@ pub(crate) fn moment(seconds: i64, nanoseconds: u32, out: &mut Vec<u8>) {
     let of_day = seconds.rem_euclid(DAY);
     out.push(b'"');
     digits(year, 4, out);
-    for (mark, number) in [(b'-', month), (b'-', day), (b'T', of_day / 3600), (b':', of_day / 60 % 60), (b':', of_day % 60)] {
+    for (mark, number) in
+        [(b'-', month), (b'-', day), (b'T', of_day / 3600), (b':', of_day / 60 % 60), (b':', of_day % 60)]
+    {
         out.push(mark);
         digits(number, 2, out);
     }
