@@ -60,14 +60,14 @@ impl Backend {
         }
     }
 
-    async fn read<W: Work + Clone>(&self, work: W) -> Result<W::Output, Fault> {
+    async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         match self {
             Backend::Sqlite(sqlite) => sqlite.read(work).await,
             Backend::Postgres(postgres) => postgres.read(work).await,
         }
     }
 
-    async fn write<W: Work + Clone>(&self, work: W) -> Result<W::Output, Fault> {
+    async fn write<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         match self {
             Backend::Sqlite(sqlite) => sqlite.write(work).await,
             Backend::Postgres(postgres) => postgres.write(work).await,
@@ -243,7 +243,7 @@ impl Database {
         let dialect = self.backend.dialect();
         let dry_run = params.get("dry_run").and_then(Value::as_bool).unwrap_or(false);
         let if_match = params.get("if_match").and_then(Value::as_str).map(str::to_owned);
-        let common = Common {
+        let common = || Common {
             served: served.clone(),
             index,
             tables: offer.tables.clone(),
@@ -273,7 +273,7 @@ impl Database {
             }
             Verb::Create => {
                 let values = columns(&served, params)?;
-                self.backend.write(Create { common, values }).boxed().await
+                self.backend.write(Create { common: common(), values }).boxed().await
             }
             Verb::Update => {
                 let key = key(&served, &params)?;
@@ -281,11 +281,11 @@ impl Database {
                     Some(Value::Object(input)) => columns(&served, input.clone())?,
                     _ => Map::new(),
                 };
-                self.backend.write(Update { common, key, input, if_match }).boxed().await
+                self.backend.write(Update { common: common(), key, input, if_match }).boxed().await
             }
             Verb::Delete => {
                 let key = key(&served, &params)?;
-                self.backend.write(Delete { common, key, if_match }).boxed().await
+                self.backend.write(Delete { common: common(), key, if_match }).boxed().await
             }
         };
         outcome.map_err(|fault| match fault {

@@ -59,7 +59,7 @@ pub(crate) trait Work: Send + Sync + 'static {
     }
 
     /// Does it. What is said beside the output is whether its changes are to be kept.
-    fn run<S: Session>(self, session: &mut S) -> impl Future<Output = Result<(Self::Output, bool), Fault>> + Send;
+    fn run<S: Session>(&self, session: &mut S) -> impl Future<Output = Result<(Self::Output, bool), Fault>> + Send;
 
     /// Says more about what went wrong. Called outside of any transaction, after everything has been undone.
     fn explain<S: Session>(&self, _session: &mut S, trouble: Trouble) -> impl Future<Output = Trouble> + Send {

@@ -53,7 +53,7 @@ struct Link {
     client: Client,
     line: AbortHandle,
     tls: Tls,
-    prepared: HashMap<String, (tokio_postgres::Statement, u64)>,
+    prepared: HashMap<String, (tokio_postgres::Statement, u64), foldhash::fast::RandomState>,
     uses: u64,
     /// Whether a statement runs of which nobody has seen the end.
     busy: bool,
@@ -98,7 +98,7 @@ impl Manager {
         );
         client.batch_execute(&session).await.map_err(|error| trouble::of(&error))?;
         let tls = self.tls.clone();
-        Ok(Link { client, line, tls, prepared: HashMap::new(), uses: 0, busy: false, open: false })
+        Ok(Link { client, line, tls, prepared: HashMap::default(), uses: 0, busy: false, open: false })
     }
 }
 
@@ -137,11 +137,11 @@ impl Postgres {
     }
 
     /// Does what only reads.
-    pub(crate) async fn read<W: Work + Clone>(&self, work: W) -> Result<W::Output, Fault> {
-        again(|| self.read_once(work.clone())).await
+    pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
+        again(|| self.read_once(&work)).await
     }
 
-    async fn read_once<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
+    async fn read_once<W: Work>(&self, work: &W) -> Result<W::Output, Fault> {
         let mut link = take(&self.readers).await?;
         let snapshot = work.needs_snapshot();
         let mut talk = Talk::on(&mut link, self.timeout);
@@ -157,15 +157,15 @@ impl Postgres {
     }
 
     /// Does what changes something: all of it or nothing.
-    pub(crate) async fn write<W: Work + Clone>(&self, work: W) -> Result<W::Output, Fault> {
+    pub(crate) async fn write<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         again(|| self.write_once(&work)).await
     }
 
-    async fn write_once<W: Work + Clone>(&self, work: &W) -> Result<W::Output, Fault> {
+    async fn write_once<W: Work>(&self, work: &W) -> Result<W::Output, Fault> {
         let mut link = take(&self.writers).await?;
         let mut talk = Talk::on(&mut link, self.timeout);
         talk.batch(if work.needs_snapshot() { "BEGIN ISOLATION LEVEL REPEATABLE READ" } else { "BEGIN" }).await?;
-        let answer = work.clone().run(&mut talk).await;
+        let answer = work.run(&mut talk).await;
         let fault = match end(&mut talk, answer).await {
             Ok(output) => return Ok(output),
             Err(fault) => fault,

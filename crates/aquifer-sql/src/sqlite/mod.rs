@@ -168,7 +168,7 @@ impl Sqlite {
             if snapshot {
                 connection.execute_batch("BEGIN").map_err(|error| trouble::of(&error))?;
             }
-            let answer = at_once(connection, work);
+            let answer = at_once(connection, &work);
             note(&seen, link.file, connection);
             if snapshot {
                 // It has changed nothing; how it ends does not matter.
@@ -180,12 +180,12 @@ impl Sqlite {
     }
 
     /// Does what changes something: all of it or nothing.
-    pub(crate) async fn write<W: Work + Clone>(&self, work: W) -> Result<W::Output, Fault> {
+    pub(crate) async fn write<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         let seen = self.seen.clone();
         self.on(&self.writer, false, move |link| {
             let connection = &mut link.connection;
             connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| trouble::of(&error))?;
-            let answer = at_once(connection, work.clone()).and_then(|(output, keep)| {
+            let answer = at_once(connection, &work).and_then(|(output, keep)| {
                 let end = if keep { "COMMIT" } else { "ROLLBACK" };
                 connection.execute_batch(end).map_err(|error| trouble::of(&error))?;
                 Ok(output)
@@ -252,7 +252,7 @@ fn may_block_here() -> bool {
 }
 
 /// Runs work whose every answer comes at once.
-fn at_once<W: Work>(connection: &mut Connection, work: W) -> Result<(W::Output, bool), Fault> {
+fn at_once<W: Work>(connection: &mut Connection, work: &W) -> Result<(W::Output, bool), Fault> {
     let mut session = Talk { connection };
     work.run(&mut session).now_or_never().unwrap_or_else(|| {
         Err(Trouble::Refused { words: None, cause: "work on SQLite waited for something".to_owned() }.into())

@@ -25,7 +25,6 @@ use crate::trouble::Trouble;
 const NOTHING_CHANGED: &str = "the database let nothing be changed";
 
 /// What every change has.
-#[derive(Clone)]
 pub(crate) struct Common {
     pub(crate) served: Arc<Served>,
     /// Where the table stands among all.
@@ -102,7 +101,6 @@ impl Common {
 }
 
 /// Makes a row.
-#[derive(Clone)]
 pub(crate) struct Create {
     pub(crate) common: Common,
     /// By column.
@@ -116,8 +114,8 @@ impl Work for Create {
         false
     }
 
-    async fn run<S: Session>(self, session: &mut S) -> Result<(Done, bool), Fault> {
-        let Create { common, values } = &self;
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
+        let Create { common, values } = self;
         let given =
             values.iter().filter_map(|(name, value)| Some((common.served.table.column(name)?, Given::Value(value))));
         let change = write::insert(&common.scope(), given.collect(), &common.whole());
@@ -138,7 +136,6 @@ impl Work for Create {
 }
 
 /// Changes a row.
-#[derive(Clone)]
 pub(crate) struct Update {
     pub(crate) common: Common,
     pub(crate) key: Vec<Value>,
@@ -154,8 +151,8 @@ impl Work for Update {
         false
     }
 
-    async fn run<S: Session>(self, session: &mut S) -> Result<(Done, bool), Fault> {
-        let Update { common, key, input, if_match } = &self;
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
+        let Update { common, key, input, if_match } = self;
         let (text, before) = common.held(session, key, if_match.as_deref(), true).await?;
         let after = if input.is_empty() {
             text
@@ -194,7 +191,6 @@ impl Work for Update {
 }
 
 /// Removes a row.
-#[derive(Clone)]
 pub(crate) struct Delete {
     pub(crate) common: Common,
     pub(crate) key: Vec<Value>,
@@ -210,8 +206,8 @@ impl Work for Delete {
         true
     }
 
-    async fn run<S: Session>(self, session: &mut S) -> Result<(Done, bool), Fault> {
-        let Delete { common, key, if_match } = &self;
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
+        let Delete { common, key, if_match } = self;
         let (text, row) = common.held(session, key, if_match.as_deref(), false).await?;
         let also = if common.dry_run { cascade::of(common, session, &row).await? } else { Map::new() };
         if session.execute(&write::delete(&common.scope(), key)).await? == 0 {

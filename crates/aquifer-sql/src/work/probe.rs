@@ -6,7 +6,6 @@ use crate::sql::value::cast_of;
 use crate::statement::{Dialect, Fragment, Name, Statement};
 
 /// One expression, tried on no rows.
-#[derive(Clone)]
 pub(crate) struct Probe {
     pub(crate) dialect: Dialect,
     pub(crate) table: Name,
@@ -20,7 +19,7 @@ impl Work for Probe {
         false
     }
 
-    async fn run<S: Session>(self, session: &mut S) -> Result<((), bool), Fault> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<((), bool), Fault> {
         let mut statement = Statement::new(self.dialect);
         statement.push("SELECT (").fragment(&Fragment::trusted(&self.computed.sql)).push(")");
         if self.dialect == Dialect::Postgres {

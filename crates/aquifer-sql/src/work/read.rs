@@ -19,7 +19,6 @@ use crate::sql::{aggregate, select};
 use crate::statement::Dialect;
 
 /// A list or a search, with its sums.
-#[derive(Clone)]
 pub(crate) struct Query {
     pub(crate) served: Arc<Served>,
     pub(crate) dialect: Dialect,
@@ -36,8 +35,8 @@ impl Work for Query {
         self.plan.aggregates.len() > 1 || (sums && self.plan.items)
     }
 
-    async fn run<S: Session>(self, session: &mut S) -> Result<(Done, bool), Fault> {
-        let Query { served, dialect, now, plan, key } = &self;
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
+        let Query { served, dialect, now, plan, key } = self;
         let scope = Scope { served, dialect: *dialect, now: *now };
         let mut warnings = Vec::new();
         if plan.text.is_some() && served.table.index.is_none() {
@@ -89,7 +88,6 @@ impl Work for Query {
 }
 
 /// One row.
-#[derive(Clone)]
 pub(crate) struct Get {
     pub(crate) served: Arc<Served>,
     pub(crate) dialect: Dialect,
@@ -109,8 +107,8 @@ impl Work for Get {
         self.select.iter().all(|path| !path.computed)
     }
 
-    async fn run<S: Session>(self, session: &mut S) -> Result<(Done, bool), Fault> {
-        let Get { served, dialect, now, key, select } = &self;
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
+        let Get { served, dialect, now, key, select } = self;
         let scope = Scope { served, dialect: *dialect, now: *now };
         let row = one(session, &scope, select, key, false).await?.ok_or_else(|| not_found(served, key))?;
         Ok((Done::assembled(row, Vec::new())?, false))

@@ -45,7 +45,6 @@ impl Direction {
 }
 
 /// A walk along references.
-#[derive(Clone)]
 pub(crate) struct Walk {
     pub(crate) tables: Vec<Arc<Served>>,
     pub(crate) relationships: Arc<[Relationship]>,
@@ -382,7 +381,7 @@ impl Work for Walk {
         true
     }
 
-    async fn run<S: Session>(self, session: &mut S) -> Result<(Done, bool), Fault> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
         let (table, key) = &self.root;
         let served = self.served(*table)?.clone();
         let by: Vec<Arc<str>> = served.table.key_columns().map(|column| column.name.clone()).collect();
