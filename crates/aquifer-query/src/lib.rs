@@ -21,3 +21,4 @@ pub use plan::Plan;
 pub use read::Family;
 pub use read::Read;
 pub use read::read;
+pub use read::read_fields;

@@ -9,7 +9,7 @@ use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_query::evaluate::evaluate;
 use aquifer_query::plan::Path;
-use aquifer_query::{CursorKey, Family, FieldType, read};
+use aquifer_query::{CursorKey, Family, FieldType, read, read_fields};
 use arc_swap::ArcSwap;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -263,7 +263,7 @@ impl Database {
                 })
             }
             Verb::Get => {
-                let mut select = read(&served.collection, Family::Get, &params, &self.key)?.plan.select;
+                let mut select = read_fields(&served.collection, Family::Get, &params)?;
                 let version = Path::field("_etag");
                 if !params.get("fields").is_some_and(Value::is_array) && !select.contains(&version) {
                     select.push(version);

@@ -38,6 +38,11 @@ impl Fragment {
     pub(crate) fn trusted(text: &str) -> Self {
         Self(text.into())
     }
+
+    /// Whether it is just this.
+    pub(crate) fn is(&self, text: &str) -> bool {
+        *self.0 == *text
+    }
 }
 
 /// A value that travels beside the text.

@@ -86,12 +86,23 @@ enum Call<'a> {
 }
 
 impl Call<'_> {
-    async fn make(&self) -> anyhow::Result<String> {
+    async fn make(&self) -> anyhow::Result<(String, f64)> {
         match self {
-            Call::Engine(ours, arguments) => ours.ask(arguments).await,
-            Call::ByHand(by_hand, question) => by_hand.ask(question).await,
+            Call::Engine(ours, arguments) => {
+                // The engine keeps its arguments, as it keeps those that came with a request.
+                let arguments = arguments.clone();
+                timed(ours.ask(arguments)).await
+            }
+            Call::ByHand(by_hand, question) => timed(by_hand.ask(question)).await,
         }
     }
+}
+
+/// An answer, and how many microseconds it took.
+async fn timed(asking: impl Future<Output = anyhow::Result<String>>) -> anyhow::Result<(String, f64)> {
+    let asked = Instant::now();
+    let answer = asking.await?;
+    Ok((answer, asked.elapsed().as_secs_f64() * 1e6))
 }
 
 /// What was measured of one side, in microseconds.
@@ -105,9 +116,7 @@ impl Side {
     async fn block(&mut self, calls: usize, call: &Call<'_>) -> anyhow::Result<()> {
         let mut times = Vec::with_capacity(calls);
         for _ in 0..calls {
-            let asked = Instant::now();
-            black_box(call.make().await?);
-            times.push(asked.elapsed().as_secs_f64() * 1e6);
+            times.push(black_box(call.make().await?).1);
         }
         self.block_medians.push(median(&times));
         self.times.extend(times);

@@ -25,9 +25,9 @@ impl Ours {
     }
 
     /// The text of the answer. A refusal must not pass for one.
-    pub(crate) async fn ask(&self, arguments: &Map<String, Value>) -> anyhow::Result<String> {
+    pub(crate) async fn ask(&self, arguments: Map<String, Value>) -> anyhow::Result<String> {
         let context = Context::new(Caller::nobody(), "req");
-        match self.0.handle(&Receiver::Unified, arguments.clone(), context).await {
+        match self.0.handle(&Receiver::Unified, arguments, context).await {
             Reply::Response(response @ Response::Success(_)) => Ok(response.render(&Limits::default()).text),
             Reply::Response(refusal) => bail!("refused: {}", refusal.render(&Limits::default()).text),
             Reply::NeedsInput(_) => bail!("it asks back"),
@@ -36,7 +36,7 @@ impl Ours {
 
     /// The answer as a value.
     pub(crate) async fn answer(&self, arguments: &Map<String, Value>) -> anyhow::Result<Value> {
-        Ok(serde_json::from_str(&self.ask(arguments).await?)?)
+        Ok(serde_json::from_str(&self.ask(arguments.clone()).await?)?)
     }
 }
 

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::collection::Collection;
 use crate::cursor::CursorKey;
-use crate::plan::Plan;
+use crate::plan::{Path, Plan};
 use problems::Problems;
 
 /// Which kind of operation asks: they differ in what they show by default.
@@ -47,6 +47,13 @@ pub struct Read {
     pub plan: Plan,
     /// Clamps and the like (R-COL-11).
     pub warnings: Vec<Warning>,
+}
+
+/// Reads which parts of one item a request asks for, and nothing else.
+pub fn read_fields(collection: &Collection, family: Family, params: &Map<String, Value>) -> Result<Vec<Path>, Failure> {
+    let mut problems = Problems::default();
+    let select = fields::read(collection, family, params, &mut problems);
+    problems.into_result(select)
 }
 
 /// Reads the parameters of a request against a collection.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::json::array_literal;
 use super::value::{Thing, cast_of};
 use crate::model::{Column, PostgresRead, SqliteStore, Store, TimeStyle};
-use crate::statement::{Bind, Dialect, Fragment, Statement};
+use crate::statement::{Bind, Dialect, Statement};
 use crate::time;
 
 /// Writes a value to compare a thing with.
@@ -37,7 +37,7 @@ fn in_sqlite(thing: Thing<'_>, of: &FieldType, value: &Value) -> Bind {
 
 fn in_postgres(thing: Thing<'_>, of: &FieldType, value: &Value) -> Bind {
     match thing {
-        Thing::Column(Column { store: Store::Postgres(store), .. }) if store.cast == Fragment::trusted("real") => {
+        Thing::Column(Column { store: Store::Postgres(store), .. }) if store.cast.is("real") => {
             postgres(of, &narrow(value))
         }
         _ => postgres(of, value),

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, StatementStatus};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -168,8 +168,10 @@ impl Sqlite {
             if snapshot {
                 connection.execute_batch("BEGIN").map_err(|error| trouble::of(&error))?;
             }
-            let answer = at_once(connection, &work);
-            note(&seen, link.file, connection);
+            let (answer, schema) = at_once(connection, &work);
+            if schema == Schema::PerhapsNew {
+                note(&seen, link.file, connection);
+            }
             if snapshot {
                 // It has changed nothing; how it ends does not matter.
                 let _ = connection.execute_batch("ROLLBACK");
@@ -185,7 +187,8 @@ impl Sqlite {
         self.on(&self.writer, false, move |link| {
             let connection = &mut link.connection;
             connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| trouble::of(&error))?;
-            let answer = at_once(connection, &work).and_then(|(output, keep)| {
+            let (answer, _) = at_once(connection, &work);
+            let answer = answer.and_then(|(output, keep)| {
                 let end = if keep { "COMMIT" } else { "ROLLBACK" };
                 connection.execute_batch(end).map_err(|error| trouble::of(&error))?;
                 Ok(output)
@@ -196,7 +199,7 @@ impl Sqlite {
             note(&seen, link.file, connection);
             answer.map_err(|fault| match fault {
                 Fault::Trouble(trouble) => {
-                    let explaining = work.explain(&mut Talk { connection }, trouble.clone()).now_or_never();
+                    let explaining = work.explain(&mut Talk::on(connection), trouble.clone()).now_or_never();
                     explaining.unwrap_or(trouble).into()
                 }
                 fault => fault,
@@ -251,12 +254,22 @@ fn may_block_here() -> bool {
     Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
-/// Runs work whose every answer comes at once.
-fn at_once<W: Work>(connection: &mut Connection, work: &W) -> Result<(W::Output, bool), Fault> {
-    let mut session = Talk { connection };
-    work.run(&mut session).now_or_never().unwrap_or_else(|| {
+/// Runs work whose every answer comes at once. Says, too, whether it may have met another schema.
+fn at_once<W: Work>(connection: &mut Connection, work: &W) -> (Result<(W::Output, bool), Fault>, Schema) {
+    let mut session = Talk::on(connection);
+    let answer = work.run(&mut session).now_or_never().unwrap_or_else(|| {
         Err(Trouble::Refused { words: None, cause: "work on SQLite waited for something".to_owned() }.into())
-    })
+    });
+    (answer, session.schema)
+}
+
+/// What a connection's statements have met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Schema {
+    /// The one they were made for, when it was noted.
+    Known,
+    /// Perhaps another: a statement was made, or made again.
+    PerhapsNew,
 }
 
 fn pop(idle: &Mutex<Vec<Link>>) -> Option<Link> {
@@ -353,15 +366,20 @@ fn prepare(connection: &mut Connection, writes: bool, patience: Duration) -> rus
 /// One call's conversation.
 struct Talk<'c> {
     connection: &'c mut Connection,
+    schema: Schema,
 }
 
-impl Talk<'_> {
+impl<'c> Talk<'c> {
+    fn on(connection: &'c mut Connection) -> Self {
+        Self { connection, schema: Schema::Known }
+    }
+
     fn each(
         &mut self,
         statement: &Statement,
         mut row: impl FnMut(&rusqlite::Row<'_>) -> std::ops::ControlFlow<()>,
     ) -> Result<(), Trouble> {
-        let mut run = || -> rusqlite::Result<()> {
+        let mut run = || -> rusqlite::Result<Schema> {
             let mut prepared = self.connection.prepare_cached(statement.text())?;
             let mut rows = prepared.query(rusqlite::params_from_iter(statement.binds()))?;
             while let Some(found) = rows.next()? {
@@ -369,10 +387,20 @@ impl Talk<'_> {
                     break;
                 }
             }
-            Ok(())
+            drop(rows);
+            // SQLite looks at the schema before it runs a statement, and makes the statement again for another one.
+            let made = prepared.get_status(StatementStatus::Run) <= 1;
+            let made_again = prepared.reset_status(StatementStatus::RePrepare) > 0;
+            Ok(if made || made_again { Schema::PerhapsNew } else { Schema::Known })
         };
         tracing::trace!(sql = statement.text(), "sqlite");
-        run().map_err(|error| trouble::of(&error))
+        match run() {
+            Ok(Schema::Known) => Ok(()),
+            met => {
+                self.schema = Schema::PerhapsNew;
+                met.map(|_| ()).map_err(|error| trouble::of(&error))
+            }
+        }
     }
 
     fn executed(&mut self, statement: &Statement) -> Result<u64, Trouble> {
