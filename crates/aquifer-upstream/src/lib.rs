@@ -1,0 +1,1 @@
+//! MCP servers behind us: connect, interrogate, call, supervise, reload.
