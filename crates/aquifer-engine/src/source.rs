@@ -153,6 +153,31 @@ pub struct Context {
     pub in_batch: bool,
     /// The person's answers to earlier questions of this call, by key.
     pub answers: Arc<Map<String, Value>>,
+    /// The client itself, where it can be asked things while the call waits.
+    pub client: Option<Arc<dyn ClientSide>>,
+}
+
+/// What a client may be able to do for a source while a call waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Favour {
+    /// Ask the person to fill in a form.
+    Elicitation,
+    /// Have its model complete a conversation.
+    Sampling,
+    /// Say which folders it works in.
+    Roots,
+}
+
+/// The client of a call, as far as sources may turn to it. What is asked and answered has the shape that MCP gives it.
+pub trait ClientSide: Send + Sync + std::fmt::Debug + 'static {
+    /// Whether it said that it can.
+    fn can(&self, favour: Favour) -> bool;
+
+    /// Asks, and waits. Refused are what it cannot do, what it declines with an error, and what takes too long.
+    fn ask(&self, favour: Favour, params: Map<String, Value>) -> BoxFuture<'_, Result<Value, Failure>>;
+
+    /// Passes on what a source logs (`{level, logger?, data}`). Never waits: what the client cannot take is lost.
+    fn log(&self, params: Map<String, Value>);
 }
 
 impl Context {
@@ -166,6 +191,7 @@ impl Context {
             interactive: false,
             in_batch: false,
             answers: Arc::default(),
+            client: None,
         }
     }
 }
@@ -198,6 +224,11 @@ impl Progress {
     pub fn channel() -> (Self, mpsc::Receiver<ProgressUpdate>) {
         let (sender, receiver) = mpsc::channel(Self::BACKLOG);
         (Self(Some(sender)), receiver)
+    }
+
+    /// Whether anybody listens.
+    pub fn is_heard(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Tells how far the call is.
