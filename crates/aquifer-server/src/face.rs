@@ -113,6 +113,7 @@ impl Face {
             interactive: *asks != question::Asks::Never,
             in_batch: false,
             answers: Arc::new(answers.clone()),
+            client: None,
         };
         let call = self.engine.handle(receiver, arguments, inner);
         match (token, updates) {
