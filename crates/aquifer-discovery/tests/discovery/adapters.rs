@@ -262,15 +262,3 @@ fn r_dis_6_a_reviewer_may_allow_less() {
         assert_eq!(reach(&offer, &catalog, "list_it", params.clone()).is_ok(), passes, "{params}");
     }
 }
-
-/// Files for a validator that is not part of this crate: set `AQUIFER_DISCOVERY_OUT` to a directory.
-#[test]
-fn r_dis_6_files_for_an_outside_validator() {
-    let Ok(directory) = std::env::var("AQUIFER_DISCOVERY_OUT") else { return };
-    for (name, bundle) in bundles() {
-        let built = build(&bundle).unwrap();
-        std::fs::write(format!("{directory}/{name}.bundle.json"), bundle.write().unwrap()).unwrap();
-        std::fs::write(format!("{directory}/{}", built.file_name()), &built.adapter).unwrap();
-        std::fs::write(format!("{directory}/{}", built.sidecar_name()), &built.sidecar).unwrap();
-    }
-}

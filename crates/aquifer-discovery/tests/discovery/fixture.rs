@@ -27,10 +27,9 @@ pub(crate) fn bundle(tools: Value) -> Bundle {
     normalize(http("example"), RawCapture::of_pages(&[&page]).unwrap())
 }
 
-/// Every capture: the compact ones beside this file, or whole ones from the directory in `AQUIFER_CAPTURES`.
+/// Every capture: what real servers answered to `tools/list`.
 pub(crate) fn captures() -> Vec<(String, String)> {
-    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/discovery/captures");
-    let directory = std::env::var("AQUIFER_CAPTURES").unwrap_or_else(|_| beside.to_owned());
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/discovery/captures");
     let mut found: Vec<(String, String)> = std::fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().path())

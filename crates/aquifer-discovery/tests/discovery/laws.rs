@@ -129,15 +129,6 @@ fn hold(bundle: &Bundle) {
     }
 }
 
-/// Strange bundles are worth an outside validator's look, too: see `AQUIFER_DISCOVERY_OUT` in `adapters.rs`.
-fn keep_for_an_outside_validator(bundle: &Bundle) {
-    static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-    let Ok(directory) = std::env::var("AQUIFER_DISCOVERY_OUT") else { return };
-    let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    std::fs::write(format!("{directory}/law-{number}.bundle.json"), bundle.write().unwrap()).unwrap();
-    std::fs::write(format!("{directory}/law-{number}-adapter.md"), build(bundle).unwrap().adapter).unwrap();
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
@@ -145,7 +136,8 @@ proptest! {
     fn r_dis_3_any_tools_give_a_bundle(tools in prop::collection::vec(any_tool(), 0..6)) {
         let bundle = bundle(Value::from(tools));
         hold(&bundle);
-        keep_for_an_outside_validator(&bundle);
+        #[cfg(feature = "published")]
+        crate::published::hold(&bundle);
     }
 
     #[test]

@@ -2,12 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
 
 mod adapters;
+mod arguments;
 mod captures;
 mod classification;
 mod fixture;
 mod laws;
 mod names;
 mod overrides;
+#[cfg(feature = "published")]
+mod published;
 mod redaction;
 mod schemas;
 mod yaml;

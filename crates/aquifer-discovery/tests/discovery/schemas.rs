@@ -1,7 +1,7 @@
 //! JSON Schema is kept, enforced, and narrowed with a warning (R-DIS-3, R-DIS-7).
 
 use aquifer_discovery::Offer;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::fixture::{bundle, bundles, catalog, reach};
 
@@ -152,43 +152,4 @@ fn r_dis_7_offers_of_the_captures_make_a_catalog() {
         let catalog = catalog(&offer);
         assert_eq!(catalog.operations().len(), offer.operations.len() + 1, "{name}");
     }
-}
-
-/// Arguments that an outside generator found valid or invalid: `[{server, tool, arguments, valid}]` in the file that
-/// `AQUIFER_ARGUMENTS` names, for the captures of `AQUIFER_CAPTURES`.
-#[test]
-fn r_dis_7_valid_arguments_reach_the_upstream() {
-    let Ok(file) = std::env::var("AQUIFER_ARGUMENTS") else { return };
-    let cases: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
-    let (mut passed, mut filled, mut refused, mut let_through) = (0, 0, 0, 0);
-    for (name, bundle) in bundles() {
-        let offer = Offer::of_bundle(&bundle, &name);
-        let catalog = catalog(&offer);
-        for case in cases.iter().filter(|case| case["server"] == name.as_str()) {
-            let made = &bundle.normalized_bundle.operations;
-            let operation = made.iter().find(|one| one.source_tool_name == case["tool"]).unwrap();
-            let call = &offer.calls[operation.operation_name.as_str()];
-            let given = case["arguments"].as_object().unwrap();
-            let params: Map<String, Value> = given
-                .iter()
-                .map(|(own, value)| (call.canonical(own).unwrap_or(own).to_owned(), value.clone()))
-                .collect();
-            let reached = reach(&offer, &catalog, &operation.operation_name, Value::Object(params));
-            if case["valid"] == true {
-                let reached = reached.unwrap_or_else(|message| panic!("{case}: {message}"));
-                for (key, value) in given {
-                    assert_eq!(&reached[key], value, "{case}");
-                }
-                passed += 1;
-                filled += usize::from(reached.as_object() != Some(given));
-            } else if reached.is_err() {
-                refused += 1;
-            } else {
-                let_through += 1;
-            }
-        }
-    }
-    eprintln!(
-        "valid and passed {passed} ({filled} with defaults filled in), invalid and refused {refused}, invalid and let through {let_through}"
-    );
 }
