@@ -3,6 +3,7 @@
 mod node;
 mod write;
 
+pub(crate) use node::Entry;
 pub(crate) use node::Node;
 pub(crate) use node::Position;
 pub(crate) use node::Shape;

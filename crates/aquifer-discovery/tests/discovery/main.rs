@@ -13,4 +13,5 @@ mod overrides;
 mod published;
 mod redaction;
 mod schemas;
+mod servers;
 mod yaml;
