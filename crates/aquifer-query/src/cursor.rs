@@ -36,24 +36,32 @@ impl CursorKey {
     /// The cursor for a place.
     pub fn seal(&self, place: &[Value], collection: &Collection, plan: &Plan) -> String {
         let plain = serde_json::to_vec(place).unwrap_or_default();
-        let binding = binding(collection, plan);
+        self.seal_bytes(&plain, &binding(collection, plan))
+    }
+
+    /// These bytes as a cursor that only who knows the key can read, and only together with the binding.
+    pub fn seal_bytes(&self, plain: &[u8], binding: &[u8]) -> String {
         let mut cipher = Aes128Siv::new((&self.0).into());
         // Fails only for more associated data than we ever have.
-        let sealed = cipher.encrypt([binding.as_slice()], &plain).unwrap_or_default();
+        let sealed = cipher.encrypt([binding], plain).unwrap_or_default();
         URL_SAFE_NO_PAD.encode(sealed)
     }
 
     /// The place a cursor stands for, if we made it for this query.
     pub fn open(&self, cursor: &str, collection: &Collection, plan: &Plan) -> Option<Vec<Value>> {
+        let plain = self.open_bytes(cursor, &binding(collection, plan))?;
+        let place: Vec<Value> = serde_json::from_slice(&plain).ok()?;
+        (place.len() == usize::from(plan.is_ranked()) + plan.order(collection).len()).then_some(place)
+    }
+
+    /// The bytes of a cursor, if we sealed them with this binding.
+    pub fn open_bytes(&self, cursor: &str, binding: &[u8]) -> Option<Vec<u8>> {
         if cursor.len() > LONGEST {
             return None;
         }
         let sealed = URL_SAFE_NO_PAD.decode(cursor).ok()?;
-        let binding = binding(collection, plan);
         let mut cipher = Aes128Siv::new((&self.0).into());
-        let plain = cipher.decrypt([binding.as_slice()], &sealed).ok()?;
-        let place: Vec<Value> = serde_json::from_slice(&plain).ok()?;
-        (place.len() == usize::from(plan.is_ranked()) + plan.order(collection).len()).then_some(place)
+        cipher.decrypt([binding], &sealed).ok()
     }
 }
 

@@ -9,6 +9,7 @@ use aquifer_protocol::introspect::Facts;
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::surface::Surface;
 use aquifer_protocol::validate::Strictness;
+use aquifer_query::CursorKey;
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
@@ -16,6 +17,7 @@ use super::Engine;
 use crate::clock::{SharedClock, SystemClock};
 use crate::event::{LogObserver, Observer};
 use crate::gate::{Gate, OpenGate};
+use crate::shape::{self, Shaper};
 use crate::snapshot::{Mounted, Snapshot};
 use crate::source::Source;
 use crate::store::{MemoryStore, StateStore};
@@ -56,6 +58,9 @@ pub enum BuildError {
     /// Two sources share a name.
     #[error("two sources are called '{0}': give one of them another name")]
     DuplicateSource(String),
+    /// The operating system has no randomness to make a secret of.
+    #[error("the operating system gives no randomness")]
+    NoRandomness,
     /// Limits outside of their range.
     #[error("limit '{name}' is {value}, allowed is {min} to {max}")]
     Limit {
@@ -79,6 +84,8 @@ pub struct EngineBuilder {
     clock: SharedClock,
     observer: Arc<dyn Observer>,
     settings: Settings,
+    shaping: shape::Settings,
+    cursors: Option<CursorKey>,
 }
 
 impl EngineBuilder {
@@ -131,6 +138,20 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets how results are shaped and held.
+    #[must_use]
+    pub fn shaping(mut self, settings: shape::Settings) -> Self {
+        self.shaping = settings;
+        self
+    }
+
+    /// Sets the secret that cursors into held results are sealed with, where several processes are to know them.
+    #[must_use]
+    pub fn cursor_key(mut self, key: CursorKey) -> Self {
+        self.cursors = Some(key);
+        self
+    }
+
     /// Builds the engine and its first catalog.
     pub fn build(self) -> Result<Engine, BuildError> {
         const STORED: usize = 100_000;
@@ -147,7 +168,13 @@ impl EngineBuilder {
         let generation = super::generation(&self.mounted);
         let snapshot = Snapshot::build(&self.mounted, surface.clone(), facts)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new(self.clock.clone(), STORED)));
+        let cursors = match self.cursors {
+            Some(key) => key,
+            None => own_key()?,
+        };
+        let shaper = Shaper::new(cursors, self.shaping, self.settings.limits, self.clock.clone(), store.clone());
         Ok(Engine {
+            shaper,
             mounted: self.mounted,
             surface,
             gate: self.gate,
@@ -161,6 +188,12 @@ impl EngineBuilder {
             generation: AtomicU64::new(generation),
         })
     }
+}
+
+fn own_key() -> Result<CursorKey, BuildError> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).map_err(|_| BuildError::NoRandomness)?;
+    Ok(CursorKey::new(secret))
 }
 
 pub(super) fn facts(settings: &Settings, gate: &dyn Gate) -> Facts {
@@ -178,6 +211,8 @@ impl Engine {
             clock: Arc::new(SystemClock),
             observer: Arc::new(LogObserver),
             settings: Settings::default(),
+            shaping: shape::Settings::default(),
+            cursors: None,
         }
     }
 }

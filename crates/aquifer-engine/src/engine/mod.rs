@@ -1,4 +1,4 @@
-//! The pipeline: parse, route, check, gate, source, envelope. Forward only.
+//! The pipeline: parse, route, check, gate, source, shape, envelope. Forward only.
 
 mod builder;
 
@@ -23,6 +23,7 @@ use crate::clock::{SharedClock, random_id};
 use crate::event::{Event, Observer};
 use crate::gate::{Cleared, Decision, Gate};
 use crate::introspection;
+use crate::shape::{Begun, Shaper};
 use crate::snapshot::{Mounted, Snapshot};
 use crate::source::{Answer, Call, Context, InputRequest, Outcome};
 use crate::store::StateStore;
@@ -53,6 +54,7 @@ pub struct Engine {
     clock: SharedClock,
     observer: Arc<dyn Observer>,
     settings: Settings,
+    shaper: Shaper,
     snapshot: ArcSwap<Snapshot>,
     changes: watch::Sender<u64>,
     requests: AtomicU64,
@@ -134,6 +136,7 @@ impl Engine {
         for mount in &self.mounted {
             mount.source.session_ended(session);
         }
+        self.shaper.session_ended(session);
     }
 
     /// An id for the next request, unique in this process.
@@ -271,16 +274,21 @@ impl Engine {
     }
 
     async fn ask_source(&self, snapshot: &Snapshot, cleared: Cleared, context: &Context) -> Outcome {
-        let (operation, params, mut warnings) = cleared.request.into_parts();
+        let (operation, mut params, mut warnings) = cleared.request.into_parts();
         warnings.extend(cleared.warnings);
         let Some(route) = snapshot.route(&operation.name) else {
-            return match introspection::answer(snapshot, &*self.gate, &params, context) {
+            return match introspection::answer(snapshot, &*self.gate, &self.shaper, &params, context) {
                 Ok(data) => Outcome::Done(Answer::new(data)),
                 Err(failure) => Outcome::Failed(failure),
             };
         };
         let Some(mount) = self.mounted.get(route.source) else {
             return Outcome::Failed(Failure::internal("a route to a source that is not there"));
+        };
+        let shaping = match self.shaper.begin(&operation, &mut params, &context.caller).await {
+            None => None,
+            Some(Begun::Ask(shaping)) => Some(shaping),
+            Some(Begun::Answered(outcome)) => return with_warnings(outcome, warnings),
         };
         let name = operation.name.clone();
         let call = Call { name: route.name.clone(), operation, params, context: context.clone() };
@@ -295,9 +303,13 @@ impl Engine {
         };
         self.catch_up();
         match outcome {
-            Ok(Outcome::Done(mut answer)) => {
-                answer.warnings.splice(0..0, warnings);
-                Outcome::Done(answer)
+            Ok(Outcome::Done(answer)) => {
+                warnings.extend(answer.warnings);
+                let answer = Answer { warnings, ..answer };
+                match shaping {
+                    Some(shaping) => self.shaper.finish(shaping, answer).await,
+                    None => Outcome::Done(answer),
+                }
             }
             Ok(other) => other,
             Err(panic) => {
@@ -335,6 +347,16 @@ fn generation(mounted: &[Mounted]) -> u64 {
 fn is_about_the_catalog(arguments: &Map<String, Value>, snapshot: &Snapshot) -> bool {
     let operation = arguments.get("operation").and_then(Value::as_str);
     operation.is_some_and(|name| name == "introspect" || snapshot.catalog().operation(name).is_none())
+}
+
+fn with_warnings(outcome: Outcome, mut warnings: Vec<Warning>) -> Outcome {
+    match outcome {
+        Outcome::Done(answer) => {
+            warnings.extend(answer.warnings);
+            Outcome::Done(Answer { warnings, ..answer })
+        }
+        other => other,
+    }
 }
 
 /// Nobody waits for this answer; a batch still wants an entry for it.

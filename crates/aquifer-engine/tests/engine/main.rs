@@ -7,6 +7,7 @@ mod execution;
 mod fixture;
 mod introspection;
 mod pipeline;
+mod shape;
 mod store;
 #[path = "../../../../examples/task_board.rs"]
 mod task_board;

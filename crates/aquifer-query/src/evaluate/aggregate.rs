@@ -9,7 +9,7 @@ use crate::collection::FieldType;
 use crate::order::{compare, number, whole};
 use crate::plan::{Aggregate, Function, MOST_GROUPS, Path, group_label};
 
-pub(super) fn all(aggregates: &[Aggregate], matched: &[Matched<'_>], notes: &mut Notes) -> Value {
+pub(crate) fn all(aggregates: &[Aggregate], matched: &[Matched<'_>], notes: &mut Notes) -> Value {
     let named = aggregates.iter().map(|aggregate| (aggregate.name.to_string(), one(aggregate, matched, notes)));
     Value::Object(named.collect())
 }

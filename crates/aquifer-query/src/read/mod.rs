@@ -49,6 +49,9 @@ pub struct Read {
     pub warnings: Vec<Warning>,
 }
 
+/// The place a cursor stands for in a plan, if it is one of its cursors.
+pub(crate) type Open<'a> = dyn Fn(&str, &Plan) -> Option<Vec<Value>> + 'a;
+
 /// Reads the parameters of a request against a collection.
 ///
 /// `now` and the like do not matter here: a plan is the same whenever it is made.
@@ -57,6 +60,16 @@ pub fn read(
     family: Family,
     params: &Map<String, Value>,
     key: &CursorKey,
+) -> Result<Read, Failure> {
+    read_with(collection, family, params, &|cursor, plan| key.open(cursor, collection, plan))
+}
+
+/// The same where cursors are opened in another way.
+pub(crate) fn read_with(
+    collection: &Collection,
+    family: Family,
+    params: &Map<String, Value>,
+    open: &Open<'_>,
 ) -> Result<Read, Failure> {
     let mut problems = Problems::default();
     let mut warnings = Vec::new();
@@ -78,6 +91,6 @@ pub fn read(
         edges: flag("edges"),
         total: flag("total"),
     };
-    plan.page = page::read(collection, params, &plan, key, &mut problems, &mut warnings);
+    plan.page = page::read(collection, params, &plan, open, &mut problems, &mut warnings);
     problems.into_result(Read { plan, warnings })
 }
