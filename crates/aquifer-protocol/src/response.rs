@@ -50,6 +50,8 @@ pub enum Attachment {
         /// What it is called.
         name: String,
     },
+    /// A block that a server behind us wrote, as its JSON text: passed on as it is.
+    Verbatim(String),
 }
 
 impl Attachment {
@@ -58,6 +60,7 @@ impl Attachment {
         match self {
             Attachment::Image { base64, .. } | Attachment::Audio { base64, .. } => base64.len(),
             Attachment::Link { uri, name } => uri.len() + name.len(),
+            Attachment::Verbatim(json) => json.len(),
         }
     }
 }

@@ -192,6 +192,8 @@ fn block(attachment: Attachment) -> ContentBlock {
         Attachment::Image { media_type, base64 } => ContentBlock::image(base64, media_type),
         Attachment::Audio { media_type, base64 } => ContentBlock::audio(base64, media_type),
         Attachment::Link { uri, name } => ContentBlock::resource_link(Resource::new(uri, name)),
+        // What the SDK does not know is still there to be read.
+        Attachment::Verbatim(json) => serde_json::from_str(&json).unwrap_or_else(|_| ContentBlock::text(json)),
     }
 }
 

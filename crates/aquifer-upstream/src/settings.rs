@@ -1,11 +1,13 @@
 //! What an operator says of an upstream. Whatever could be secret is never shown.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use aquifer_discovery::bundle::{self, Auth, AuthKind, ServerIdentity};
 use aquifer_discovery::{Adapter, Overrides, redact};
+use aquifer_engine::shape::Controls;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -30,6 +32,10 @@ pub struct Settings {
     pub overrides: Option<Overrides>,
     /// A reviewed adapter to be served instead of what the server says.
     pub adapter: Option<Adapter>,
+    /// How many controls READ operations get for shaping their results (R-DIS-8).
+    pub controls: Controls,
+    /// Where the rows are inside the results of an operation, by its name without prefix. Looked for where not said.
+    pub rows: BTreeMap<String, String>,
 }
 
 /// How an upstream is reached.
@@ -79,6 +85,8 @@ impl Settings {
             cache_dir: None,
             overrides: None,
             adapter: None,
+            controls: Controls::default(),
+            rows: BTreeMap::new(),
         }
     }
 

@@ -1,54 +1,233 @@
-//! An MCP server as a source.
+//! An MCP server as a source: lazy, supervised, alone in its misery.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use aquifer_discovery::digest::Drift;
 use aquifer_engine::clock::SharedClock;
-use aquifer_engine::source::{Call, Outcome};
+use aquifer_engine::source::{Answer, Call, Context, Outcome};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::{Code, Failure};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::answer;
+use crate::calls::Companion;
+use crate::keeper::Upkeep;
+use crate::link::Link;
+use crate::message::Json;
+use crate::served::{Served, Tool};
 use crate::settings::Settings;
+use crate::trouble::Trouble;
 
-/// An MCP server that answers calls.
-#[derive(Debug)]
+/// How long an upstream that did not answer a call may take to answer whether it is alive.
+const PING: Duration = Duration::from_secs(5);
+
+/// An MCP server that answers calls. When the last handle is dropped, its process and all its children are gone.
 pub struct Upstream {
-    settings: Settings,
+    upkeep: Arc<Upkeep>,
+    stop: CancellationToken,
+    _stops: DropGuard,
+}
+
+impl std::fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Upstream").field("settings", &self.upkeep.settings).finish_non_exhaustive()
+    }
 }
 
 impl Upstream {
-    /// An upstream. It starts when it is needed; its catalogue comes from the cache until then. Must be called inside a
-    /// tokio runtime.
-    pub fn new(settings: Settings, _clock: SharedClock) -> Arc<Self> {
-        Arc::new(Self { settings })
+    /// An upstream. If its catalogue is in the cache, it is offered at once and the server starts with the first call;
+    /// otherwise the server is asked in the background, again and again until it answers. Must be called inside a tokio
+    /// runtime.
+    pub fn new(settings: Settings, clock: SharedClock) -> Arc<Self> {
+        let (upkeep, era) = Upkeep::new(settings, clock);
+        let stop = CancellationToken::new();
+        let (keeper, stopped) = (upkeep.clone(), stop.clone());
+        tokio::spawn(async move {
+            stopped.run_until_cancelled(keeper.clone().keep(era)).await;
+            // The connection's last handles; what waits for them is told.
+            keeper.link.store(None);
+            keeper.state.send_replace(crate::keeper::State::Down(crate::trouble::unavailable(
+                &keeper.settings.name,
+                "it was stopped",
+            )));
+        });
+        Arc::new(Self { upkeep, _stops: stop.clone().drop_guard(), stop })
     }
 
     /// Waits until it is connected and has said what it offers, or has failed to.
     pub async fn ready(&self) -> Result<(), Failure> {
-        Err(Failure::new(Code::UpstreamUnavailable, format!("Source '{}' is unavailable", self.settings.name)))
+        self.upkeep.live().await.map(|_| ())
     }
 
-    /// How the live tools differ from the reviewed adapter, or from the cached catalogue, if they do.
-    pub fn drift(&self) -> Option<Drift> {
-        None
+    /// Whether it is connected now.
+    pub fn is_up(&self) -> bool {
+        self.upkeep.link.load().as_ref().is_some_and(|link| link.is_alive())
     }
+
+    /// How the live tools differ from the reviewed adapter, or from what they were before, if they do.
+    pub fn drift(&self) -> Option<Drift> {
+        self.upkeep.served.load().drift.clone()
+    }
+
+    /// Ends the connection and its process for good.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    async fn answer(&self, call: Call) -> Result<Answer, Failure> {
+        let upkeep = &*self.upkeep;
+        let served = upkeep.served.load_full();
+        if served.tool(&call.name).is_none() && is_status(&call.name) {
+            upkeep.live().await?;
+            let operations = upkeep.served.load().len();
+            return Ok(Answer::new(json!({ "available": true, "operations": operations })));
+        }
+        // What is known to be wrong is refused before anything is started.
+        let (arguments, _) = self.prepared(&served, &call)?;
+        let Call { name, operation, params, context } = call;
+        let again = Call { name, operation, params, context: context.clone() };
+        let mut arguments = arguments;
+        let mut known = served;
+        for attempt in 0..2 {
+            let link = upkeep.live().await?;
+            let now = upkeep.served.load_full();
+            if !Arc::ptr_eq(&known, &now) {
+                // Its tools are others by now: what was right may no longer be.
+                arguments = self.prepared(&now, &again)?.0;
+                known = now;
+            }
+            let tool = known.tool(&again.name).ok_or_else(|| gone(&again.name))?;
+            match self.ask(&link, tool, &arguments, &context).await {
+                Ok(result) => {
+                    let mut answer = answer::read(&result, &upkeep.settings.name, &upkeep.words)?;
+                    answer.warnings.extend(tool.warning(&context.caller));
+                    return Ok(answer);
+                }
+                // Nothing was done, and the connection is made anew.
+                Err(Trouble::Unsent(_) | Trouble::SessionLost) if attempt == 0 => {}
+                Err(trouble) => {
+                    if matches!(trouble, Trouble::TimedOut) {
+                        end_if_dead(link);
+                    }
+                    return Err(trouble.into_failure(
+                        &upkeep.settings.name,
+                        &upkeep.words,
+                        upkeep.settings.largest_answer,
+                    ));
+                }
+            }
+        }
+        Err(Failure::internal("a third attempt at two"))
+    }
+
+    /// The arguments under the upstream's own names, if the tool as it is now accepts them.
+    fn prepared<'a>(&self, served: &'a Served, call: &Call) -> Result<(Value, &'a Tool), Failure> {
+        let tool = served.tool(&call.name).ok_or_else(|| gone(&call.name))?;
+        if tool.danger > call.operation.danger || tool.category != call.operation.category {
+            return Err(changed(&call.name));
+        }
+        if call.params.keys().any(|name| tool.call.names().all(|(known, _)| known != name)) {
+            return Err(changed(&call.name));
+        }
+        let arguments = Value::Object(tool.call.arguments(call.params.clone()));
+        tool.check(&arguments)?;
+        Ok((arguments, tool))
+    }
+
+    async fn ask(&self, link: &Link, tool: &Tool, arguments: &Value, context: &Context) -> Result<Json, Trouble> {
+        #[derive(Serialize)]
+        struct Params<'a> {
+            name: &'a str,
+            arguments: &'a Value,
+            #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+            meta: Option<Value>,
+            #[serde(flatten, skip_serializing_if = "Option::is_none")]
+            answers: Option<&'a Map<String, Value>>,
+        }
+        let settings = &self.upkeep.settings;
+        let turn = tokio::time::timeout(settings.timeout, self.upkeep.permits.acquire()).await;
+        let Ok(Ok(_turn)) = turn else { return Err(Trouble::TimedOut) };
+        let session = context.caller.owner().map(Into::into);
+        let companion = Arc::new(Companion::new(context.progress.clone(), context.client.clone(), session));
+        link.shared.used_by(&companion);
+        let heard = context.progress.is_heard();
+        link.request("tools/call", Some(&tool.name), companion, settings.timeout, |id| Params {
+            name: &tool.name,
+            arguments,
+            meta: link.meta(heard.then_some(id)),
+            answers: None,
+        })
+        .await
+    }
+}
+
+/// An upstream that let a call run out of time is asked whether it is alive. If it does not say so, it is ended, and
+/// the next call starts it again.
+fn end_if_dead(link: Arc<Link>) {
+    tokio::spawn(async move {
+        let nobody = Arc::new(Companion::nobody());
+        let ping = link.request("ping", None, nobody, PING, |_| json!({ "_meta": link.meta(None).unwrap_or_default() }));
+        if let Err(Trouble::TimedOut) = ping.await {
+            link.shared.close(&crate::trouble::Gone::new("it does not answer", "a ping without an answer"));
+        }
+    });
+}
+
+fn is_status(name: &str) -> bool {
+    name.trim_end_matches('_') == "upstream_status"
+}
+
+fn gone(operation: &str) -> Failure {
+    Failure::new(Code::NotFoundOperation, "This operation is gone: the upstream's tools have changed. Use introspect again")
+        .detail("operation", operation)
+}
+
+fn changed(operation: &str) -> Failure {
+    Failure::new(
+        Code::ConflictVersionMismatch,
+        "The tool behind this operation has changed since it was introspected. Use introspect again, then repeat",
+    )
+    .detail("operation", operation)
 }
 
 impl Source for Upstream {
     fn name(&self) -> &str {
-        &self.settings.name
+        &self.upkeep.settings.name
     }
 
     fn offering(&self) -> Offering {
-        Offering::default()
+        self.upkeep.served.load().offering.clone()
     }
 
-    fn call(&self, _call: Call) -> BoxFuture<'_, Outcome> {
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.upkeep.changes.subscribe())
+    }
+
+    fn generation(&self) -> u64 {
+        *self.upkeep.changes.borrow()
+    }
+
+    fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {
         async move {
-            let message = format!("Source '{}' is unavailable", self.settings.name);
-            Outcome::Failed(Failure::new(Code::UpstreamUnavailable, message))
+            let link = self.upkeep.live().await?;
+            link.shared.tools_changed.send_modify(|count| *count += 1);
+            self.upkeep.live().await.map(|_| ())
+        }
+        .boxed()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        async move {
+            match self.answer(call).await {
+                Ok(answer) => Outcome::Done(answer),
+                Err(failure) => Outcome::Failed(failure),
+            }
         }
         .boxed()
     }
