@@ -50,6 +50,11 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Serve(arguments) => command::serve::run(arguments).await,
             Command::Call(arguments) => command::call::run(arguments).await,
             Command::Introspect(arguments) => command::introspect::run(arguments).await,
+            Command::Interrogate(arguments) => command::interrogate::run(arguments).await,
+            Command::Review(arguments) => command::review::run(arguments).await,
+            Command::Build(arguments) => command::build::run(arguments),
+            Command::Validate(arguments) => command::validate::run(arguments),
+            Command::Init(arguments) => command::init::run(arguments),
             Command::Completions { shell } => command::completions::run(shell),
         }
     });

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use aquifer_engine::{Engine, Settings};
 use aquifer_protocol::batch::OnConfirmation;
 use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_protocol::validate::Strictness;
 use tracing_subscriber::EnvFilter;
 
-use crate::cli::SurfaceArgs;
-use crate::config::{self, Config, ProfileConfig, SourceConfig};
-use crate::sources::{self, Absence, Opened};
-use crate::state;
+use crate::cli::{SurfaceArgs, UpstreamArgs};
+use crate::config::{self, Config, ProfileConfig};
+use crate::sources::{self, Absence, Opened, Plans};
+use crate::state::{self, Kept};
 
 /// Logs to stderr: stdout belongs to results and to MCP.
 pub(crate) fn logging(filter: Option<&str>) {
@@ -37,29 +37,57 @@ pub(crate) fn logging(filter: Option<&str>) {
     }
 }
 
-/// A source and the prefix the operator gave it.
-pub(crate) struct Mount {
-    pub(crate) opened: Opened,
-    pub(crate) prefix: Option<String>,
+/// What a command is to serve or to ask.
+pub(crate) struct Wanted<'a> {
+    pub(crate) targets: &'a [String],
+    pub(crate) upstream: &'a UpstreamArgs,
+    pub(crate) config: &'a Config,
 }
 
-/// Opens what the command line names, else what the configuration names.
-pub(crate) async fn mounts(targets: &[String], config: &Config, absence: Absence) -> anyhow::Result<Vec<Mount>> {
-    let named: Vec<SourceConfig> = targets.iter().map(|target| SourceConfig::of(target)).collect();
-    let chosen = if named.is_empty() { &config.source } else { &named };
-    if chosen.is_empty() {
-        bail!("no source. Name one (for example demo:), or list them as [[source]] in a file given with --config");
+impl Wanted<'_> {
+    /// Opens what the command line names, else what the configuration names. People are told what cannot be served.
+    pub(crate) async fn open(&self, absence: Absence) -> anyhow::Result<Vec<Opened>> {
+        let plans = self.plan()?;
+        let several = plans.are_several();
+        for remark in &plans.remarks {
+            tracing::warn!("{remark}");
+        }
+        for broken in &plans.broken {
+            eprintln!("aquifer: '{}' is left out: {}", broken.name, broken.why);
+        }
+        let key = state::cursor_key(&self.config.state)?;
+        let mut opened = Vec::new();
+        for plan in plans.plans {
+            opened.push(plan.open(&key, absence).await?);
+        }
+        if absence == Absence::Fails {
+            wait(&opened, several).await?;
+        }
+        Ok(opened)
     }
-    let key = state::cursor_key(&config.state)?;
-    let mut mounts = Vec::new();
-    for source in chosen {
-        mounts.push(Mount { opened: sources::open(source, &key, absence).await?, prefix: source.prefix.clone() });
+
+    /// What would be opened.
+    pub(crate) fn plan(&self) -> anyhow::Result<Plans> {
+        Plans::make(self.targets, self.upstream, &self.config.source, &Kept::of(&self.config.state))
     }
-    Ok(mounts)
+}
+
+/// Waits until the MCP servers have said what they offer. One of several may fail: the others are there.
+async fn wait(opened: &[Opened], several: bool) -> anyhow::Result<()> {
+    let waited = opened.iter().filter_map(|one| one.upstream.as_ref()).map(|upstream| upstream.ready());
+    let failures: Vec<_> = futures::future::join_all(waited).await.into_iter().filter_map(Result::err).collect();
+    let all = failures.len() == opened.len();
+    for failure in failures {
+        if all || !several {
+            return Err(sources::told(failure));
+        }
+        eprintln!("aquifer: {:#}", sources::told(failure));
+    }
+    Ok(())
 }
 
 /// Builds the engine.
-pub(crate) fn engine(mounts: Vec<Mount>, surface: &SurfaceArgs, config: &Config) -> anyhow::Result<Arc<Engine>> {
+pub(crate) fn engine(opened: Vec<Opened>, surface: &SurfaceArgs, config: &Config) -> anyhow::Result<Arc<Engine>> {
     let surface = self::surface(surface, config)?;
     let defaults = Settings::default();
     let settings = Settings {
@@ -74,11 +102,11 @@ pub(crate) fn engine(mounts: Vec<Mount>, surface: &SurfaceArgs, config: &Config)
     };
     let mut builder = Engine::builder(surface).settings(settings);
     let mut absent = Vec::new();
-    for mount in mounts {
-        absent.extend(mount.opened.absent);
-        builder = match mount.prefix {
-            Some(prefix) => builder.source_prefixed(mount.opened.source, &prefix),
-            None => builder.source(mount.opened.source),
+    for one in opened {
+        absent.extend(one.absent);
+        builder = match one.prefix {
+            Some(prefix) => builder.source_prefixed(one.source, &prefix),
+            None => builder.source(one.source),
         };
     }
     let engine = Arc::new(builder.build()?);

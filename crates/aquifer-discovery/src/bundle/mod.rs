@@ -3,6 +3,7 @@
 //! The field names and their order are the published schema's. A bundle captured over HTTP validates against it; the
 //! transport `stdio` is our extension.
 
+mod check;
 mod operation;
 mod raw;
 

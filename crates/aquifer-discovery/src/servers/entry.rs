@@ -23,6 +23,9 @@ const KNOWN: &[&str] = &[
     "serverUrl",
     "httpUrl",
     "headers",
+    "http_headers",
+    "env_http_headers",
+    "bearer_token_env_var",
     "disabled",
     "enabled",
     "timeout",
@@ -96,8 +99,7 @@ fn reach(entry: &Entry, path: &str, findings: &mut Findings, warnings: &mut Vec<
                 let suggestion = Some("It begins with https:// or http://".to_owned());
                 findings.add_with(Code::SchemaInvalidType, &url_path, url.at, message, suggestion);
             }
-            let headers = node.get("headers").map(|headers| pairs(headers, &join(path, "headers"), findings));
-            Some(Reach::Http { url: text, headers: headers.unwrap_or_default() })
+            Some(Reach::Http { url: text, headers: headers(node, path, findings) })
         }
         (_, _, wanted) => {
             let missing = if wanted == Some(true) { "url" } else { "command" };
@@ -113,6 +115,24 @@ fn reach(entry: &Entry, path: &str, findings: &mut Findings, warnings: &mut Vec<
             None
         }
     }
+}
+
+/// Headers as they are, and those that one client keeps by the names of variables.
+fn headers(node: &Node, path: &str, findings: &mut Findings) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for key in ["headers", "http_headers"] {
+        if let Some(found) = node.get(key) {
+            all.extend(pairs(found, &join(path, key), findings));
+        }
+    }
+    if let Some(found) = node.get("env_http_headers") {
+        let named = pairs(found, &join(path, "env_http_headers"), findings);
+        all.extend(named.into_iter().map(|(name, variable)| (name, format!("${{{variable}}}"))));
+    }
+    if let Some(variable) = findings.optional_text(node, "bearer_token_env_var", path) {
+        all.push(("Authorization".to_owned(), format!("Bearer ${{{variable}}}")));
+    }
+    all
 }
 
 fn is_url(text: &str) -> bool {

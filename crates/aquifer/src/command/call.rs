@@ -14,13 +14,13 @@ use serde_json::{Map, Value};
 use crate::Ending;
 use crate::cli::CallArgs;
 use crate::config::Config;
-use crate::setup;
+use crate::setup::{self, Wanted};
 use crate::sources::Absence;
 
 pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
-    let mounts = setup::mounts(&arguments.sources, &config, Absence::Fails).await?;
-    let engine = setup::engine(mounts, &arguments.surface, &config)?;
+    let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
+    let engine = setup::engine(wanted.open(Absence::Fails).await?, &arguments.surface, &config)?;
     let request = request(&arguments, &engine)?;
     let receiver = receiver(&arguments, &engine)?;
     let response = ask(&engine, &receiver, request).await;

@@ -10,13 +10,14 @@ use aquifer_server::{HttpServer, HttpSettings, serve_stdio};
 use crate::Ending;
 use crate::cli::{HttpArgs, ServeArgs};
 use crate::config::{Config, HttpConfig};
+use crate::lifetime;
+use crate::setup::{self, Wanted};
 use crate::sources::Absence;
-use crate::{lifetime, setup};
 
 pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
-    let mounts = setup::mounts(&arguments.sources, &config, Absence::IsServed).await?;
-    let engine = setup::engine(mounts, &arguments.surface, &config)?;
+    let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
+    let engine = setup::engine(wanted.open(Absence::IsServed).await?, &arguments.surface, &config)?;
     match arguments.http.or(config.http.address) {
         None => on_stdio(engine).await,
         Some(address) => {

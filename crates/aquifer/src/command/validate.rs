@@ -1,0 +1,179 @@
+//! `aquifer validate`: what is wrong with files that people write, where, and what was probably meant.
+
+use std::path::Path;
+
+use aquifer_discovery::{Adapter, Bundle, FileProblem, Overrides, Servers};
+use aquifer_protocol::error::Code;
+use serde_json::{Value, json};
+
+use crate::Ending;
+use crate::cli::ValidateArgs;
+use crate::config::Config;
+use crate::sources::sidecar_of;
+
+use super::call;
+
+/// What was found about one file.
+struct Found {
+    /// What the file is.
+    kind: &'static str,
+    /// What is in it, in a few words.
+    summary: String,
+    problems: Vec<FileProblem>,
+    /// What is worth knowing, though it stops nobody.
+    warnings: Vec<String>,
+}
+
+pub(crate) fn run(arguments: ValidateArgs) -> anyhow::Result<Ending> {
+    let (mut wrong, mut unreadable) = (false, false);
+    for path in &arguments.files {
+        let shown = path.display();
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) => {
+                eprintln!("aquifer: cannot read {shown}: {error}");
+                unreadable = true;
+                continue;
+            }
+        };
+        let found = look(path, &text);
+        wrong |= !found.problems.is_empty();
+        if arguments.json {
+            call::print(&found.to_json(path).to_string())?;
+            continue;
+        }
+        for warning in &found.warnings {
+            eprintln!("{shown}: warning: {warning}");
+        }
+        for problem in &found.problems {
+            let place = if problem.path.is_empty() { String::new() } else { format!(" [{}]", problem.path) };
+            call::print(&format!("{shown}:{problem}{place}"))?;
+        }
+        if found.problems.is_empty() {
+            call::print(&format!("{shown}: valid {}, {}", found.kind, found.summary))?;
+        }
+    }
+    match (unreadable, wrong) {
+        (true, _) => anyhow::bail!("not every file could be read"),
+        (false, true) => Ok(Ending::Failure),
+        (false, false) => Ok(Ending::Done),
+    }
+}
+
+impl Found {
+    fn to_json(&self, path: &Path) -> Value {
+        let problems: Vec<Value> = self
+            .problems
+            .iter()
+            .map(|problem| {
+                json!({
+                    "code": problem.code.as_str(), "path": problem.path, "line": problem.line,
+                    "column": problem.column, "message": problem.message, "suggestion": problem.suggestion,
+                })
+            })
+            .collect();
+        json!({
+            "file": path.display().to_string(), "kind": self.kind, "valid": self.problems.is_empty(),
+            "problems": problems, "warnings": self.warnings,
+        })
+    }
+
+    fn of<T>(
+        kind: &'static str,
+        read: Result<T, Vec<FileProblem>>,
+        tell: impl Fn(&T) -> (String, Vec<String>),
+    ) -> Self {
+        match read {
+            Ok(read) => {
+                let (summary, warnings) = tell(&read);
+                Self { kind, summary, problems: Vec::new(), warnings }
+            }
+            Err(problems) => Self { kind, summary: String::new(), problems, warnings: Vec::new() },
+        }
+    }
+}
+
+fn look(path: &Path, text: &str) -> Found {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    match ending.as_str() {
+        "md" => adapter(path, text),
+        "toml" => configuration(text),
+        "yaml" | "yml" => {
+            Found::of("overrides", Overrides::read(text), |read| (counted(read.tools.len(), "decision"), Vec::new()))
+        }
+        _ if is_bundle(text) => Found::of("discovery bundle", Bundle::check(text), |read| {
+            let warnings = read.normalized_bundle.warnings.iter().map(|one| format!("{}: {}", one.code, one.message));
+            (counted(read.normalized_bundle.operations.len(), "operation"), warnings.collect())
+        }),
+        _ => servers(text),
+    }
+}
+
+fn is_bundle(text: &str) -> bool {
+    ["\"raw_capture\"", "\"normalized_bundle\""].iter().any(|word| text.contains(word)) && !Servers::is_there(text)
+}
+
+fn adapter(path: &Path, text: &str) -> Found {
+    let sidecar = std::fs::read_to_string(sidecar_of(path)).ok();
+    Found::of("adapter", Adapter::read(text, sidecar.as_deref()), |read| {
+        (counted(read.operations.len(), "operation"), read.warnings.clone())
+    })
+}
+
+fn servers(text: &str) -> Found {
+    match Servers::read(text) {
+        Ok(found) => Found {
+            kind: "client configuration",
+            summary: counted(found.servers.len(), "server"),
+            problems: found.broken.into_iter().flat_map(|broken| broken.problems).collect(),
+            warnings: found.warnings.iter().map(ToString::to_string).collect(),
+        },
+        Err(problems) => Found { kind: "client configuration", summary: String::new(), problems, warnings: Vec::new() },
+    }
+}
+
+fn configuration(text: &str) -> Found {
+    let read = Config::parse(text).map_err(|problem| vec![problem]);
+    let read = read.and_then(|config| {
+        let problems = senseless(&config, text);
+        if problems.is_empty() { Ok(config) } else { Err(problems) }
+    });
+    Found::of("configuration", read, |config| (counted(config.source.len(), "source"), Vec::new()))
+}
+
+/// What is spelled right and means nothing.
+fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
+    let headings = text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("[[source]]"));
+    let lines: Vec<u64> = headings.map(|(index, _)| index as u64 + 1).collect();
+    let mut problems = Vec::new();
+    for (index, source) in config.source.iter().enumerate() {
+        let given = [source.target.is_some(), source.command.is_some(), source.url.is_some()];
+        let (code, message) = match given {
+            [false, false, false] if source.adapter.is_none() => {
+                (Code::SchemaMissingField, "A source needs a target, a command or a url")
+            }
+            [_, true, true] => (Code::SchemaInvalidType, "A source has either a command or a url"),
+            _ => continue,
+        };
+        let line = lines.get(index).copied().unwrap_or(1);
+        let path = format!("source[{index}]");
+        problems.push(FileProblem { code, path, line, column: 1, message: message.to_owned(), suggestion: None });
+    }
+    for wrong in config.limits.limits().check() {
+        let message = format!("'{}' is {}, allowed is {} to {}", wrong.name, wrong.value, wrong.min, wrong.max);
+        let found = text.lines().position(|line| line.trim_start().starts_with(wrong.name));
+        problems.push(FileProblem {
+            code: Code::SchemaInvalidType,
+            path: format!("limits.{}", wrong.name),
+            line: found.map_or(1, |index| index as u64 + 1),
+            column: 1,
+            message,
+            suggestion: None,
+        });
+    }
+    problems
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
