@@ -157,11 +157,6 @@ impl Held {
     pub(super) fn session_ended(&self, session: &str) {
         self.with(|inner, _| inner.remove_where(|entry| entry.session.as_deref() == Some(session)));
     }
-
-    #[cfg(test)]
-    pub(super) fn load(&self) -> (usize, usize) {
-        self.with(|inner, _| (inner.entries.len(), inner.weight))
-    }
 }
 
 fn key(id: &str) -> String {
@@ -178,4 +173,51 @@ struct WrittenRef<'a> {
 struct Written {
     until: Timestamp,
     content: Content,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::store::MemoryStore;
+    use serde_json::json;
+
+    fn held(settings: Settings) -> Held {
+        let clock: SharedClock = Arc::new(SystemClock);
+        Held::new(clock.clone(), Arc::new(MemoryStore::new(clock, 10)), settings)
+    }
+
+    fn rows(count: usize) -> Arc<Content> {
+        Arc::new(Content::Rows(vec![json!({ "text": "x".repeat(100) }); count]))
+    }
+
+    #[test]
+    fn r_dis_8_bytes_and_number_stay_within_bounds_whatever_is_put() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string());
+        let settings = Settings { held_bytes: 100_000, most_held: 20, ..Settings::default() };
+        let held = held(settings);
+        let all = runtime.map(|runtime| {
+            runtime.block_on(async {
+                for round in 0..500_usize {
+                    held.put(&format!("{}", round % 37), rows(round * 7 % 300), None).await;
+                    let (count, weight, counted) = held.with(|inner, _| {
+                        let counted: usize = inner.entries.values().map(|entry| entry.weight).sum();
+                        (inner.entries.len(), inner.weight, counted)
+                    });
+                    assert!(count <= 20 && weight <= 100_000, "{count} {weight}");
+                    assert_eq!(weight, counted);
+                }
+            });
+        });
+        assert_eq!(all, Ok(()));
+    }
+
+    #[test]
+    fn r_dis_8_what_weighs_too_much_has_no_room() {
+        let held = held(Settings { largest_held: 1_000, ..Settings::default() });
+        assert!(held.has_room_for(&[json!({ "a": 1 })]));
+        assert!(!held.has_room_for(&vec![json!({ "a": 1 }); 100]));
+        assert!(held.has_room_for_text(&"x".repeat(1_000)));
+        assert!(!held.has_room_for_text(&"x".repeat(1_001)));
+    }
 }

@@ -1,12 +1,16 @@
 //! Results of which nothing was asked: passed on as they are, except for text too long for one answer.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::limits::LimitKind;
 use aquifer_protocol::response::{Data, too_large};
 use aquifer_query::shape::{Observation, from_text, into_text, plain_text};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::{Shaper, Shaping, outcome, value_of};
+use super::{Shaper, Shaping, outcome};
 use crate::source::{Answer, Outcome};
 
 /// Reading a larger text only to see what it looks like is not worth it.
@@ -19,27 +23,23 @@ impl Shaper {
             Data::Value(value) => size(value),
         };
         self.look(shaping, &answer.data, size);
-        if size <= self.settings.text_bytes || !shaping.offers("after") || !may_be_text(&answer.data) {
+        if size <= self.settings.text_bytes || !shaping.offers("after") {
             return self.within_limit(shaping, size, answer);
         }
         let Answer { data, warnings, attachments } = answer;
-        let value = match value_of(data) {
-            Ok(value) => value,
-            Err(failure) => return Outcome::Failed(failure),
-        };
-        let pages = plain_text(&value).is_some_and(|text| {
+        let fits = |text: &str| {
             text.len() > self.settings.text_bytes && self.held.has_room_for_text(text) && from_text(text).is_none()
-        });
-        match if pages { into_text(value) } else { Err(value) } {
+        };
+        match long_text(data, fits) {
             Ok(text) => outcome(self.first_text(shaping, text).await, warnings, attachments),
-            Err(value) => self.within_limit(shaping, size, Answer { data: value.into(), warnings, attachments }),
+            Err(data) => self.within_limit(shaping, size, Answer { data, warnings, attachments }),
         }
     }
 
     /// Notes what a result looks like, once: later calls that ask for something tell more.
     fn look(&self, shaping: &Shaping, data: &Data, size: usize) {
         let name = &shaping.operation.name;
-        if size > WORTH_A_LOOK || self.observed.knows(name) {
+        if size > WORTH_A_LOOK || !self.observed.is_curious(name) {
             return;
         }
         let seen = match data {
@@ -70,11 +70,27 @@ impl Shaper {
     }
 }
 
-fn may_be_text(data: &Data) -> bool {
+/// The text of a result that is nothing but text, if it fits; else the result as it was.
+fn long_text(data: Data, fits: impl Fn(&str) -> bool) -> Result<String, Data> {
     match data {
-        Data::Value(value) => plain_text(value).is_some(),
-        // An object around a text begins like any other.
-        Data::Raw(raw) => raw.get().starts_with(['"', '{']),
+        Data::Value(value) if plain_text(&value).is_some_and(&fits) => into_text(value).map_err(Data::Value),
+        Data::Value(value) => Err(Data::Value(value)),
+        Data::Raw(raw) => raw_text(raw.get()).filter(|text| fits(text)).ok_or(Data::Raw(raw)),
+    }
+}
+
+/// The same of JSON text, without reading more of it than needed: a string, or an object around one.
+fn raw_text(json: &str) -> Option<String> {
+    if json.starts_with('"') {
+        return serde_json::from_str(json).ok();
+    }
+    if !json.starts_with('{') {
+        return None;
+    }
+    let parts: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(json).ok()?;
+    match (parts.len(), parts.values().next()) {
+        (1, Some(only)) if only.get().starts_with('"') => serde_json::from_str(only.get()).ok(),
+        _ => None,
     }
 }
 

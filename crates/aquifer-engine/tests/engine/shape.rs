@@ -11,11 +11,13 @@ use aquifer_engine::store::{MemoryStore, Record, StateStore, StoreError};
 use aquifer_engine::{Answer, Caller, Context, Engine, EngineBuilder, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::response::Data;
 use aquifer_protocol::schema::{Kind, Parameter, Schema};
 use aquifer_query::CursorKey;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
+use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
 use crate::fixture::{ask, ask_as, operation, surface};
@@ -24,6 +26,7 @@ use crate::fixture::{ask, ask_as, operation, surface};
 pub(crate) struct Upstream {
     result: Mutex<Value>,
     operations: Vec<Operation>,
+    raw: bool,
     pub(crate) calls: AtomicUsize,
     pub(crate) params: Mutex<Vec<Map<String, Value>>>,
 }
@@ -41,9 +44,17 @@ impl Upstream {
         Arc::new(Self {
             result: Mutex::new(result),
             operations: vec![read, write],
+            raw: false,
             calls: AtomicUsize::new(0),
             params: Mutex::default(),
         })
+    }
+
+    /// The same, answering with JSON text that nobody has read yet.
+    fn raw(result: Value) -> Arc<Self> {
+        let mut upstream = Self::new(result, &[], Controls::Few, None);
+        Arc::get_mut(&mut upstream).unwrap().raw = true;
+        upstream
     }
 
     fn calls(&self) -> usize {
@@ -64,7 +75,8 @@ impl Source for Upstream {
         self.calls.fetch_add(1, Ordering::SeqCst);
         self.params.lock().unwrap().push(call.params);
         let result = self.result.lock().unwrap().clone();
-        std::future::ready(Outcome::Done(Answer::new(result))).boxed()
+        let data = if self.raw { Data::Raw(to_raw_value(&result).unwrap().into()) } else { result.into() };
+        std::future::ready(Outcome::Done(Answer::new(data))).boxed()
     }
 }
 
@@ -86,8 +98,8 @@ fn issues(count: usize) -> Value {
             "id": 1_000 + number,
             "number": number,
             "title": format!("Issue {number}"),
-            "state": if number % 3 == 0 { "closed" } else { "open" },
-            "user": { "login": if number % 2 == 0 { "ann" } else { "bob" }, "id": number % 2 },
+            "state": if number.is_multiple_of(3) { "closed" } else { "open" },
+            "user": { "login": if number.is_multiple_of(2) { "ann" } else { "bob" }, "id": number % 2 },
             "labels": [{ "name": "bug", "color": "red" }, { "name": format!("p{}", number % 4), "color": "blue" }],
             "comments": number % 5,
             "created_at": format!("2026-01-{:02}T00:00:00Z", number % 28 + 1),
@@ -546,4 +558,25 @@ async fn r_dis_8_where_the_rows_are_can_be_said() {
     let engine = builder(&upstream).build().unwrap();
     let answer = list(&engine, json!({ "sort": "b" })).await;
     assert_eq!(answer["data"], json!({ "items": [{ "b": 1 }, { "b": 2 }], "_upstream": { "items": [{ "a": 1 }] } }));
+}
+
+#[tokio::test]
+async fn r_dis_8_json_text_that_nobody_read_is_shaped_alike() {
+    let upstream = Upstream::raw(issues(30));
+    let engine = builder(&upstream).build().unwrap();
+    assert_eq!(list(&engine, json!({})).await["data"], issues(30));
+    let answer = list(&engine, json!({ "fields": ["number"], "first": 2, "sort": "-number" })).await;
+    assert_eq!(answer["data"]["items"], json!([{ "number": 29 }, { "number": 28 }]));
+    for long in [json!("line\n".repeat(20_000)), json!({ "result": "line\n".repeat(20_000) })] {
+        let upstream = Upstream::raw(long.clone());
+        let engine = builder(&upstream).build().unwrap();
+        let first = list(&engine, json!({})).await;
+        assert_eq!(first["warnings"][0]["code"], "RESULT_PAGED", "{first}");
+        let next = list(&engine, json!({ "after": first["data"]["pageInfo"]["endCursor"] })).await;
+        let both = [&first, &next].map(|page| page["data"]["text"].as_str().unwrap()).concat();
+        assert_eq!(both, "line\n".repeat(20_000));
+    }
+    let two = json!({ "a": "x".repeat(50_000), "b": "y".repeat(50_000) });
+    let engine = builder(&Upstream::raw(two.clone())).build().unwrap();
+    assert_eq!(list(&engine, json!({})).await, json!({ "success": true, "data": two }), "an object is no text");
 }

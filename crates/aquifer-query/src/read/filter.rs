@@ -148,7 +148,12 @@ impl Reader<'_> {
             (_, Some(stem)) => (stem, false),
             _ => return None,
         };
-        [format!("{stem}_at"), format!("{stem}_on"), stem.to_owned()].into_iter().find_map(|candidate| {
+        let mut candidates = vec![format!("{stem}_at"), format!("{stem}_on"), stem.to_owned()];
+        if self.collection.open {
+            // Where the names are other people's.
+            candidates.extend(["_time", "_date", "At", "Time", "Date"].map(|end| format!("{stem}{end}")));
+        }
+        candidates.into_iter().find_map(|candidate| {
             let field = self.collection.field(&candidate)?;
             matches!(field.of, FieldType::Time | FieldType::Date)
                 .then(|| (Path::field(&field.name), field.of.clone(), after))

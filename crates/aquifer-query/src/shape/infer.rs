@@ -140,8 +140,8 @@ fn sounds_like_time(name: &str) -> bool {
     ENDS.iter().any(|end| name.ends_with(end)) || WORDS.contains(&name)
 }
 
-/// The collection that these rows are of.
-pub(super) fn collection(rows: &[Value], pages: Pages) -> Collection {
+/// The collection that these rows are of. It is open: other rows may have other fields.
+pub fn collection(rows: &[Value], pages: Pages) -> Collection {
     let columns = Columns::of(rows).columns;
     let fields: Vec<Field> = columns
         .iter()

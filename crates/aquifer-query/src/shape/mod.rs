@@ -23,6 +23,7 @@ pub use controls::names;
 pub use controls::offer;
 pub use controls::parameters;
 pub use controls::take;
+pub use infer::collection as describe;
 pub use observe::Observation;
 pub use pick::From;
 pub use pick::Picked;

@@ -25,7 +25,8 @@ pub fn page(text: &str, from: usize, bytes: usize, characters: Option<usize>) ->
         return TextPage { text: rest, next: None };
     }
     let end = cut(rest, wanted, characters.is_none());
-    TextPage { text: rest.get(..end).unwrap_or_default(), next: Some(from + end) }
+    let next = (end < rest.len()).then_some(from + end);
+    TextPage { text: rest.get(..end).unwrap_or_default(), next }
 }
 
 /// The best place to cut near `wanted`, and not after it as long as there is one before.
@@ -44,7 +45,10 @@ fn cut(text: &str, wanted: usize, freely: bool) -> usize {
     match boundaries().take_while(|at| *at <= wanted).last() {
         Some(at) if at > start => at,
         // The first character is longer than the page: it is shown whole, unless it has no end within reach.
-        _ if start == 0 => boundaries().find(|at| *at > wanted).unwrap_or(wanted).max(first_length(text)),
+        _ if start == 0 => {
+            let end = if stop == text.len() { stop } else { wanted };
+            boundaries().find(|at| *at > wanted).unwrap_or(end).max(first_length(text))
+        }
         _ => wanted,
     }
 }
