@@ -110,7 +110,8 @@ pub fn arguments<S: AsRef<str>>(arguments: &[S]) -> Vec<String> {
         let argument = argument.as_ref();
         let (text, next) = match expected {
             Expected::Secret if is_reference(argument) => (argument.to_owned(), Expected::Anything),
-            Expected::Secret => (REDACTED.to_owned(), Expected::Anything),
+            // What looks like an option may be the secret, and what comes after it as well.
+            Expected::Secret => (REDACTED.to_owned(), plain_argument(argument).1),
             Expected::Header => (after(argument, ':'), Expected::Anything),
             Expected::Pair => (after(argument, '='), Expected::Anything),
             Expected::Doubtful if !is_small_number(argument) && !is_reference(argument) => {

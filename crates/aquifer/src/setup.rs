@@ -1,10 +1,12 @@
 //! From arguments, environment and configuration to an engine: a flag beats the environment, which beats the file.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use aquifer_engine::{Engine, Settings};
 use aquifer_protocol::batch::OnConfirmation;
+use aquifer_protocol::error::Failure;
 use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_protocol::validate::Strictness;
 use tracing_subscriber::EnvFilter;
@@ -60,9 +62,7 @@ impl Wanted<'_> {
         for plan in plans.plans {
             opened.push(plan.open(&key, absence).await?);
         }
-        if absence == Absence::Fails {
-            wait(&opened, several).await?;
-        }
+        wait(&opened, absence, several).await?;
         Ok(opened)
     }
 
@@ -72,18 +72,29 @@ impl Wanted<'_> {
     }
 }
 
-/// Waits until the MCP servers have said what they offer. One of several may fail: the others are there.
-async fn wait(opened: &[Opened], several: bool) -> anyhow::Result<()> {
-    let waited = opened.iter().filter_map(|one| one.upstream.as_ref()).map(|upstream| upstream.ready());
-    let failures: Vec<_> = futures::future::join_all(waited).await.into_iter().filter_map(Result::err).collect();
-    let all = failures.len() == opened.len();
-    for failure in failures {
-        if all || !several {
-            return Err(sources::told(failure));
-        }
-        eprintln!("aquifer: {:#}", sources::told(failure));
+/// How long clients are kept waiting when nobody knows yet what there is. Many see only the tools that are there when they
+/// connect; a server that takes longer comes later all the same.
+const FIRST_WAIT: Duration = Duration::from_secs(10);
+
+/// Waits until MCP servers have said what they offer. One of several may fail: the others are there.
+async fn wait(opened: &[Opened], absence: Absence, several: bool) -> anyhow::Result<()> {
+    let awaited = |one: &'_ Opened| match absence {
+        Absence::Fails => one.upstream.clone(),
+        Absence::FailsUnlessKnown | Absence::IsServed => one.unknown().cloned(),
+    };
+    let waiting = opened.iter().filter_map(awaited).map(|upstream| async move { upstream.ready().await });
+    let waiting = futures::future::join_all(waiting);
+    if absence == Absence::IsServed {
+        let _ = tokio::time::timeout(FIRST_WAIT, waiting).await;
+        return Ok(());
     }
-    Ok(())
+    let failures: Vec<Failure> = waiting.await.into_iter().filter_map(Result::err).collect();
+    // Each has told the log; where others are there, that is enough.
+    let enough = several && failures.len() < opened.len();
+    match failures.into_iter().next() {
+        Some(failure) if !enough => Err(sources::told(failure)),
+        _ => Ok(()),
+    }
 }
 
 /// Builds the engine.

@@ -143,9 +143,13 @@ impl Servers {
                 let message = format!("Two servers are called '{}'", shown(&entry.key));
                 findings.add(Code::SchemaDuplicateName, &path, entry.key_at, message);
             }
-            let server = entry::server(entry, &path, &mut findings, &mut self.warnings);
+            let mut warnings = Vec::new();
+            let server = entry::server(entry, &path, &mut findings, &mut warnings);
             match server {
-                Some(server) if findings.problems.is_empty() => self.servers.push(server),
+                Some(server) if findings.problems.is_empty() => {
+                    self.servers.push(server);
+                    self.warnings.append(&mut warnings);
+                }
                 _ => self.broken.push(Broken { name: entry.key.clone(), problems: findings.problems }),
             }
         }

@@ -35,6 +35,8 @@ pub(crate) use client_file::is_ourselves;
 pub(crate) enum Absence {
     /// The command fails.
     Fails,
+    /// The command fails, unless what the source offers is known from before.
+    FailsUnlessKnown,
     /// It is served all the same, says so, and comes when it can.
     IsServed,
 }
@@ -251,6 +253,18 @@ pub(crate) struct Opened {
     pub(crate) upstream: Option<Arc<Upstream>>,
 }
 
+impl Opened {
+    /// The MCP server, if nobody knows yet what it offers.
+    pub(crate) fn unknown(&self) -> Option<&Arc<Upstream>> {
+        let is_known = |upstream: &&Arc<Upstream>| {
+            // All that is offered then is to say that it is not there.
+            let offering = upstream.offering();
+            offering.operations.iter().any(|operation| operation.name.trim_end_matches('_') != "upstream_status")
+        };
+        self.upstream.as_ref().filter(|upstream| !is_known(upstream))
+    }
+}
+
 /// A sample shop and its support desk, in memory: what is changed in it is gone with the process.
 fn demo(config: &SourceConfig, name: &str) -> anyhow::Result<aquifer_sql::Settings> {
     let memory = format!("aquifer-demo-{name}");
@@ -271,7 +285,7 @@ async fn database(
     let database = Database::new(settings, key.clone(), Arc::new(SystemClock)).map_err(told)?;
     match database.look().await {
         Ok(()) => Ok((database, true)),
-        Err(failure) if absence == Absence::Fails => Err(told(failure)),
+        Err(failure) if absence != Absence::IsServed => Err(told(failure)),
         Err(failure) => {
             eprintln!("aquifer: {}; trying again until '{name}' is there", failure.message());
             Ok((database, false))

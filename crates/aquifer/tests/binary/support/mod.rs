@@ -2,6 +2,7 @@
 //! holds them, and so do files.
 
 mod folder;
+mod mcp;
 mod piped;
 mod served;
 mod talk;
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 pub(crate) use folder::{Folder, alter};
+pub(crate) use mcp::{server, tools};
 pub(crate) use piped::Piped;
 pub(crate) use served::{Served, read_answer, stateless_body, try_call};
 
@@ -26,6 +28,13 @@ pub(crate) fn aquifer() -> Command {
     }
     // What outlives a process must not end up with the person who runs the tests.
     command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command
+}
+
+/// The same with a memory of its own: what MCP servers offered before is not known.
+pub(crate) fn forgetful(folder: &Folder) -> Command {
+    let mut command = aquifer();
+    command.env("XDG_STATE_HOME", folder.path("state"));
     command
 }
 
