@@ -22,6 +22,7 @@ use aquifer_protocol::warning::Warning;
 use aquifer_query::CursorKey;
 use aquifer_query::shape::{Asked, Observation, Subject, one, take};
 use serde_json::{Map, Value};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::caller::Caller;
 use crate::clock::SharedClock;
@@ -163,12 +164,17 @@ impl Shaper {
             return self.pass(&shaping, answer).await;
         }
         let Answer { data, warnings, attachments } = answer;
-        let result = match value_of(data) {
-            Ok(result) => result,
+        let is_long = match &data {
+            Data::Raw(raw) => raw.get().len() > LONG_TEXT,
+            Data::Value(value) => value.as_str().is_some_and(|text| text.len() > LONG_TEXT),
+        };
+        let see = || Ok(Subject::of(value_of(data)?, shaping.rows(), shaping.asked.controls()));
+        let subject = match apart(is_long, see) {
+            Ok(subject) => subject,
             Err(failure) => return Outcome::Failed(failure),
         };
         let name = &shaping.operation.name;
-        let shaped = match Subject::of(result, shaping.rows(), shaping.asked.controls()) {
+        let shaped = match subject {
             Subject::Rows { rows, around, place } => {
                 self.observed.note(name, Observation::of_rows(&rows, &place));
                 self.first_rows(&shaping, rows, around).await
@@ -181,6 +187,18 @@ impl Shaper {
         };
         outcome(shaped, warnings, attachments)
     }
+}
+
+/// Reading a longer text takes a millisecond and more.
+const LONG_TEXT: usize = 256 * 1_024;
+
+/// Sorting and summing up more rows does, too.
+const MANY_ROWS: usize = 2_000;
+
+/// Does what takes long where it holds up nobody else: other calls wait for the same threads.
+fn apart<T>(takes_long: bool, work: impl FnOnce() -> T) -> T {
+    let has_others = Handle::try_current().is_ok_and(|here| here.runtime_flavor() == RuntimeFlavor::MultiThread);
+    if takes_long && has_others { tokio::task::block_in_place(work) } else { work() }
 }
 
 fn outcome(shaped: Shaped, mut warnings: Vec<Warning>, attachments: Vec<Attachment>) -> Outcome {

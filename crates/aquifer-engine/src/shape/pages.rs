@@ -9,7 +9,7 @@ use aquifer_query::shape::{Cursors, From, Picked, Rows, beside, not_applied, tex
 use serde_json::Value;
 
 use super::held::Content;
-use super::{Shaped, Shaper, Shaping};
+use super::{MANY_ROWS, Shaped, Shaper, Shaping, apart};
 
 /// How a held result is found again.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -60,7 +60,7 @@ impl Shaper {
     }
 
     pub(super) async fn first_rows(&self, shaping: &Shaping, rows: Vec<Value>, around: Value) -> Shaped {
-        let mut picked = Picked::new(&rows, &shaping.asked, From::Start, self.pages())?;
+        let mut picked = self.pick(&rows, shaping, From::Start)?;
         let mut warnings = std::mem::take(&mut picked.warnings);
         let has_items = picked.has_items();
         let id = if picked.is_part() { self.id(shaping) } else { None };
@@ -84,7 +84,7 @@ impl Shaper {
     }
 
     fn later_rows(&self, shaping: &Shaping, rows: &[Value], from: From, id: &Id) -> Shaped {
-        let mut picked = Picked::new(rows, &shaping.asked, from, self.pages())?;
+        let mut picked = self.pick(rows, shaping, from)?;
         let warnings = std::mem::take(&mut picked.warnings);
         Ok((self.write(shaping, picked, Rows::Held(rows), Some(id)), warnings))
     }
@@ -137,8 +137,9 @@ impl Shaper {
         not_applied(&others, "text")
     }
 
-    fn pages(&self) -> Pages {
-        Pages { default: 1, largest: self.settings.largest_page, bytes: self.settings.page_bytes }
+    fn pick(&self, rows: &[Value], shaping: &Shaping, from: From) -> Result<Picked, Failure> {
+        let pages = Pages { default: 1, largest: self.settings.largest_page, bytes: self.settings.page_bytes };
+        apart(rows.len() > MANY_ROWS, || Picked::new(rows, &shaping.asked, from, pages))
     }
 
     /// How the result of this call will be found again; not at all, where pages are counted and nobody owns them.

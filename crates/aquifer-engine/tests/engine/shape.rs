@@ -10,6 +10,7 @@ use aquifer_engine::source::{Call, Offering, Outcome};
 use aquifer_engine::store::{MemoryStore, Record, StateStore, StoreError};
 use aquifer_engine::{Answer, Caller, Context, Engine, EngineBuilder, Source};
 use aquifer_protocol::category::Category;
+use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::Data;
 use aquifer_protocol::schema::{Kind, Parameter, Schema};
@@ -110,7 +111,12 @@ fn issues(count: usize) -> Value {
 }
 
 async fn list(engine: &Engine, params: Value) -> Value {
-    ask(engine, operation("list_issues", params)).await
+    let answer = ask(engine, operation("list_issues", params)).await;
+    let warnings = answer["warnings"].as_array().into_iter().flatten().map(|warning| &warning["message"]);
+    for message in warnings.chain([&answer["error"]["message"]]).filter_map(Value::as_str) {
+        assert!(!looks_like_a_leak(message), "{message}");
+    }
+    answer
 }
 
 #[tokio::test]
@@ -579,4 +585,36 @@ async fn r_dis_8_json_text_that_nobody_read_is_shaped_alike() {
     let two = json!({ "a": "x".repeat(50_000), "b": "y".repeat(50_000) });
     let engine = builder(&Upstream::raw(two.clone())).build().unwrap();
     assert_eq!(list(&engine, json!({})).await, json!({ "success": true, "data": two }), "an object is no text");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r_dis_8_large_results_of_many_callers_at_once() {
+    let upstream = Upstream::raw(issues(5_000));
+    let engine = Arc::new(builder(&upstream).build().unwrap());
+    let walk = |caller: usize| {
+        let engine = engine.clone();
+        async move {
+            let mut params =
+                json!({ "first": 1_000, "fields": ["number"], "sort": "-number", "filter": { "user.login": "ann" } });
+            let mut seen = Vec::new();
+            for _ in 0..10 {
+                let context = Context::new(Caller::session(format!("caller {caller}")), "r");
+                let answer = ask_as(&engine, operation("list_issues", params.clone()), context).await;
+                seen.extend(
+                    answer["data"]["items"].as_array().unwrap().iter().map(|row| row["number"].as_u64().unwrap()),
+                );
+                match answer["data"]["pageInfo"]["endCursor"].as_str() {
+                    Some(cursor) => params["after"] = json!(cursor),
+                    None => break,
+                }
+            }
+            seen
+        }
+    };
+    let tasks: Vec<_> = (0..8).map(|caller| tokio::spawn(walk(caller))).collect();
+    let expected: Vec<u64> = (0..5_000).rev().filter(|number| number % 2 == 0).collect();
+    for task in tasks {
+        assert_eq!(task.await.unwrap(), expected);
+    }
+    assert_eq!(upstream.calls(), 8);
 }

@@ -8,6 +8,7 @@
 mod asked;
 mod controls;
 mod infer;
+mod literal;
 mod observe;
 mod pick;
 mod project;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::rows::{self, Place};
-use super::{infer, subject};
+use super::{infer, literal, subject};
 
 /// More fields than this are not told.
 const MOST: usize = 40;
@@ -34,7 +34,7 @@ impl Observation {
     /// What a result looks like. Text is read, which is dear: to be asked once.
     pub fn of(result: &Value, path: Option<&str>) -> Option<Self> {
         if let Some(text) = subject::plain_text(result) {
-            let value = subject::from_text(text)?;
+            let value = subject::from_text(text).or_else(|| literal::read(text))?;
             return Self::of_json(&value, path);
         }
         Self::of_json(result.get("structuredContent").filter(|value| value.is_object()).unwrap_or(result), path)

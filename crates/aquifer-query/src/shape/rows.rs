@@ -115,7 +115,8 @@ pub(super) fn find(result: &Value, path: Option<&str>) -> Option<Place> {
             match value {
                 Value::Array(elements) => {
                     let rank = NAMES.iter().position(|known| known == name);
-                    candidates.push(Candidate { parent: next, name, of: kind(elements), depth, rank });
+                    let of = if is_table(object, elements) { Of::Objects } else { kind(elements) };
+                    candidates.push(Candidate { parent: next, name, of, depth, rank });
                 }
                 Value::Object(inner) if depth + 1 < DEEPEST && levels.len() < MOST => {
                     levels.push(Level { object: inner, parent: Some((next, name)), depth: depth + 1 });
@@ -141,6 +142,28 @@ pub(super) fn find(result: &Value, path: Option<&str>) -> Option<Place> {
         Vec::new()
     };
     Some(Place { to, inside, known: chosen.rank.is_some(), said: false })
+}
+
+/// Names that lists of column names have.
+const COLUMNS: &[&str] = &["columns", "column_names", "columnNames", "headers", "header", "fields"];
+
+/// The names of the columns beside a list of lists: texts, or objects with a `name`.
+fn columns(beside: &Map<String, Value>) -> Option<Vec<&str>> {
+    let names = COLUMNS.iter().find_map(|name| beside.get(*name)?.as_array())?;
+    names.iter().map(text_of).collect()
+}
+
+fn text_of(column: &Value) -> Option<&str> {
+    column.as_str().or_else(|| column.get("name")?.as_str())
+}
+
+/// Whether the elements are lists of as many values as there are columns.
+fn is_table(beside: &Map<String, Value>, elements: &[Value]) -> bool {
+    let Some(Value::Array(first)) = elements.first() else { return false };
+    columns(beside).is_some_and(|columns| {
+        let fits = |row: &Value| row.as_array().is_some_and(|row| row.len() == columns.len());
+        columns.len() == first.len() && elements.iter().all(fits)
+    })
 }
 
 /// Two elements tell what a list is of; the rest may be mixed.
@@ -197,7 +220,13 @@ pub(super) fn take(mut result: Value, place: &Place) -> (Vec<Value>, Value) {
     let taken = match place.to.split_last() {
         None => std::mem::take(&mut result),
         Some((last, before)) => {
-            let taken = inner(&mut result, before).and_then(|parent| parent.shift_remove(&**last)).unwrap_or_default();
+            let taken = inner(&mut result, before)
+                .and_then(|parent| {
+                    let mut list = parent.shift_remove(&**last)?;
+                    name_columns(parent, &mut list);
+                    Some(list)
+                })
+                .unwrap_or_default();
             // Objects that held nothing else tell nothing any more.
             for (length, name) in before.iter().enumerate().rev() {
                 if let Some(parent) = inner(&mut result, before.get(..length).unwrap_or_default())
@@ -221,6 +250,17 @@ pub(super) fn take(mut result: Value, place: &Place) -> (Vec<Value>, Value) {
         }
     }
     (rows, result)
+}
+
+/// Makes objects of a table's rows.
+fn name_columns(beside: &Map<String, Value>, list: &mut Value) {
+    let Value::Array(rows) = list else { return };
+    let Some(columns) = columns(beside).filter(|_| is_table(beside, rows)) else { return };
+    for row in rows {
+        if let Value::Array(values) = row.take() {
+            *row = columns.iter().map(ToString::to_string).zip(values).collect();
+        }
+    }
 }
 
 fn inner<'a>(value: &'a mut Value, steps: &[Arc<str>]) -> Option<&'a mut Map<String, Value>> {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::literal;
 use super::rows::{self, Place};
 
 /// A result, seen as something the language applies to.
@@ -30,7 +31,7 @@ impl Subject {
     pub fn of(result: Value, path: Option<&str>, controls: &Map<String, Value>) -> Self {
         let result = match content(result) {
             Ok(result) => result,
-            Err(text) => match from_text(&text) {
+            Err(text) => match from_text(&text).or_else(|| literal::read(&text)) {
                 Some(value) => value,
                 None => return Subject::Text(text),
             },

@@ -178,6 +178,48 @@ fn r_dis_8_plain_values_are_rows_of_one_field() {
 }
 
 #[test]
+fn r_dis_8_tables_are_rows_with_the_names_of_their_columns() {
+    for columns in [json!(["id", "name"]), json!([{ "name": "id", "type": "int" }, { "name": "name" }])] {
+        let table = json!({ "result": { "columns": columns, "rows": [[1, "a"], [2, "b"]], "took": 5 } });
+        let answer = shaped(table, json!({ "filter": { "id": { "gt": 1 } }, "fields": ["name"] }), From::Start);
+        assert_eq!(answer["items"], json!([{ "name": "b" }]));
+        assert_eq!(answer["result"]["took"], 5);
+    }
+    let uneven = json!({ "columns": ["id"], "rows": [[1], [2, 3]] });
+    assert_eq!(shaped(uneven, json!({ "first": 1 }), From::Start)["items"], json!([{ "value": [1] }]), "no table");
+}
+
+#[test]
+fn r_dis_8_what_python_prints_is_understood() {
+    let printed = "[{'id': 1, 'name': \"O'Hara\", 'x': None, 'ok': True, 'f': -1.5e3, 't': (1, 2), 'e': 'a\\n\\u00e9\\x41\\''}, {'id': 2, 'name': 'é', 'd': {}}]";
+    let answer = shaped(json!(printed), json!({ "sort": "-id" }), From::Start);
+    assert_eq!(
+        answer["items"],
+        json!([
+            { "id": 2, "name": "é", "d": {} },
+            { "id": 1, "name": "O'Hara", "x": null, "ok": true, "f": -1500.0, "t": [1, 2], "e": "a\néA'" },
+        ])
+    );
+    for text in [
+        "['a', 'b'",
+        "{'a'}",
+        "[datetime.date(2026, 1, 1)]",
+        "[x for x in y]",
+        "(1)",
+        "{'a': 1} and more",
+        "['a' 'b']",
+        "[b'x']",
+        "{1: 2}",
+        "['\\ud800']",
+    ] {
+        let subject = Subject::of(json!(text), None, &Map::new());
+        assert_eq!(subject, Subject::Text(text.to_owned()), "not understood, so text");
+    }
+    let deep = format!("{}'x'{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert!(matches!(Subject::of(json!(deep), None, &Map::new()), Subject::Text(_)));
+}
+
+#[test]
 fn r_dis_8_rows_need_not_be_alike() {
     let rows = json!([{ "v": 10, "w": "x" }, { "v": "9" }, { "w": null }, { "v": true }, { "v": [1] }, { "v": 9.5 }]);
     let sorted = shaped(rows.clone(), json!({ "sort": "v", "fields": ["v"] }), From::Start);

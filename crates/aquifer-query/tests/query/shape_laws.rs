@@ -299,6 +299,9 @@ fn r_dis_8_hostile_results_neither_hang_nor_overflow() {
     let many: Vec<Value> = (0..200_000).map(|n| json!({ "n": n % 1_000, "t": "x" })).collect();
     let page = shaped(json!(many), json!({ "first": 3, "sort": "-n", "filter": { "n": { "gt": 5 } } }), From::Start);
     assert_eq!(page["items"][0]["n"], 999);
+    let groups = json!({ "aggregate": { "by": { "group_by": "g", "count": true } } });
+    let apart: Vec<Value> = (0..200_000).map(|n| json!({ "g": n * 7_919 % 200_003 })).collect();
+    assert_eq!(shaped(json!(apart), groups, From::Start)["aggregations"]["by"].as_object().unwrap().len(), 1_000);
     let unlike: Vec<Value> =
         (0..20_000).map(|n| Value::Object(Map::from_iter([(format!("f{n}"), json!(n))]))).collect();
     let answer =
