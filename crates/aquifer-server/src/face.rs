@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::client::{SessionClient, Volume, attended};
 use crate::question;
 
 /// How the client is connected.
@@ -38,6 +39,7 @@ pub(crate) struct Face {
     connection: Connection,
     session: OnceLock<Arc<str>>,
     told_of_changes: AtomicBool,
+    volume: Arc<Volume>,
     alive: CancellationToken,
     _ends_watchers: DropGuard,
 }
@@ -47,7 +49,8 @@ impl Face {
         let alive = CancellationToken::new();
         let _ends_watchers = alive.clone().drop_guard();
         let told_of_changes = AtomicBool::new(false);
-        Self { engine, connection, session: OnceLock::new(), told_of_changes, alive, _ends_watchers }
+        let (session, volume) = (OnceLock::new(), Arc::default());
+        Self { engine, connection, session, told_of_changes, volume, alive, _ends_watchers }
     }
 
     /// Who asks. Nothing the client writes is an identity (R-END-6).
@@ -105,6 +108,7 @@ impl Face {
             }
             None => (Progress::silent(), None),
         };
+        let (client, questions) = SessionClient::of(context, &self.volume).unzip();
         let inner = Context {
             caller: self.caller(context),
             request_id: self.engine.next_request_id(),
@@ -113,9 +117,15 @@ impl Face {
             interactive: *asks != question::Asks::Never,
             in_batch: false,
             answers: Arc::new(answers.clone()),
-            client: None,
+            client,
         };
         let call = self.engine.handle(receiver, arguments, inner);
+        let call = async {
+            match questions {
+                Some(questions) => Box::pin(attended(call, questions, &context.peer)).await,
+                None => call.await,
+            }
+        };
         match (token, updates) {
             (Some(token), Some(updates)) => Box::pin(with_progress(call, updates, token, &context.peer)).await,
             _ => call.await,
@@ -205,7 +215,9 @@ fn tool(tool: &AqlTool, schema: &Arc<Map<String, Value>>) -> Tool {
 
 impl ServerHandler for Face {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        #[expect(deprecated, reason = "deprecated in the newest revision, alive in the older ones that have sessions")]
+        let capabilities =
+            ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
         ServerConfig::new(capabilities).with_server_info(Implementation::new("aquifer", env!("CARGO_PKG_VERSION")))
     }
 
@@ -241,6 +253,17 @@ impl ServerHandler for Face {
             },
             None => Err(self.unknown_tool(&request.name)),
         }
+    }
+
+    /// Sources log; how much of it a client hears is its own choice.
+    #[expect(deprecated, reason = "deprecated in the newest revision, alive in the older ones that have sessions")]
+    async fn set_level(
+        &self,
+        request: rmcp::model::SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.volume.set(request.level);
+        Ok(())
     }
 
     /// Older clients are told of changes without asking.

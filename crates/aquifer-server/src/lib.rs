@@ -3,6 +3,7 @@
 //! The MCP SDK stays inside this crate. It drops what it cannot parse without an answer, so every message passes our
 //! own byte scanner first, and what that refuses is answered here and never reaches the SDK.
 
+mod client;
 mod face;
 mod http;
 mod question;

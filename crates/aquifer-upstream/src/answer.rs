@@ -63,7 +63,9 @@ pub(crate) fn read(result: &Json, source: &str, words: &Words) -> Result<Answer,
         return Err(refused(source, words.for_caller(&said(&blocks, parsed.structured))));
     }
     match parsed.structured {
-        Some(structured) => with_structure(structured, blocks).ok_or_else(|| unreadable("nested too deeply".to_owned())),
+        Some(structured) => {
+            with_structure(structured, blocks).ok_or_else(|| unreadable("nested too deeply".to_owned()))
+        }
         None => Ok(without_structure(blocks)),
     }
 }
@@ -176,9 +178,8 @@ mod tests {
     use crate::Settings;
 
     fn answered(result: Value) -> Result<(Value, usize), Value> {
-        let text = result.to_string();
-        let raw: &RawValue = serde_json::from_str(&text).unwrap();
-        let json = Json::part(&bytes::Bytes::from(raw.get().to_owned()), raw_of(&text));
+        let text = bytes::Bytes::from(result.to_string());
+        let json = Json::part(&text, serde_json::from_slice(&text).unwrap());
         let words = Words::new(&Settings::stdio("x", "y", ["z"]));
         match read(&json, "x", &words) {
             Ok(answer) => {
@@ -192,15 +193,12 @@ mod tests {
         }
     }
 
-    fn raw_of(text: &str) -> &RawValue {
-        serde_json::from_str(text).unwrap()
-    }
-
     #[test]
     fn r_dis_7_results_keep_everything() {
         let text = |words: &str| json!({ "type": "text", "text": words });
         let image = json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" });
-        let embedded = json!({ "type": "resource", "resource": { "uri": "a:b", "mimeType": "text/plain", "text": "t" } });
+        let embedded =
+            json!({ "type": "resource", "resource": { "uri": "a:b", "mimeType": "text/plain", "text": "t" } });
         for (result, expected) in [
             (json!({ "content": [] }), (json!(null), 0)),
             (json!({ "content": [text("plain")] }), (json!("plain"), 0)),

@@ -137,11 +137,6 @@ impl Calls {
         }
     }
 
-    /// Why the connection is gone, if it is.
-    pub(crate) fn gone(&self) -> Option<Gone> {
-        self.registry().gone.clone()
-    }
-
     /// Who is behind a call.
     pub(crate) fn companion(&self, id: u64) -> Option<Arc<Companion>> {
         self.registry().open.get(&id).map(|open| open.companion.clone())

@@ -17,8 +17,21 @@ use crate::words::Words;
 /// What a child needs of our environment to find programs, its home and its language. Everything else is named in its
 /// configuration or not there.
 pub(crate) const PASSED_ON: &[&str] = &[
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "XDG_CACHE_HOME",
-    "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR",
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
 ];
 
 /// Lines of the standard error kept for telling why a start failed.
@@ -84,13 +97,16 @@ impl Child {
         Ok((child, Pipes { input, output }))
     }
 
+    /// Waits until the process has ended by itself.
+    pub(crate) async fn ended(&mut self) {
+        // What cannot be waited for is not there.
+        let _ = self.process.wait().await;
+    }
+
     /// Ends the whole group, and says how the process ended.
     pub(crate) async fn end(mut self) -> Option<ExitStatus> {
-        // Before it is waited for: its number is nobody else's as long as it was not.
         self.kill();
-        let status = tokio::time::timeout(REAPED_IN, self.process.wait()).await.ok()?.ok();
-        self.group = None;
-        status
+        tokio::time::timeout(REAPED_IN, self.process.wait()).await.ok()?.ok()
     }
 
     /// What it said last on its standard error.
@@ -99,8 +115,8 @@ impl Child {
         lines.iter().map(String::as_str).collect::<Vec<_>>().join(" | ")
     }
 
-    fn kill(&self) {
-        if let Some(group) = self.group {
+    fn kill(&mut self) {
+        if let Some(group) = self.group.take() {
             // Nobody is left to be killed: all the better.
             let _ = kill_process_group(group, Signal::KILL);
         }
@@ -108,6 +124,8 @@ impl Child {
 }
 
 impl Drop for Child {
+    /// A group that has no member left cannot be met again by accident: numbers are given out anew only after all
+    /// others were.
     fn drop(&mut self) {
         self.kill();
     }

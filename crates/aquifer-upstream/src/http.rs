@@ -174,7 +174,6 @@ impl Http {
             _ if !status.is_success() => Err(Trouble::Refused(RpcError {
                 code: i64::from(status.as_u16()),
                 message: format!("HTTP status {}", status.as_u16()),
-                data: None,
             })),
             (None, read) => Err(Trouble::Unintelligible(format!("no answer in the body: {:?}", read.err()))),
         }
@@ -228,13 +227,13 @@ impl Http {
             }
             last_id = events.last_id.or(last_id);
             let Some(after) = &last_id else {
-                return Err(Trouble::gone(BROKE, "its stream ended without an answer"));
+                return Err(Trouble::Broke(Gone::new(BROKE, "its stream ended without an answer")));
             };
             let (least, most) = RESUME_AFTER;
             tokio::time::sleep(Duration::from_millis(events.retry.unwrap_or_default().clamp(least, most))).await;
             response = self.listen(Some(after)).await?;
         }
-        Err(Trouble::gone(BROKE, "its stream ended again and again without an answer"))
+        Err(Trouble::Broke(Gone::new(BROKE, "its stream ended again and again without an answer")))
     }
 
     /// Hands every event on until `more` says that it was enough.
@@ -331,7 +330,7 @@ fn is(response: &Response, media_type: &str) -> bool {
 }
 
 fn broken(cause: reqwest::Error) -> Trouble {
-    let reason = if cause.is_connect() { UNREACHABLE } else { BROKE };
+    let unreachable = cause.is_connect();
     let cause = cause.without_url();
     let mut words = cause.to_string();
     let mut inner = std::error::Error::source(&cause);
@@ -339,7 +338,7 @@ fn broken(cause: reqwest::Error) -> Trouble {
         words.push_str(&format!(": {next}"));
         inner = next.source();
     }
-    Trouble::gone(reason, words)
+    if unreachable { Trouble::gone(UNREACHABLE, words) } else { Trouble::Broke(Gone::new(BROKE, words)) }
 }
 
 /// A name as a header may carry it.

@@ -89,7 +89,9 @@ pub(crate) async fn list(link: &Link, settings: &Settings) -> Result<RawCapture,
         let params = |_| Params { cursor: cursor.as_deref(), meta: link.meta(None) };
         let page = match link.request("tools/list", None, nobody, settings.start_timeout, params).await {
             // A server without tools need not know the question.
-            Err(Trouble::Refused(error)) if error.code == -32601 && link.greeting.capabilities.get("tools").is_none() => {
+            Err(Trouble::Refused(error))
+                if error.code == -32601 && link.greeting.capabilities.get("tools").is_none() =>
+            {
                 break;
             }
             page => page?,

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use aquifer_discovery::Bundle;
 use aquifer_discovery::digest::Drift;
+use aquifer_engine::clock::SharedClock;
 use aquifer_protocol::error::Failure;
 use arc_swap::{ArcSwap, ArcSwapOption};
-use aquifer_engine::clock::SharedClock;
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::cache::Kept;
@@ -117,9 +117,7 @@ impl Upkeep {
             Ok((Interrogation::of(&link, capture), link))
         };
         let told = |trouble: Trouble| match trouble {
-            Trouble::TimedOut => {
-                crate::trouble::unavailable(&self.settings.name, "it did not finish starting in time")
-            }
+            Trouble::TimedOut => crate::trouble::unavailable(&self.settings.name, "it did not finish starting in time"),
             other => other.into_failure(&self.settings.name, &self.words, self.settings.largest_answer),
         };
         match tokio::time::timeout(self.settings.start_timeout, starting).await {
@@ -176,7 +174,8 @@ impl Upkeep {
         let message = failure.message();
         let reason = message.split_once(": ").map_or(message, |(_, reason)| reason);
         let before = self.served.load_full();
-        let served = if before.is_known { before.again().with_status(reason) } else { Served::unknown(&self.settings, reason) };
+        let served =
+            if before.is_known { before.again().with_status(reason) } else { Served::unknown(&self.settings, reason) };
         self.served.store(Arc::new(served));
         self.changes.send_modify(|count| *count += 1);
     }

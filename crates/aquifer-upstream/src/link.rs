@@ -243,7 +243,7 @@ impl Link {
                 };
                 unanswered.waits = false;
                 self.shared.calls.end(id);
-                if let Err(Trouble::Gone(gone) | Trouble::Unsent(gone)) = &answer {
+                if let Err(Trouble::Gone(gone) | Trouble::Unsent(gone) | Trouble::Broke(gone)) = &answer {
                     self.shared.close(gone);
                 }
                 if let Err(Trouble::SessionLost) = &answer {

@@ -32,8 +32,6 @@ pub(crate) struct RpcError {
     pub(crate) code: i64,
     #[serde(default)]
     pub(crate) message: String,
-    #[serde(default)]
-    pub(crate) data: Option<Value>,
 }
 
 /// JSON text inside of a message that came.
@@ -70,11 +68,9 @@ impl Incoming<'_> {
     /// What was answered.
     pub(crate) fn outcome(&self, message: &Bytes) -> Result<Json, RpcError> {
         match (self.error, self.result) {
-            (Some(error), _) => Err(serde_json::from_str(error.get()).unwrap_or(RpcError {
-                code: 0,
-                message: String::new(),
-                data: None,
-            })),
+            (Some(error), _) => {
+                Err(serde_json::from_str(error.get()).unwrap_or(RpcError { code: 0, message: String::new() }))
+            }
             (None, Some(result)) => Ok(Json::part(message, result)),
             (None, None) => Ok(Json::null()),
         }

@@ -209,9 +209,7 @@ impl fmt::Debug for Settings {
 impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = match self {
-            Transport::Stdio { command, args, env, .. } => {
-                redact::configuration(Some((command, args)), env, None, &[])
-            }
+            Transport::Stdio { command, args, env, .. } => redact::configuration(Some((command, args)), env, None, &[]),
             Transport::Http { url, headers, .. } => redact::configuration(None, &[], Some(url), headers),
         };
         f.debug_map().entries(shown).finish()

@@ -1,6 +1,7 @@
 //! A connection to a child process: one message a line, each way.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use aquifer_protocol::scan::Salvage;
 use bytes::{Bytes, BytesMut};
@@ -15,12 +16,17 @@ use crate::trouble::{Gone, Trouble};
 /// Lines in a row that are no messages, before we believe that this is no MCP server.
 const MOST_NONSENSE: usize = 1_000;
 
+/// How long the rest of what an ended process wrote may take to be read.
+const LAST_LINES: Duration = Duration::from_millis(250);
+
+const ENDED: &str = "its process ended";
+
 /// Bytes read at once.
 const CHUNK: usize = 16 * 1024;
 
 /// Serves the connection in a task of its own. It ends when the child does, or when the connection is to end; the
 /// child and all its children end with it.
-pub(crate) fn serve(child: Child, pipes: Pipes, shared: &Arc<Shared>, largest: usize) {
+pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<Shared>, largest: usize) {
     let pipe = Arc::new(Pipe::new(pipes.input));
     // Set once, here.
     let _ = shared.out.set(Out::Pipe(pipe.clone()));
@@ -31,6 +37,11 @@ pub(crate) fn serve(child: Child, pipes: Pipes, shared: &Arc<Shared>, largest: u
             gone = lines.read_all(&shared) => gone,
             gone = pipe.drain() => gone,
             () = shared.ended.cancelled() => Gone::new("it was stopped", "the connection was closed"),
+            // A child of its own may hold the pipe open for ever; what it wrote itself is still to be read.
+            () = child.ended() => {
+                let rest = tokio::time::timeout(LAST_LINES, lines.read_all(&shared)).await;
+                rest.unwrap_or_else(|_| Gone::new(ENDED, "only its children are left"))
+            }
         };
         // Callers are told at once; how the process ended is for the log.
         let last_words = child.last_words();
@@ -50,7 +61,6 @@ struct Lines<R> {
 
 impl<R: AsyncRead + Unpin> Lines<R> {
     async fn read_all(&mut self, shared: &Arc<Shared>) -> Gone {
-        const ENDED: &str = "its process ended";
         let mut nonsense = 0;
         loop {
             while let Some(line) = self.line() {
@@ -112,7 +122,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             self.buffer = BytesMut::with_capacity(CHUNK);
             match self.input.read_buf(&mut self.buffer).await {
                 Ok(read) if read > 0 => {}
-                ended => return Err(Gone::new("its process ended", format!("in the middle of a line: {ended:?}"))),
+                ended => return Err(Gone::new(ENDED, format!("in the middle of a line: {ended:?}"))),
             }
         }
         self.searched = 0;

@@ -14,6 +14,8 @@ pub(crate) enum Trouble {
     Gone(Gone),
     /// It was gone before anything was sent: asking again is safe.
     Unsent(Gone),
+    /// The connection broke off: whether anything was done is not known.
+    Broke(Gone),
     /// It no longer knows our session; what was asked was not done.
     SessionLost,
     /// It did not answer in time.
@@ -62,7 +64,7 @@ impl Trouble {
     /// What the caller is told.
     pub(crate) fn into_failure(self, source: &str, words: &Words, largest: usize) -> Failure {
         match self {
-            Trouble::Gone(gone) | Trouble::Unsent(gone) => gone.into_failure(source),
+            Trouble::Gone(gone) | Trouble::Unsent(gone) | Trouble::Broke(gone) => gone.into_failure(source),
             Trouble::SessionLost => unavailable(source, "it lost our session"),
             Trouble::TimedOut => {
                 Failure::new(Code::UpstreamTimeout, format!("Source '{source}' did not answer in time"))

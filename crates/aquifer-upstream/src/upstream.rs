@@ -7,6 +7,7 @@ use aquifer_discovery::digest::Drift;
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::source::{Answer, Call, Context, Outcome};
 use aquifer_engine::{Offering, Source};
+use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -26,6 +27,9 @@ use crate::trouble::Trouble;
 
 /// How long an upstream that did not answer a call may take to answer whether it is alive.
 const PING: Duration = Duration::from_secs(5);
+
+/// How long introspection waits for tools that are being listed.
+const LISTED_IN: Duration = Duration::from_secs(2);
 
 /// An MCP server that answers calls. When the last handle is dropped, its process and all its children are gone.
 pub struct Upstream {
@@ -111,6 +115,8 @@ impl Upstream {
                 }
                 // Nothing was done, and the connection is made anew.
                 Err(Trouble::Unsent(_) | Trouble::SessionLost) if attempt == 0 => {}
+                // Reading twice does no harm.
+                Err(Trouble::Broke(_)) if attempt == 0 && tool.category == Category::Read => {}
                 Err(trouble) => {
                     if matches!(trouble, Trouble::TimedOut) {
                         end_if_dead(link);
@@ -172,7 +178,8 @@ impl Upstream {
 fn end_if_dead(link: Arc<Link>) {
     tokio::spawn(async move {
         let nobody = Arc::new(Companion::nobody());
-        let ping = link.request("ping", None, nobody, PING, |_| json!({ "_meta": link.meta(None).unwrap_or_default() }));
+        let ping =
+            link.request("ping", None, nobody, PING, |_| json!({ "_meta": link.meta(None).unwrap_or_default() }));
         if let Err(Trouble::TimedOut) = ping.await {
             link.shared.close(&crate::trouble::Gone::new("it does not answer", "a ping without an answer"));
         }
@@ -184,8 +191,11 @@ fn is_status(name: &str) -> bool {
 }
 
 fn gone(operation: &str) -> Failure {
-    Failure::new(Code::NotFoundOperation, "This operation is gone: the upstream's tools have changed. Use introspect again")
-        .detail("operation", operation)
+    Failure::new(
+        Code::NotFoundOperation,
+        "This operation is gone: the upstream's tools have changed. Use introspect again",
+    )
+    .detail("operation", operation)
 }
 
 fn changed(operation: &str) -> Failure {
@@ -211,6 +221,17 @@ impl Source for Upstream {
 
     fn generation(&self) -> u64 {
         *self.upkeep.changes.borrow()
+    }
+
+    fn freshen(&self) -> BoxFuture<'_, ()> {
+        // A server that said its tools are others is about to list them: that is soon known.
+        async move {
+            let stale = self.upkeep.link.load_full().is_some_and(|link| link.is_alive() && !link.is_fresh());
+            if stale && tokio::time::timeout(LISTED_IN, self.upkeep.live()).await.is_err() {
+                tracing::debug!(source = self.upkeep.settings.name, "the changed tools are not listed yet");
+            }
+        }
+        .boxed()
     }
 
     fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {
