@@ -24,6 +24,7 @@ pub use engine::Engine;
 pub use engine::EngineBuilder;
 pub use engine::Reply;
 pub use engine::Settings;
+pub use snapshot::Mount;
 pub use snapshot::Snapshot;
 pub use source::Answer;
 pub use source::Call;

@@ -25,9 +25,9 @@ pub struct Snapshot {
 }
 
 /// Which source answers an operation, and under which name.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Route {
-    pub(crate) source: usize,
+    pub(crate) source: Arc<dyn Source>,
     pub(crate) name: Arc<str>,
 }
 
@@ -40,18 +40,21 @@ pub(crate) struct Cache {
 }
 
 /// A source and the prefix its operations get.
-pub(crate) struct Mounted {
-    pub(crate) source: Arc<dyn Source>,
-    pub(crate) prefix: Option<String>,
+#[derive(Clone)]
+pub struct Mount {
+    /// The source.
+    pub source: Arc<dyn Source>,
+    /// What its operations begin with. Without one that is the source's name, unless it is the only source.
+    pub prefix: Option<String>,
 }
 
 impl Snapshot {
-    pub(crate) fn build(mounted: &[Mounted], surface: Arc<Surface>, facts: Facts) -> Result<Self, CatalogError> {
+    pub(crate) fn build(mounted: &[Mount], surface: Arc<Surface>, facts: Facts) -> Result<Self, CatalogError> {
         let alone = mounted.len() == 1;
         let mut operations: Vec<Operation> = Vec::new();
         let mut types = Types::new();
         let mut routes = HashMap::new();
-        for (index, mount) in mounted.iter().enumerate() {
+        for mount in mounted {
             let name: Arc<str> = mount.source.name().into();
             let prefix = match (&mount.prefix, alone) {
                 (Some(prefix), _) => prefix.clone(),
@@ -73,7 +76,7 @@ impl Snapshot {
                 if operation.name.len() > LONGEST_NAME || !is_free(&operation.name) {
                     operation.name = marked(&operation.name, is_free).into();
                 }
-                routes.insert(operation.name.clone(), Route { source: index, name: own_name });
+                routes.insert(operation.name.clone(), Route { source: mount.source.clone(), name: own_name });
                 operations.push(operation);
             }
         }

@@ -1,7 +1,7 @@
 //! Putting an engine together.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 use aquifer_protocol::batch::OnConfirmation;
 use aquifer_protocol::catalog::CatalogError;
@@ -18,7 +18,7 @@ use crate::clock::{SharedClock, SystemClock};
 use crate::event::{LogObserver, Observer};
 use crate::gate::{Gate, OpenGate};
 use crate::shape::{self, Shaper};
-use crate::snapshot::{Mounted, Snapshot};
+use crate::snapshot::{Mount, Snapshot};
 use crate::source::Source;
 use crate::store::{MemoryStore, StateStore};
 
@@ -77,7 +77,7 @@ pub enum BuildError {
 
 /// Puts an engine together.
 pub struct EngineBuilder {
-    mounted: Vec<Mounted>,
+    mounted: Vec<Mount>,
     surface: Surface,
     gate: Arc<dyn Gate>,
     store: Option<Arc<dyn StateStore>>,
@@ -92,14 +92,14 @@ impl EngineBuilder {
     /// Adds a source. With several sources, operations get the source's name as a prefix.
     #[must_use]
     pub fn source(mut self, source: Arc<dyn Source>) -> Self {
-        self.mounted.push(Mounted { source, prefix: None });
+        self.mounted.push(Mount { source, prefix: None });
         self
     }
 
     /// Adds a source under a prefix of the operator's choice; an empty one leaves names as they are.
     #[must_use]
     pub fn source_prefixed(mut self, source: Arc<dyn Source>, prefix: &str) -> Self {
-        self.mounted.push(Mounted { source, prefix: Some(prefix.to_owned()) });
+        self.mounted.push(Mount { source, prefix: Some(prefix.to_owned()) });
         self
     }
 
@@ -158,14 +158,10 @@ impl EngineBuilder {
         if let Some(wrong) = self.settings.limits.check().into_iter().next() {
             return Err(BuildError::Limit { name: wrong.name, value: wrong.value, min: wrong.min, max: wrong.max });
         }
-        let mut names: Vec<&str> = self.mounted.iter().map(|mount| mount.source.name()).collect();
-        names.sort_unstable();
-        if let Some([name, _]) = names.windows(2).find(|pair| matches!(pair, [a, b] if a == b)) {
-            return Err(BuildError::DuplicateSource((*name).to_owned()));
-        }
+        check_names(&self.mounted)?;
         let surface = Arc::new(self.surface);
         let facts = facts(&self.settings, &*self.gate);
-        let generation = super::generation(&self.mounted);
+        let generation = super::mounts::generation(&self.mounted);
         let snapshot = Snapshot::build(&self.mounted, surface.clone(), facts)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new(self.clock.clone(), STORED)));
         let cursors = match self.cursors {
@@ -175,7 +171,9 @@ impl EngineBuilder {
         let shaper = Shaper::new(cursors, self.shaping, self.settings.limits, self.clock.clone(), store.clone());
         Ok(Engine {
             shaper,
-            mounted: self.mounted,
+            mounted: ArcSwap::from_pointee(self.mounted),
+            remounted: watch::Sender::new(0),
+            building: Mutex::new(()),
             surface,
             gate: self.gate,
             store,
@@ -194,6 +192,16 @@ fn own_key() -> Result<CursorKey, BuildError> {
     let mut secret = [0; 32];
     getrandom::fill(&mut secret).map_err(|_| BuildError::NoRandomness)?;
     Ok(CursorKey::new(secret))
+}
+
+/// Whether every source has a name of its own.
+pub(super) fn check_names(mounts: &[Mount]) -> Result<(), BuildError> {
+    let mut names: Vec<&str> = mounts.iter().map(|mount| mount.source.name()).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| matches!(pair, [a, b] if a == b)) {
+        Some([name, _]) => Err(BuildError::DuplicateSource((*name).to_owned())),
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn facts(settings: &Settings, gate: &dyn Gate) -> Facts {

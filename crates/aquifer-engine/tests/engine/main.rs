@@ -6,6 +6,7 @@ mod batch;
 mod execution;
 mod fixture;
 mod introspection;
+mod mounts;
 mod pipeline;
 mod shape;
 mod store;
