@@ -12,7 +12,7 @@ use aquifer_protocol::suggest;
 use serde::Deserialize;
 
 /// The whole file.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
     #[serde(default)]
@@ -38,7 +38,7 @@ pub(crate) struct Config {
     pub(crate) meta: bool,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SurfaceConfig {
     pub(crate) mode: Option<String>,
@@ -46,7 +46,7 @@ pub(crate) struct SurfaceConfig {
     pub(crate) prefix: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LimitsConfig {
     max_request_size: Option<usize>,
@@ -56,7 +56,7 @@ pub(crate) struct LimitsConfig {
     max_nesting_depth: Option<usize>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HttpConfig {
     pub(crate) address: Option<SocketAddr>,
@@ -67,7 +67,7 @@ pub(crate) struct HttpConfig {
     pub(crate) most_sessions: Option<usize>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchConfig {
     pub(crate) longest: Option<usize>,
@@ -75,7 +75,7 @@ pub(crate) struct BatchConfig {
     pub(crate) on_confirmation: Option<OnConfirmation>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum OnConfirmation {
     Halt,
@@ -83,7 +83,7 @@ pub(crate) enum OnConfirmation {
 }
 
 /// A family for each category, and where wanted one for schema-like discovery and one for permissions.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProfileConfig {
     pub(crate) create: String,
@@ -191,7 +191,7 @@ pub(crate) struct ComputedConfig {
 }
 
 /// Where things are kept that outlive the process.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StateConfig {
     pub(crate) dir: Option<PathBuf>,

@@ -13,6 +13,7 @@ mod sources;
 mod state;
 #[path = "../../../examples/task_board.rs"]
 mod task_board;
+mod watch;
 
 use std::process::ExitCode;
 

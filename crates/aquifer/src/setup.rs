@@ -50,13 +50,8 @@ impl Wanted<'_> {
     /// Opens what the command line names, else what the configuration names. People are told what cannot be served.
     pub(crate) async fn open(&self, absence: Absence) -> anyhow::Result<Vec<Opened>> {
         let plans = self.plan()?;
+        plans.tell();
         let several = plans.are_several();
-        for remark in &plans.remarks {
-            tracing::warn!("{remark}");
-        }
-        for broken in &plans.broken {
-            eprintln!("aquifer: '{}' is left out: {}", broken.name, broken.why);
-        }
         let key = state::cursor_key(&self.config.state)?;
         let mut opened = Vec::new();
         for plan in plans.plans {
@@ -98,7 +93,7 @@ async fn wait(opened: &[Opened], absence: Absence, several: bool) -> anyhow::Res
 }
 
 /// Builds the engine.
-pub(crate) fn engine(opened: Vec<Opened>, surface: &SurfaceArgs, config: &Config) -> anyhow::Result<Arc<Engine>> {
+pub(crate) fn engine(opened: &[Opened], surface: &SurfaceArgs, config: &Config) -> anyhow::Result<Arc<Engine>> {
     let surface = self::surface(surface, config)?;
     let defaults = Settings::default();
     let settings = Settings {
@@ -112,18 +107,15 @@ pub(crate) fn engine(opened: Vec<Opened>, surface: &SurfaceArgs, config: &Config
         meta: config.meta,
     };
     let mut builder = Engine::builder(surface).settings(settings);
-    let mut absent = Vec::new();
     for one in opened {
-        absent.extend(one.absent);
-        builder = match one.prefix {
-            Some(prefix) => builder.source_prefixed(one.source, &prefix),
-            None => builder.source(one.source),
+        let mount = one.mount();
+        builder = match mount.prefix {
+            Some(prefix) => builder.source_prefixed(mount.source, &prefix),
+            None => builder.source(mount.source),
         };
     }
     let engine = Arc::new(builder.build()?);
-    for database in absent {
-        tokio::spawn(async move { database.look_until_found().await });
-    }
+    opened.iter().for_each(Opened::look_for);
     Ok(engine)
 }
 

@@ -20,7 +20,7 @@ use crate::sources::Absence;
 pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
-    let engine = setup::engine(wanted.open(Absence::FailsUnlessKnown).await?, &arguments.surface, &config)?;
+    let engine = setup::engine(&wanted.open(Absence::FailsUnlessKnown).await?, &arguments.surface, &config)?;
     let request = request(&arguments, &engine)?;
     let receiver = receiver(&arguments, &engine)?;
     let response = ask(&engine, &receiver, request).await;

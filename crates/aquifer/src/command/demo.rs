@@ -27,12 +27,12 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
     let config = Config::default();
     let targets = ["demo:".to_owned()];
     let wanted = Wanted { targets: &targets, upstream: &UpstreamArgs::default(), config: &config };
-    let engine = setup::engine(wanted.open(Absence::Fails).await?, &arguments.surface, &config)?;
+    let engine = setup::engine(&wanted.open(Absence::Fails).await?, &arguments.surface, &config)?;
     if arguments.stdio {
-        return super::serve::on_stdio(engine).await;
+        return super::serve::on_stdio(engine, None).await;
     }
     let address = arguments.http.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
-    super::serve::on_http(engine, address, &arguments.access, &config.http, |url| {
+    super::serve::on_http(engine, None, address, &arguments.access, &config.http, |url| {
         eprintln!("A sample shop and its support desk speak MCP-AQL at {url}");
         eprintln!();
         eprintln!("Add it to an MCP client:");

@@ -17,7 +17,7 @@ use crate::sources::Absence;
 pub(crate) async fn run(arguments: IntrospectArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
-    let engine = setup::engine(wanted.open(Absence::Fails).await?, &arguments.surface, &config)?;
+    let engine = setup::engine(&wanted.open(Absence::Fails).await?, &arguments.surface, &config)?;
     let mut params = Map::new();
     params.insert("query".to_owned(), "operations".into());
     if let Some(name) = &arguments.name {

@@ -10,12 +10,13 @@ mod hidden;
 mod naming;
 mod upstream;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use aquifer_discovery::servers::Server;
-use aquifer_engine::Source;
 use aquifer_engine::clock::SystemClock;
+use aquifer_engine::{Mount, Source};
 use aquifer_protocol::error::Failure;
 use aquifer_query::CursorKey;
 use aquifer_sql::{Database, Target};
@@ -82,6 +83,8 @@ pub(crate) struct Plans {
     pub(crate) broken: Vec<Broken>,
     /// What is worth saying to people.
     pub(crate) remarks: Vec<String>,
+    /// The files that were read.
+    pub(crate) files: Vec<PathBuf>,
 }
 
 impl Plans {
@@ -131,6 +134,8 @@ impl Plans {
     }
 
     fn add(&mut self, source: &SourceConfig, kept: &Kept) -> anyhow::Result<()> {
+        self.files.extend(source.overrides.iter().cloned());
+        self.files.extend(source.adapter.iter().flat_map(|file| [file.clone(), sidecar_of(file)]));
         if source.target.is_none() && (source.command.is_some() || source.url.is_some()) {
             self.take(upstream::plan(source, kept));
             return Ok(());
@@ -147,10 +152,14 @@ impl Plans {
                 self.take(upstream::plan(&found, kept));
             }
             file if adapter_file::is_adapter(file) => {
+                self.files.extend([PathBuf::from(file), sidecar_of(Path::new(file))]);
                 let found = SourceConfig { adapter: Some(file.into()), target: None, ..source.clone() };
                 self.take(upstream::plan(&found, kept));
             }
-            file if client_file::is_client_file(file) => client_file::add(file, source, kept, self)?,
+            file if client_file::is_client_file(file) => {
+                self.files.push(PathBuf::from(file));
+                client_file::add(file, source, kept, self)?;
+            }
             target => match Target::parse(target) {
                 Some(found) => {
                     let name = source.name.clone().unwrap_or_else(|| found.name());
@@ -167,6 +176,16 @@ impl Plans {
             },
         }
         Ok(())
+    }
+
+    /// Says to people what cannot be served, and why.
+    pub(crate) fn tell(&self) {
+        for remark in &self.remarks {
+            tracing::warn!("{remark}");
+        }
+        for broken in &self.broken {
+            eprintln!("aquifer: '{}' is left out: {}", broken.name, broken.why);
+        }
     }
 
     fn take(&mut self, planned: Result<Plan, Broken>) {
@@ -243,6 +262,7 @@ impl Plan {
 }
 
 /// A source, and what must go on for it as long as it is served.
+#[derive(Clone)]
 pub(crate) struct Opened {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) prefix: Option<String>,
@@ -254,6 +274,18 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
+    /// The source under the prefix it gets.
+    pub(crate) fn mount(&self) -> Mount {
+        Mount { source: self.source.clone(), prefix: self.prefix.clone() }
+    }
+
+    /// Goes on looking for a database that is not there, as long as it is served.
+    pub(crate) fn look_for(&self) {
+        if let Some(database) = self.absent.clone() {
+            tokio::spawn(async move { database.look_until_found().await });
+        }
+    }
+
     /// The MCP server, if nobody knows yet what it offers.
     pub(crate) fn unknown(&self) -> Option<&Arc<Upstream>> {
         let is_known = |upstream: &&Arc<Upstream>| {

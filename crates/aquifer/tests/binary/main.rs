@@ -21,3 +21,4 @@ mod stdio;
 mod support;
 mod tokens;
 mod validate;
+mod watched;
