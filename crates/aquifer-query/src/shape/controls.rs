@@ -73,21 +73,18 @@ fn schema(name: &str) -> Option<Schema> {
     let (schema, words) = match name {
         "fields" => (
             Schema::of(Kind::Union(vec![list(Schema::string()), Schema::string()])),
-            "Only these, e.g. [\"id\", \"user.login\"].",
+            "Of each row: [\"id\", \"user.login\"]",
         ),
-        "filter" => (
-            object(),
-            "Rows by {field: value} or {field: {op: value}}; gt, lt, in, contains, is_null, …; and, or, not.",
-        ),
+        "filter" => (object(), "{field: value} or {field: {gt: value}}; lt, in, contains, is_null, or, not"),
         "sort" => (
             Schema::of(Kind::Union(vec![Schema::string(), object(), Schema::of(Kind::Array(None))])),
-            "\"field\", \"-field\" or {field, order}.",
+            "field or -field",
         ),
-        "aggregate" => (object(), "Sums instead of rows: {n: {count: true, group_by: field}}; sum, avg, min, max."),
-        "first" => (count(1.0), "Rows in a page."),
-        "after" => (Schema::string(), "'endCursor' to go on from."),
+        "aggregate" => (object(), "{n: {count: true, group_by: field}}; sum, avg, min, max"),
+        "first" => (count(1.0), "Page size"),
+        "after" => (Schema::string(), "endCursor"),
         "last" => (count(1.0), "Rows from the end."),
-        "before" => (Schema::string(), "'startCursor' to go back from."),
+        "before" => (Schema::string(), "startCursor"),
         "limit" => (count(1.0), "Rows in a page; prefer 'first'."),
         "offset" => (count(0.0), "Rows to skip."),
         "page" => (count(1.0), "Which page, from 1; prefer 'first'."),

@@ -328,7 +328,7 @@ fn r_dis_8_words_of_the_controls_are_few_and_harmless() {
     }
     let few: usize =
         shape::parameters(&[], Controls::Few).iter().map(|p| p.schema.description.as_deref().unwrap().len()).sum();
-    assert!(few <= 320, "{few}");
+    assert!(few <= 200, "{few}");
 }
 
 #[test]
