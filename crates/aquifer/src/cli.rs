@@ -90,7 +90,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   aquifer interrogate -o files.bundle.json -- npx -y @modelcontextprotocol/server-filesystem .
-  aquifer interrogate https://mcp.example.com/mcp --bearer-env EXAMPLE_TOKEN -o example.bundle.json
+  aquifer interrogate https://mcp.example.com/mcp --bearer-env EXAMPLE_TOKEN
   aquifer interrogate mcp.json --server github -o github.bundle.json
 
 The time of the capture is written into the bundle; SOURCE_DATE_EPOCH sets it.")]
@@ -100,8 +100,8 @@ The time of the capture is written into the bundle; SOURCE_DATE_EPOCH sets it.")
     #[command(after_help = "\
 Examples:
   aquifer review files.bundle.json               in a terminal it asks, elsewhere it lists
-  aquifer review files.bundle.json --accept-all -o files.overrides.yaml
-  aquifer review files.bundle.json --accept read_file --endpoint touch=UPDATE -o files.overrides.yaml
+  aquifer review files.bundle.json --accept-all
+  aquifer review files.bundle.json --accept read_file --endpoint touch=UPDATE
   aquifer review files-adapter.md -- npx -y @modelcontextprotocol/server-filesystem .
                                                  has the server changed since the adapter was reviewed?
 

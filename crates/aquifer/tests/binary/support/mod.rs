@@ -47,6 +47,16 @@ pub(crate) fn shell(command: &str) -> Output {
     shell.stdin(Stdio::null()).output().unwrap()
 }
 
+/// The same in a folder that is home and workplace, whose own programs come first.
+pub(crate) fn shell_in(folder: &Folder, command: &str) -> Output {
+    let ours = Path::new(env!("CARGO_BIN_EXE_aquifer")).parent().unwrap();
+    let home = folder.path("");
+    let path = format!("{home}:{}:{}", ours.display(), std::env::var("PATH").unwrap());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).env("PATH", path).env("HOME", &home).env_remove("XDG_CONFIG_HOME").current_dir(&home);
+    shell.env("XDG_STATE_HOME", folder.path("state")).stdin(Stdio::null()).output().unwrap()
+}
+
 /// Runs a command to its end.
 pub(crate) fn run(arguments: &[&str]) -> Output {
     aquifer().args(arguments).stdin(Stdio::null()).output().unwrap()
