@@ -11,6 +11,7 @@ mod clients;
 mod fuzz;
 mod install;
 mod postgres;
+mod servers;
 mod step;
 mod system;
 mod test;
@@ -36,7 +37,7 @@ Examples:
   cargo xtask test --test clients        those of one file
   cargo xtask fuzz 300                   five minutes for each target
 
-What tasks install stands in target/clients and target/tools; it is made again when it is deleted.
+What tasks install stands in target/clients, target/servers and target/tools; it is made again when it is deleted.
 
 The tests need Node.js, Python and the PostgreSQL server: as root with apt they are installed. A PostgreSQL is started
 for the tests and ends with them, or with xtask however that ends. With AQUIFER_TEST_POSTGRES set, to a URL such as

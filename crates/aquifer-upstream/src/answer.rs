@@ -173,6 +173,7 @@ fn reference(block: &Block, attachment: usize) -> Value {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::Settings;

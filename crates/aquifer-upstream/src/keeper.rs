@@ -28,6 +28,9 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_
 /// Somebody who wants the upstream after this long may have it tried again, whatever the pause.
 const HOLD_OFF: Duration = Duration::from_secs(2);
 
+/// How often tools are listed that change while they are.
+const MOST_LOOKS: u32 = 5;
+
 /// How an upstream is.
 #[derive(Clone)]
 pub(crate) enum State {
@@ -132,26 +135,42 @@ impl Upkeep {
 
     /// Stays with a live connection until it ends, and lists its tools again whenever they change.
     async fn stay(&self, link: Arc<Link>) {
-        self.link.store(Some(link.clone()));
-        self.state.send_replace(State::Up(link.clone()));
         let mut changed = link.shared.tools_changed.subscribe();
+        self.link.store(Some(link.clone()));
         loop {
+            // They may have changed while they were listed.
+            let mut looked = 0;
+            while !link.is_fresh() && link.is_alive() {
+                if looked == MOST_LOOKS {
+                    link.listed.store(*changed.borrow_and_update(), Ordering::Release);
+                    tracing::warn!(source = self.settings.name, "the tools change whenever they are listed");
+                    break;
+                }
+                self.list_again(&link).await;
+                looked += 1;
+            }
+            self.state.send_replace(State::Up(link.clone()));
+            if looked == MOST_LOOKS {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
             tokio::select! {
                 () = link.shared.ended.cancelled() => break,
                 news = changed.changed() => if news.is_err() { break },
             }
-            let changes = *changed.borrow_and_update();
-            match tokio::time::timeout(self.settings.start_timeout, list(&link, &self.settings)).await {
-                Ok(Ok(capture)) => self.serve(&Interrogation::of(&link, capture), link.era),
-                failed => {
-                    let cause = failed.map(|failed| failed.map(|_| ()));
-                    tracing::warn!(source = self.settings.name, ?cause, "the changed tools cannot be listed");
-                    link.listed.store(changes, Ordering::Release);
-                }
-            }
-            self.state.send_replace(State::Up(link.clone()));
         }
         self.link.store(None);
+    }
+
+    async fn list_again(&self, link: &Link) {
+        let changes = *link.shared.tools_changed.borrow();
+        match tokio::time::timeout(self.settings.start_timeout, list(link, &self.settings)).await {
+            Ok(Ok(capture)) => self.serve(&Interrogation::of(link, capture), link.era),
+            failed => {
+                let cause = failed.map(|failed| failed.map(|_| ()));
+                tracing::warn!(source = self.settings.name, ?cause, "the changed tools cannot be listed");
+                link.listed.store(changes, Ordering::Release);
+            }
+        }
     }
 
     /// Takes over what the upstream said.

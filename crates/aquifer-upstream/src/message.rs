@@ -124,6 +124,7 @@ pub(crate) fn answer(id: &RawValue, outcome: Result<Value, (i64, &str)>) -> Vec<
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

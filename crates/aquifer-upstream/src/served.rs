@@ -13,7 +13,7 @@ use aquifer_protocol::error::Failure;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::warning::{Severity, Warning};
 use jsonschema::Validator;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::arguments;
 use crate::settings::Settings;
@@ -145,6 +145,13 @@ impl Tool {
             Some(validator) => arguments::check(validator, arguments, &self.call),
             None => Ok(()),
         }
+    }
+
+    /// Arguments under our names again.
+    pub(crate) fn params(&self, arguments: Value) -> Map<String, Value> {
+        let Value::Object(arguments) = arguments else { return Map::new() };
+        let ours = |own: String| self.call.canonical(&own).map(str::to_owned).unwrap_or(own);
+        arguments.into_iter().map(|(own, value)| (ours(own), value)).collect()
     }
 
     /// That it is not what it was, told to everybody once.

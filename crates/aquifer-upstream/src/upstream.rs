@@ -9,6 +9,7 @@ use aquifer_engine::source::{Answer, Call, Context, Outcome};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::operation::Operation;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -92,21 +93,20 @@ impl Upstream {
             let operations = upkeep.served.load().len();
             return Ok(Answer::new(json!({ "available": true, "operations": operations })));
         }
-        // What is known to be wrong is refused before anything is started.
-        let (arguments, _) = self.prepared(&served, &call)?;
         let Call { name, operation, params, context } = call;
-        let again = Call { name, operation, params, context: context.clone() };
-        let mut arguments = arguments;
+        // What is known to be wrong is refused before anything is started.
+        let mut arguments = prepared(&served, &name, &operation, params)?;
         let mut known = served;
         for attempt in 0..2 {
             let link = upkeep.live().await?;
             let now = upkeep.served.load_full();
             if !Arc::ptr_eq(&known, &now) {
                 // Its tools are others by now: what was right may no longer be.
-                arguments = self.prepared(&now, &again)?.0;
+                let params = known.tool(&name).map(|tool| tool.params(arguments)).unwrap_or_default();
+                arguments = prepared(&now, &name, &operation, params)?;
                 known = now;
             }
-            let tool = known.tool(&again.name).ok_or_else(|| gone(&again.name))?;
+            let tool = known.tool(&name).ok_or_else(|| gone(&name))?;
             match self.ask(&link, tool, &arguments, &context).await {
                 Ok(result) => {
                     let mut answer = answer::read(&result, &upkeep.settings.name, &upkeep.words)?;
@@ -121,29 +121,12 @@ impl Upstream {
                     if matches!(trouble, Trouble::TimedOut) {
                         end_if_dead(link);
                     }
-                    return Err(trouble.into_failure(
-                        &upkeep.settings.name,
-                        &upkeep.words,
-                        upkeep.settings.largest_answer,
-                    ));
+                    let settings = &upkeep.settings;
+                    return Err(trouble.into_failure(&settings.name, &upkeep.words, settings.largest_answer));
                 }
             }
         }
         Err(Failure::internal("a third attempt at two"))
-    }
-
-    /// The arguments under the upstream's own names, if the tool as it is now accepts them.
-    fn prepared<'a>(&self, served: &'a Served, call: &Call) -> Result<(Value, &'a Tool), Failure> {
-        let tool = served.tool(&call.name).ok_or_else(|| gone(&call.name))?;
-        if tool.danger > call.operation.danger || tool.category != call.operation.category {
-            return Err(changed(&call.name));
-        }
-        if call.params.keys().any(|name| tool.call.names().all(|(known, _)| known != name)) {
-            return Err(changed(&call.name));
-        }
-        let arguments = Value::Object(tool.call.arguments(call.params.clone()));
-        tool.check(&arguments)?;
-        Ok((arguments, tool))
     }
 
     async fn ask(&self, link: &Link, tool: &Tool, arguments: &Value, context: &Context) -> Result<Json, Trouble> {
@@ -184,6 +167,20 @@ fn end_if_dead(link: Arc<Link>) {
             link.shared.close(&crate::trouble::Gone::new("it does not answer", "a ping without an answer"));
         }
     });
+}
+
+/// The arguments under the upstream's own names, if the tool as it is now accepts them.
+fn prepared(served: &Served, name: &str, operation: &Operation, params: Map<String, Value>) -> Result<Value, Failure> {
+    let tool = served.tool(name).ok_or_else(|| gone(name))?;
+    if tool.danger > operation.danger || tool.category != operation.category {
+        return Err(changed(name));
+    }
+    if params.keys().any(|name| tool.call.names().all(|(known, _)| known != name)) {
+        return Err(changed(name));
+    }
+    let arguments = Value::Object(tool.call.arguments(params));
+    tool.check(&arguments)?;
+    Ok(arguments)
 }
 
 fn is_status(name: &str) -> bool {

@@ -74,7 +74,10 @@ async fn r_dis_7a_a_changed_definition_is_reported_and_judged_anew() {
     stage.get("change", json!({})).await;
     let answer = stage.ask("echo", json!({ "text": "x" })).await;
     let code = &answer["error"]["code"];
-    assert!(code == "CONFLICT_VERSION_MISMATCH" || answer["warnings"][0]["code"] == "UPSTREAM_TOOL_CHANGED", "{answer}");
+    assert!(
+        code == "CONFLICT_VERSION_MISMATCH" || answer["warnings"][0]["code"] == "UPSTREAM_TOOL_CHANGED",
+        "{answer}"
+    );
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ fn bytes_of_tools() -> String {
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
     child.wait().unwrap();
     let begin = text.find("{\"tools\": ").unwrap() + "{\"tools\": ".len();
-    text[begin..].trim_end().strip_suffix("}}").unwrap().to_owned()
+    text.get(begin..).unwrap().trim_end().strip_suffix("}}").unwrap().to_owned()
 }
 
 #[tokio::test]

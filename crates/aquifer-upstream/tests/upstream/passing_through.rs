@@ -29,7 +29,9 @@ impl ClientSide for Client {
                 assert_eq!(params["message"], "Which?");
                 Ok(json!({ "action": "accept", "content": { "which": self.name } }))
             }
-            Favour::Sampling => Ok(json!({ "role": "assistant", "content": { "type": "text", "text": self.name }, "model": "m" })),
+            Favour::Sampling => {
+                Ok(json!({ "role": "assistant", "content": { "type": "text", "text": self.name }, "model": "m" }))
+            }
             Favour::Roots => Err(Failure::new(Code::InternalError, "no")),
         };
         std::future::ready(answer).boxed()
@@ -68,7 +70,8 @@ async fn questions_reach_the_client_that_can_and_are_declined_otherwise() {
 
 #[tokio::test]
 async fn two_clients_are_never_mixed_up() {
-    let clients = ["one", "two"].map(|name| Arc::new(Client { name, can: vec![Favour::Elicitation], ..Client::default() }));
+    let clients =
+        ["one", "two"].map(|name| Arc::new(Client { name, can: vec![Favour::Elicitation], ..Client::default() }));
     let stage = Arc::new(Stage::up(fake(&[])).await);
     let calls = (0..20).map(|index| {
         let (stage, client) = (stage.clone(), clients[index % 2].clone());

@@ -69,8 +69,7 @@ async fn a_child_gets_little_and_what_it_is_given() {
     let aquifer_upstream::Transport::Stdio { env, .. } = &mut settings.transport else { unreachable!() };
     env.push(("GIVEN".to_owned(), "yes".to_owned()));
     let stage = Stage::up(settings).await;
-    let got: BTreeMap<String, Value> =
-        serde_json::from_value(stage.get("environment", json!({})).await).unwrap();
+    let got: BTreeMap<String, Value> = serde_json::from_value(stage.get("environment", json!({})).await).unwrap();
     assert_eq!(got["GIVEN"], "yes");
     assert!(got.contains_key("PATH"));
     // Set by cargo for every test, and nobody else's business.

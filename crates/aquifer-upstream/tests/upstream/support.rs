@@ -72,12 +72,7 @@ impl Stage {
     }
 
     /// The envelope and the blocks that follow it.
-    pub(crate) async fn ask_whole(
-        &self,
-        operation: &str,
-        params: Value,
-        context: Context,
-    ) -> (Value, Vec<Attachment>) {
+    pub(crate) async fn ask_whole(&self, operation: &str, params: Value, context: Context) -> (Value, Vec<Attachment>) {
         let request = json!({ "operation": operation, "params": params });
         let asked = self.engine.handle(&Receiver::Unified, request.as_object().unwrap().clone(), context);
         let reply = tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| panic!("{operation} hangs"));
