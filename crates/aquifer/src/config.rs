@@ -230,7 +230,7 @@ impl Config {
     pub(crate) fn read(path: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = path else { return Ok(Self::default()) };
         let shown = path.display();
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+        let text = crate::files::read(path).with_context(|| format!("cannot read {shown}"))?;
         match Self::parse(&text) {
             Ok(config) => Ok(config.beside(path)),
             Err(FileProblem { line, column, message, suggestion, .. }) => {

@@ -6,6 +6,7 @@
 mod cli;
 mod command;
 mod config;
+mod files;
 mod lifetime;
 mod sample;
 mod setup;

@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: BuildArgs) -> anyhow::Result<Ending> {
     // Both or none: an adapter beside the sidecar of another would call things that are not there.
     if !arguments.force {
         for (path, text) in [(&file, &built.adapter), (&sidecar, &built.sidecar)] {
-            let same = std::fs::read_to_string(path).map_or(true, |known| &known == text);
+            let same = crate::files::read(path).map_or(true, |known| &known == text);
             anyhow::ensure!(same, "{} is there already. Write over it with --force", path.display());
         }
     }

@@ -57,14 +57,14 @@ fn now() -> anyhow::Result<Timestamp> {
 /// Reads a bundle.
 pub(super) fn read(path: &Path) -> anyhow::Result<Bundle> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+    let text = crate::files::read(path).with_context(|| format!("cannot read {shown}"))?;
     Bundle::read(&text).with_context(|| format!("{shown} cannot be used"))
 }
 
 /// Reads a reviewer's decisions.
 pub(super) fn overrides(path: &Path) -> anyhow::Result<Overrides> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+    let text = crate::files::read(path).with_context(|| format!("cannot read {shown}"))?;
     Overrides::read(&text).map_err(|problems| anyhow::anyhow!("{}", listed(path, &problems)))
 }
 

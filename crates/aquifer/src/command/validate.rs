@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use aquifer_discovery::adapter::Sidecar;
 use aquifer_discovery::{Adapter, Bundle, FileProblem, Overrides, Servers};
 use aquifer_protocol::error::Code;
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ pub(crate) fn run(arguments: ValidateArgs) -> anyhow::Result<Ending> {
     let (mut wrong, mut unreadable) = (false, false);
     for path in &arguments.files {
         let shown = path.display();
-        let text = match std::fs::read_to_string(path) {
+        let text = match crate::files::read(path) {
             Ok(text) => text,
             Err(error) => {
                 eprintln!("aquifer: cannot read {shown}: {error}");
@@ -97,6 +98,7 @@ fn look(path: &Path, text: &str) -> Found {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     match ending.as_str() {
         "md" => adapter(path, text),
+        _ if path.to_string_lossy().ends_with(".provenance.json") => sidecar(text),
         "toml" => configuration(text),
         "yaml" | "yml" => {
             Found::of("overrides", Overrides::read(text), |read| (counted(read.tools.len(), "decision"), Vec::new()))
@@ -114,10 +116,21 @@ fn is_bundle(text: &str) -> bool {
 }
 
 fn adapter(path: &Path, text: &str) -> Found {
-    let sidecar = std::fs::read_to_string(sidecar_of(path)).ok();
+    let sidecar = crate::files::read(&sidecar_of(path)).ok();
     Found::of("adapter", Adapter::read(text, sidecar.as_deref()), |read| {
         (counted(read.operations.len(), "operation"), read.warnings.clone())
     })
+}
+
+fn sidecar(text: &str) -> Found {
+    let read = serde_json::from_str::<Sidecar>(text).map_err(|error| {
+        let (line, column) = (error.line() as u64, error.column() as u64);
+        let message = "The sidecar cannot be read".to_owned();
+        let suggestion = Some("Build it anew with aquifer build".to_owned());
+        let code = Code::SchemaInvalidType;
+        vec![FileProblem { code, path: String::new(), line, column, message, suggestion }]
+    });
+    Found::of("sidecar", read, |read| (counted(read.operations.len(), "operation"), Vec::new()))
 }
 
 fn servers(text: &str) -> Found {

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 /// Writes a file beside its place and then moves it there.
 pub(crate) fn file(path: &Path, text: &str, over: bool) -> anyhow::Result<()> {
     let shown = path.display();
-    if !over && path.exists() && std::fs::read_to_string(path).ok().as_deref() != Some(text) {
+    if !over && path.exists() && crate::files::read(path).ok().as_deref() != Some(text) {
         bail!("{shown} is there already. Write over it with --force, or choose another file with -o");
     }
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {

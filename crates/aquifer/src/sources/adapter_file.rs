@@ -18,8 +18,8 @@ pub(crate) fn sidecar_of(file: &Path) -> PathBuf {
 /// The adapter, and the texts it was made from.
 pub(super) fn read(file: &Path) -> Result<(Adapter, Vec<String>), String> {
     let shown = file.display();
-    let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
-    let sidecar = match std::fs::read_to_string(sidecar_of(file)) {
+    let text = crate::files::read(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    let sidecar = match crate::files::read(&sidecar_of(file)) {
         Ok(sidecar) => Some(sidecar),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(format!("cannot read {}: {error}", sidecar_of(file).display())),

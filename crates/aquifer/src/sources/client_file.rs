@@ -18,7 +18,7 @@ pub(super) fn is_client_file(target: &str) -> bool {
 /// Plans every server of the file that the client uses.
 pub(super) fn add(file: &str, source: &SourceConfig, kept: &Kept, plans: &mut Plans) -> anyhow::Result<()> {
     let path = Path::new(file);
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {file}"))?;
+    let text = crate::files::read(path).with_context(|| format!("cannot read {file}"))?;
     let found = match Servers::read(&text) {
         Ok(found) => found,
         Err(problems) => {

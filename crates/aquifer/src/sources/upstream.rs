@@ -61,7 +61,7 @@ pub(super) fn of_client(
         Reach::Stdio { command, args, env, env_file: more, cwd } => {
             let mut all = match more {
                 Some(more) => {
-                    let text = std::fs::read_to_string(Path::new(environment.folder).join(more));
+                    let text = crate::files::read(&Path::new(environment.folder).join(more));
                     env_file(&text.map_err(|error| broken(format!("cannot read its envFile: {error}")))?)
                 }
                 None => Vec::new(),
@@ -107,7 +107,7 @@ fn finish(settings: &mut Settings, source: &SourceConfig, kept: &Kept, files: &m
     settings.cache_dir = kept.catalogues();
     if let Some(file) = &source.overrides {
         let shown = file.display();
-        let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
+        let text = crate::files::read(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
         let overrides = Overrides::read(&text);
         let first = |problems: Vec<aquifer_discovery::FileProblem>| {
             format!("{shown}:{}", problems.first().map(ToString::to_string).unwrap_or_default())

@@ -79,8 +79,11 @@ fn r_dis_6_from_a_server_to_a_reviewed_adapter_and_back() {
     folder.file("small-adapter.md", &format!("{adapter}\nA reviewer's remark.\n"));
     let (code, _, said) = run(&folder, &build);
     assert!(code == 2 && said.contains("--force"), "{said}");
-    let valid = done(&folder, &["validate", "small-adapter.md", "small.bundle.json", "small.overrides.yaml"]);
-    assert_eq!(valid.lines().count(), 3, "{valid}");
+    let valid = done(
+        &folder,
+        &["validate", "small-adapter.md", "small-adapter.provenance.json", "small.bundle.json", "small.overrides.yaml"],
+    );
+    assert_eq!(valid.lines().count(), 4, "{valid}");
     // R-DIS-7: served from the file.
     let mut call = vec!["call".to_owned(), "frobnicate".to_owned(), r#"{"thing_id": 3}"#.to_owned()];
     call.extend(["--source", "small-adapter.md", "--tool", "mcp_aql_update"].map(str::to_owned));
@@ -119,4 +122,50 @@ fn r_dis_6_from_a_server_to_a_reviewed_adapter_and_back() {
     fresh.extend(command.map(str::to_owned));
     let (code, table, _) = go(fresh);
     assert!(code == 1 && table.contains("frobnicate"), "{table}");
+}
+
+#[test]
+fn r_dis_1_interrogation_calls_no_tool() {
+    let folder = Folder::new();
+    let [python, program, offered] = server(&folder.tools("tools.json", &tools()));
+    let mut command = forgetful(&folder);
+    command.args(["interrogate", "--env", "MCP_RECORD", "--", &python, &program, &offered]);
+    let output = command.env("MCP_RECORD", folder.path("record")).stdin(std::process::Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let asked = read(&folder, "record");
+    let asked: Vec<&str> = asked.lines().collect();
+    assert_eq!(asked, ["initialize", "notifications/initialized", "tools/list"]);
+}
+
+/// A person in a terminal, which Python provides.
+#[test]
+fn r_dis_4_a_person_decides_in_a_terminal() {
+    const TERMINAL: &str = r#"
+import os, pty, sys
+answers = sys.argv[1].split(",")
+seen = b""
+def read(fd):
+    global seen
+    data = os.read(fd, 1024)
+    seen += data
+    while seen.count(b"> ") and answers:
+        seen = seen.split(b"> ", 1)[1]
+        os.write(fd, (answers.pop(0) + "\n").encode())
+    return data
+status = pty.spawn(sys.argv[2:], read)
+sys.exit(os.waitstatus_to_exitcode(status))
+"#;
+    let folder = Folder::new();
+    let [python, program, offered] = server(&folder.tools("tools.json", &tools()));
+    let bundle = ["interrogate", "--name", "small", "-o", "small.bundle.json", "--", &python, &program, &offered];
+    done(&folder, &bundle);
+    let mut terminal = std::process::Command::new("python3");
+    terminal.args(["-c", TERMINAL, "nonsense,c UPDATE,d reversible", env!("CARGO_BIN_EXE_aquifer")]);
+    terminal.args(["review", "small.bundle.json"]).current_dir(folder.path("")).stdin(std::process::Stdio::null());
+    let output = terminal.output().unwrap();
+    let seen = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{seen}{}", text(&output.stderr));
+    assert!(seen.contains("say one of these") && seen.contains("0 of 4 need review"), "{seen}");
+    let decided = read(&folder, "small.overrides.yaml");
+    assert!(decided.contains("endpoint: UPDATE") && decided.contains("danger_level: reversible"), "{decided}");
 }

@@ -101,7 +101,7 @@ fn folders(base: Base) -> Vec<PathBuf> {
 }
 
 fn read(name: &'static str, dialect: Dialect, path: PathBuf) -> Option<Client> {
-    let text = std::fs::read_to_string(&path).ok()?;
+    let text = crate::files::read(&path).ok()?;
     let text = match dialect {
         Dialect::Codex => serde_json::to_string(&toml::from_str::<serde_json::Value>(&text).ok()?).ok()?,
         _ => text,

@@ -14,7 +14,7 @@ use crate::sources::sidecar_of;
 
 pub(super) async fn run(file: &Path, arguments: &ReviewArgs) -> anyhow::Result<Ending> {
     let beside = sidecar_of(file);
-    let text = std::fs::read_to_string(&beside)
+    let text = crate::files::read(&beside)
         .with_context(|| format!("{} has no sidecar to compare with: {}", file.display(), beside.display()))?;
     let sidecar: Sidecar =
         serde_json::from_str(&text).map_err(|_| anyhow::anyhow!("{} cannot be read", beside.display()))?;

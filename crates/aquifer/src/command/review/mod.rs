@@ -56,7 +56,7 @@ pub(crate) async fn run(arguments: ReviewArgs) -> anyhow::Result<Ending> {
 }
 
 fn is_bundle(path: &Path) -> bool {
-    std::fs::read_to_string(path).is_ok_and(|text| text.contains("\"raw_capture\""))
+    crate::files::read(path).is_ok_and(|text| text.contains("\"raw_capture\""))
 }
 
 fn applied(bundle: &Bundle, overrides: &Overrides) -> Bundle {

@@ -3,9 +3,6 @@ import json
 import os
 import sys
 
-with open(sys.argv[1]) as file:
-    tools = json.load(file)
-
 
 def call(name, arguments):
     if name == "environment":
@@ -39,8 +36,12 @@ def answer(message):
     return {}
 
 
+record = open(os.environ["MCP_RECORD"], "a") if "MCP_RECORD" in os.environ else None
+
 for line in sys.stdin:
     message = json.loads(line)
+    if record:
+        print(message.get("method"), file=record, flush=True)
     if "id" not in message or "method" not in message:
         continue
     if message["method"] not in ("initialize", "tools/list", "tools/call", "ping"):
