@@ -5,15 +5,18 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use aquifer_engine::source::Fetch;
 use aquifer_engine::{Caller, Context, Engine, Progress, ProgressUpdate, Reply};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::response::{Attachment, Rendered, Response};
 use aquifer_protocol::surface::{Receiver, Tool as AqlTool};
 use futures::FutureExt;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
-    Implementation, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ProtocolVersion,
-    Resource, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock,
+    CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, Resource, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, ToolAnnotations,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -22,6 +25,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::client::{SessionClient, Volume, attended};
+use crate::library;
 use crate::question;
 
 /// How the client is connected.
@@ -144,6 +148,13 @@ impl Face {
         result
     }
 
+    /// Who asks for something that is no tool.
+    fn plainly(&self, context: &RequestContext<RoleServer>) -> Context {
+        let mut plain = Context::new(self.caller(context), self.engine.next_request_id());
+        plain.cancelled = context.ct.clone();
+        plain
+    }
+
     fn unknown_tool(&self, name: &str) -> ErrorData {
         let tools: Vec<String> = self.engine.snapshot().tools().iter().map(|tool| tool.name.clone()).collect();
         let name: String = name.chars().take(64).collect();
@@ -216,8 +227,12 @@ fn tool(tool: &AqlTool, schema: &Arc<Map<String, Value>>) -> Tool {
 impl ServerHandler for Face {
     fn get_info(&self) -> ServerConfig {
         #[expect(deprecated, reason = "deprecated in the newest revision, alive in the older ones that have sessions")]
-        let capabilities =
+        let mut capabilities =
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
+        let shelves = self.engine.shelves();
+        capabilities.resources = shelves.resources.then(Default::default);
+        capabilities.prompts = shelves.prompts.then(Default::default);
+        capabilities.completions = shelves.completions.then(Default::default);
         ServerConfig::new(capabilities).with_server_info(Implementation::new("aquifer", env!("CARGO_PKG_VERSION")))
     }
 
@@ -253,6 +268,61 @@ impl ServerHandler for Face {
             },
             None => Err(self.unknown_tool(&request.name)),
         }
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let found = library::list(&self.engine, Fetch::Resources, self.plainly(&context)).await;
+        Ok(ListResourcesResult::with_all_items(found))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let found = library::list(&self.engine, Fetch::ResourceTemplates, self.plainly(&context)).await;
+        Ok(ListResourceTemplatesResult::with_all_items(found))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let wanted = Fetch::Resource(request.uri);
+        let found: ReadResourceResult = library::fetch(&self.engine, wanted, self.plainly(&context)).await?;
+        Ok(found.into())
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let found = library::list(&self.engine, Fetch::Prompts, self.plainly(&context)).await;
+        Ok(ListPromptsResult::with_all_items(found))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let wanted = Fetch::Prompt { name: request.name, arguments: request.arguments };
+        let found: GetPromptResult = library::fetch(&self.engine, wanted, self.plainly(&context)).await?;
+        Ok(found.into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        library::fetch(&self.engine, library::completion(request), self.plainly(&context)).await
     }
 
     /// Sources log; how much of it a client hears is its own choice.

@@ -6,6 +6,7 @@
 mod client;
 mod face;
 mod http;
+mod library;
 mod question;
 mod refusal;
 mod stdio;

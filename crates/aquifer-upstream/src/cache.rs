@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use aquifer_discovery::bundle::{RawCapture, ServerIdentity};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::interrogate::Interrogation;
 use crate::link::Era;
@@ -22,6 +23,8 @@ pub(crate) struct Kept {
     protocol: String,
     server: ServerIdentity,
     instructions: Option<String>,
+    #[serde(default)]
+    capabilities: Value,
     raw_capture: RawCapture,
 }
 
@@ -34,6 +37,7 @@ impl Kept {
             protocol: said.protocol.clone(),
             server: said.server.clone(),
             instructions: said.instructions.clone(),
+            capabilities: said.capabilities.clone(),
             raw_capture: said.capture.clone(),
         }
     }
@@ -44,6 +48,7 @@ impl Kept {
             server: self.server.clone(),
             protocol: self.protocol.clone(),
             instructions: self.instructions.clone(),
+            capabilities: self.capabilities.clone(),
         }
     }
 

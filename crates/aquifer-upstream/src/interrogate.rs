@@ -32,6 +32,8 @@ pub struct Interrogation {
     pub protocol: String,
     /// What it says about its use, cleaned.
     pub instructions: Option<String>,
+    /// What it says it can do, as MCP has it.
+    pub capabilities: Value,
 }
 
 impl Interrogation {
@@ -47,6 +49,7 @@ impl Interrogation {
             server: greeting.server.clone(),
             protocol: greeting.protocol.clone(),
             instructions: greeting.instructions.clone(),
+            capabilities: greeting.capabilities.clone(),
         }
     }
 }
@@ -69,6 +72,24 @@ pub async fn interrogate(settings: &Settings) -> Result<Interrogation, Failure> 
 
 /// Every page of the tools.
 pub(crate) async fn list(link: &Link, settings: &Settings) -> Result<RawCapture, Trouble> {
+    let changes = *link.shared.tools_changed.borrow();
+    let pages = match pages(link, settings, "tools/list").await {
+        // A server without tools need not know the question.
+        Err(Trouble::Refused(error)) if error.code == -32601 && link.greeting.capabilities.get("tools").is_none() => {
+            Vec::new()
+        }
+        pages => pages?,
+    };
+    link.listed.store(changes, Ordering::Release);
+    let mut texts: Vec<&str> = pages.iter().map(Json::text).collect();
+    if texts.is_empty() {
+        texts.push("{\"tools\":[]}");
+    }
+    RawCapture::of_pages(&texts).map_err(|cause| Trouble::Unintelligible(cause.to_string()))
+}
+
+/// Every page of a list, as long as it ends and all of it is no larger than one answer may be.
+pub(crate) async fn pages(link: &Link, settings: &Settings, method: &str) -> Result<Vec<Json>, Trouble> {
     #[derive(Serialize)]
     struct Params<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,21 +102,12 @@ pub(crate) async fn list(link: &Link, settings: &Settings) -> Result<RawCapture,
         #[serde(rename = "nextCursor", default)]
         next: Option<String>,
     }
-    let changes = *link.shared.tools_changed.borrow();
     let (mut pages, mut bytes): (Vec<Json>, usize) = (Vec::new(), 0);
     let (mut cursor, mut seen): (Option<String>, HashSet<String>) = (None, HashSet::new());
     loop {
         let nobody = Arc::new(Companion::nobody());
         let params = |_| Params { cursor: cursor.as_deref(), meta: link.meta(None) };
-        let page = match link.request("tools/list", None, nobody, settings.start_timeout, params).await {
-            // A server without tools need not know the question.
-            Err(Trouble::Refused(error))
-                if error.code == -32601 && link.greeting.capabilities.get("tools").is_none() =>
-            {
-                break;
-            }
-            page => page?,
-        };
+        let page = link.request(method, None, nobody, settings.start_timeout, params).await?;
         bytes += page.text().len();
         if bytes > settings.largest_answer {
             return Err(Trouble::TooLarge { size: bytes });
@@ -103,18 +115,12 @@ pub(crate) async fn list(link: &Link, settings: &Settings) -> Result<RawCapture,
         let next = serde_json::from_str::<Page>(page.text()).ok().and_then(|page| page.next);
         pages.push(page);
         match next.filter(|next| !next.is_empty()) {
-            None => break,
+            None => return Ok(pages),
             Some(next) if pages.len() < MOST_PAGES && seen.insert(next.clone()) => cursor = Some(next),
             Some(_) => {
-                tracing::warn!(source = &*link.shared.name, "the list of tools does not end; the rest is left out");
-                break;
+                tracing::warn!(source = &*link.shared.name, method, "the list does not end; the rest is left out");
+                return Ok(pages);
             }
         }
     }
-    link.listed.store(changes, Ordering::Release);
-    let mut texts: Vec<&str> = pages.iter().map(Json::text).collect();
-    if texts.is_empty() {
-        texts.push("{\"tools\":[]}");
-    }
-    RawCapture::of_pages(&texts).map_err(|cause| Trouble::Unintelligible(cause.to_string()))
 }

@@ -10,12 +10,14 @@ use std::time::Duration;
 use aquifer_discovery::Bundle;
 use aquifer_discovery::digest::Drift;
 use aquifer_engine::clock::SharedClock;
+use aquifer_engine::source::Shelves;
 use aquifer_protocol::error::Failure;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::cache::Kept;
 use crate::interrogate::{Interrogation, list};
+use crate::library;
 use crate::link::{Era, Link};
 use crate::served::Served;
 use crate::settings::Settings;
@@ -56,6 +58,8 @@ pub(crate) struct Upkeep {
     pub(crate) served: ArcSwap<Served>,
     pub(crate) changes: watch::Sender<u64>,
     pub(crate) permits: Semaphore,
+    /// What it has beside tools.
+    pub(crate) shelves: ArcSwap<Shelves>,
 }
 
 impl Upkeep {
@@ -69,7 +73,9 @@ impl Upkeep {
             }
             None => Served::unknown(&settings, "it has not been started yet"),
         };
+        let shelves = kept.as_ref().map_or(library::UNKNOWN, |kept| library::shelves(&kept.said().capabilities));
         let upkeep = Self {
+            shelves: ArcSwap::from_pointee(shelves),
             words: Words::new(&settings),
             permits: Semaphore::new(settings.concurrency.max(1)),
             settings,
@@ -182,6 +188,7 @@ impl Upkeep {
             report(&self.settings.name, drift);
         }
         self.served.store(Arc::new(served));
+        self.shelves.store(Arc::new(library::shelves(&said.capabilities)));
         self.changes.send_modify(|count| *count += 1);
         if self.settings.cache_dir.is_some() {
             let (kept, settings) = (Kept::new(said, era, now.to_string()), self.settings.clone());

@@ -17,6 +17,7 @@ mod compact;
 mod http;
 mod interrogate;
 mod keeper;
+mod library;
 mod link;
 mod message;
 mod pipe;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aquifer_discovery::digest::Drift;
 use aquifer_engine::clock::SharedClock;
-use aquifer_engine::source::{Answer, Call, Context, Outcome};
+use aquifer_engine::source::{Answer, Call, Context, Fetch, Outcome, Shelves};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
@@ -20,6 +20,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::answer;
 use crate::calls::Companion;
 use crate::keeper::Upkeep;
+use crate::library;
 use crate::link::Link;
 use crate::message::Json;
 use crate::served::{Served, Tool};
@@ -238,6 +239,14 @@ impl Source for Upstream {
             self.upkeep.live().await.map(|_| ())
         }
         .boxed()
+    }
+
+    fn shelves(&self) -> Shelves {
+        **self.upkeep.shelves.load()
+    }
+
+    fn fetch(&self, wanted: Fetch, context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
+        library::fetch(&self.upkeep, wanted, context).boxed()
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {

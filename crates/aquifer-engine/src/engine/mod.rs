@@ -1,6 +1,7 @@
 //! The pipeline: parse, route, check, gate, source, shape, envelope. Forward only.
 
 mod builder;
+mod library;
 mod mounts;
 
 use std::panic::AssertUnwindSafe;

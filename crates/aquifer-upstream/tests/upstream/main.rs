@@ -6,6 +6,7 @@ mod calls;
 mod catalogue;
 mod faults;
 mod interrogation;
+mod library;
 mod over_http;
 mod passing_through;
 mod processes;

@@ -190,7 +190,7 @@ def respond(message, send):
         if options.stateless and "io.modelcontextprotocol/protocolVersion" not in (params.get("_meta") or {}):
             answer["error"] = {"code": -32600, "message": "Every request must say who asks"}
         elif method == "initialize":
-            answer["result"] = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {"listChanged": True}},
+            answer["result"] = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {"listChanged": True}, "resources": {}, "prompts": {}, "completions": {}},
                                 "serverInfo": {"name": "fake", "version": "1.0", "title": "Fa\u001b[31mke"},
                                 "instructions": "Be kind."}
         elif method == "server/discover" and options.stateless:
@@ -208,6 +208,21 @@ def respond(message, send):
             answer["result"] = {"tools": every[page * size:(page + 1) * size]}
             if options.endless or page + 1 < options.pages:
                 answer["result"]["nextCursor"] = str(page + 1)
+        elif method == "resources/list":
+            answer["result"] = {"resources": [{"uri": "test://a", "name": "a"}, {"uri": "test://b", "name": "b"}]}
+        elif method == "resources/templates/list":
+            answer["result"] = {"resourceTemplates": [{"uriTemplate": "test://{which}", "name": "any"}]}
+        elif method == "resources/read":
+            if not params["uri"].startswith("test://"):
+                raise ValueError("no such document")
+            answer["result"] = {"contents": [{"uri": params["uri"], "mimeType": "text/plain", "text": "read " + params["uri"]}]}
+        elif method == "prompts/list":
+            answer["result"] = {"prompts": [{"name": "greet", "arguments": [{"name": "whom", "required": True}]}]}
+        elif method == "prompts/get":
+            words = f"{params['name']} {params.get('arguments', {}).get('whom')}"
+            answer["result"] = {"messages": [{"role": "user", "content": {"type": "text", "text": words}}]}
+        elif method == "completion/complete":
+            answer["result"] = {"completion": {"values": [params["ref"].get("name", params["ref"].get("uri"))]}}
         elif method == "tools/call":
             result = call(params["name"], params.get("arguments", {}), params.get("_meta") or {}, send, mark)
             if result is None:
