@@ -268,7 +268,9 @@ impl Config {
             for file in [&mut source.adapter, &mut source.overrides, &mut source.cwd].into_iter().flatten() {
                 *file = folder.join(&*file);
             }
-            let is_file = |target: &&mut String| target.ends_with(".json") || target.ends_with(".md");
+            let is_file = |target: &&mut String| {
+                !target.starts_with('$') && [".json", ".md"].iter().any(|end| target.ends_with(end))
+            };
             if let Some(target) = source.target.as_mut().filter(is_file) {
                 *target = folder.join(&*target).display().to_string();
             }

@@ -47,17 +47,23 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Opens what the command line names, else what the configuration names. People are told what cannot be served.
+    /// Opens what the command line names, else what the configuration names, and waits for MCP servers as long as that
+    /// makes sense. People are told what cannot be served.
     pub(crate) async fn open(&self, absence: Absence) -> anyhow::Result<Vec<Opened>> {
+        let opened = self.open_at_once(absence).await?;
+        wait(&opened, absence).await?;
+        Ok(opened)
+    }
+
+    /// The same without waiting for MCP servers.
+    pub(crate) async fn open_at_once(&self, absence: Absence) -> anyhow::Result<Vec<Opened>> {
         let plans = self.plan()?;
         plans.tell();
-        let several = plans.are_several();
         let key = state::cursor_key(&self.config.state)?;
         let mut opened = Vec::new();
         for plan in plans.plans {
             opened.push(plan.open(&key, absence).await?);
         }
-        wait(&opened, absence, several).await?;
         Ok(opened)
     }
 
@@ -71,21 +77,25 @@ impl Wanted<'_> {
 /// connect; a server that takes longer comes later all the same.
 const FIRST_WAIT: Duration = Duration::from_secs(10);
 
+/// The same when only some are not known yet.
+const SHORT_WAIT: Duration = Duration::from_secs(2);
+
 /// Waits until MCP servers have said what they offer. One of several may fail: the others are there.
-async fn wait(opened: &[Opened], absence: Absence, several: bool) -> anyhow::Result<()> {
-    let awaited = |one: &'_ Opened| match absence {
-        Absence::Fails => one.upstream.clone(),
-        Absence::FailsUnlessKnown | Absence::IsServed => one.unknown().cloned(),
+pub(crate) async fn wait(opened: &[Opened], absence: Absence) -> anyhow::Result<()> {
+    let awaited: Vec<_> = match absence {
+        Absence::Fails => opened.iter().filter_map(|one| one.upstream.clone()).collect(),
+        Absence::FailsUnlessKnown | Absence::IsServed => opened.iter().filter_map(Opened::unknown).cloned().collect(),
     };
-    let waiting = opened.iter().filter_map(awaited).map(|upstream| async move { upstream.ready().await });
-    let waiting = futures::future::join_all(waiting);
+    let is_nothing_known = awaited.len() == opened.len();
+    let waiting = futures::future::join_all(awaited.iter().map(|upstream| upstream.ready()));
     if absence == Absence::IsServed {
-        let _ = tokio::time::timeout(FIRST_WAIT, waiting).await;
+        let longest = if is_nothing_known { FIRST_WAIT } else { SHORT_WAIT };
+        let _ = tokio::time::timeout(longest, waiting).await;
         return Ok(());
     }
     let failures: Vec<Failure> = waiting.await.into_iter().filter_map(Result::err).collect();
     // Each has told the log; where others are there, that is enough.
-    let enough = several && failures.len() < opened.len();
+    let enough = failures.len() < opened.len();
     match failures.into_iter().next() {
         Some(failure) if !enough => Err(sources::told(failure)),
         _ => Ok(()),

@@ -20,7 +20,13 @@ use crate::sources::Absence;
 pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
-    let engine = setup::engine(&wanted.open(Absence::FailsUnlessKnown).await?, &arguments.surface, &config)?;
+    let opened = wanted.open_at_once(Absence::FailsUnlessKnown).await?;
+    let engine = setup::engine(&opened, &arguments.surface, &config)?;
+    // What is known from before needs nobody but the server that answers it.
+    if engine.snapshot().catalog().operation(&arguments.operation).is_none() {
+        setup::wait(&opened, Absence::FailsUnlessKnown).await?;
+        engine.refresh()?;
+    }
     let request = request(&arguments, &engine)?;
     let receiver = receiver(&arguments, &engine)?;
     let response = ask(&engine, &receiver, request).await;

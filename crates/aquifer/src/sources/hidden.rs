@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use aquifer_discovery::name;
-use aquifer_engine::source::{Call, Outcome};
+use aquifer_engine::source::{Call, Context, Fetch, Outcome, Shelves};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::Failure;
 use futures::future::BoxFuture;
+use serde_json::Value;
 use tokio::sync::watch;
 
 /// The source without these tools.
@@ -54,5 +55,12 @@ impl Source for Hidden {
 
     fn session_ended(&self, session: &str) {
         self.source.session_ended(session);
+    }
+    fn shelves(&self) -> Shelves {
+        self.source.shelves()
+    }
+
+    fn fetch(&self, wanted: Fetch, context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
+        self.source.fetch(wanted, context)
     }
 }
