@@ -3,7 +3,7 @@
 //! - `structuredContent` is the data. Text beside it that says the same is left out; other text follows as a block.
 //! - One text is the data: parsed if it is a JSON object or array, else as a string.
 //! - Several blocks, or any that is not text, are a list: text as above, everything else as
-//!   `{attachment, type, …}`, where `attachment` is the block's place in the content of the MCP result.
+//!   `{_attachment, type, …}`, where `_attachment` counts the blocks that follow the envelope, from 0.
 //! - Images, sound, links and embedded resources follow as blocks, exactly as the upstream wrote them.
 
 use std::sync::Arc;
@@ -127,8 +127,8 @@ fn without_structure(blocks: Vec<(Block, &RawValue)>) -> Answer {
                 texts.push(as_raw(data));
             }
             block => {
-                attachments.push(Attachment::Verbatim(raw.get().to_owned()));
                 texts.push(as_raw(reference(&block, attachments.len()).into()));
+                attachments.push(Attachment::Verbatim(raw.get().to_owned()));
             }
         }
     }
@@ -155,7 +155,7 @@ fn as_raw(data: Data) -> Box<RawValue> {
 
 /// What stands in the data for a block that is not text.
 fn reference(block: &Block, attachment: usize) -> Value {
-    let mut shown = json!({ "attachment": attachment, "type": block.kind });
+    let mut shown = json!({ "_attachment": attachment, "type": block.kind });
     let inner = |key: &str| block.resource.as_ref().and_then(|resource| resource.get(key)).and_then(Value::as_str);
     let facts = [
         ("media_type", block.media_type.as_deref().or_else(|| inner("mimeType"))),
@@ -209,11 +209,11 @@ mod tests {
             (json!({ "content": [text("[1]"), text("b")] }), (json!([[1], "b"]), 0)),
             (
                 json!({ "content": [text("see"), image] }),
-                (json!(["see", { "attachment": 1, "type": "image", "media_type": "image/png" }]), 1),
+                (json!(["see", { "_attachment": 0, "type": "image", "media_type": "image/png" }]), 1),
             ),
             (
                 json!({ "content": [embedded] }),
-                (json!([{ "attachment": 1, "type": "resource", "media_type": "text/plain", "uri": "a:b" }]), 1),
+                (json!([{ "_attachment": 0, "type": "resource", "media_type": "text/plain", "uri": "a:b" }]), 1),
             ),
             (json!({ "content": [text("{\"a\": 1}")], "structuredContent": { "a": 1 } }), (json!({ "a": 1 }), 0)),
             (json!({ "content": [text("more")], "structuredContent": { "a": 1 } }), (json!({ "a": 1 }), 1)),

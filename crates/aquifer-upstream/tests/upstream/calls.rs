@@ -49,7 +49,7 @@ async fn r_dis_7_results_keep_text_structure_pictures_sound_and_resources() {
     assert_eq!(stage.get("structured", json!({})).await, json!({ "rows": [1, 2] }));
     let (answer, blocks) = stage.ask_whole("get_picture", json!({}), context()).await;
     assert_eq!(answer["data"][0], "a picture");
-    assert_eq!(answer["data"][1], json!({ "attachment": 1, "type": "image", "media_type": "image/png" }));
+    assert_eq!(answer["data"][1], json!({ "_attachment": 0, "type": "image", "media_type": "image/png" }));
     let [Attachment::Verbatim(picture)] = blocks.as_slice() else { panic!("{blocks:?}") };
     let picture: Value = serde_json::from_str(picture).unwrap();
     assert_eq!(picture["annotations"]["priority"], 0.5);
