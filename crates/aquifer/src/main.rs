@@ -17,10 +17,14 @@ mod task_board;
 mod watch;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 
 use cli::{Cli, Command};
+
+/// How long what is still going on may take to end with us.
+const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +64,8 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Completions { shell } => command::completions::run(shell),
         }
     });
-    // A read of stdin that blocks in the background must not keep the process alive.
-    runtime.shutdown_background();
+    // Whatever was started ends with the task that holds it, so those are waited for; a read of stdin that blocks in the
+    // background must not keep the process alive.
+    runtime.shutdown_timeout(LAST_WAIT);
     ending
 }

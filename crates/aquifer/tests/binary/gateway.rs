@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Piped, Served, forgetful, server, text, tools, until};
+use crate::support::{Folder, Piped, Served, children, forgetful, server, text, tools, until};
 
 /// A client's file as people have it: five servers, one of them broken.
 fn client_file(folder: &Folder, web: &str) -> String {
@@ -214,4 +214,35 @@ fn r_dis_7_names_too_long_and_names_alike_are_served_all_the_same() {
         let output = run(&folder, &["call", name, "--source", &file]);
         assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stdout));
     }
+}
+
+#[test]
+fn r_dis_7_servers_that_hang_talk_nonsense_or_leave_do_not_disturb_the_others() {
+    let folder = Folder::new();
+    let [python, program, offered_file] = server(&folder.tools("tools.json", &tools()));
+    let script = |code: &str| json!({ "command": python, "args": ["-c", code] });
+    let servers = json!({ "mcpServers": {
+        "good": { "command": python, "args": [program, offered_file] },
+        "mute": script("import time; time.sleep(600)"),
+        "mad": script("while True: print('{\"jsonrpc\": 2, nonsense' * 100)"),
+        "gone": script("import sys; sys.exit(3)"),
+    } });
+    let file = folder.file("mcp.json", &servers.to_string());
+    let mut piped = serve(&folder, &["serve", &file]);
+    offered(&mut piped, "good_frobnicate");
+    for round in 0..25 {
+        let sent = piped.data("execute", "good_frobnicate", json!({ "thing_id": round }));
+        assert_eq!(sent["arguments"]["thingId"], round);
+    }
+    let away = piped.error("read", "gone_upstream_status", json!({}));
+    assert_eq!(away["code"], "UPSTREAM_UNAVAILABLE", "{away}");
+    // Known from before, it is called without anybody waiting for the mute one.
+    let alone = run(&folder, &["call", "good_frobnicate", r#"{"thing_id": 1}"#, "--source", &file]);
+    assert_eq!(alone.status.code(), Some(0), "{}{}", text(&alone.stdout), text(&alone.stderr));
+    // Whoever does not listen ends with us all the same.
+    let left = children(piped.pid());
+    assert!(left.len() >= 2, "{left:?}");
+    piped.close();
+    let is_there = |child: &u32| std::path::Path::new(&format!("/proc/{child}")).exists();
+    until("no process is left", || (!left.iter().any(is_there)).then_some(()));
 }

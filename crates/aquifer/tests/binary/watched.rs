@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Piped, forgetful, server, tools, until};
+use crate::support::{Folder, Piped, children, forgetful, server, tools, until};
 
 fn entry(offered: &str) -> Value {
     let [python, program, offered] = server(offered);
@@ -17,17 +17,6 @@ fn serve(folder: &Folder, arguments: &[&str]) -> Piped {
 
 fn offered(piped: &mut Piped, operation: &str) -> bool {
     piped.operations().iter().any(|known| known == operation)
-}
-
-/// The processes that a server has started.
-fn children(pid: u32) -> Vec<u32> {
-    let listed = std::process::Command::new("ps").args(["-eo", "pid,ppid"]).output().unwrap();
-    let listed = String::from_utf8(listed.stdout).unwrap();
-    let pair = |line: &str| {
-        let mut words = line.split_whitespace().map(|word| word.parse().ok());
-        Some((words.next()??, words.next()??))
-    };
-    listed.lines().filter_map(pair).filter(|(_, parent): &(u32, u32)| *parent == pid).map(|(child, _)| child).collect()
 }
 
 #[test]

@@ -94,6 +94,17 @@ pub(crate) fn memory(pid: u32) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
+/// The processes that a server has started.
+pub(crate) fn children(pid: u32) -> Vec<u32> {
+    let listed = Command::new("ps").args(["-eo", "pid,ppid"]).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let pair = |line: &str| {
+        let mut words = line.split_whitespace().map(|word| word.parse().ok());
+        Some((words.next()??, words.next()??))
+    };
+    listed.lines().filter_map(pair).filter(|(_, parent): &(u32, u32)| *parent == pid).map(|(child, _)| child).collect()
+}
+
 /// Asks a process to stop.
 pub(crate) fn terminate(pid: u32) {
     signal("-TERM", pid);
