@@ -21,6 +21,7 @@ mod library;
 mod link;
 mod message;
 mod pipe;
+mod rounds;
 mod served;
 mod settings;
 mod shared;

@@ -12,7 +12,6 @@ use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -22,8 +21,8 @@ use crate::calls::Companion;
 use crate::keeper::Upkeep;
 use crate::library;
 use crate::link::Link;
-use crate::message::Json;
-use crate::served::{Served, Tool};
+use crate::rounds;
+use crate::served::Served;
 use crate::settings::Settings;
 use crate::trouble::Trouble;
 
@@ -108,7 +107,7 @@ impl Upstream {
                 known = now;
             }
             let tool = known.tool(&name).ok_or_else(|| gone(&name))?;
-            match self.ask(&link, tool, &arguments, &context).await {
+            match rounds::call(upkeep, &link, &tool.name, &arguments, &context).await {
                 Ok(result) => {
                     let mut answer = answer::read(&result, &upkeep.settings.name, &upkeep.words)?;
                     answer.warnings.extend(tool.warning(&context.caller));
@@ -128,32 +127,6 @@ impl Upstream {
             }
         }
         Err(Failure::internal("a third attempt at two"))
-    }
-
-    async fn ask(&self, link: &Link, tool: &Tool, arguments: &Value, context: &Context) -> Result<Json, Trouble> {
-        #[derive(Serialize)]
-        struct Params<'a> {
-            name: &'a str,
-            arguments: &'a Value,
-            #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-            meta: Option<Value>,
-            #[serde(flatten, skip_serializing_if = "Option::is_none")]
-            answers: Option<&'a Map<String, Value>>,
-        }
-        let settings = &self.upkeep.settings;
-        let turn = tokio::time::timeout(settings.timeout, self.upkeep.permits.acquire()).await;
-        let Ok(Ok(_turn)) = turn else { return Err(Trouble::TimedOut) };
-        let session = context.caller.owner().map(Into::into);
-        let companion = Arc::new(Companion::new(context.progress.clone(), context.client.clone(), session));
-        link.shared.used_by(&companion);
-        let heard = context.progress.is_heard();
-        link.request("tools/call", Some(&tool.name), companion, settings.timeout, |id| Params {
-            name: &tool.name,
-            arguments,
-            meta: link.meta(heard.then_some(id)),
-            answers: None,
-        })
-        .await
     }
 }
 

@@ -69,6 +69,18 @@ async fn questions_reach_the_client_that_can_and_are_declined_otherwise() {
 }
 
 #[tokio::test]
+async fn an_upstream_that_may_not_ask_back_is_called_again_with_the_answer() {
+    let able = Arc::new(Client { name: "able", can: vec![Favour::Elicitation], ..Client::default() });
+    let stage = Stage::up(fake(&["--stateless"])).await;
+    let answer = stage.ask_as("elicit", json!({}), of(&able)).await;
+    assert_eq!(answer["data"], json!({ "action": "accept", "content": { "which": "able" } }));
+    assert_eq!(stage.get("elicit", json!({})).await, json!({ "action": "decline" }));
+    let answer = stage.ask_as("sample", json!({}), of(&able)).await;
+    assert_eq!(answer["error"]["code"], "UPSTREAM_ERROR");
+    assert!(answer["error"]["details"]["upstream_error"].as_str().unwrap().contains("sampling"), "{answer}");
+}
+
+#[tokio::test]
 async fn two_clients_are_never_mixed_up() {
     let clients =
         ["one", "two"].map(|name| Arc::new(Client { name, can: vec![Favour::Elicitation], ..Client::default() }));

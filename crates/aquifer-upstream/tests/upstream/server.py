@@ -223,6 +223,15 @@ def respond(message, send):
             answer["result"] = {"messages": [{"role": "user", "content": {"type": "text", "text": words}}]}
         elif method == "completion/complete":
             answer["result"] = {"completion": {"values": [params["ref"].get("name", params["ref"].get("uri"))]}}
+        elif method == "tools/call" and options.stateless and params["name"] in ("elicit", "sample"):
+            given = params.get("inputResponses")
+            if given:
+                assert params["requestState"] == "so far"
+                answer["result"] = {"resultType": "complete", **text(json.dumps(given["q"]))}
+            else:
+                wanted = {"elicit": "elicitation/create", "sample": "sampling/createMessage"}[params["name"]]
+                answer["result"] = {"resultType": "input_required", "requestState": "so far", "inputRequests": {
+                    "q": {"method": wanted, "params": {"message": "Which?"}}}}
         elif method == "tools/call":
             result = call(params["name"], params.get("arguments", {}), params.get("_meta") or {}, send, mark)
             if result is None:
