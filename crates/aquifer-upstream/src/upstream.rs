@@ -26,8 +26,9 @@ use crate::served::Served;
 use crate::settings::Settings;
 use crate::trouble::Trouble;
 
-/// How long an upstream that did not answer a call may take to answer whether it is alive.
-const PING: Duration = Duration::from_secs(5);
+/// How long an upstream that did not answer a call may take to answer whether it is alive: as long as a call, within
+/// these.
+const PING: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
 /// How long introspection waits for tools that are being listed.
 const LISTED_IN: Duration = Duration::from_secs(2);
@@ -119,7 +120,7 @@ impl Upstream {
                 Err(Trouble::Broke(_)) if attempt == 0 && tool.category == Category::Read => {}
                 Err(trouble) => {
                     if matches!(trouble, Trouble::TimedOut) {
-                        end_if_dead(link);
+                        end_if_dead(link, upkeep.settings.timeout);
                     }
                     let settings = &upkeep.settings;
                     return Err(trouble.into_failure(&settings.name, &upkeep.words, settings.largest_answer));
@@ -132,11 +133,12 @@ impl Upstream {
 
 /// An upstream that let a call run out of time is asked whether it is alive. If it does not say so, it is ended, and
 /// the next call starts it again.
-fn end_if_dead(link: Arc<Link>) {
+fn end_if_dead(link: Arc<Link>, timeout: Duration) {
+    let patience = timeout.clamp(PING.0, PING.1);
     tokio::spawn(async move {
         let nobody = Arc::new(Companion::nobody());
         let ping =
-            link.request("ping", None, nobody, PING, |_| json!({ "_meta": link.meta(None).unwrap_or_default() }));
+            link.request("ping", None, nobody, patience, |_| json!({ "_meta": link.meta(None).unwrap_or_default() }));
         if let Err(Trouble::TimedOut) = ping.await {
             link.shared.close(&crate::trouble::Gone::new("it does not answer", "a ping without an answer"));
         }

@@ -49,17 +49,19 @@ async fn exiting_in_a_call() {
 #[tokio::test]
 async fn hanging_for_ever() {
     let mut settings = fake(&[]);
-    settings.timeout = Duration::from_millis(300);
+    settings.timeout = Duration::from_millis(500);
     let stage = Stage::up(settings).await;
-    let pid = stage.pid().await;
-    stage.refused("hang", json!({}), "UPSTREAM_TIMEOUT").await;
-    // It answers not even a ping, so it is replaced.
-    until("it is replaced", async || {
-        let answer = stage.ask("identity", json!({})).await;
-        answer["success"] == true && answer["data"][0] != pid
-    })
-    .await;
-    assert!(!is_alive(pid));
+    for _ in 0..ROUNDS {
+        let pid = stage.pid().await;
+        stage.refused("hang", json!({}), "UPSTREAM_TIMEOUT").await;
+        // It answers not even a ping, so it is replaced.
+        until("it is replaced", async || {
+            let answer = stage.ask("identity", json!({})).await;
+            answer["success"] == true && answer["data"][0] != pid
+        })
+        .await;
+        assert!(!is_alive(pid));
+    }
 }
 
 #[tokio::test]
@@ -106,7 +108,7 @@ async fn answers_too_large() {
 async fn exiting_at_start() {
     let folder = Folder::new();
     let broken = folder.file("broken");
-    for _ in 0..ROUNDS / 5 {
+    for _ in 0..ROUNDS {
         std::fs::write(&broken, "").unwrap();
         let stage = Stage::new(fake(&["--exit-while", &broken]));
         let failure = stage.upstream.ready().await.unwrap_err();
@@ -149,8 +151,8 @@ async fn changing_its_tools() {
 async fn a_dead_upstream_is_alone_in_its_misery() {
     let well = Stage::up(fake(&[])).await;
     let ill = Stage::new(fake(&["--exit-at-start"]));
-    let slow = std::time::Instant::now();
-    assert!(ill.upstream.ready().await.is_err());
-    assert_eq!(well.get("echo", json!({ "text": "x" })).await["text"], "x");
-    assert!(slow.elapsed() < Duration::from_secs(20));
+    for _ in 0..ROUNDS {
+        assert!(ill.upstream.ready().await.is_err());
+        assert_eq!(well.get("echo", json!({ "text": "x" })).await["text"], "x");
+    }
 }

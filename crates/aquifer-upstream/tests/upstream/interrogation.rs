@@ -1,5 +1,7 @@
 //! Interrogation asks who is there and what it offers, and keeps the very bytes.
 
+use std::sync::{Arc, Mutex};
+
 use aquifer_upstream::interrogate;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -59,14 +61,49 @@ async fn r_dis_2_no_secret_is_written() {
     env.push(("API_KEY".to_owned(), "s3cr3t-variable".to_owned()));
     let folder = Folder::new();
     settings.cache_dir = Some(folder.0.clone());
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(log.clone()).finish();
+    let _logging = tracing::subscriber::set_default(subscriber);
     let said = interrogate(&settings).await.unwrap();
     let bundle = said.bundle(&settings, Timestamp::UNIX_EPOCH).write().unwrap();
     let stage = Stage::up(settings.clone()).await;
     crate::support::until("the cache is written", async || std::fs::read_dir(&folder.0).unwrap().count() == 1).await;
     let cached = std::fs::read_dir(&folder.0).unwrap().next().unwrap().unwrap().path();
     let cached = std::fs::read_to_string(cached).unwrap();
-    for text in [bundle, cached, format!("{settings:?} {:?}", stage.upstream)] {
+    stage.refused("die", json!({}), "UPSTREAM_UNAVAILABLE").await;
+    let log = log.text();
+    assert!(log.contains("environment:") && log.contains("[redacted]"), "{log}");
+    for text in [bundle, cached, log, format!("{settings:?} {:?}", stage.upstream)] {
         assert!(!text.contains("s3cr3t"), "{text}");
+    }
+}
+
+/// What is logged on this thread, which is where all tasks of such a test run.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> tracing_subscriber::fmt::MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
     }
 }
 

@@ -31,7 +31,7 @@ flags.add_argument("--journal", help="append the method of every request to this
 options = flags.parse_args()
 
 IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-state = {"changed": 0, "cancelled": [], "next": 0}
+state = {"changed": 0, "cancelled": [], "next": 0, "running": 0, "most": 0}
 waiting = {}
 lock = threading.Lock()
 
@@ -64,7 +64,8 @@ def tools():
          "inputSchema": schema()},
     ]
     for name in ["die", "hang", "garbage", "change", "spawn", "refuse", "protest", "blocks", "elicit", "sample", "roots",
-                 "log", "cancelled", "environment", "identity", "structured", "last_meta"]:
+                 "log", "cancelled", "environment", "identity", "structured", "last_meta",
+                 "most_at_once"]:
         listed.append({"name": name, "description": f"Does {name}.", "inputSchema": schema()})
     listed.append({"name": "huge", "description": "Answers at length.",
                    "inputSchema": schema(size={"type": "integer"}, id_last={"type": "boolean"})})
@@ -122,8 +123,14 @@ def call(name, arguments, meta, send, mark):
         return text("x" * size)
     if name == "slow":
         steps = arguments.get("steps", 1)
+        with lock:
+            state["running"] += 1
+            state["most"] = max(state["most"], state["running"])
         for step in range(steps):
             time.sleep(arguments.get("seconds", 1) / steps)
+            if step + 1 == steps:
+                with lock:
+                    state["running"] -= 1
             if meta.get("progressToken") is not None:
                 send({"jsonrpc": "2.0", "method": "notifications/progress", "params": {
                     "progressToken": meta["progressToken"], "progress": step + 1, "total": steps, "message": f"step {step + 1}"}})
@@ -158,6 +165,8 @@ def call(name, arguments, meta, send, mark):
         return text("logged")
     if name == "cancelled":
         return text(json.dumps(state["cancelled"]))
+    if name == "most_at_once":
+        return text(json.dumps([state["most"]]))
     if name == "environment":
         return text(json.dumps(dict(os.environ)))
     if name == "last_meta":
