@@ -100,7 +100,8 @@ impl Served {
         operations.retain(|operation| tools.contains_key(&operation.name));
         for operation in &mut operations {
             let rows = settings.rows.get(&*operation.name).map(String::as_str);
-            shape::offer(operation, rows, settings.controls);
+            let controls = settings.controls_of.get(&*operation.name).copied().unwrap_or(settings.controls);
+            shape::offer(operation, rows, controls);
         }
         Self { offering: Offering { operations, types }, tools, pins, drift, is_known: true }
     }

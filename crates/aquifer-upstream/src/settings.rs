@@ -34,6 +34,8 @@ pub struct Settings {
     pub adapter: Option<Adapter>,
     /// How many controls READ operations get for shaping their results (R-DIS-8).
     pub controls: Controls,
+    /// The same for single operations, by their names without prefix.
+    pub controls_of: BTreeMap<String, Controls>,
     /// Where the rows are inside the results of an operation, by its name without prefix. Looked for where not said.
     pub rows: BTreeMap<String, String>,
 }
@@ -86,6 +88,7 @@ impl Settings {
             overrides: None,
             adapter: None,
             controls: Controls::default(),
+            controls_of: BTreeMap::new(),
             rows: BTreeMap::new(),
         }
     }

@@ -11,6 +11,8 @@ use aquifer_protocol::limits::Limits;
 use aquifer_protocol::suggest;
 use serde::Deserialize;
 
+use crate::results::{ControlsConfig, OperationConfig, ResultsConfig};
+
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,6 +21,8 @@ pub(crate) struct Config {
     pub(crate) surface: SurfaceConfig,
     #[serde(default)]
     pub(crate) limits: LimitsConfig,
+    #[serde(default)]
+    pub(crate) results: ResultsConfig,
     #[serde(default)]
     pub(crate) http: HttpConfig,
     #[serde(default)]
@@ -130,6 +134,11 @@ pub(crate) struct SourceConfig {
     pub(crate) concurrency: Option<usize>,
     /// The most bytes of one answer.
     pub(crate) largest_answer: Option<usize>,
+    /// How many parameters READ operations get for shaping their results.
+    pub(crate) controls: Option<ControlsConfig>,
+    /// What is said of single operations, by their names without prefix.
+    #[serde(default)]
+    pub(crate) operations: BTreeMap<String, OperationConfig>,
     /// PostgreSQL schemas, the first without a prefix.
     #[serde(default)]
     pub(crate) schemas: Vec<String>,
@@ -152,6 +161,16 @@ impl SourceConfig {
     /// A target from the command line, about which nothing else is said.
     pub(crate) fn of(target: &str) -> Self {
         Self { target: Some(target.to_owned()), ..Self::default() }
+    }
+
+    /// Whether it may be an MCP server, or several: what a variable holds is not known.
+    pub(crate) fn may_be_mcp(&self) -> bool {
+        let is_mcp = |target: &str| {
+            ["http://", "https://"].iter().any(|begin| target.starts_with(begin))
+                || [".json", ".jsonc", ".json5", ".md"].iter().any(|end| target.ends_with(end))
+                || target.contains("${")
+        };
+        self.target.as_deref().is_none_or(is_mcp)
     }
 }
 

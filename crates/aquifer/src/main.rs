@@ -8,6 +8,7 @@ mod command;
 mod config;
 mod files;
 mod lifetime;
+mod results;
 mod sample;
 mod setup;
 mod sources;

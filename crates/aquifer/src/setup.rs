@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use aquifer_engine::{Engine, Settings};
 use aquifer_protocol::batch::OnConfirmation;
 use aquifer_protocol::error::Failure;
+use aquifer_protocol::limits::OutOfRange;
 use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_protocol::validate::Strictness;
 use tracing_subscriber::EnvFilter;
@@ -104,6 +105,9 @@ pub(crate) async fn wait(opened: &[Opened], absence: Absence) -> anyhow::Result<
 
 /// Builds the engine.
 pub(crate) fn engine(opened: &[Opened], surface: &SurfaceArgs, config: &Config) -> anyhow::Result<Arc<Engine>> {
+    if let Some(OutOfRange { name, value, min, max }) = config.results.check().into_iter().next() {
+        bail!("'{name}' in [results] is {value}, allowed is {min} to {max}");
+    }
     let surface = self::surface(surface, config)?;
     let defaults = Settings::default();
     let settings = Settings {
@@ -116,7 +120,8 @@ pub(crate) fn engine(opened: &[Opened], surface: &SurfaceArgs, config: &Config) 
         longest_batch: config.batch.longest.unwrap_or(defaults.longest_batch),
         meta: config.meta,
     };
-    let mut builder = Engine::builder(surface).settings(settings);
+    let (shaping, key) = (config.results.settings(), state::cursor_key(&config.state)?);
+    let mut builder = Engine::builder(surface).settings(settings).shaping(shaping).cursor_key(key);
     for one in opened {
         let mount = one.mount();
         builder = match mount.prefix {
@@ -126,6 +131,10 @@ pub(crate) fn engine(opened: &[Opened], surface: &SurfaceArgs, config: &Config) 
     }
     let engine = Arc::new(builder.build()?);
     opened.iter().for_each(Opened::look_for);
+    for (name, near) in sources::unmatched(opened) {
+        let near = near.map(|near| format!(" Did you mean '{near}'?")).unwrap_or_default();
+        tracing::warn!("the configuration speaks of an operation '{name}', which its source does not have.{near}");
+    }
     Ok(engine)
 }
 

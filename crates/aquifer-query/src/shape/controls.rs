@@ -17,6 +17,8 @@ pub enum Controls {
     Few,
     /// Every control of the language, the styles kept for compatibility included.
     All,
+    /// None: results pass as they are.
+    None,
 }
 
 /// Controls that mean something only together: where an upstream uses one of the names, all of them are its own.
@@ -30,6 +32,9 @@ const ADDED: &[(&str, &str)] =
 
 /// The controls an operation gets beside parameters of its own (R-DIS-8).
 pub fn names(own: &[Parameter], controls: Controls) -> Vec<&'static str> {
+    if controls == Controls::None {
+        return Vec::new();
+    }
     let free = |name: &str| own.iter().all(|parameter| &*parameter.name != name);
     let more = if controls == Controls::All { MORE } else { &[] };
     let together = FEW.iter().chain(more).filter(|names| names.iter().all(|name| free(name)));
@@ -49,7 +54,8 @@ pub fn parameters(own: &[Parameter], controls: Controls) -> Vec<Parameter> {
 /// Has an operation's results shaped: READ operations of an upstream get the controls their own parameters leave free.
 /// Says whether it did. To be called once, when the operation has all parameters of its own.
 pub fn offer(operation: &mut Operation, rows: Option<&str>, controls: Controls) -> bool {
-    if operation.native || operation.category != Category::Read || operation.shaping.is_some() {
+    let is_apart = operation.native || operation.category != Category::Read || controls == Controls::None;
+    if is_apart || operation.shaping.is_some() {
         return false;
     }
     let added = parameters(&operation.parameters, controls);

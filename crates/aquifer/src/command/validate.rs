@@ -160,31 +160,59 @@ fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
     let lines: Vec<u64> = headings.map(|(index, _)| index as u64 + 1).collect();
     let mut problems = Vec::new();
     for (index, source) in config.source.iter().enumerate() {
-        let given = [source.target.is_some(), source.command.is_some(), source.url.is_some()];
-        let (code, message) = match given {
-            [false, false, false] if source.adapter.is_none() => {
-                (Code::SchemaMissingField, "A source needs a target, a command or a url")
-            }
-            [_, true, true] => (Code::SchemaInvalidType, "A source has either a command or a url"),
-            _ => continue,
-        };
         let line = lines.get(index).copied().unwrap_or(1);
+        let mut wrong = |code, path: String, line, message: &str| {
+            let message = message.to_owned();
+            problems.push(FileProblem { code, path, line, column: 1, message, suggestion: None });
+        };
+        let given = [source.target.is_some(), source.command.is_some(), source.url.is_some()];
         let path = format!("source[{index}]");
-        problems.push(FileProblem { code, path, line, column: 1, message: message.to_owned(), suggestion: None });
+        match given {
+            [false, false, false] if source.adapter.is_none() => {
+                wrong(Code::SchemaMissingField, path, line, "A source needs a target, a command or a url");
+            }
+            [_, true, true] => {
+                wrong(Code::SchemaInvalidType, path, line, "A source has either a command or a url");
+            }
+            _ => {}
+        }
+        for (name, said) in &source.operations {
+            let path = format!("source[{index}].operations.{name}");
+            let line = place(text, line, name);
+            if let Some(problem) = said.problem() {
+                wrong(Code::SchemaInvalidType, format!("{path}.rows"), line, problem);
+            }
+            if !source.may_be_mcp() {
+                let message = "'operations' is for MCP servers; of databases, 'tables' says how they are shown";
+                wrong(Code::SchemaInvalidName, path, line, message);
+            }
+        }
     }
-    for wrong in config.limits.limits().check() {
-        let message = format!("'{}' is {}, allowed is {} to {}", wrong.name, wrong.value, wrong.min, wrong.max);
-        let found = text.lines().position(|line| line.trim_start().starts_with(wrong.name));
-        problems.push(FileProblem {
-            code: Code::SchemaInvalidType,
-            path: format!("limits.{}", wrong.name),
-            line: found.map_or(1, |index| index as u64 + 1),
-            column: 1,
-            message,
-            suggestion: None,
-        });
+    for (section, wrong) in [("limits", config.limits.limits().check()), ("results", config.results.check())] {
+        let heading = text.lines().position(|line| line.trim() == format!("[{section}]"));
+        for wrong in wrong {
+            let message = format!("'{}' is {}, allowed is {} to {}", wrong.name, wrong.value, wrong.min, wrong.max);
+            problems.push(FileProblem {
+                code: Code::SchemaInvalidType,
+                path: format!("{section}.{}", wrong.name),
+                line: place(text, heading.map_or(1, |index| index as u64 + 1), wrong.name),
+                column: 1,
+                message,
+                suggestion: None,
+            });
+        }
     }
     problems
+}
+
+/// The first line from this one on that is about a name; this one, if none is.
+fn place(text: &str, from: u64, name: &str) -> u64 {
+    let rest = text.lines().zip(1_u64..).skip_while(|(_, line)| *line < from);
+    let is_about = |line: &str| {
+        let (line, heading) = (line.trim_start(), format!(".{name}]"));
+        line.strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with(['=', '.'])) || line.contains(&heading)
+    };
+    rest.filter(|(line, _)| is_about(line)).map(|(_, line)| line).next().unwrap_or(from)
 }
 
 fn counted(count: usize, what: &str) -> String {

@@ -14,10 +14,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use aquifer_discovery::name::snake;
 use aquifer_discovery::servers::Server;
 use aquifer_engine::clock::SystemClock;
 use aquifer_engine::{Mount, Source};
 use aquifer_protocol::error::Failure;
+use aquifer_protocol::suggest;
 use aquifer_query::CursorKey;
 use aquifer_sql::{Database, Target};
 use aquifer_upstream::Upstream;
@@ -295,6 +297,30 @@ impl Opened {
         };
         self.upstream.as_ref().filter(|upstream| !is_known(upstream))
     }
+}
+
+/// Operations that the configuration speaks of and none of its servers has, each with the nearest that one has. Only where
+/// it is known what they have.
+pub(crate) fn unmatched(opened: &[Opened]) -> Vec<(String, Option<String>)> {
+    let mut found = Vec::new();
+    for one in opened {
+        let config = &one.origin.config;
+        let same: Vec<&Opened> = opened.iter().filter(|other| other.origin.config == *config).collect();
+        let is_first = same.first().is_some_and(|first| std::ptr::eq(*first, one));
+        if !is_first || one.upstream.is_none() || same.iter().any(|one| one.unknown().is_some()) {
+            continue;
+        }
+        let offered = same.iter().flat_map(|one| one.source.offering().operations);
+        let known: Vec<String> = offered.map(|operation| operation.name.to_string()).collect();
+        for name in config.operations.keys() {
+            let spelled = snake(name);
+            if !known.contains(&spelled) {
+                let near = suggest::nearest(&spelled, known.iter().map(String::as_str));
+                found.push((name.clone(), near.map(str::to_owned)));
+            }
+        }
+    }
+    found
 }
 
 /// A sample shop and its support desk, in memory: what is changed in it is gone with the process.

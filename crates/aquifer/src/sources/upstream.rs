@@ -105,6 +105,7 @@ fn finish(settings: &mut Settings, source: &SourceConfig, kept: &Kept, files: &m
     settings.concurrency = source.concurrency.unwrap_or(settings.concurrency).clamp(1, 10_000);
     settings.largest_answer = source.largest_answer.unwrap_or(settings.largest_answer).max(1024);
     settings.cache_dir = kept.catalogues();
+    shaped(settings, source)?;
     if let Some(file) = &source.overrides {
         let shown = file.display();
         let text = crate::files::read(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
@@ -114,6 +115,20 @@ fn finish(settings: &mut Settings, source: &SourceConfig, kept: &Kept, files: &m
         };
         settings.overrides = Some(overrides.map_err(first)?);
         files.push(text);
+    }
+    Ok(())
+}
+
+/// How results are shaped, which may be said under an operation's name or its tool's.
+fn shaped(settings: &mut Settings, source: &SourceConfig) -> Result<(), String> {
+    settings.controls = source.controls.map_or(settings.controls, Into::into);
+    for (name, said) in &source.operations {
+        if let Some(problem) = said.problem() {
+            return Err(format!("operation '{name}': {problem}"));
+        }
+        let operation = aquifer_discovery::name::snake(name);
+        settings.rows.extend(said.rows.clone().map(|rows| (operation.clone(), rows)));
+        settings.controls_of.extend(said.controls.map(|controls| (operation, controls.into())));
     }
     Ok(())
 }

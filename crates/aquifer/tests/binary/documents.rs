@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::support::{Folder, server, shell, shell_in, text, tools};
+use crate::support::{Folder, run, server, shell, shell_in, text, tools};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -100,6 +100,18 @@ fn the_commands_of_the_help_work() {
             // What it is for stands behind some blanks.
             printed(example.trim_start().split("   ").next().unwrap());
         }
+    }
+}
+
+#[test]
+fn the_configurations_in_the_documents_are_valid() {
+    let folder = Folder::new();
+    let page = read("docs/configuration.md");
+    let blocks: Vec<&str> = page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(blocks.len() >= 2, "{blocks:?}");
+    for block in blocks {
+        let output = run(&["validate", &folder.file("aquifer.toml", block)]);
+        assert!(output.status.success(), "{}{block}", text(&output.stdout));
     }
 }
 

@@ -15,6 +15,7 @@ mod init;
 mod killed;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod results;
 mod secrets;
 mod sqlite;
 mod stdio;

@@ -17,6 +17,27 @@ fn r_dis_9_files_are_checked_with_place_and_suggestion() {
             "[limits]\nmax_nesting_depth = 500\n",
             "d.toml:2:1: SCHEMA_INVALID_TYPE: 'max_nesting_depth' is 500",
         ),
+        (
+            "d.toml",
+            "[[source]]\ncommand = \"x\"\nlargest_page = 7\n\n[results]\nheld_seconds = 5\nlargest_page = 0\n",
+            "d.toml:7:1: SCHEMA_INVALID_TYPE: 'largest_page' is 0, allowed is 1 to 1000",
+        ),
+        ("d.toml", "[results]\nheld_byte = 0\n", "Did you mean 'held_bytes'?"),
+        (
+            "d.toml",
+            "[[source]]\ncommand = \"x\"\n\n[source.operations.list_x]\nrows = \"a[].b[].c\"\n",
+            "d.toml:4:1: SCHEMA_INVALID_TYPE: 'rows' is a path such as items",
+        ),
+        (
+            "d.toml",
+            "[[source]]\ncommand = \"x\"\noperations.list_x = { controls = \"some\" }\n",
+            "d.toml:3:34: SCHEMA_INVALID_NAME: unknown variant",
+        ),
+        (
+            "d.toml",
+            "[[source]]\ntarget = \"sqlite:a.db\"\n[source.operations.list_x]\nrows = \"a\"\n",
+            "d.toml:3:1: SCHEMA_INVALID_NAME: 'operations' is for MCP servers",
+        ),
         ("e.json", "{\"mcpServers\": {\"x\": {\"comand\": \"hush-4711\"}}}", "e.json:1:17: SCHEMA_MISSING_FIELD"),
         ("f.json", "{\"mcpServers\": {\"x\" {}}}", "f.json:1:21: SCHEMA_INVALID_TYPE: Not readable as JSON"),
         ("g.json", "{\"raw_capture\": {}, \"schema_version\": \"9\"}", "SCHEMA_VERSION_UNSUPPORTED"),

@@ -12,6 +12,10 @@ def call(name, arguments):
         raise ValueError("this tool always fails")
     if name == "list_things":
         return {"items": [{"id": n, "name": f"thing {n}", "size": n * 10} for n in range(1, 31)]}
+    if name == "twoLists":
+        return {"left": [{"l": n} for n in range(3)], "right": [{"r": n} for n in range(5)]}
+    if name == "get_text":
+        return "".join(f"line {n} of many\n" for n in range(500))
     return {"tool": name, "arguments": arguments}
 
 
@@ -30,6 +34,8 @@ def answer(message):
     if method == "tools/call":
         try:
             result = call(params["name"], params.get("arguments") or {})
+            if isinstance(result, str):
+                return {"content": [{"type": "text", "text": result}]}
             return {"content": [{"type": "text", "text": json.dumps(result)}], "structuredContent": result}
         except ValueError as error:
             return {"content": [{"type": "text", "text": str(error)}], "isError": True}

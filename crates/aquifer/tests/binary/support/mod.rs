@@ -16,7 +16,7 @@ use serde_json::Value;
 pub(crate) use folder::{Folder, alter};
 pub(crate) use mcp::{server, tools};
 pub(crate) use piped::Piped;
-pub(crate) use served::{Served, read_answer, stateless_body, try_call};
+pub(crate) use served::{Answer, Served, read_answer, stateless_body, try_call};
 
 /// Nothing here takes this long; it bounds a test that would otherwise hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
