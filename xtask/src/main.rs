@@ -12,6 +12,7 @@ mod fuzz;
 mod install;
 mod postgres;
 mod servers;
+mod soak;
 mod step;
 mod system;
 mod test;
@@ -29,6 +30,7 @@ Tasks:
   ci                Everything a change must pass: format, lints, dependencies, docs, then test
   fuzz [SECONDS]    Run every fuzz target for so long, 60 seconds unless told (needs a nightly toolchain)
   bench [ARG...]    Measure, and print ratios
+  soak [ARG...]     Have upstreams of the gateway misbehave 1,000 times each, and look for leaks
   postgres          Start a throw-away PostgreSQL as the tests have it, print its URL, keep it until Ctrl-C
   help              Print this
 
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         "ci" => ci::run(),
         "fuzz" => fuzz::run(rest),
         "bench" => bench::run(rest),
+        "soak" => soak::run(rest),
         "postgres" => postgres::run(),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
