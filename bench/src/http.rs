@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
@@ -29,12 +30,21 @@ pub struct Http {
     read: BufReader<TcpStream>,
     line: String,
     answer: Vec<u8>,
+    /// Whether answers may come as event streams.
+    streams: bool,
+    session: Option<String>,
 }
 
 /// How the end of an answer is known.
 enum Body {
     Length(usize),
     Chunks,
+}
+
+/// The head of an answer.
+struct Head {
+    body: Body,
+    is_stream: bool,
 }
 
 impl Http {
@@ -44,35 +54,59 @@ impl Http {
             .with_context(|| format!("cannot connect to {}", address.authority))?;
         write.set_nodelay(true)?;
         let read = BufReader::with_capacity(64 * 1024, write.try_clone()?);
-        Ok(Self { write, read, line: String::new(), answer: Vec::new() })
+        Ok(Self { write, read, line: String::new(), answer: Vec::new(), streams: false, session: None })
+    }
+
+    /// Gives up on answers of which nothing arrives for so long.
+    pub fn wait_at_most(&self, patience: Duration) -> anyhow::Result<()> {
+        Ok(self.write.set_read_timeout(Some(patience))?)
+    }
+
+    /// Takes event streams for answers, too.
+    pub fn accept_streams(&mut self) {
+        self.streams = true;
+    }
+
+    /// The session that the last answer named.
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
     }
 
     /// Sends a request, head and body, and returns the body of its answer. Whatever is not a JSON answer is a failure.
     pub fn exchange(&mut self, request: &[u8]) -> anyhow::Result<&[u8]> {
         self.write.write_all(request)?;
         self.answer.clear();
-        match self.read_head()? {
+        let head = self.read_head()?;
+        match head.body {
             Body::Length(length) => self.read_part(length)?,
             Body::Chunks => self.read_chunks()?,
         }
-        Ok(&self.answer)
+        Ok(if head.is_stream { last_event(&self.answer) } else { &self.answer })
     }
 
-    fn read_head(&mut self) -> anyhow::Result<Body> {
+    fn read_head(&mut self) -> anyhow::Result<Head> {
         self.read_line()?;
-        ensure!(self.line.starts_with("HTTP/1.1 200"), "the server answered: {}", self.line);
+        let accepted = self.line.starts_with("HTTP/1.1 202");
+        ensure!(accepted || self.line.starts_with("HTTP/1.1 200"), "the server answered: {}", self.line);
         let mut body = None;
+        let mut is_stream = false;
         loop {
             self.read_line()?;
             let Some((name, value)) = self.line.split_once(':') else { break };
             match name.to_ascii_lowercase().as_str() {
                 "content-length" => body = Some(Body::Length(value.trim().parse()?)),
                 "transfer-encoding" => body = Some(Body::Chunks),
-                "content-type" => ensure!(value.contains("json"), "the answer is not plain JSON but{value}"),
+                "mcp-session-id" => self.session = Some(value.trim().to_owned()),
+                "content-type" => {
+                    is_stream = value.contains("event-stream");
+                    let fits = value.contains("json") || accepted || (is_stream && self.streams);
+                    ensure!(fits, "the answer is not plain JSON but{value}");
+                }
                 _ => {}
             }
         }
-        body.context("the answer does not say where it ends")
+        let body = body.context("the answer does not say where it ends")?;
+        Ok(Head { body, is_stream })
     }
 
     fn read_chunks(&mut self) -> anyhow::Result<()> {
@@ -100,5 +134,24 @@ impl Http {
         ensure!(self.read.read_line(&mut self.line)? > 0, "the server closed the connection");
         self.line.truncate(self.line.trim_end().len());
         Ok(())
+    }
+}
+
+/// What the last event of a stream carries: the answer comes after whatever is told on the way.
+fn last_event(stream: &[u8]) -> &[u8] {
+    let lines = stream.split(|byte| *byte == b'\n');
+    let carried = lines.filter_map(|line| line.strip_prefix(b"data:"));
+    carried.map(<[u8]>::trim_ascii).rfind(|data| !data.is_empty()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_is_the_last_event() {
+        let stream = b"id: 1\ndata:\n\nevent: message\r\ndata: {\"a\":1}\r\n\r\ndata: {\"b\":2}\n\n";
+        assert_eq!(last_event(stream), br#"{"b":2}"#);
+        assert_eq!(last_event(b""), b"");
     }
 }

@@ -3,4 +3,5 @@
 pub mod http;
 pub mod mcp;
 pub mod process;
+pub mod session;
 pub mod statistics;

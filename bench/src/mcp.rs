@@ -2,7 +2,7 @@
 
 use anyhow::ensure;
 
-use crate::http::Address;
+use crate::http::{Address, Http};
 
 const REVISION: &str = "2026-07-28";
 const META: &str = concat!(
@@ -37,6 +37,63 @@ impl Prepared {
     }
 }
 
+/// What older revisions of MCP begin a session with.
+pub const HELLO: &str =
+    r#""protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}"#;
+
+/// How a server over HTTP is spoken to.
+#[derive(Debug, Clone)]
+pub enum Dialect {
+    /// Revision 2026-07-28: requests without a session, plain JSON answers.
+    Stateless,
+    /// An older one: a session, and answers that may be event streams.
+    Session(Option<String>),
+}
+
+impl Dialect {
+    /// Begins a session of an older revision.
+    pub fn session(address: &Address) -> anyhow::Result<Self> {
+        let mut http = Http::open(address)?;
+        http.accept_streams();
+        let hello = Prepared { method: "initialize", name: None, params: HELLO.to_owned() };
+        let mut request = Vec::new();
+        Ready::in_dialect(&hello, address, &Dialect::Session(None)).write(&FIRST_ID.to_string(), &mut request);
+        http.exchange(&request)?;
+        let dialect = Dialect::Session(http.session().map(str::to_owned));
+        let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        let head = dialect.head("notifications/initialized", None, address, body.len());
+        http.exchange(format!("{head}{body}").as_bytes())?;
+        Ok(dialect)
+    }
+
+    /// A connection for it.
+    pub fn connect(&self, address: &Address) -> anyhow::Result<Http> {
+        let mut http = Http::open(address)?;
+        if matches!(self, Dialect::Session(_)) {
+            http.accept_streams();
+        }
+        Ok(http)
+    }
+
+    fn head(&self, method: &str, name: Option<&str>, address: &Address, length: usize) -> String {
+        let own = match self {
+            Dialect::Stateless => {
+                let name = name.map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
+                format!("MCP-Protocol-Version: {REVISION}\r\nMcp-Method: {method}\r\n{name}")
+            }
+            Dialect::Session(None) => String::new(),
+            Dialect::Session(Some(session)) => {
+                format!("MCP-Protocol-Version: 2025-06-18\r\nMcp-Session-Id: {session}\r\n")
+            }
+        };
+        format!(
+            "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\n{own}Content-Length: {length}\r\n\r\n",
+            address.path, address.authority
+        )
+    }
+}
+
 /// The bytes of a request around its id.
 pub struct Ready {
     /// What comes before the id.
@@ -48,18 +105,18 @@ pub struct Ready {
 impl Ready {
     /// A request of revision 2026-07-28, without a session, that asks for a plain JSON answer.
     pub fn over_http(request: &Prepared, address: &Address) -> Self {
+        Self::in_dialect(request, address, &Dialect::Stateless)
+    }
+
+    /// A request over HTTP.
+    pub fn in_dialect(request: &Prepared, address: &Address, dialect: &Dialect) -> Self {
         let begin = r#"{"jsonrpc":"2.0","id":"#;
-        let comma = if request.params.is_empty() { "" } else { "," };
-        let after = format!(r#","method":"{}","params":{{{}{comma}{META}}}}}"#, request.method, request.params);
+        let meta = if matches!(dialect, Dialect::Stateless) { META } else { "" };
+        let comma = if request.params.is_empty() || meta.is_empty() { "" } else { "," };
+        let after = format!(r#","method":"{}","params":{{{}{comma}{meta}}}}}"#, request.method, request.params);
         let length = begin.len() + FIRST_ID.to_string().len() + after.len();
-        let name = request.name.as_ref().map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
-        let before = format!(
-            "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
-             Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: {REVISION}\r\n\
-             Mcp-Method: {}\r\n{name}Content-Length: {length}\r\n\r\n{begin}",
-            address.path, address.authority, request.method
-        );
-        Self { before: before.into_bytes(), after: after.into_bytes() }
+        let head = dialect.head(request.method, request.name.as_deref(), address, length);
+        Self { before: format!("{head}{begin}").into_bytes(), after: after.into_bytes() }
     }
 
     /// The whole request, written to `out`.

@@ -61,6 +61,11 @@ impl Server {
         }
     }
 
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     /// Asks it to end and waits until it has: who counts a server's instructions reports at its end.
     pub fn end(mut self) -> anyhow::Result<()> {
         let deadline = Instant::now() + Duration::from_secs(60);

@@ -7,6 +7,7 @@
 mod count;
 mod databases;
 mod docs;
+mod gateway;
 mod peers;
 mod programs;
 mod sql;
@@ -17,6 +18,7 @@ use anyhow::{Result, bail};
 
 use crate::step::announce;
 use databases::Databases;
+use gateway::Gateways;
 use peers::Peers;
 use programs::Programs;
 use table::Table;
@@ -30,15 +32,17 @@ enum Part {
     Memory,
     Sql,
     Peers,
+    Gateway,
 }
 
-const PARTS: [(&str, Part); 6] = [
+const PARTS: [(&str, Part); 7] = [
     ("stdio", Part::Stdio),
     ("http", Part::Http),
     ("count", Part::Count),
     ("memory", Part::Memory),
     ("sql", Part::Sql),
     ("peers", Part::Peers),
+    ("gateway", Part::Gateway),
 ];
 
 const USAGE: &str = "\
@@ -51,6 +55,8 @@ Parts, all of them unless some are named:
   memory    idle memory and start-up time
   sql       databases through the engine, beside the same SQL by hand; memory with large pages (needs PostgreSQL and valgrind)
   peers     databases over HTTP, beside PostGraphile and Datasette (needs PostgreSQL, Node.js and Python)
+  gateway   upstreams through the gateway, beside the bare upstream, mcp-compressor, FastMCP and mcp-proxy; tokens
+            (needs Node.js and Python)
 
   --update-docs   write the table into docs/performance.md";
 
@@ -64,11 +70,16 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         count::valgrind_is_there()?;
     }
     let peers = parts.contains(&Part::Peers).then(Peers::install).transpose()?;
+    let gateways = parts.contains(&Part::Gateway).then(Gateways::install).transpose()?;
     let programs = Programs::build()?;
     let databases = (parts.contains(&Part::Sql) || peers.is_some()).then(|| Databases::make(&programs)).transpose()?;
     let mut table = Table::default();
     for (name, part) in PARTS.iter().filter(|(_, part)| parts.contains(part)) {
         announce(&format!("measure {name}"));
+        if let (Part::Gateway, Some(gateways)) = (part, &gateways) {
+            gateways.measure(&programs, &mut table)?;
+            continue;
+        }
         match (part, &databases, &peers) {
             (Part::Stdio, ..) => trips::round_trips(&programs, &programs::STDIO, &mut table)?,
             (Part::Http, ..) => trips::round_trips(&programs, &programs::HTTP, &mut table)?,
@@ -76,7 +87,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             (Part::Memory, ..) => trips::memory_and_start(&programs, &mut table)?,
             (Part::Sql, Some(databases), _) => sql::all(&programs, databases, &mut table)?,
             (Part::Peers, Some(databases), Some(peers)) => peers.measure(&programs, databases, &mut table)?,
-            (Part::Sql | Part::Peers, ..) => bail!("nothing to measure {name} with"),
+            (Part::Sql | Part::Peers | Part::Gateway, ..) => bail!("nothing to measure {name} with"),
         }
     }
     println!("\n{table}");

@@ -11,6 +11,8 @@ mod clients;
 mod fuzz;
 mod install;
 mod postgres;
+mod servers;
+mod soak;
 mod step;
 mod system;
 mod test;
@@ -28,6 +30,7 @@ Tasks:
   ci                Everything a change must pass: format, lints, dependencies, docs, then test
   fuzz [SECONDS]    Run every fuzz target for so long, 60 seconds unless told (needs a nightly toolchain)
   bench [ARG...]    Measure, and print ratios
+  soak [ARG...]     Have upstreams of the gateway misbehave 1,000 times each, and look for leaks
   postgres          Start a throw-away PostgreSQL as the tests have it, print its URL, keep it until Ctrl-C
   help              Print this
 
@@ -36,7 +39,7 @@ Examples:
   cargo xtask test --test clients        those of one file
   cargo xtask fuzz 300                   five minutes for each target
 
-What tasks install stands in target/clients and target/tools; it is made again when it is deleted.
+What tasks install stands in target/clients, target/servers and target/tools; it is made again when it is deleted.
 
 The tests need Node.js, Python and the PostgreSQL server: as root with apt they are installed. A PostgreSQL is started
 for the tests and ends with them, or with xtask however that ends. With AQUIFER_TEST_POSTGRES set, to a URL such as
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         "ci" => ci::run(),
         "fuzz" => fuzz::run(rest),
         "bench" => bench::run(rest),
+        "soak" => soak::run(rest),
         "postgres" => postgres::run(),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

@@ -4,16 +4,18 @@ use anyhow::Result;
 
 use crate::clients;
 use crate::postgres::Postgres;
+use crate::servers;
 use crate::step::{self, announce, cargo, output};
 
 /// The tests that need more than Rust, too. Plain `cargo test` leaves those out and does not list them.
 pub(crate) const EVERYTHING: [&str; 3] =
-    ["--workspace", "--features", "aquifer/clients,aquifer/postgres,aquifer-sql/postgres"];
+    ["--workspace", "--features", "aquifer/clients,aquifer/postgres,aquifer-sql/postgres,aquifer-upstream/servers"];
 
 const REMEDY: &str = "The failures are listed above. One test alone: cargo xtask test NAME";
 
 pub(crate) fn run(chosen: &[String]) -> Result<()> {
-    let environment = clients::install()?;
+    let mut environment = clients::install()?;
+    environment.extend(servers::install()?);
     let postgres = Postgres::provide()?;
     let nextest = output("cargo-nextest", &["nextest", "--version"]).is_some();
     let mut tests = if nextest {

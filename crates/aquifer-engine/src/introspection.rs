@@ -10,6 +10,7 @@ use aquifer_protocol::response::{Data, JsonText};
 use serde_json::{Map, Value, json};
 
 use crate::gate::Gate;
+use crate::shape::Shaper;
 use crate::snapshot::Snapshot;
 use crate::source::Context;
 
@@ -26,6 +27,7 @@ const MOST_HITS: usize = 500;
 pub(crate) fn answer(
     snapshot: &Snapshot,
     gate: &dyn Gate,
+    shaper: &Shaper,
     params: &Map<String, Value>,
     context: &Context,
 ) -> Result<Data, Failure> {
@@ -39,7 +41,7 @@ pub(crate) fn answer(
             let cell = snapshot.catalog().position(&name).and_then(|index| snapshot.cache.details.get(index));
             match cell {
                 Some(cell) if detail == Detail::Standard => cached(cell, || Ok(answers.operation(&name, detail))),
-                _ => Ok(answers.operation(&name, detail).into()),
+                _ => Ok(with_observation(answers.operation(&name, detail), &name, detail, shaper).into()),
             }
         }
         Query::Types => cached(&snapshot.cache.types, || Ok(answers.types())),
@@ -49,6 +51,17 @@ pub(crate) fn answer(
         Query::Quota => Ok(gate.quota(context).into()),
         Query::Policy => Ok(policy(snapshot, gate, context).into()),
     }
+}
+
+/// Everything we know includes what results looked like (R-INT-2). It is no part of the catalog, and of no other answer.
+fn with_observation(mut answer: Value, name: &str, detail: Detail, shaper: &Shaper) -> Value {
+    if detail == Detail::Full
+        && let Some(observed) = shaper.observed(name)
+        && let Some(operation) = answer.get_mut("operation").and_then(Value::as_object_mut)
+    {
+        operation.insert("observed_result".to_owned(), observed);
+    }
+    answer
 }
 
 /// What policy would say, by decision: most catalogs have few decisions and many operations.

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use aquifer_protocol::catalog::{Catalog, CatalogError, pascal_case};
 use aquifer_protocol::introspect::{Answers, Facts};
-use aquifer_protocol::operation::Operation;
+use aquifer_protocol::operation::{LONGEST_NAME, Operation};
 use aquifer_protocol::response::JsonText;
 use aquifer_protocol::schema::{Schema, Types};
 use aquifer_protocol::surface::{Surface, Tool};
@@ -25,9 +25,9 @@ pub struct Snapshot {
 }
 
 /// Which source answers an operation, and under which name.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Route {
-    pub(crate) source: usize,
+    pub(crate) source: Arc<dyn Source>,
     pub(crate) name: Arc<str>,
 }
 
@@ -40,18 +40,21 @@ pub(crate) struct Cache {
 }
 
 /// A source and the prefix its operations get.
-pub(crate) struct Mounted {
-    pub(crate) source: Arc<dyn Source>,
-    pub(crate) prefix: Option<String>,
+#[derive(Clone)]
+pub struct Mount {
+    /// The source.
+    pub source: Arc<dyn Source>,
+    /// What its operations begin with. Without one that is the source's name, unless it is the only source.
+    pub prefix: Option<String>,
 }
 
 impl Snapshot {
-    pub(crate) fn build(mounted: &[Mounted], surface: Arc<Surface>, facts: Facts) -> Result<Self, CatalogError> {
+    pub(crate) fn build(mounted: &[Mount], surface: Arc<Surface>, facts: Facts) -> Result<Self, CatalogError> {
         let alone = mounted.len() == 1;
         let mut operations: Vec<Operation> = Vec::new();
         let mut types = Types::new();
         let mut routes = HashMap::new();
-        for (index, mount) in mounted.iter().enumerate() {
+        for mount in mounted {
             let name: Arc<str> = mount.source.name().into();
             let prefix = match (&mount.prefix, alone) {
                 (Some(prefix), _) => prefix.clone(),
@@ -67,7 +70,13 @@ impl Snapshot {
             }
             for (own_name, mut operation) in offering.operations {
                 operation.source = name.clone();
-                routes.insert(operation.name.clone(), Route { source: index, name: own_name });
+                // Nobody chose what an upstream calls its tools: a name too long or already there must not keep the
+                // others from being served.
+                let is_free = |name: &str| operation.native || !routes.contains_key(name);
+                if operation.name.len() > LONGEST_NAME || !is_free(&operation.name) {
+                    operation.name = marked(&operation.name, is_free).into();
+                }
+                routes.insert(operation.name.clone(), Route { source: mount.source.clone(), name: own_name });
                 operations.push(operation);
             }
         }
@@ -127,6 +136,24 @@ impl Snapshot {
             }))
         })
     }
+}
+
+/// The name, cut where it is too long, with a mark of the whole so that two of them stay apart.
+fn marked(name: &str, is_free: impl Fn(&str) -> bool) -> String {
+    const MARK: usize = 6;
+    let kept: String = name.chars().take(LONGEST_NAME - MARK).collect();
+    let mut made = String::new();
+    for round in 0..1_000_u64 {
+        // FNV-1a: the same on every machine and in every version.
+        let digest = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64 ^ round, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        made = format!("{}_{:05x}", kept.trim_end_matches('_'), (digest >> 20) & 0xf_ffff);
+        if is_free(&made) {
+            break;
+        }
+    }
+    made
 }
 
 struct Prefixed {

@@ -52,6 +52,116 @@ pub trait Source: Send + Sync + 'static {
 
     /// A connection is gone, and with it everything that was bound to it.
     fn session_ended(&self, _session: &str) {}
+
+    /// What it has beside operations. Must cost next to nothing.
+    fn shelves(&self) -> Shelves {
+        Shelves::default()
+    }
+
+    /// Gets something beside operations: a list as an array of its entries, anything else as MCP answers it. Asked only
+    /// for what stands on its shelves.
+    fn fetch(&self, _wanted: Fetch, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
+        std::future::ready(Err(Failure::new(Code::NotFoundResource, "This source has nothing but operations"))).boxed()
+    }
+}
+
+/// What a source has beside operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shelves {
+    /// Documents to read.
+    pub resources: bool,
+    /// Prompts to fill in.
+    pub prompts: bool,
+    /// Suggestions for the parameters of both.
+    pub completions: bool,
+}
+
+impl Shelves {
+    /// What either has.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            resources: self.resources || other.resources,
+            prompts: self.prompts || other.prompts,
+            completions: self.completions || other.completions,
+        }
+    }
+
+    /// Whether this may be there.
+    pub fn has(self, wanted: &Fetch) -> bool {
+        match wanted {
+            Fetch::Resources | Fetch::ResourceTemplates | Fetch::Resource(_) => self.resources,
+            Fetch::Prompts | Fetch::Prompt { .. } => self.prompts,
+            Fetch::Completion { .. } => self.completions,
+        }
+    }
+}
+
+/// What can be asked for beside operations.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fetch {
+    /// The list of documents.
+    Resources,
+    /// The list of documents with holes in their addresses.
+    ResourceTemplates,
+    /// The list of prompts.
+    Prompts,
+    /// A document by its address.
+    Resource(String),
+    /// A prompt, filled in.
+    Prompt {
+        /// Its name.
+        name: String,
+        /// What it is filled in with.
+        arguments: Option<Map<String, Value>>,
+    },
+    /// Suggestions for a parameter.
+    Completion {
+        /// Whose parameter: the name of a prompt, or the address of a template.
+        of: String,
+        /// Whether that is an address.
+        by_address: bool,
+        /// The rest of the request, as MCP has it.
+        params: Map<String, Value>,
+    },
+}
+
+impl Fetch {
+    /// The name or address of what is wanted.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Fetch::Resource(name) | Fetch::Prompt { name, .. } | Fetch::Completion { of: name, .. } => Some(name),
+            Fetch::Resources | Fetch::ResourceTemplates | Fetch::Prompts => None,
+        }
+    }
+
+    /// The same under another name.
+    #[must_use]
+    pub fn of(mut self, other: &str) -> Self {
+        if let Fetch::Resource(name) | Fetch::Prompt { name, .. } | Fetch::Completion { of: name, .. } = &mut self {
+            other.clone_into(name);
+        }
+        self
+    }
+
+    /// Whether it is known by an address rather than by a name.
+    pub fn is_by_address(&self) -> bool {
+        match self {
+            Fetch::Resources | Fetch::ResourceTemplates | Fetch::Resource(_) => true,
+            Fetch::Prompts | Fetch::Prompt { .. } => false,
+            Fetch::Completion { by_address, .. } => *by_address,
+        }
+    }
+
+    /// The field of a list's entries that names them.
+    pub fn key(&self) -> Option<&'static str> {
+        match self {
+            Fetch::Resources => Some("uri"),
+            Fetch::ResourceTemplates => Some("uriTemplate"),
+            Fetch::Prompts => Some("name"),
+            _ => None,
+        }
+    }
 }
 
 /// What a source offers.
@@ -153,6 +263,31 @@ pub struct Context {
     pub in_batch: bool,
     /// The person's answers to earlier questions of this call, by key.
     pub answers: Arc<Map<String, Value>>,
+    /// The client itself, where it can be asked things while the call waits.
+    pub client: Option<Arc<dyn ClientSide>>,
+}
+
+/// What a client may be able to do for a source while a call waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Favour {
+    /// Ask the person to fill in a form.
+    Elicitation,
+    /// Have its model complete a conversation.
+    Sampling,
+    /// Say which folders it works in.
+    Roots,
+}
+
+/// The client of a call, as far as sources may turn to it. What is asked and answered has the shape that MCP gives it.
+pub trait ClientSide: Send + Sync + std::fmt::Debug + 'static {
+    /// Whether it said that it can.
+    fn can(&self, favour: Favour) -> bool;
+
+    /// Asks, and waits. Refused are what it cannot do, what it declines with an error, and what takes too long.
+    fn ask(&self, favour: Favour, params: Map<String, Value>) -> BoxFuture<'_, Result<Value, Failure>>;
+
+    /// Passes on what a source logs (`{level, logger?, data}`). Never waits: what the client cannot take is lost.
+    fn log(&self, params: Map<String, Value>);
 }
 
 impl Context {
@@ -166,6 +301,7 @@ impl Context {
             interactive: false,
             in_batch: false,
             answers: Arc::default(),
+            client: None,
         }
     }
 }
@@ -198,6 +334,11 @@ impl Progress {
     pub fn channel() -> (Self, mpsc::Receiver<ProgressUpdate>) {
         let (sender, receiver) = mpsc::channel(Self::BACKLOG);
         (Self(Some(sender)), receiver)
+    }
+
+    /// Whether anybody listens.
+    pub fn is_heard(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Tells how far the call is.

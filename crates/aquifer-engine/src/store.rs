@@ -28,6 +28,12 @@ pub trait StateStore: Send + Sync + 'static {
 
     /// Counts one more under this key and says how many there were within the window, this one included.
     fn count<'a>(&'a self, key: &'a str, window: Duration) -> BoxFuture<'a, Result<u64, StoreError>>;
+
+    /// Whether records outlive this process, or others see them. If not, there is no point in writing down what the
+    /// process has in its memory anyway.
+    fn outlives_process(&self) -> bool {
+        true
+    }
 }
 
 /// A record and its version.
@@ -89,6 +95,10 @@ impl Inner {
 }
 
 impl StateStore for MemoryStore {
+    fn outlives_process(&self) -> bool {
+        false
+    }
+
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
         let found = self.with(|inner, now| {
             inner.records.get(key).filter(|(_, until)| *until > now).map(|(record, _)| record.clone())

@@ -54,6 +54,17 @@ pub struct Operation {
     pub aggregation_support: Option<AggregationSupport>,
     /// Relationships it can follow.
     pub relationship_capabilities: Option<RelationshipCapabilities>,
+    /// What is done to its results on our side, where its source does not do it (R-DIS-8).
+    pub shaping: Option<Shaping>,
+}
+
+/// How results are shaped after a source gave them: by parameters that the source never sees.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Shaping {
+    /// The parameters that are ours. Every other one is the source's own.
+    pub controls: Vec<Arc<str>>,
+    /// Where the rows are inside a result, as a path such as `data.items`. Looked for unless said.
+    pub rows: Option<Arc<str>>,
 }
 
 /// What an operation is for, where profiles have a family for that.
@@ -175,6 +186,7 @@ impl Operation {
             computed_fields: Vec::new(),
             aggregation_support: None,
             relationship_capabilities: None,
+            shaping: None,
         }
     }
 

@@ -30,6 +30,16 @@ impl JsonText {
         Self(Arc::new(text))
     }
 
+    /// Text that somebody else assembled, if it is what is to be vouched for.
+    pub fn checked(text: String) -> Option<Self> {
+        let is_fine = if may_hold_huge_number(text.as_bytes()) {
+            serde_json::from_str::<Value>(&text).is_ok()
+        } else {
+            serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok()
+        };
+        is_fine.then(|| Self(Arc::new(text)))
+    }
+
     /// The text.
     pub fn get(&self) -> &str {
         &self.0
@@ -72,6 +82,8 @@ pub enum Attachment {
         /// What it is called.
         name: String,
     },
+    /// A block that a server behind us wrote, as its JSON text: passed on as it is.
+    Verbatim(String),
 }
 
 impl Attachment {
@@ -80,6 +92,7 @@ impl Attachment {
         match self {
             Attachment::Image { base64, .. } | Attachment::Audio { base64, .. } => base64.len(),
             Attachment::Link { uri, name } => uri.len() + name.len(),
+            Attachment::Verbatim(json) => json.len(),
         }
     }
 }
@@ -282,6 +295,17 @@ fn has_long_number(text: &str) -> bool {
         }
     }
     false
+}
+
+/// Whether there may be a number that no double holds: one with an exponent, or with hundreds of digits.
+pub fn may_hold_huge_number(text: &[u8]) -> bool {
+    const MANY: usize = 300;
+    let mut run = 0;
+    text.iter().any(|byte| {
+        let exponent = run > 0 && matches!(byte, b'e' | b'E');
+        run = if byte.is_ascii_digit() { run + 1 } else { 0 };
+        exponent || run > MANY
+    })
 }
 
 /// The envelope around text that is already there: that text is passed on, not written again.

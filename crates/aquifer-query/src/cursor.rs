@@ -42,20 +42,33 @@ impl CursorKey {
 
     /// What makes the cursors of one query.
     pub fn sealer(&self, collection: &Collection, plan: &Plan) -> Sealer {
-        Sealer { cipher: Aes128Siv::new((&self.0).into()), binding: binding(collection, plan) }
+        self.bound_to(binding(collection, plan))
+    }
+
+    /// These bytes as a cursor that only who knows the key can read, and only together with the binding.
+    pub fn seal_bytes(&self, plain: &[u8], binding: &[u8]) -> String {
+        self.bound_to(binding.to_vec()).seal(plain)
+    }
+
+    fn bound_to(&self, binding: Vec<u8>) -> Sealer {
+        Sealer { cipher: Aes128Siv::new((&self.0).into()), binding }
     }
 
     /// The place a cursor stands for, if we made it for this query.
     pub fn open(&self, cursor: &str, collection: &Collection, plan: &Plan) -> Option<Vec<Value>> {
+        let plain = self.open_bytes(cursor, &binding(collection, plan))?;
+        let place: Vec<Value> = serde_json::from_slice(&plain).ok()?;
+        (place.len() == usize::from(plan.is_ranked()) + plan.order(collection).len()).then_some(place)
+    }
+
+    /// The bytes of a cursor, if we sealed them with this binding.
+    pub fn open_bytes(&self, cursor: &str, binding: &[u8]) -> Option<Vec<u8>> {
         if cursor.len() > LONGEST {
             return None;
         }
         let sealed = URL_SAFE_NO_PAD.decode(cursor).ok()?;
-        let binding = binding(collection, plan);
         let mut cipher = Aes128Siv::new((&self.0).into());
-        let plain = cipher.decrypt([binding.as_slice()], &sealed).ok()?;
-        let place: Vec<Value> = serde_json::from_slice(&plain).ok()?;
-        (place.len() == usize::from(plan.is_ranked()) + plan.order(collection).len()).then_some(place)
+        cipher.decrypt([binding], &sealed).ok()
     }
 }
 

@@ -4,10 +4,10 @@
 //! tree of values, which would have to be read from the text only to be written again: half of what a list of rows
 //! costs. So the SDK carries a mark in both places, and whoever writes the message to the client puts the text there.
 //!
-//! Nothing else in a message can be taken for a mark: inside of a text every quote has a backslash before it, and a bare
-//! `"structuredContent":` or `"text":` is written by the SDK alone.
+//! Nothing else in a message can be taken for a mark: it is random, and never leaves this process.
 
-use std::sync::{Arc, OnceLock};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use axum::body::{Body, Bytes, HttpBody as _};
 use http_body_util::BodyExt as _;
@@ -16,10 +16,11 @@ use rmcp::RoleServer;
 use rmcp::model::{CallToolResult, ContentBlock, JsonRpcMessage, ServerResult};
 use rmcp::service::{RequestContext, TxJsonRpcMessage};
 
-const MARK: &str = "the same as the text";
-const TEXT: &[u8] = b"\"text\":";
-const STRUCTURED: &[u8] = b"\"structuredContent\":";
-const MARKED: &[u8] = b"\"the same as the text\"";
+/// What stands for the text, as long as the SDK has the message.
+static MARK: LazyLock<String> = LazyLock::new(|| {
+    let random = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", random(), random())
+});
 
 /// Where a request over HTTP leaves the text of its answer. It travels with the request.
 #[derive(Debug, Clone, Default)]
@@ -75,14 +76,14 @@ pub(crate) fn write(message: &mut TxJsonRpcMessage<RoleServer>) -> serde_json::R
 /// Takes the text out of a result, and leaves marks wherever it belongs.
 fn lift(result: &mut CallToolResult) -> Option<String> {
     let Some(ContentBlock::Text(block)) = result.content.first_mut() else { return None };
-    result.structured_content = Some(MARK.into());
-    Some(std::mem::replace(&mut block.text, MARK.to_owned()))
+    result.structured_content = Some(MARK.as_str().into());
+    Some(std::mem::replace(&mut block.text, MARK.clone()))
 }
 
-/// Puts text in place of the marks, if they are there.
+/// Puts text in place of the marks, if they are there: first as a string, then as it is.
 fn put(text: &str, message: &[u8]) -> Option<Vec<u8>> {
-    let (before, rest) = cut(message, TEXT)?;
-    let (between, after) = cut(rest, STRUCTURED)?;
+    let (before, rest) = cut(message)?;
+    let (between, after) = cut(rest)?;
     let mut whole = Vec::with_capacity(message.len() + text.len() * 2 + text.len() / 4);
     whole.extend_from_slice(before);
     quote(text, &mut whole);
@@ -99,12 +100,10 @@ fn put(text: &str, message: &[u8]) -> Option<Vec<u8>> {
     Some(whole)
 }
 
-/// What stands before and after the mark under a name.
-fn cut<'m>(message: &'m [u8], name: &[u8]) -> Option<(&'m [u8], &'m [u8])> {
-    memmem::find_iter(message, name).find_map(|start| {
-        let (before, rest) = message.split_at_checked(start + name.len())?;
-        Some((before, rest.strip_prefix(MARKED)?))
-    })
+/// What stands before and after the next mark and its quotes.
+fn cut(message: &[u8]) -> Option<(&[u8], &[u8])> {
+    let start = memmem::find(message, MARK.as_bytes())?.checked_sub(1)?;
+    Some((message.get(..start)?, message.get(start + MARK.len() + 2..)?))
 }
 
 /// Writes text as a JSON string. Our own text is JSON itself and full of quotes, which are all that needs care.
@@ -131,29 +130,30 @@ mod tests {
     use serde_json::Value;
 
     fn message(text: &str) -> TxJsonRpcMessage<RoleServer> {
-        let result = CallToolResult::success(vec![ContentBlock::text(text), ContentBlock::text(MARK)]);
+        let result = CallToolResult::success(vec![ContentBlock::text(text), ContentBlock::text("another")]);
         JsonRpcMessage::Response(JsonRpcResponse {
             jsonrpc: Default::default(),
-            id: NumberOrString::String(MARK.into()),
+            id: NumberOrString::String("one".into()),
             result: ServerResult::CallToolResult(result),
         })
     }
 
     #[test]
-    fn r_res_3_the_text_stands_where_the_marks_stood_and_nowhere_else() {
+    fn r_res_3_the_text_stands_where_the_marks_stood() {
         for text in [
             r#"{"success":true,"data":{"name":"ü\"\\"}}"#,
-            r#"{"data":"\"structuredContent\":\"the same as the text\""}"#,
-            r#"{"text":"the same as the text","structuredContent":"the same as the text"}"#,
+            r#"{"data":"\"structuredContent\":\"x\""}"#,
+            r#"{"text":"x","structuredContent":"x"}"#,
             "{\"a\":\n[1,\r\n\t2]}",
         ] {
             let bytes = write(&mut message(text)).unwrap();
             assert!(!bytes.contains(&b'\n') && !bytes.contains(&b'\r'), "messages are lines");
+            assert!(memmem::find(&bytes, MARK.as_bytes()).is_none(), "the mark stays here");
             let read: Value = serde_json::from_slice(&bytes).unwrap();
             let result = &read["result"];
-            assert_eq!(read["id"], MARK);
+            assert_eq!(read["id"], "one");
             assert_eq!(result["content"][0]["text"], text);
-            assert_eq!(result["content"][1]["text"], MARK);
+            assert_eq!(result["content"][1]["text"], "another");
             assert_eq!(result["structuredContent"], serde_json::from_str::<Value>(text).unwrap());
         }
     }

@@ -5,15 +5,18 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use aquifer_engine::source::Fetch;
 use aquifer_engine::{Caller, Context, Engine, Progress, ProgressUpdate, Reply};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::response::{Attachment, Response};
 use aquifer_protocol::surface::{Receiver, Tool as AqlTool};
 use futures::FutureExt;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
-    Implementation, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ProtocolVersion,
-    Resource, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock,
+    CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, Resource, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, ToolAnnotations,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -22,6 +25,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::bypass::Bypass;
+use crate::client::{SessionClient, Volume, attended};
+use crate::library;
 use crate::question;
 
 /// How the client is connected.
@@ -39,6 +44,7 @@ pub(crate) struct Face {
     connection: Connection,
     session: OnceLock<Arc<str>>,
     told_of_changes: AtomicBool,
+    volume: Arc<Volume>,
     alive: CancellationToken,
     _ends_watchers: DropGuard,
 }
@@ -48,7 +54,8 @@ impl Face {
         let alive = CancellationToken::new();
         let _ends_watchers = alive.clone().drop_guard();
         let told_of_changes = AtomicBool::new(false);
-        Self { engine, connection, session: OnceLock::new(), told_of_changes, alive, _ends_watchers }
+        let (session, volume) = (OnceLock::new(), Arc::default());
+        Self { engine, connection, session, told_of_changes, volume, alive, _ends_watchers }
     }
 
     /// Who asks. Nothing the client writes is an identity (R-END-6).
@@ -106,6 +113,7 @@ impl Face {
             }
             None => (Progress::silent(), None),
         };
+        let (client, questions) = SessionClient::of(context, &self.volume).unzip();
         let inner = Context {
             caller: self.caller(context),
             request_id: self.engine.next_request_id(),
@@ -114,8 +122,15 @@ impl Face {
             interactive: *asks != question::Asks::Never,
             in_batch: false,
             answers: Arc::new(answers.clone()),
+            client,
         };
         let call = self.engine.handle(receiver, arguments, inner);
+        let call = async {
+            match questions {
+                Some(questions) => Box::pin(attended(call, questions, &context.peer)).await,
+                None => call.await,
+            }
+        };
         match (token, updates) {
             (Some(token), Some(updates)) => Box::pin(with_progress(call, updates, token, &context.peer)).await,
             _ => call.await,
@@ -138,6 +153,13 @@ impl Face {
             bypass.take_along(&mut result);
         }
         result
+    }
+
+    /// Who asks for something that is no tool.
+    fn plainly(&self, context: &RequestContext<RoleServer>) -> Context {
+        let mut plain = Context::new(self.caller(context), self.engine.next_request_id());
+        plain.cancelled = context.ct.clone();
+        plain
     }
 
     fn unknown_tool(&self, name: &str) -> ErrorData {
@@ -198,6 +220,8 @@ fn block(attachment: Attachment) -> ContentBlock {
         Attachment::Image { media_type, base64 } => ContentBlock::image(base64, media_type),
         Attachment::Audio { media_type, base64 } => ContentBlock::audio(base64, media_type),
         Attachment::Link { uri, name } => ContentBlock::resource_link(Resource::new(uri, name)),
+        // What the SDK does not know is still there to be read.
+        Attachment::Verbatim(json) => serde_json::from_str(&json).unwrap_or_else(|_| ContentBlock::text(json)),
     }
 }
 
@@ -209,7 +233,13 @@ fn tool(tool: &AqlTool, schema: &Arc<Map<String, Value>>) -> Tool {
 
 impl ServerHandler for Face {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        #[expect(deprecated, reason = "deprecated in the newest revision, alive in the older ones that have sessions")]
+        let mut capabilities =
+            ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
+        let shelves = self.engine.shelves();
+        capabilities.resources = shelves.resources.then(Default::default);
+        capabilities.prompts = shelves.prompts.then(Default::default);
+        capabilities.completions = shelves.completions.then(Default::default);
         ServerConfig::new(capabilities).with_server_info(Implementation::new("aquifer", env!("CARGO_PKG_VERSION")))
     }
 
@@ -247,6 +277,72 @@ impl ServerHandler for Face {
             }
             None => Err(self.unknown_tool(&request.name)),
         }
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let found = library::list(&self.engine, Fetch::Resources, self.plainly(&context)).await;
+        Ok(ListResourcesResult::with_all_items(found))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let found = library::list(&self.engine, Fetch::ResourceTemplates, self.plainly(&context)).await;
+        Ok(ListResourceTemplatesResult::with_all_items(found))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let wanted = Fetch::Resource(request.uri);
+        let found: ReadResourceResult = library::fetch(&self.engine, wanted, self.plainly(&context)).await?;
+        Ok(found.into())
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let found = library::list(&self.engine, Fetch::Prompts, self.plainly(&context)).await;
+        Ok(ListPromptsResult::with_all_items(found))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let wanted = Fetch::Prompt { name: request.name, arguments: request.arguments };
+        let found: GetPromptResult = library::fetch(&self.engine, wanted, self.plainly(&context)).await?;
+        Ok(found.into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        library::fetch(&self.engine, library::completion(request), self.plainly(&context)).await
+    }
+
+    /// Sources log; how much of it a client hears is its own choice.
+    #[expect(deprecated, reason = "deprecated in the newest revision, alive in the older ones that have sessions")]
+    async fn set_level(
+        &self,
+        request: rmcp::model::SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.volume.set(request.level);
+        Ok(())
     }
 
     /// Older clients are told of changes without asking.

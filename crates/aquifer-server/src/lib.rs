@@ -4,8 +4,10 @@
 //! own byte scanner first, and what that refuses is answered here and never reaches the SDK.
 
 mod bypass;
+mod client;
 mod face;
 mod http;
+mod library;
 mod question;
 mod refusal;
 mod stdio;

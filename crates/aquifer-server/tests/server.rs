@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aquifer_engine::gate::{Decision, Gate};
-use aquifer_engine::source::{Call, Offering, Outcome};
+use aquifer_engine::source::{Call, Favour, Offering, Outcome};
 use aquifer_engine::{Answer, Context, Engine, InputRequest, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
@@ -42,6 +42,9 @@ impl Source for Changing {
             }
             .boxed();
         }
+        if &*call.name == "get_favours" {
+            return favours(call.context).boxed();
+        }
         let answered = call.context.answers.get("sure").cloned();
         let outcome = match &*call.name {
             "get_picture" => {
@@ -55,6 +58,28 @@ impl Source for Changing {
         };
         std::future::ready(outcome).boxed()
     }
+}
+
+/// Asks the client for everything a source may ask for.
+async fn favours(context: Context) -> Outcome {
+    let Some(client) = context.client else { return Outcome::Done(Answer::new(json!("nobody to ask"))) };
+    client.log(json!({ "level": "info", "data": "quiet" }).as_object().unwrap().clone());
+    client.log(json!({ "level": "error", "logger": "l", "data": { "a": 1 } }).as_object().unwrap().clone());
+    let questions = [
+        (Favour::Elicitation, json!({ "message": "Who?", "requestedSchema": { "type": "object", "properties": {} } })),
+        (Favour::Sampling, json!({ "messages": [], "maxTokens": 1 })),
+        (Favour::Roots, json!({})),
+    ];
+    let mut answers = Vec::new();
+    for (favour, params) in questions {
+        let params = params.as_object().unwrap().clone();
+        answers.push(if client.can(favour) {
+            client.ask(favour, params).await.unwrap_or_default()
+        } else {
+            json!("cannot")
+        });
+    }
+    Outcome::Done(Answer::new(Value::Array(answers)))
 }
 
 /// Wants a person's word before anything is deleted.
@@ -94,6 +119,7 @@ impl Client {
             Operation::new("get_x", Category::Read, "Get."),
             Operation::new("get_picture", Category::Read, "Get a picture."),
             Operation::new("get_slow", Category::Read, "Get slowly."),
+            Operation::new("get_favours", Category::Read, "Ask the client."),
             Operation::new("get_panic", Category::Read, "Panic in the gate."),
             Operation::new("delete_x", Category::Delete, "Delete."),
         ];
@@ -169,6 +195,47 @@ async fn r_int_7_newer_clients_are_told_if_they_listen() {
     assert_eq!(client.receive().await["method"], "notifications/subscriptions/acknowledged");
     client.grow();
     assert_eq!(client.receive().await["method"], "notifications/tools/list_changed");
+}
+
+#[tokio::test]
+async fn what_a_source_asks_and_logs_reaches_the_client() {
+    let mut client = Client::initialized(json!({ "elicitation": {}, "roots": {} })).await;
+    client
+        .send(json!({ "jsonrpc": "2.0", "id": 1, "method": "logging/setLevel", "params": { "level": "warning" } }))
+        .await;
+    assert_eq!(client.receive().await["id"], 1);
+    client.send(call(2, "mcp_aql_read", "get_favours")).await;
+    let mut logged = 0;
+    loop {
+        let message = client.receive().await;
+        match message["method"].as_str() {
+            Some("notifications/message") => {
+                assert_eq!(message["params"], json!({ "level": "error", "logger": "l", "data": { "a": 1 } }));
+                logged += 1;
+            }
+            Some("elicitation/create") => {
+                assert_eq!(message["params"]["message"], "Who?");
+                let result = json!({ "action": "accept", "content": { "who": "me" } });
+                client.send(json!({ "jsonrpc": "2.0", "id": message["id"], "result": result })).await;
+            }
+            Some("roots/list") => {
+                let result = json!({ "roots": [{ "uri": "file:///home", "name": "home" }] });
+                client.send(json!({ "jsonrpc": "2.0", "id": message["id"], "result": result })).await;
+            }
+            Some(other) => panic!("{other}"),
+            None => {
+                let data = &message["result"]["structuredContent"]["data"];
+                assert_eq!(data[0], json!({ "action": "accept", "content": { "who": "me" } }), "{message}");
+                assert_eq!(data[1], "cannot");
+                assert_eq!(data[2]["roots"][0]["uri"], "file:///home");
+                break;
+            }
+        }
+    }
+    assert_eq!(logged, 1, "what is less urgent than it wants to hear is not said");
+    let mut newer = Client::start();
+    newer.send(stateless(call(1, "mcp_aql_read", "get_favours"), json!({ "elicitation": {} }))).await;
+    assert_eq!(newer.receive().await["result"]["structuredContent"]["data"], "nobody to ask");
 }
 
 #[tokio::test]

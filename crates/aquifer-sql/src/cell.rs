@@ -1,5 +1,7 @@
 //! Single values as JSON text.
 
+use aquifer_protocol::response::may_hold_huge_number;
+
 /// Writes text as a JSON string.
 pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
     let escapes = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
@@ -126,7 +128,7 @@ pub(crate) fn json(text: &str, out: &mut Vec<u8>) {
 
 /// Writes what is JSON for sure. Numbers beyond all that readers of JSON have are written as text.
 pub(crate) fn vouched(text: &[u8], out: &mut Vec<u8>) {
-    if may_hold_huge_numbers(text) {
+    if may_hold_huge_number(text) {
         quoting(text, out, |number| number.parse::<f64>().is_ok_and(f64::is_finite));
     } else {
         out.extend_from_slice(text);
@@ -155,15 +157,4 @@ fn quoting(text: &[u8], out: &mut Vec<u8>, is_fine: impl Fn(&str) -> bool) {
         out.push(byte);
         rest = after;
     }
-}
-
-/// Whether there may be a number that no double holds: one with an exponent, or with hundreds of digits.
-fn may_hold_huge_numbers(text: &[u8]) -> bool {
-    const MANY: usize = 300;
-    let mut run = 0;
-    text.iter().any(|byte| {
-        let exponent = run > 0 && matches!(byte, b'e' | b'E');
-        run = if byte.is_ascii_digit() { run + 1 } else { 0 };
-        exponent || run > MANY
-    })
 }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::config::SourceConfig;
+
 /// Any MCP server, database or REST API behind MCP-AQL: one to five tools instead of hundreds.
 #[derive(Debug, Parser)]
 #[command(name = "aquifer", version, propagate_version = true, after_help = EXAMPLES)]
@@ -23,6 +25,8 @@ Examples:
   aquifer demo                                   try it: a sample shop over HTTP
   aquifer demo --stdio                           the same for an MCP client that starts servers itself
   aquifer serve sqlite:my.db                     your database, for an MCP client
+  aquifer serve mcp.json                         the MCP servers you have, as one to five tools
+  aquifer init                                   find them on this machine
   aquifer introspect --source demo:              which operations are there?
   aquifer call get_order '{\"id\": 1}' --source demo:
 
@@ -48,8 +52,16 @@ Examples:
   aquifer serve sqlite:my.db                     a SQLite file on stdio
   aquifer serve postgres://me@localhost/shop --http 127.0.0.1:3910
                                                  a PostgreSQL database over HTTP
+  aquifer serve mcp.json                         the MCP servers that a client's file names
+  aquifer serve https://mcp.example.com/mcp --bearer-env EXAMPLE_TOKEN
+                                                 an MCP server on the web
+  aquifer serve -- npx -y @modelcontextprotocol/server-filesystem .
+                                                 an MCP server that is started
+  aquifer serve github-adapter.md --env GITHUB_TOKEN -- npx -y github-server
+                                                 a reviewed adapter, and the server it is for
   aquifer serve --config aquifer.toml            what the file says
 
+The configuration and the files it names are watched: a change takes effect at once, a broken one is told and ignored.
 SIGHUP has every source look again what it has to offer.
 
 Environment: MCP_AQL_ENDPOINT_MODE, MCP_AQL_ENDPOINT_PROFILE, MCP_AQL_TOOL_PREFIX.
@@ -73,6 +85,54 @@ Examples:
   aquifer introspect --search \"late orders\" --source demo:
   aquifer introspect --json --source demo:       as a model sees it")]
     Introspect(IntrospectArgs),
+
+    /// Ask an MCP server what it offers and write a discovery bundle. No tool is called.
+    #[command(after_help = "\
+Examples:
+  aquifer interrogate -o files.bundle.json -- npx -y @modelcontextprotocol/server-filesystem .
+  aquifer interrogate https://mcp.example.com/mcp --bearer-env EXAMPLE_TOKEN
+  aquifer interrogate mcp.json --server github -o github.bundle.json
+
+The time of the capture is written into the bundle; SOURCE_DATE_EPOCH sets it.")]
+    Interrogate(InterrogateArgs),
+
+    /// Look at what needs a person's judgement, and write down what was decided.
+    #[command(after_help = "\
+Examples:
+  aquifer review files.bundle.json               in a terminal it asks, elsewhere it lists
+  aquifer review files.bundle.json --accept-all
+  aquifer review files.bundle.json --accept read_file --endpoint touch=UPDATE
+  aquifer review files-adapter.md -- npx -y @modelcontextprotocol/server-filesystem .
+                                                 has the server changed since the adapter was reviewed?
+
+Exit codes: 0 nothing is left to review, 1 something is, 2 bad usage.")]
+    Review(ReviewArgs),
+
+    /// Build an adapter file from a discovery bundle.
+    #[command(after_help = "\
+Examples:
+  aquifer build files.bundle.json                files-adapter.md, and its sidecar beside it
+  aquifer build files.bundle.json --overrides files.overrides.yaml -o adapters/")]
+    Build(BuildArgs),
+
+    /// Check adapters, bundles, overrides, configurations and files of MCP clients.
+    #[command(after_help = "\
+Examples:
+  aquifer validate files-adapter.md
+  aquifer validate aquifer.toml mcp.json files.bundle.json files.overrides.yaml
+
+Exit codes: 0 all are right, 1 something is wrong with one, 2 one cannot be read.")]
+    Validate(ValidateArgs),
+
+    /// Find the MCP clients on this machine and write a configuration with the servers they have.
+    #[command(after_help = "\
+Examples:
+  aquifer init                                   write aquifer.toml, and say what to paste into each client
+  aquifer init --dry-run                         only show it
+  aquifer init -o ~/.config/aquifer/aquifer.toml
+
+Nothing of the clients' own files is changed, and no secret is copied.")]
+    Init(InitArgs),
 
     /// Print a completion script for your shell.
     #[command(after_help = "Example: aquifer completions bash > ~/.local/share/bash-completion/completions/aquifer")]
@@ -111,6 +171,61 @@ pub(crate) struct HttpArgs {
     pub(crate) allow_origins: Vec<String>,
 }
 
+/// How MCP servers are started and reached.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct UpstreamArgs {
+    /// An environment variable that the command after -- gets; it sees no others but the usual few. Can be repeated.
+    #[arg(long = "env", value_name = "NAME", help_heading = "MCP servers")]
+    pub(crate) env: Vec<String>,
+
+    /// A header for every request to a server on the web; ${VAR} is read from the environment. Can be repeated.
+    #[arg(long = "header", value_name = "NAME: VALUE", help_heading = "MCP servers")]
+    pub(crate) headers: Vec<String>,
+
+    /// The environment variable that holds a bearer token for a server on the web.
+    #[arg(long, value_name = "NAME", help_heading = "MCP servers")]
+    pub(crate) bearer_env: Option<String>,
+
+    /// Of a file that names several servers: only this one. Can be repeated.
+    #[arg(long = "server", value_name = "NAME", help_heading = "MCP servers")]
+    pub(crate) servers: Vec<String>,
+
+    /// An MCP server to start, with its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+impl UpstreamArgs {
+    /// What is said of a target.
+    pub(crate) fn source(&self, target: &str) -> anyhow::Result<SourceConfig> {
+        let mut source = SourceConfig::of(target);
+        for header in &self.headers {
+            // What is wrong is not repeated: it may be a secret.
+            let Some((name, value)) = header.split_once(':').filter(|(name, _)| !name.trim().is_empty()) else {
+                anyhow::bail!("a --header is not written as NAME: VALUE");
+            };
+            source.headers.insert(name.trim().to_owned(), value.trim().to_owned());
+        }
+        source.bearer_env.clone_from(&self.bearer_env);
+        source.servers.clone_from(&self.servers);
+        Ok(source)
+    }
+
+    /// What is said of the command.
+    pub(crate) fn start(&self, source: &mut SourceConfig) {
+        if let Some((program, arguments)) = self.command.split_first() {
+            source.command = Some(escaped(program));
+            source.args = arguments.iter().map(|word| escaped(word)).collect();
+            source.env = self.env.iter().map(|name| (name.clone(), format!("${{{name}}}"))).collect();
+        }
+    }
+}
+
+/// The shell has already put in what it knows; what looks like a reference now is meant as it stands.
+fn escaped(word: &str) -> String {
+    word.replace("${", "$${")
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Listen on this address instead of 127.0.0.1:3910.
@@ -130,8 +245,9 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// What to serve: sqlite:PATH, a path ending in .db or .sqlite, postgres://USER@HOST/DATABASE, demo: (a sample
-    /// shop) or tasks: (the example adapter).
+    /// What to serve: sqlite:PATH, a path ending in .db or .sqlite, postgres://USER@HOST/DATABASE, https://… (an MCP
+    /// server), FILE.json (the MCP servers of a client), NAME-adapter.md, demo: (a sample shop) or tasks: (the example
+    /// adapter).
     #[arg(value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
 
@@ -142,6 +258,9 @@ pub(crate) struct ServeArgs {
     /// Read the configuration from this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) upstream: UpstreamArgs,
 
     #[command(flatten)]
     pub(crate) surface: SurfaceArgs,
@@ -173,6 +292,9 @@ pub(crate) struct CallArgs {
     pub(crate) tool: Option<String>,
 
     #[command(flatten)]
+    pub(crate) upstream: UpstreamArgs,
+
+    #[command(flatten)]
     pub(crate) surface: SurfaceArgs,
 }
 
@@ -199,7 +321,115 @@ pub(crate) struct IntrospectArgs {
     pub(crate) json: bool,
 
     #[command(flatten)]
+    pub(crate) upstream: UpstreamArgs,
+
+    #[command(flatten)]
     pub(crate) surface: SurfaceArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InterrogateArgs {
+    /// The server: https://…, or FILE.json of a client.
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: Option<String>,
+
+    /// Write the bundle here instead of to stdout.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// What the server is called; else it is guessed.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) upstream: UpstreamArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReviewArgs {
+    /// A bundle, an adapter, or a server as interrogate takes it.
+    #[arg(value_name = "BUNDLE|SOURCE")]
+    pub(crate) source: Option<String>,
+
+    /// Decisions made before; they are kept and added to.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) overrides: Option<PathBuf>,
+
+    /// Write the decisions here; else into the file of --overrides, else NAME.overrides.yaml.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// This tool was looked at and is right as it is. Can be repeated.
+    #[arg(long = "accept", value_name = "TOOL")]
+    pub(crate) accepted: Vec<String>,
+
+    /// Every tool was looked at and is right as it is.
+    #[arg(long)]
+    pub(crate) accept_all: bool,
+
+    /// A tool's category: CREATE, READ, UPDATE, DELETE or EXECUTE. Can be repeated.
+    #[arg(long = "endpoint", value_name = "TOOL=CATEGORY")]
+    pub(crate) endpoints: Vec<String>,
+
+    /// A tool's danger: safe, reversible, destructive, dangerous or forbidden. Can be repeated.
+    #[arg(long = "danger", value_name = "TOOL=LEVEL")]
+    pub(crate) dangers: Vec<String>,
+
+    /// Show every tool, not only those that need review.
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// What the server is called; else it is guessed.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) upstream: UpstreamArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BuildArgs {
+    /// The discovery bundle.
+    #[arg(value_name = "BUNDLE")]
+    pub(crate) bundle: PathBuf,
+
+    /// A reviewer's decisions.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) overrides: Option<PathBuf>,
+
+    /// The adapter's file, or the folder for it.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write over files that are there.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArgs {
+    /// What to check.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Print one JSON object for each file.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Write the configuration here instead of to aquifer.toml.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write over a configuration that is there.
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Print the configuration instead of writing it.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// An address to listen on; names such as localhost are looked up.

@@ -5,17 +5,24 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use aquifer_discovery::FileProblem;
+use aquifer_protocol::error::Code;
 use aquifer_protocol::limits::Limits;
+use aquifer_protocol::suggest;
 use serde::Deserialize;
 
+use crate::results::{ControlsConfig, OperationConfig, ResultsConfig};
+
 /// The whole file.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
     #[serde(default)]
     pub(crate) surface: SurfaceConfig,
     #[serde(default)]
     pub(crate) limits: LimitsConfig,
+    #[serde(default)]
+    pub(crate) results: ResultsConfig,
     #[serde(default)]
     pub(crate) http: HttpConfig,
     #[serde(default)]
@@ -35,7 +42,7 @@ pub(crate) struct Config {
     pub(crate) meta: bool,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SurfaceConfig {
     pub(crate) mode: Option<String>,
@@ -43,7 +50,7 @@ pub(crate) struct SurfaceConfig {
     pub(crate) prefix: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LimitsConfig {
     max_request_size: Option<usize>,
@@ -53,7 +60,7 @@ pub(crate) struct LimitsConfig {
     max_nesting_depth: Option<usize>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HttpConfig {
     pub(crate) address: Option<SocketAddr>,
@@ -64,7 +71,7 @@ pub(crate) struct HttpConfig {
     pub(crate) most_sessions: Option<usize>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchConfig {
     pub(crate) longest: Option<usize>,
@@ -72,7 +79,7 @@ pub(crate) struct BatchConfig {
     pub(crate) on_confirmation: Option<OnConfirmation>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum OnConfirmation {
     Halt,
@@ -80,7 +87,7 @@ pub(crate) enum OnConfirmation {
 }
 
 /// A family for each category, and where wanted one for schema-like discovery and one for permissions.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProfileConfig {
     pub(crate) create: String,
@@ -92,13 +99,46 @@ pub(crate) struct ProfileConfig {
     pub(crate) authorization: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SourceConfig {
     /// What to serve, as on the command line.
-    pub(crate) target: String,
+    pub(crate) target: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) prefix: Option<String>,
+    /// Left alone.
+    #[serde(default)]
+    pub(crate) disabled: bool,
+    /// For MCP servers: a program to start,
+    pub(crate) command: Option<String>,
+    #[serde(default)]
+    pub(crate) args: Vec<String>,
+    #[serde(default)]
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) cwd: Option<PathBuf>,
+    /// or where one listens.
+    pub(crate) url: Option<String>,
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, String>,
+    /// The environment variable that holds a token for it.
+    pub(crate) bearer_env: Option<String>,
+    /// Of a file that names several servers: only these.
+    #[serde(default)]
+    pub(crate) servers: Vec<String>,
+    /// A reviewed adapter to be served instead of what the server says.
+    pub(crate) adapter: Option<PathBuf>,
+    /// A reviewer's decisions.
+    pub(crate) overrides: Option<PathBuf>,
+    pub(crate) start_timeout_seconds: Option<u64>,
+    /// Calls under way at once.
+    pub(crate) concurrency: Option<usize>,
+    /// The most bytes of one answer.
+    pub(crate) largest_answer: Option<usize>,
+    /// How many parameters READ operations get for shaping their results.
+    pub(crate) controls: Option<ControlsConfig>,
+    /// What is said of single operations, by their names without prefix.
+    #[serde(default)]
+    pub(crate) operations: BTreeMap<String, OperationConfig>,
     /// PostgreSQL schemas, the first without a prefix.
     #[serde(default)]
     pub(crate) schemas: Vec<String>,
@@ -120,11 +160,21 @@ pub(crate) struct SourceConfig {
 impl SourceConfig {
     /// A target from the command line, about which nothing else is said.
     pub(crate) fn of(target: &str) -> Self {
-        Self { target: target.to_owned(), ..Self::default() }
+        Self { target: Some(target.to_owned()), ..Self::default() }
+    }
+
+    /// Whether it may be an MCP server, or several: what a variable holds is not known.
+    pub(crate) fn may_be_mcp(&self) -> bool {
+        let is_mcp = |target: &str| {
+            ["http://", "https://"].iter().any(|begin| target.starts_with(begin))
+                || [".json", ".jsonc", ".json5", ".md"].iter().any(|end| target.ends_with(end))
+                || target.contains("${")
+        };
+        self.target.as_deref().is_none_or(is_mcp)
     }
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum TableStyle {
     Auto,
@@ -132,7 +182,7 @@ pub(crate) enum TableStyle {
     Generic,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TableConfig {
     pub(crate) singular: Option<String>,
@@ -148,7 +198,7 @@ pub(crate) struct TableConfig {
     pub(crate) computed: BTreeMap<String, ComputedConfig>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ComputedConfig {
     pub(crate) sql: String,
@@ -160,7 +210,7 @@ pub(crate) struct ComputedConfig {
 }
 
 /// Where things are kept that outlive the process.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StateConfig {
     pub(crate) dir: Option<PathBuf>,
@@ -168,15 +218,23 @@ pub(crate) struct StateConfig {
     pub(crate) cursor_secret: Option<String>,
 }
 
-/// `${VAR}` is the environment's.
+/// `${VAR}` is the environment's, `${VAR:-default}` the environment's if it has one; `$${` is no reference.
 pub(crate) fn expand(text: &str) -> anyhow::Result<String> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
-        let Some((name, after)) = after.split_once('}') else {
+        if let Some(before) = before.strip_suffix('$') {
+            expanded.push_str(before);
+            expanded.push_str("${");
+            rest = after;
+            continue;
+        }
+        let Some((reference, after)) = after.split_once('}') else {
             bail!("'${{' without '}}' in the configuration");
         };
-        let value = std::env::var(name)
+        let (name, default) = reference.split_once(":-").map_or((reference, None), |(name, or)| (name, Some(or)));
+        let value = std::env::var(name).ok().or_else(|| default.map(str::to_owned));
+        let value = value
             .with_context(|| format!("the configuration refers to ${{{name}}}, which is not set in the environment"))?;
         expanded.push_str(before);
         expanded.push_str(&value);
@@ -191,11 +249,64 @@ impl Config {
     pub(crate) fn read(path: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = path else { return Ok(Self::default()) };
         let shown = path.display();
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-        match toml::from_str(&text) {
-            Ok(config) => Ok(config),
-            Err(error) => bail!("{shown} is not a valid configuration:\n{error}"),
+        let text = crate::files::read(path).with_context(|| format!("cannot read {shown}"))?;
+        match Self::parse(&text) {
+            Ok(config) => Ok(config.beside(path)),
+            Err(FileProblem { line, column, message, suggestion, .. }) => {
+                let suggestion = suggestion.map(|words| format!(". {words}")).unwrap_or_default();
+                bail!("{shown} is not a valid configuration: line {line}, column {column}: {message}{suggestion}")
+            }
         }
+    }
+
+    /// Reads the text of a file. What is wrong is told without the line it stands on: there may be secrets in it.
+    pub(crate) fn parse(text: &str) -> Result<Self, FileProblem> {
+        toml::from_str(text).map_err(|error| {
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let line = before.matches('\n').count() as u64 + 1;
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u64 + 1;
+            let message = without_values(error.message());
+            let code = match message.split(' ').next() {
+                Some("unknown") => Code::SchemaInvalidName,
+                Some("missing") => Code::SchemaMissingField,
+                Some("duplicate") => Code::SchemaDuplicateName,
+                _ => Code::SchemaInvalidType,
+            };
+            let mut words = message.split('`').skip(1).step_by(2);
+            let wrong = words.next().unwrap_or_default();
+            let meant = suggest::nearest(wrong, words).filter(|_| message.starts_with("unknown"));
+            let suggestion = meant.map(|word| format!("Did you mean '{word}'?"));
+            FileProblem { code, path: String::new(), line, column, message, suggestion }
+        })
+    }
+
+    /// Files that a configuration names by a relative path stand beside it.
+    fn beside(mut self, path: &Path) -> Self {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for source in &mut self.source {
+            for file in [&mut source.adapter, &mut source.overrides, &mut source.cwd].into_iter().flatten() {
+                *file = folder.join(&*file);
+            }
+            let is_file = |target: &&mut String| {
+                !target.starts_with('$') && [".json", ".md"].iter().any(|end| target.ends_with(end))
+            };
+            if let Some(target) = source.target.as_mut().filter(is_file) {
+                *target = folder.join(&*target).display().to_string();
+            }
+        }
+        self
+    }
+}
+
+/// A parser's message without what stood in the file: `invalid type: string "…"` becomes `invalid type: string`.
+fn without_values(message: &str) -> String {
+    let message = message.trim().replace('\n', ", ");
+    match (message.find('"'), message.rfind('"')) {
+        (Some(first), Some(last)) if first < last => {
+            let (before, after) = (message.get(..first), message.get(last + 1..));
+            format!("{}{}", before.unwrap_or_default().trim_end(), after.unwrap_or_default())
+        }
+        _ => message,
     }
 }
 

@@ -6,15 +6,19 @@
 mod cli;
 mod command;
 mod config;
+mod files;
 mod lifetime;
+mod results;
 mod sample;
 mod setup;
 mod sources;
 mod state;
 #[path = "../../../examples/task_board.rs"]
 mod task_board;
+mod watch;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 
@@ -23,6 +27,9 @@ use cli::{Cli, Command};
 /// An answer is made of many small pieces, which the system's own allocator takes its time for.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// How long what is still going on may take to end with us.
+const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,10 +61,16 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Serve(arguments) => command::serve::run(arguments).await,
             Command::Call(arguments) => command::call::run(arguments).await,
             Command::Introspect(arguments) => command::introspect::run(arguments).await,
+            Command::Interrogate(arguments) => command::interrogate::run(arguments).await,
+            Command::Review(arguments) => command::review::run(arguments).await,
+            Command::Build(arguments) => command::build::run(arguments),
+            Command::Validate(arguments) => command::validate::run(arguments),
+            Command::Init(arguments) => command::init::run(arguments),
             Command::Completions { shell } => command::completions::run(shell),
         }
     });
-    // A read of stdin that blocks in the background must not keep the process alive.
-    runtime.shutdown_background();
+    // Whatever was started ends with the task that holds it, so those are waited for; a read of stdin that blocks in the
+    // background must not keep the process alive.
+    runtime.shutdown_timeout(LAST_WAIT);
     ending
 }

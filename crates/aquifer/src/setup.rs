@@ -1,18 +1,21 @@
 //! From arguments, environment and configuration to an engine: a flag beats the environment, which beats the file.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use aquifer_engine::{Engine, Settings};
 use aquifer_protocol::batch::OnConfirmation;
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::limits::OutOfRange;
 use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_protocol::validate::Strictness;
 use tracing_subscriber::EnvFilter;
 
-use crate::cli::SurfaceArgs;
-use crate::config::{self, Config, ProfileConfig, SourceConfig};
-use crate::sources::{self, Absence, Opened};
-use crate::state;
+use crate::cli::{SurfaceArgs, UpstreamArgs};
+use crate::config::{self, Config, ProfileConfig};
+use crate::sources::{self, Absence, Opened, Plans};
+use crate::state::{self, Kept};
 
 /// Logs to stderr: stdout belongs to results and to MCP.
 pub(crate) fn logging(filter: Option<&str>) {
@@ -37,29 +40,74 @@ pub(crate) fn logging(filter: Option<&str>) {
     }
 }
 
-/// A source and the prefix the operator gave it.
-pub(crate) struct Mount {
-    pub(crate) opened: Opened,
-    pub(crate) prefix: Option<String>,
+/// What a command is to serve or to ask.
+pub(crate) struct Wanted<'a> {
+    pub(crate) targets: &'a [String],
+    pub(crate) upstream: &'a UpstreamArgs,
+    pub(crate) config: &'a Config,
 }
 
-/// Opens what the command line names, else what the configuration names.
-pub(crate) async fn mounts(targets: &[String], config: &Config, absence: Absence) -> anyhow::Result<Vec<Mount>> {
-    let named: Vec<SourceConfig> = targets.iter().map(|target| SourceConfig::of(target)).collect();
-    let chosen = if named.is_empty() { &config.source } else { &named };
-    if chosen.is_empty() {
-        bail!("no source. Name one (for example demo:), or list them as [[source]] in a file given with --config");
+impl Wanted<'_> {
+    /// Opens what the command line names, else what the configuration names, and waits for MCP servers as long as that
+    /// makes sense. People are told what cannot be served.
+    pub(crate) async fn open(&self, absence: Absence) -> anyhow::Result<Vec<Opened>> {
+        let opened = self.open_at_once(absence).await?;
+        wait(&opened, absence).await?;
+        Ok(opened)
     }
-    let key = state::cursor_key(&config.state)?;
-    let mut mounts = Vec::new();
-    for source in chosen {
-        mounts.push(Mount { opened: sources::open(source, &key, absence).await?, prefix: source.prefix.clone() });
+
+    /// The same without waiting for MCP servers.
+    pub(crate) async fn open_at_once(&self, absence: Absence) -> anyhow::Result<Vec<Opened>> {
+        let plans = self.plan()?;
+        plans.tell();
+        let key = state::cursor_key(&self.config.state)?;
+        let mut opened = Vec::new();
+        for plan in plans.plans {
+            opened.push(plan.open(&key, absence).await?);
+        }
+        Ok(opened)
     }
-    Ok(mounts)
+
+    /// What would be opened.
+    pub(crate) fn plan(&self) -> anyhow::Result<Plans> {
+        Plans::make(self.targets, self.upstream, &self.config.source, &Kept::of(&self.config.state))
+    }
+}
+
+/// How long clients are kept waiting when nobody knows yet what there is. Many see only the tools that are there when they
+/// connect; a server that takes longer comes later all the same.
+const FIRST_WAIT: Duration = Duration::from_secs(10);
+
+/// The same when only some are not known yet.
+const SHORT_WAIT: Duration = Duration::from_secs(2);
+
+/// Waits until MCP servers have said what they offer. One of several may fail: the others are there.
+pub(crate) async fn wait(opened: &[Opened], absence: Absence) -> anyhow::Result<()> {
+    let awaited: Vec<_> = match absence {
+        Absence::Fails => opened.iter().filter_map(|one| one.upstream.clone()).collect(),
+        Absence::FailsUnlessKnown | Absence::IsServed => opened.iter().filter_map(Opened::unknown).cloned().collect(),
+    };
+    let is_nothing_known = awaited.len() == opened.len();
+    let waiting = futures::future::join_all(awaited.iter().map(|upstream| upstream.ready()));
+    if absence == Absence::IsServed {
+        let longest = if is_nothing_known { FIRST_WAIT } else { SHORT_WAIT };
+        let _ = tokio::time::timeout(longest, waiting).await;
+        return Ok(());
+    }
+    let failures: Vec<Failure> = waiting.await.into_iter().filter_map(Result::err).collect();
+    // Each has told the log; where others are there, that is enough.
+    let enough = failures.len() < opened.len();
+    match failures.into_iter().next() {
+        Some(failure) if !enough => Err(sources::told(failure)),
+        _ => Ok(()),
+    }
 }
 
 /// Builds the engine.
-pub(crate) fn engine(mounts: Vec<Mount>, surface: &SurfaceArgs, config: &Config) -> anyhow::Result<Arc<Engine>> {
+pub(crate) fn engine(opened: &[Opened], surface: &SurfaceArgs, config: &Config) -> anyhow::Result<Arc<Engine>> {
+    if let Some(OutOfRange { name, value, min, max }) = config.results.check().into_iter().next() {
+        bail!("'{name}' in [results] is {value}, allowed is {min} to {max}");
+    }
     let surface = self::surface(surface, config)?;
     let defaults = Settings::default();
     let settings = Settings {
@@ -72,18 +120,20 @@ pub(crate) fn engine(mounts: Vec<Mount>, surface: &SurfaceArgs, config: &Config)
         longest_batch: config.batch.longest.unwrap_or(defaults.longest_batch),
         meta: config.meta,
     };
-    let mut builder = Engine::builder(surface).settings(settings);
-    let mut absent = Vec::new();
-    for mount in mounts {
-        absent.extend(mount.opened.absent);
+    let (shaping, key) = (config.results.settings(), state::cursor_key(&config.state)?);
+    let mut builder = Engine::builder(surface).settings(settings).shaping(shaping).cursor_key(key);
+    for one in opened {
+        let mount = one.mount();
         builder = match mount.prefix {
-            Some(prefix) => builder.source_prefixed(mount.opened.source, &prefix),
-            None => builder.source(mount.opened.source),
+            Some(prefix) => builder.source_prefixed(mount.source, &prefix),
+            None => builder.source(mount.source),
         };
     }
     let engine = Arc::new(builder.build()?);
-    for database in absent {
-        tokio::spawn(async move { database.look_until_found().await });
+    opened.iter().for_each(Opened::look_for);
+    for (name, near) in sources::unmatched(opened) {
+        let near = near.map(|near| format!(" Did you mean '{near}'?")).unwrap_or_default();
+        tracing::warn!("the configuration speaks of an operation '{name}', which its source does not have.{near}");
     }
     Ok(engine)
 }

@@ -1,4 +1,4 @@
-//! What outlives the process: for now, the secret that cursors are sealed with.
+//! What outlives the process: the secret that cursors are sealed with, and what MCP servers said they offer.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,6 +12,22 @@ use crate::config::{self, StateConfig};
 
 /// A configured secret must have as many characters.
 const SHORTEST_SECRET: usize = 16;
+
+/// Where things are kept.
+pub(crate) struct Kept {
+    directory: Option<PathBuf>,
+}
+
+impl Kept {
+    pub(crate) fn of(config: &StateConfig) -> Self {
+        Self { directory: config.dir.clone().or_else(directory) }
+    }
+
+    /// What MCP servers said they offer, so that nobody waits for them to start.
+    pub(crate) fn catalogues(&self) -> Option<PathBuf> {
+        self.directory.as_ref().map(|directory| directory.join("catalogues"))
+    }
+}
 
 /// The secret of the configuration, else the one in the state directory, which is made if it is not there.
 pub(crate) fn cursor_key(config: &StateConfig) -> anyhow::Result<CursorKey> {

@@ -47,6 +47,10 @@ impl Table {
     pub(super) fn push(&mut self, row: Row) {
         self.0.push(row);
     }
+
+    pub(super) fn append(&mut self, other: Table) {
+        self.0.extend(other.0);
+    }
 }
 
 const HEAD: [&str; 5] = ["what", "ours", "compared to", "ratio", "aim"];

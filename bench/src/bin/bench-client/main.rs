@@ -1,12 +1,13 @@
-//! Drives one or two MCP servers and measures them in one run, turn by turn, so that the machine's noise hits both.
+//! Drives MCP servers and measures them in one run, turn by turn, so that the machine's noise hits all.
 //!
-//! Usage: bench-client round-trip|calls|start|memory stdio|http [OPTION VALUE]… -- TOOL SERVER… [-- TOOL SERVER…]
+//! Usage: bench-client round-trip|in-flight|calls|start|first-call|memory stdio|http [OPTION VALUE]… -- TOOL SERVER… [-- TOOL SERVER…]…
 //!
 //! A SERVER is a command with its arguments, or (for HTTP) a URL. An HTTP server started here says its URL on stderr.
 //! Options: --calls, --blocks, --runs (how many), --prepare JSON (arguments of one call before all others),
-//! --call JSON (arguments of the calls measured). Results are lines of a name, a tab and a number.
+//! --call JSON (arguments of the calls measured). A SERVER may begin with options of its own: --call JSON, --session
+//! (HTTP as before revision 2026-07-28), --path PATH (HTTP, where the URL it says is not the one to ask). Results are lines of a name, a tab and a number.
 //!
-//! The client is as small as can be (blocking, no JSON parser): what it costs itself is equal for both servers.
+//! The client is as small as can be (blocking, no JSON parser): what it costs itself is equal for all servers.
 
 mod connection;
 mod http;
@@ -24,7 +25,7 @@ fn main() -> anyhow::Result<()> {
     let head = groups.next().unwrap_or_default();
     let [what, transport, options @ ..] = head else {
         bail!(
-            "usage: bench-client round-trip|calls|start|memory stdio|http [OPTION VALUE]… -- TOOL SERVER… [-- TOOL SERVER…]"
+            "usage: bench-client round-trip|in-flight|calls|start|first-call|memory stdio|http [OPTION VALUE]… -- TOOL SERVER… [-- TOOL SERVER…]"
         );
     };
     let transport = match transport.as_str() {
@@ -40,9 +41,11 @@ fn main() -> anyhow::Result<()> {
     let figures = match what.as_str() {
         "round-trip" => measure::round_trip(&targets, &plan)?,
         "calls" => measure::calls(&targets, &plan)?,
+        "in-flight" => measure::in_flight(&targets, &plan)?,
         "start" => measure::start(&targets, &plan)?,
+        "first-call" => measure::first_call(&targets, &plan)?,
         "memory" => measure::memory(&targets, &plan)?,
-        other => bail!("unknown measurement '{other}': round-trip, calls, start or memory"),
+        other => bail!("unknown measurement '{other}': round-trip, in-flight, calls, start, first-call or memory"),
     };
     print(&figures);
     Ok(())

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use anyhow::Context;
 use aquifer_bench::mcp::{Prepared, Ready};
 use aquifer_bench::process::Server;
 use aquifer_bench::statistics::{median, percentile, ratio};
@@ -53,7 +54,7 @@ impl Running {
             let prepare = connection.prepare(&Prepared::call(&target.tool, arguments));
             connection.send_checked(&prepare)?;
         }
-        let call = connection.prepare(&Prepared::call(&target.tool, &plan.call));
+        let call = connection.prepare(&Prepared::call(&target.tool, target.call.as_ref().unwrap_or(&plan.call)));
         connection.send_checked(&call)?;
         Ok(Self { connected, call })
     }
@@ -112,6 +113,50 @@ pub(crate) fn round_trip(targets: &[Target], plan: &Plan) -> anyhow::Result<Figu
         figures.push(("ratio.p50".to_owned(), ratio(&first.block_medians, &second.block_medians)));
         figures.push(("ratio.cpu".to_owned(), ratio(&first.block_cpu, &second.block_cpu)));
     }
+    ratios(&mut figures, &all);
+    Ok(figures)
+}
+
+/// `ratio.N`: how many times as long a call of the first server takes as one of server N.
+fn ratios(figures: &mut Figures, all: &[Measured]) {
+    let Some((first, others)) = all.split_first() else { return };
+    for (index, other) in others.iter().enumerate() {
+        figures.push((format!("ratio.{}", index + 1), ratio(&first.block_medians, &other.block_medians)));
+    }
+}
+
+/// Calls with so many under way: `N.cpu_us` of the server for one, `N.per_second`, and `ratio.N` of the processor time.
+pub(crate) fn in_flight(targets: &[Target], plan: &Plan) -> anyhow::Result<Figures> {
+    const MOST: usize = 16;
+    let mut all: Vec<Measured> = targets.iter().map(|_| Measured::default()).collect();
+    for _ in 0..plan.runs {
+        let servers = targets.iter().map(|target| Running::start(target, plan));
+        let mut servers = servers.collect::<anyhow::Result<Vec<_>>>()?;
+        for turn in 0..=plan.blocks {
+            let mut pairs: Vec<_> = servers.iter_mut().zip(&mut all).collect();
+            if turn % 2 == 1 {
+                pairs.reverse();
+            }
+            for (server, measured) in pairs {
+                let process = server.connected.server.as_ref().context("the server is not ours")?;
+                let (before, begun) = (process.cpu_us()?, Instant::now());
+                server.connected.connection.send_many(&server.call, plan.calls, MOST)?;
+                let cpu = process.cpu_us()? - before;
+                // The first turn only gets everybody warm.
+                if turn > 0 {
+                    measured.block_cpu.push(cpu / plan.calls as f64);
+                    measured.times.push(plan.calls as f64 / begun.elapsed().as_secs_f64());
+                }
+            }
+        }
+    }
+    let mut figures = Figures::new();
+    for (index, measured) in all.iter().enumerate() {
+        figures.push((format!("{index}.cpu_us"), median(&measured.block_cpu)));
+        figures.push((format!("{index}.per_second"), median(&measured.times)));
+        let ours = all.first().map(|first| first.block_cpu.as_slice()).unwrap_or_default();
+        figures.push((format!("ratio.{index}"), ratio(ours, &measured.block_cpu)));
+    }
     Ok(figures)
 }
 
@@ -145,6 +190,24 @@ pub(crate) fn start(targets: &[Target], plan: &Plan) -> anyhow::Result<Figures> 
     Ok(summary(&times, "start_ms", "ratio.start"))
 }
 
+/// From spawning to the first answered call, with a look at the tools before it: `N.start_ms` for each server.
+pub(crate) fn first_call(targets: &[Target], plan: &Plan) -> anyhow::Result<Figures> {
+    let mut times: Vec<Vec<f64>> = targets.iter().map(|_| Vec::new()).collect();
+    for _ in 0..plan.runs {
+        for (target, times) in targets.iter().zip(&mut times) {
+            let spawned = Instant::now();
+            let mut connected = target.connect()?;
+            let list = connected.connection.prepare(&Prepared::list());
+            connected.connection.send(&list)?;
+            let call = Prepared::call(&target.tool, target.call.as_ref().unwrap_or(&plan.call));
+            let call = connected.connection.prepare(&call);
+            connected.connection.send_checked(&call)?;
+            times.push(spawned.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    Ok(summary(&times, "start_ms", "ratio.start"))
+}
+
 /// Resident memory after the handshake (where there is one), a look at the tools and one call: `N.resident_kb`.
 pub(crate) fn memory(targets: &[Target], plan: &Plan) -> anyhow::Result<Figures> {
     let mut sizes: Vec<Vec<f64>> = targets.iter().map(|_| Vec::new()).collect();
@@ -153,7 +216,8 @@ pub(crate) fn memory(targets: &[Target], plan: &Plan) -> anyhow::Result<Figures>
             let mut connected = target.connect()?;
             let list = connected.connection.prepare(&Prepared::list());
             connected.connection.send(&list)?;
-            let call = connected.connection.prepare(&Prepared::call(&target.tool, &plan.call));
+            let call =
+                connected.connection.prepare(&Prepared::call(&target.tool, target.call.as_ref().unwrap_or(&plan.call)));
             connected.connection.send_checked(&call)?;
             if let Some(server) = &connected.server {
                 sizes.push(server.resident_kb()?);

@@ -4,10 +4,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout};
 
 use anyhow::ensure;
-use aquifer_bench::mcp::{FIRST_ID, Prepared, Ready, check};
+use aquifer_bench::mcp::{FIRST_ID, HELLO, Prepared, Ready, check, check_success};
 use aquifer_bench::process::Pipes;
 
-const HELLO: &str = r#""protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}"#;
 const INITIALIZED: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
 
 pub(crate) struct StdioConnection {
@@ -44,5 +43,27 @@ impl StdioConnection {
         ensure!(size > 0, "the server closed its output");
         check(&self.answer, &id)?;
         Ok(&self.answer)
+    }
+
+    /// Sends so many requests, never more than `most` without an answer, and takes every answer in whatever order.
+    pub(crate) fn send_many(&mut self, ready: &Ready, count: usize, most: usize) -> anyhow::Result<()> {
+        let (mut sent, mut answered) = (0, 0);
+        while answered < count {
+            while sent < count && sent - answered < most {
+                ready.write(&self.next.to_string(), &mut self.out);
+                self.next += 1;
+                self.write.write_all(&self.out)?;
+                sent += 1;
+            }
+            self.answer.clear();
+            let size = self.read.read_until(b'\n', &mut self.answer)?;
+            ensure!(size > 0, "the server closed its output");
+            // Servers may tell something on the way.
+            if self.answer.starts_with(br#"{"jsonrpc":"2.0","id":"#) {
+                check_success(&self.answer)?;
+                answered += 1;
+            }
+        }
+        Ok(())
     }
 }

@@ -32,7 +32,7 @@ pub(crate) enum Scenario {
     /// Copies arguments and drops them.
     Arguments(Vec<Map<String, Value>>),
     /// Sends arguments through an engine, and renders the answers where that is wanted.
-    Engine { engine: Engine, arguments: Vec<Map<String, Value>>, render: bool },
+    Engine { engine: Box<Engine>, arguments: Vec<Map<String, Value>>, render: bool },
     /// Reads the parameters, calls the method and writes the answer.
     ByHand { shelf: Shelf, params: Map<String, Value> },
     /// Calls the method.
@@ -83,8 +83,8 @@ fn catalog(size: usize) -> anyhow::Result<(Catalog, Surface)> {
     Ok((catalog, surface))
 }
 
-fn engine(source: Arc<dyn Source>) -> anyhow::Result<Engine> {
-    Ok(Engine::builder(surface()?).source(source).build()?)
+fn engine(source: Arc<dyn Source>) -> anyhow::Result<Box<Engine>> {
+    Ok(Box::new(Engine::builder(surface()?).source(source).build()?))
 }
 
 fn parsed(size: usize) -> anyhow::Result<Vec<Request>> {

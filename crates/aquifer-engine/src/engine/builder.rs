@@ -1,7 +1,7 @@
 //! Putting an engine together.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 use aquifer_protocol::batch::OnConfirmation;
 use aquifer_protocol::catalog::CatalogError;
@@ -9,6 +9,7 @@ use aquifer_protocol::introspect::Facts;
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::surface::Surface;
 use aquifer_protocol::validate::Strictness;
+use aquifer_query::CursorKey;
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
@@ -16,7 +17,8 @@ use super::Engine;
 use crate::clock::{SharedClock, SystemClock};
 use crate::event::{LogObserver, Observer};
 use crate::gate::{Gate, OpenGate};
-use crate::snapshot::{Mounted, Snapshot};
+use crate::shape::{self, Shaper};
+use crate::snapshot::{Mount, Snapshot};
 use crate::source::Source;
 use crate::store::{MemoryStore, StateStore};
 
@@ -56,6 +58,9 @@ pub enum BuildError {
     /// Two sources share a name.
     #[error("two sources are called '{0}': give one of them another name")]
     DuplicateSource(String),
+    /// The operating system has no randomness to make a secret of.
+    #[error("the operating system gives no randomness")]
+    NoRandomness,
     /// Limits outside of their range.
     #[error("limit '{name}' is {value}, allowed is {min} to {max}")]
     Limit {
@@ -72,27 +77,29 @@ pub enum BuildError {
 
 /// Puts an engine together.
 pub struct EngineBuilder {
-    mounted: Vec<Mounted>,
+    mounted: Vec<Mount>,
     surface: Surface,
     gate: Arc<dyn Gate>,
     store: Option<Arc<dyn StateStore>>,
     clock: SharedClock,
     observer: Arc<dyn Observer>,
     settings: Settings,
+    shaping: shape::Settings,
+    cursors: Option<CursorKey>,
 }
 
 impl EngineBuilder {
     /// Adds a source. With several sources, operations get the source's name as a prefix.
     #[must_use]
     pub fn source(mut self, source: Arc<dyn Source>) -> Self {
-        self.mounted.push(Mounted { source, prefix: None });
+        self.mounted.push(Mount { source, prefix: None });
         self
     }
 
     /// Adds a source under a prefix of the operator's choice; an empty one leaves names as they are.
     #[must_use]
     pub fn source_prefixed(mut self, source: Arc<dyn Source>, prefix: &str) -> Self {
-        self.mounted.push(Mounted { source, prefix: Some(prefix.to_owned()) });
+        self.mounted.push(Mount { source, prefix: Some(prefix.to_owned()) });
         self
     }
 
@@ -131,24 +138,42 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets how results are shaped and held.
+    #[must_use]
+    pub fn shaping(mut self, settings: shape::Settings) -> Self {
+        self.shaping = settings;
+        self
+    }
+
+    /// Sets the secret that cursors into held results are sealed with, where several processes are to know them.
+    #[must_use]
+    pub fn cursor_key(mut self, key: CursorKey) -> Self {
+        self.cursors = Some(key);
+        self
+    }
+
     /// Builds the engine and its first catalog.
     pub fn build(self) -> Result<Engine, BuildError> {
         const STORED: usize = 100_000;
         if let Some(wrong) = self.settings.limits.check().into_iter().next() {
             return Err(BuildError::Limit { name: wrong.name, value: wrong.value, min: wrong.min, max: wrong.max });
         }
-        let mut names: Vec<&str> = self.mounted.iter().map(|mount| mount.source.name()).collect();
-        names.sort_unstable();
-        if let Some([name, _]) = names.windows(2).find(|pair| matches!(pair, [a, b] if a == b)) {
-            return Err(BuildError::DuplicateSource((*name).to_owned()));
-        }
+        check_names(&self.mounted)?;
         let surface = Arc::new(self.surface);
         let facts = facts(&self.settings, &*self.gate);
-        let generation = super::generation(&self.mounted);
+        let generation = super::mounts::generation(&self.mounted);
         let snapshot = Snapshot::build(&self.mounted, surface.clone(), facts)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new(self.clock.clone(), STORED)));
+        let cursors = match self.cursors {
+            Some(key) => key,
+            None => own_key()?,
+        };
+        let shaper = Shaper::new(cursors, self.shaping, self.settings.limits, self.clock.clone(), store.clone());
         Ok(Engine {
-            mounted: self.mounted,
+            shaper,
+            mounted: ArcSwap::from_pointee(self.mounted),
+            remounted: watch::Sender::new(0),
+            building: Mutex::new(()),
             surface,
             gate: self.gate,
             store,
@@ -160,6 +185,22 @@ impl EngineBuilder {
             requests: AtomicU64::new(0),
             generation: AtomicU64::new(generation),
         })
+    }
+}
+
+fn own_key() -> Result<CursorKey, BuildError> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).map_err(|_| BuildError::NoRandomness)?;
+    Ok(CursorKey::new(secret))
+}
+
+/// Whether every source has a name of its own.
+pub(super) fn check_names(mounts: &[Mount]) -> Result<(), BuildError> {
+    let mut names: Vec<&str> = mounts.iter().map(|mount| mount.source.name()).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| matches!(pair, [a, b] if a == b)) {
+        Some([name, _]) => Err(BuildError::DuplicateSource((*name).to_owned())),
+        _ => Ok(()),
     }
 }
 
@@ -178,6 +219,8 @@ impl Engine {
             clock: Arc::new(SystemClock),
             observer: Arc::new(LogObserver),
             settings: Settings::default(),
+            shaping: shape::Settings::default(),
+            cursors: None,
         }
     }
 }

@@ -1,10 +1,12 @@
-//! The pipeline: parse, route, check, gate, source, envelope. Forward only.
+//! The pipeline: parse, route, check, gate, source, shape, envelope. Forward only.
 
 mod builder;
+mod library;
+mod mounts;
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use aquifer_protocol::batch::{BatchAnswer, Step, refused};
@@ -23,10 +25,10 @@ use crate::clock::{SharedClock, random_id};
 use crate::event::{Event, Observer};
 use crate::gate::{Cleared, Decision, Gate};
 use crate::introspection;
-use crate::snapshot::{Mounted, Snapshot};
+use crate::shape::{Begun, Shaper};
+use crate::snapshot::{Mount, Snapshot};
 use crate::source::{Answer, Call, Context, InputRequest, Outcome};
 use crate::store::StateStore;
-use builder::facts;
 
 pub use builder::BuildError;
 pub use builder::EngineBuilder;
@@ -46,13 +48,18 @@ pub enum Reply {
 
 /// Answers requests from the sources it holds.
 pub struct Engine {
-    mounted: Vec<Mounted>,
+    mounted: ArcSwap<Vec<Mount>>,
+    /// Tells when other sources are mounted.
+    remounted: watch::Sender<u64>,
+    /// Held while a catalog is built, so that an older one never replaces a newer one.
+    building: Mutex<()>,
     surface: Arc<Surface>,
     gate: Arc<dyn Gate>,
     store: Arc<dyn StateStore>,
     clock: SharedClock,
     observer: Arc<dyn Observer>,
     settings: Settings,
+    shaper: Shaper,
     snapshot: ArcSwap<Snapshot>,
     changes: watch::Sender<u64>,
     requests: AtomicU64,
@@ -81,61 +88,6 @@ impl Engine {
         self.changes.subscribe()
     }
 
-    /// Asks the sources again what they offer, and replaces the catalog if that has changed. Says whether it has.
-    ///
-    /// Requests under way finish with the catalog they began with. If the new catalog is not valid, the old one stays.
-    pub fn refresh(&self) -> Result<bool, BuildError> {
-        self.generation.store(generation(&self.mounted), Ordering::Relaxed);
-        let snapshot = Snapshot::build(&self.mounted, self.surface.clone(), facts(&self.settings, &*self.gate))?;
-        let digest = snapshot.catalog().digest();
-        if digest == self.snapshot.load().catalog().digest() {
-            return Ok(false);
-        }
-        self.observer.observe(Event::CatalogChanged { operations: snapshot.catalog().operations().len() });
-        self.snapshot.store(Arc::new(snapshot));
-        self.changes.send_replace(digest);
-        Ok(true)
-    }
-
-    /// Has every source look again, then replaces the catalog. A source that cannot look keeps what it offered; its
-    /// failure is the answer.
-    pub async fn reload(&self) -> Vec<(String, Failure)> {
-        let mut failures = Vec::new();
-        for mount in &self.mounted {
-            if let Err(failure) = mount.source.reload().await {
-                failures.push((mount.source.name().to_owned(), failure));
-            }
-        }
-        if let Err(error) = self.refresh() {
-            tracing::error!(%error, "the catalog cannot be built; the old one stays");
-        }
-        failures
-    }
-
-    /// Replaces the catalog whenever a source says that it offers something else. Never ends by itself.
-    pub async fn keep_up(&self) {
-        let mut sources: Vec<watch::Receiver<u64>> =
-            self.mounted.iter().filter_map(|mount| mount.source.changes()).collect();
-        while !sources.is_empty() {
-            let any = futures::future::select_all(sources.iter_mut().map(|source| Box::pin(source.changed())));
-            let (changed, index, _) = any.await;
-            if changed.is_err() {
-                sources.remove(index);
-            }
-            if let Err(error) = self.refresh() {
-                tracing::error!(%error, "the catalog cannot be built; the old one stays");
-            }
-        }
-        std::future::pending::<()>().await;
-    }
-
-    /// A connection is gone, and with it what was bound to it.
-    pub fn session_ended(&self, session: &str) {
-        for mount in &self.mounted {
-            mount.source.session_ended(session);
-        }
-    }
-
     /// An id for the next request, unique in this process.
     pub fn next_request_id(&self) -> Arc<str> {
         format!("req_{:x}", self.requests.fetch_add(1, Ordering::Relaxed)).into()
@@ -153,7 +105,7 @@ impl Engine {
     pub async fn handle(&self, receiver: &Receiver, arguments: Map<String, Value>, context: Context) -> Reply {
         let mut snapshot = self.snapshot.load_full();
         if is_about_the_catalog(&arguments, &snapshot) {
-            for mount in &self.mounted {
+            for mount in self.mounted.load_full().iter() {
                 mount.source.freshen().await;
             }
             self.catch_up();
@@ -271,20 +223,22 @@ impl Engine {
     }
 
     async fn ask_source(&self, snapshot: &Snapshot, cleared: Cleared, context: &Context) -> Outcome {
-        let (operation, params, mut warnings) = cleared.request.into_parts();
+        let (operation, mut params, mut warnings) = cleared.request.into_parts();
         warnings.extend(cleared.warnings);
         let Some(route) = snapshot.route(&operation.name) else {
-            return match introspection::answer(snapshot, &*self.gate, &params, context) {
+            return match introspection::answer(snapshot, &*self.gate, &self.shaper, &params, context) {
                 Ok(data) => Outcome::Done(Answer::new(data)),
                 Err(failure) => Outcome::Failed(failure),
             };
         };
-        let Some(mount) = self.mounted.get(route.source) else {
-            return Outcome::Failed(Failure::internal("a route to a source that is not there"));
+        let shaping = match self.shaper.begin(&operation, &mut params, &context.caller).await {
+            None => None,
+            Some(Begun::Ask(shaping)) => Some(shaping),
+            Some(Begun::Answered(outcome)) => return with_warnings(outcome, warnings),
         };
         let name = operation.name.clone();
         let call = Call { name: route.name.clone(), operation, params, context: context.clone() };
-        let running = AssertUnwindSafe(async { mount.source.call(call).await }).catch_unwind();
+        let running = AssertUnwindSafe(async { route.source.call(call).await }).catch_unwind();
         let outcome = tokio::select! {
             biased;
             () = context.cancelled.cancelled() => {
@@ -295,9 +249,13 @@ impl Engine {
         };
         self.catch_up();
         match outcome {
-            Ok(Outcome::Done(mut answer)) => {
-                answer.warnings.splice(0..0, warnings);
-                Outcome::Done(answer)
+            Ok(Outcome::Done(answer)) => {
+                warnings.extend(answer.warnings);
+                let answer = Answer { warnings, ..answer };
+                match shaping {
+                    Some(shaping) => self.shaper.finish(shaping, answer).await,
+                    None => Outcome::Done(answer),
+                }
             }
             Ok(other) => other,
             Err(panic) => {
@@ -305,15 +263,6 @@ impl Engine {
                 self.observer.observe(Event::Panicked { request_id: &context.request_id, operation: &name, message });
                 Outcome::Failed(Failure::internal(message))
             }
-        }
-    }
-
-    /// Replaces the catalog if a source offers something else by now.
-    fn catch_up(&self) {
-        if generation(&self.mounted) != self.generation.load(Ordering::Relaxed)
-            && let Err(error) = self.refresh()
-        {
-            tracing::error!(%error, "the catalog cannot be built; the old one stays");
         }
     }
 
@@ -327,14 +276,20 @@ impl Engine {
     }
 }
 
-fn generation(mounted: &[Mounted]) -> u64 {
-    mounted.iter().fold(0, |sum, mount| sum.wrapping_add(mount.source.generation()))
-}
-
 /// Whether a request asks what there is, or for something that is not there.
 fn is_about_the_catalog(arguments: &Map<String, Value>, snapshot: &Snapshot) -> bool {
     let operation = arguments.get("operation").and_then(Value::as_str);
     operation.is_some_and(|name| name == "introspect" || snapshot.catalog().operation(name).is_none())
+}
+
+fn with_warnings(outcome: Outcome, mut warnings: Vec<Warning>) -> Outcome {
+    match outcome {
+        Outcome::Done(answer) => {
+            warnings.extend(answer.warnings);
+            Outcome::Done(Answer { warnings, ..answer })
+        }
+        other => other,
+    }
 }
 
 /// Nobody waits for this answer; a batch still wants an entry for it.

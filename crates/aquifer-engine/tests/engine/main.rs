@@ -6,7 +6,9 @@ mod batch;
 mod execution;
 mod fixture;
 mod introspection;
+mod mounts;
 mod pipeline;
+mod shape;
 mod store;
 #[path = "../../../../examples/task_board.rs"]
 mod task_board;

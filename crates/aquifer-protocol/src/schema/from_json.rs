@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::intersect::intersect;
 use super::{Format, Kind, Parameter, Pattern, Range, Rest, Schema, Shape, Span, Types};
 
 /// Deeper schemas are read as "anything": they come from outside and reading them must end.
@@ -127,7 +128,10 @@ impl<'a> SchemaReader<'a> {
             .flatten()
             .map(|(name, json)| self.parameter(name, json, required.contains(&name.as_str()), depth + 1))
             .collect();
+        // Names that a pattern admits are not "additional", and patterns of names are not ours to check.
+        let by_pattern = object.get("patternProperties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
         let rest = match object.get("additionalProperties") {
+            _ if by_pattern => Rest::Free,
             Some(Value::Bool(false)) => Rest::Refused,
             Some(Value::Object(json)) if !json.is_empty() => {
                 Rest::Of(Box::new(self.schema(&Value::Object(json.clone()), depth + 1)))
@@ -163,20 +167,8 @@ impl<'a> SchemaReader<'a> {
             return self.schema(only, depth + 1);
         }
         let own = Value::Object(whole.iter().filter(|(key, _)| *key != "allOf").map(clone_pair).collect());
-        let mut shape = Shape::default();
-        for part in parts.iter().chain([&own]) {
-            let schema = self.schema(part, depth + 1);
-            if let Kind::Object(more) = &schema.resolve(&self.types).kind {
-                for field in &more.fields {
-                    // A part may repeat a field of another; demanding it once is demanding it.
-                    match shape.fields.iter_mut().find(|known| known.name == field.name) {
-                        Some(known) => known.required |= field.required,
-                        None => shape.fields.push(field.clone()),
-                    }
-                }
-            }
-        }
-        Schema::of(Kind::Object(shape))
+        let read: Vec<Schema> = parts.iter().chain([&own]).map(|part| self.schema(part, depth + 1)).collect();
+        intersect(read.iter().map(|part| part.resolve(&self.types)))
     }
 
     fn annotate(&self, schema: &mut Schema, object: &Map<String, Value>) {

@@ -6,6 +6,7 @@
 mod format;
 mod from_json;
 mod info;
+mod intersect;
 mod sample;
 mod to_json;
 

@@ -118,7 +118,8 @@ impl Routed {
         if let Some(failure) = collect(&operation, problems) {
             return Err(failure);
         }
-        for parameter in &operation.parameters {
+        // An upstream fills in its own defaults, and what it is sent is what the caller sent.
+        for parameter in operation.parameters.iter().filter(|_| operation.native) {
             if let Some(default) = &parameter.schema.default
                 && !known.contains_key(&*parameter.name)
             {

@@ -66,7 +66,14 @@ impl<'a> Checker<'a> {
             | (Kind::Boolean, Value::Bool(_))
             | (Kind::Number, Value::Number(_))
             | (Kind::String, Value::String(_)) => true,
-            (Kind::Integer, Value::Number(number)) => normalise_whole(number),
+            // An upstream gets the number as it came, however large.
+            (Kind::Integer, Value::Number(_)) if !self.operation.native => type_of(value) == "integer",
+            (Kind::Integer, Value::Number(number)) => match normalise_whole(number) {
+                false if type_of(value) == "integer" => {
+                    return self.invalid(path, "is beyond the range of 64-bit integers", None);
+                }
+                fits => fits,
+            },
             // Answers show integers that JavaScript would round as text (R-RES-5), so they come back as text.
             (Kind::Integer, Value::String(digits)) => match large_integer(digits) {
                 Some(number) => {
@@ -175,8 +182,9 @@ impl<'a> Checker<'a> {
                     );
                 }
                 None => {
-                    // Changes are only what the caller sent: a default there would overwrite what is stored.
-                    if let (Some(default), false) = (&field.schema.default, is_change) {
+                    // Changes are only what the caller sent: a default there would overwrite what is stored. And an
+                    // upstream fills in its own.
+                    if let (Some(default), false, true) = (&field.schema.default, is_change, self.operation.native) {
                         object.insert(field.name.to_string(), default.clone());
                     }
                 }

@@ -1,10 +1,13 @@
 //! Checking parameters: what is refused, in which order, with which words.
 
+use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::error::wording::looks_like_a_leak;
-use aquifer_protocol::validate::Strictness;
+use aquifer_protocol::request::{Parsed, parse};
+use aquifer_protocol::surface::Receiver;
+use aquifer_protocol::validate::{Strictness, route};
 use serde_json::{Value, json};
 
-use crate::fixture::{check, check_with, envelope};
+use crate::fixture::{check, check_with, crude, envelope, everything};
 
 /// The failure's envelope for one parameter of `create_user` besides a valid name.
 fn refuse(parameter: &str, value: Value) -> Value {
@@ -226,4 +229,31 @@ fn r_res_2_deprecated_parameters_work_and_warn() {
     let checked = check(json!({ "operation": "create_user", "user_name": "ada", "old": true })).unwrap();
     let (_, _, warnings) = checked.into_parts();
     assert_eq!(warnings[0].code(), "DEPRECATION_WARNING");
+}
+
+#[test]
+fn r_dis_7_proxied_operations_get_what_was_sent_and_nothing_else() {
+    let (mut operations, types) = everything();
+    operations.iter_mut().for_each(|operation| operation.native = false);
+    let catalog = Catalog::build(operations, types, &crude()).unwrap();
+    let huge = json!(1e20);
+    for params in [
+        json!({ "user_name": "ada" }),
+        json!({ "user_name": "ada", "age": 3.0 }),
+        json!({ "user_name": "ada", "address": { "city": "Oslo" } }),
+        json!({ "user_name": "ada", "labels": { "many": huge } }),
+    ] {
+        let request = json!({ "operation": "create_user", "params": params });
+        let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("not a request") };
+        let routed = route(&catalog, &crude(), &Receiver::Unified, request).unwrap();
+        let checked = routed.check(&catalog, Strictness::Strict).unwrap_or_else(|failure| panic!("{failure:?}"));
+        assert_eq!(Value::Object(checked.params().clone()), params);
+    }
+}
+
+#[test]
+fn r_req_4_integers_beyond_64_bits_are_told_so() {
+    let error = refuse("labels", json!({ "many": 1e20 }));
+    assert_eq!(error["code"], "VALIDATION_INVALID_VALUE", "{error}");
+    assert!(error["message"].as_str().unwrap().contains("'labels.many' is beyond the range of 64-bit"), "{error}");
 }

@@ -48,6 +48,39 @@ fn r_int_2_json_schema_is_kept_not_flattened() {
 }
 
 #[test]
+fn r_dis_7_parts_of_a_whole_admit_what_they_all_admit() {
+    for (json, words) in [
+        (json!({ "allOf": [{ "type": "string" }, { "maxLength": 2 }] }), "string"),
+        (json!({ "allOf": [{ "type": "number" }, { "type": "integer", "minimum": 2 }] }), "integer"),
+        (json!({ "type": "string", "allOf": [{ "pattern": "a" }, { "pattern": "b" }] }), "string"),
+        (json!({ "allOf": [{ "type": ["string", "null"] }, { "maxLength": 2 }] }), "string | null"),
+        (json!({ "allOf": [{ "maxLength": 5 }, { "maxLength": 2 }] }), "any"),
+        (json!({ "allOf": [{ "anyOf": [{ "type": "string" }, { "type": "integer" }] }, { "type": "string" }] }), "any"),
+        (json!({ "allOf": [{ "type": "array", "items": { "type": "string" } }, { "minItems": 1 }] }), "array"),
+        (json!({ "allOf": [{ "not": {} }, { "if": {} }] }), "any"),
+        (json!({ "allOf": [{ "type": "string" }, { "type": "object" }] }), "any"),
+    ] {
+        assert_eq!(type_words(&read(json.clone()).0), words, "{json}");
+    }
+    let (narrowed, _) = read(json!({ "allOf": [
+        { "type": "integer", "minimum": 2, "enum": [1, 5, 7] }, { "minimum": 4, "maximum": 9, "enum": [5, 7, 8] }
+    ] }));
+    assert_eq!((narrowed.range.minimum, narrowed.range.maximum), (Some(4.0), Some(9.0)));
+    assert_eq!(narrowed.allowed.as_deref(), Some([json!(5), json!(7)].as_slice()));
+}
+
+#[test]
+fn r_dis_7_names_that_a_pattern_admits_are_not_refused() {
+    for rest in [json!(false), json!({ "type": "integer" })] {
+        let (schema, _) = read(json!({
+            "type": "object", "properties": { "a": {} }, "patternProperties": { "^x-": {} }, "additionalProperties": rest
+        }));
+        let Kind::Object(shape) = schema.kind else { panic!("not an object") };
+        assert!(matches!(shape.rest, Rest::Free), "{rest}");
+    }
+}
+
+#[test]
 fn r_int_2_recursive_schemas_end() {
     let (schema, types) = read(json!({
         "$ref": "#/$defs/Tree",

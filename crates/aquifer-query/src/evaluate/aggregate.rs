@@ -9,7 +9,7 @@ use crate::collection::FieldType;
 use crate::order::{compare, number, whole};
 use crate::plan::{Aggregate, Function, MOST_GROUPS, Path, group_label};
 
-pub(super) fn all(aggregates: &[Aggregate], matched: &[Matched<'_>], notes: &mut Notes) -> Value {
+pub(crate) fn all(aggregates: &[Aggregate], matched: &[Matched<'_>], notes: &mut Notes) -> Value {
     let named = aggregates.iter().map(|aggregate| (aggregate.name.to_string(), one(aggregate, matched, notes)));
     Value::Object(named.collect())
 }
@@ -18,17 +18,17 @@ fn one(aggregate: &Aggregate, matched: &[Matched<'_>], notes: &mut Notes) -> Val
     if aggregate.group_by.is_empty() {
         return calculate(aggregate, &matched.iter().map(|one| one.item).collect::<Vec<_>>());
     }
-    // Groups in the order of their values, so that the same items give the same answer.
+    // Groups in the order of their values, so that the same items give the same answer. Members keep theirs.
+    let mut keyed: Vec<(Vec<&Value>, &Value)> = matched
+        .iter()
+        .map(|one| (aggregate.group_by.iter().map(|(path, _)| at(one.item, path)).collect(), one.item))
+        .collect();
+    keyed.sort_by(|(a, _), (b, _)| by_values(aggregate, a, b));
     let mut groups: Vec<(Vec<&Value>, Vec<&Value>)> = Vec::new();
-    for one in matched {
-        let values: Vec<&Value> = aggregate.group_by.iter().map(|(path, _)| at(one.item, path)).collect();
-        match groups.binary_search_by(|(known, _)| by_values(aggregate, known, &values)) {
-            Ok(index) => {
-                if let Some((_, members)) = groups.get_mut(index) {
-                    members.push(one.item);
-                }
-            }
-            Err(index) => groups.insert(index, (values, vec![one.item])),
+    for (values, item) in keyed {
+        match groups.last_mut() {
+            Some((known, members)) if by_values(aggregate, known, &values) == Ordering::Equal => members.push(item),
+            _ => groups.push((values, vec![item])),
         }
     }
     if groups.len() > MOST_GROUPS {

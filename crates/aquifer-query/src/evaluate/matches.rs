@@ -20,7 +20,7 @@ pub(super) fn filter(filter: &Filter, item: &Value) -> bool {
     }
 }
 
-fn passes(test: &Test, of: &FieldType, value: &Value) -> bool {
+pub(crate) fn passes(test: &Test, of: &FieldType, value: &Value) -> bool {
     if let Test::IsNull = test {
         return value.is_null();
     }

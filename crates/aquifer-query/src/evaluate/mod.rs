@@ -3,8 +3,8 @@
 //! It is how results of servers without a query language are shaped, and the reference every database translation is
 //! held against: the same plan over the same items gives the same answer everywhere.
 
-mod aggregate;
-mod matches;
+pub(crate) mod aggregate;
+pub(crate) mod matches;
 mod page;
 pub mod text;
 
@@ -23,9 +23,9 @@ pub use aggregate::Doubles;
 pub use aggregate::nest;
 
 /// An item that matched, with how well it did.
-struct Matched<'a> {
-    item: &'a Value,
-    rank: i64,
+pub(crate) struct Matched<'a> {
+    pub(crate) item: &'a Value,
+    pub(crate) rank: i64,
 }
 
 /// What a plan came to.
@@ -37,7 +37,7 @@ pub struct Evaluated {
     pub warnings: Vec<Warning>,
 }
 
-type Notes = Vec<Warning>;
+pub(crate) type Notes = Vec<Warning>;
 
 /// There were more groups than an answer shows.
 pub fn groups_cut(name: &str) -> Warning {

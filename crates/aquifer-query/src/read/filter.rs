@@ -117,24 +117,22 @@ impl Reader<'_> {
         if self.tests > MOST {
             return None;
         }
+        if self.collection.field(name).is_none()
+            && let Some((path, of, after)) = self.time_shortcut(name)
+        {
+            let bound = self.operand(at, &of, value)?;
+            let test = if after { Test::Gt(bound) } else { Test::Lt(bound) };
+            return Some(Filter::Test { path, of, test });
+        }
         let (path, of) = match path::find(self.collection, name, Use::Filter) {
             Ok(found) => found,
-            Err(valid) => match self.time_shortcut(name) {
-                Some((path, of, after)) => {
-                    let bound = self.operand(at, &of, value)?;
-                    let test = if after { Test::Gt(bound) } else { Test::Lt(bound) };
-                    return Some(Filter::Test { path, of, test });
-                }
-                None => {
-                    self.problems.unknown_field("filter", name, &valid);
-                    return None;
-                }
-            },
+            Err(valid) => {
+                self.problems.unknown_field("filter", name, &valid);
+                return None;
+            }
         };
         match value {
-            Value::Object(operators)
-                if of != FieldType::Json || operators.keys().all(|key| OPERATORS.contains(&key.as_str())) =>
-            {
+            Value::Object(operators) if of != FieldType::Json || operators.keys().all(|key| meant(key).is_some()) => {
                 self.operators(at, &path, &of, operators)
             }
             Value::Array(values) if !matches!(of, FieldType::List(_)) => self.any_of(at, path, of, values),
@@ -150,7 +148,12 @@ impl Reader<'_> {
             (_, Some(stem)) => (stem, false),
             _ => return None,
         };
-        [format!("{stem}_at"), format!("{stem}_on"), stem.to_owned()].into_iter().find_map(|candidate| {
+        let mut candidates = vec![format!("{stem}_at"), format!("{stem}_on"), stem.to_owned()];
+        if self.collection.open {
+            // Where the names are other people's.
+            candidates.extend(["_time", "_date", "At", "Time", "Date"].map(|end| format!("{stem}{end}")));
+        }
+        candidates.into_iter().find_map(|candidate| {
             let field = self.collection.field(&candidate)?;
             matches!(field.of, FieldType::Time | FieldType::Date)
                 .then(|| (Path::field(&field.name), field.of.clone(), after))

@@ -49,6 +49,9 @@ pub struct Read {
     pub warnings: Vec<Warning>,
 }
 
+/// The place a cursor stands for in a plan, if it is one of its cursors.
+pub(crate) type Open<'a> = dyn Fn(&str, &Plan) -> Option<Vec<Value>> + 'a;
+
 /// Reads which parts of one item a request asks for, and nothing else.
 pub fn read_fields(collection: &Collection, family: Family, params: &Map<String, Value>) -> Result<Vec<Path>, Failure> {
     let mut problems = Problems::default();
@@ -64,6 +67,16 @@ pub fn read(
     family: Family,
     params: &Map<String, Value>,
     key: &CursorKey,
+) -> Result<Read, Failure> {
+    read_with(collection, family, params, &|cursor, plan| key.open(cursor, collection, plan))
+}
+
+/// The same where cursors are opened in another way.
+pub(crate) fn read_with(
+    collection: &Collection,
+    family: Family,
+    params: &Map<String, Value>,
+    open: &Open<'_>,
 ) -> Result<Read, Failure> {
     let mut problems = Problems::default();
     let mut warnings = Vec::new();
@@ -85,6 +98,6 @@ pub fn read(
         edges: flag("edges"),
         total: flag("total"),
     };
-    plan.page = page::read(collection, params, &plan, key, &mut problems, &mut warnings);
+    plan.page = page::read(collection, params, &plan, open, &mut problems, &mut warnings);
     problems.into_result(Read { plan, warnings })
 }

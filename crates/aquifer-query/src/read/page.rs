@@ -3,9 +3,9 @@
 use aquifer_protocol::warning::Warning;
 use serde_json::{Map, Value};
 
+use super::Open;
 use super::problems::Problems;
 use crate::collection::Collection;
-use crate::cursor::CursorKey;
 use crate::plan::{Page, Plan};
 
 const CURSOR: &[&str] = &["first", "after", "last", "before"];
@@ -19,7 +19,7 @@ pub(super) fn read(
     collection: &Collection,
     params: &Map<String, Value>,
     plan: &Plan,
-    key: &CursorKey,
+    open: &Open<'_>,
     problems: &mut Problems,
     warnings: &mut Vec<Warning>,
 ) -> Page {
@@ -79,7 +79,7 @@ pub(super) fn read(
     }
     let mut place = |name: &str| {
         let text = params.get(name)?.as_str()?;
-        let values = key.open(text, collection, plan);
+        let values = open(text, plan);
         if values.is_none() {
             problems.invalid(name, "is not a cursor of this query. Start again without it");
         }

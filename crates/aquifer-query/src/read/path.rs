@@ -45,7 +45,8 @@ pub(super) fn find<'a>(collection: &'a Collection, text: &str, usage: Use) -> Re
         Some(field) if field.of.has_paths() && !empty_step => {
             Ok((Path { name: field.name.clone(), computed: false, inside }, FieldType::Json))
         }
-        None if collection.open && !first.is_empty() && !empty_step => {
+        // Where the shape is not known for sure, what is text in the items seen may be an object in others.
+        _ if collection.open && !first.is_empty() && !empty_step => {
             Ok((Path { name: first.into(), computed: false, inside }, FieldType::Json))
         }
         _ => Err(valid(collection, usage)),

@@ -65,9 +65,15 @@ fn key(
     order: Option<&Value>,
     problems: &mut Problems,
 ) -> Option<SortKey> {
-    let (name, order) = match (path::find(collection, name, Use::Sort), turned(name)) {
+    // Where any name may be a field's, one that says a direction is no field unless it is known to be.
+    let known = if collection.open {
+        collection.field(name).is_some()
+    } else {
+        path::find(collection, name, Use::Sort).is_ok()
+    };
+    let (name, order) = match turned(name) {
         // Other languages say the direction in the name.
-        (Err(_), Some((bare, direction))) if order.is_none() => (bare, Some(direction)),
+        Some((bare, direction)) if order.is_none() && !known => (bare, Some(direction)),
         _ => (name, order.cloned()),
     };
     let descending = match order.as_ref().map(Value::as_str) {

@@ -1,10 +1,12 @@
 //! Every example of the documentation is run.
 
 use aquifer_query::evaluate::evaluate;
+use aquifer_query::shape::From;
 use aquifer_query::{Family, read};
 use serde_json::{Deserializer, Value};
 
 use crate::fixture::{collection, key};
+use crate::shape::shaped;
 
 /// The contents of the code blocks of this kind.
 fn blocks<'a>(page: &'a str, kind: &str) -> Vec<&'a str> {
@@ -27,5 +29,18 @@ fn r_col_1_every_example_of_the_documentation_holds() {
         for (name, value) in expected.as_object().unwrap() {
             assert_eq!(&answer[name], value, "{request}");
         }
+    }
+}
+
+#[test]
+fn r_dis_8_every_example_of_shaping_holds() {
+    let page = include_str!("../../../../docs/query-language.md");
+    let result: Value = serde_json::from_str(blocks(page, "result")[0]).unwrap();
+    let examples = blocks(page, "shaped");
+    assert!(examples.len() >= 2, "{}", examples.len());
+    for example in examples {
+        let [asked, expected]: [Value; 2] =
+            Deserializer::from_str(example).into_iter().collect::<Result<Vec<_>, _>>().unwrap().try_into().unwrap();
+        assert_eq!(shaped(result.clone(), asked.clone(), From::Start), expected, "{asked}");
     }
 }

@@ -6,3 +6,5 @@ mod documents;
 mod fixture;
 mod laws;
 mod refusals;
+mod shape;
+mod shape_laws;

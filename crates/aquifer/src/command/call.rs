@@ -14,13 +14,19 @@ use serde_json::{Map, Value};
 use crate::Ending;
 use crate::cli::CallArgs;
 use crate::config::Config;
-use crate::setup;
+use crate::setup::{self, Wanted};
 use crate::sources::Absence;
 
 pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
-    let mounts = setup::mounts(&arguments.sources, &config, Absence::Fails).await?;
-    let engine = setup::engine(mounts, &arguments.surface, &config)?;
+    let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
+    let opened = wanted.open_at_once(Absence::FailsUnlessKnown).await?;
+    let engine = setup::engine(&opened, &arguments.surface, &config)?;
+    // What is known from before needs nobody but the server that answers it.
+    if engine.snapshot().catalog().operation(&arguments.operation).is_none() {
+        setup::wait(&opened, Absence::FailsUnlessKnown).await?;
+        engine.refresh()?;
+    }
     let request = request(&arguments, &engine)?;
     let receiver = receiver(&arguments, &engine)?;
     let response = ask(&engine, &receiver, request).await;

@@ -3,9 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use crate::Ending;
-use crate::cli::DemoArgs;
+use crate::cli::{DemoArgs, UpstreamArgs};
 use crate::config::Config;
-use crate::setup;
+use crate::setup::{self, Wanted};
 use crate::sources::Absence;
 
 const PORT: u16 = 3910;
@@ -25,13 +25,14 @@ const WORTH_TRYING: [(&str, &str); 3] = [
 
 pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
     let config = Config::default();
-    let mounts = setup::mounts(&["demo:".to_owned()], &config, Absence::Fails).await?;
-    let engine = setup::engine(mounts, &arguments.surface, &config)?;
+    let targets = ["demo:".to_owned()];
+    let wanted = Wanted { targets: &targets, upstream: &UpstreamArgs::default(), config: &config };
+    let engine = setup::engine(&wanted.open(Absence::Fails).await?, &arguments.surface, &config)?;
     if arguments.stdio {
-        return super::serve::on_stdio(engine).await;
+        return super::serve::on_stdio(engine, None).await;
     }
     let address = arguments.http.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
-    super::serve::on_http(engine, address, &arguments.access, &config.http, |url| {
+    super::serve::on_http(engine, None, address, &arguments.access, &config.http, |url| {
         eprintln!("A sample shop and its support desk speak MCP-AQL at {url}");
         eprintln!();
         eprintln!("Add it to an MCP client:");

@@ -7,16 +7,17 @@ use aquifer_protocol::surface::Receiver;
 use aquifer_sql::Target;
 use serde_json::{Map, Value, json};
 
+use super::table::columns;
 use crate::Ending;
 use crate::cli::IntrospectArgs;
 use crate::config::Config;
-use crate::setup;
+use crate::setup::{self, Wanted};
 use crate::sources::Absence;
 
 pub(crate) async fn run(arguments: IntrospectArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
-    let mounts = setup::mounts(&arguments.sources, &config, Absence::Fails).await?;
-    let engine = setup::engine(mounts, &arguments.surface, &config)?;
+    let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
+    let engine = setup::engine(&wanted.open(Absence::Fails).await?, &arguments.surface, &config)?;
     let mut params = Map::new();
     params.insert("query".to_owned(), "operations".into());
     if let Some(name) = &arguments.name {
@@ -159,23 +160,4 @@ fn text(value: &Value) -> String {
         Value::Null => String::new(),
         other => other.to_string(),
     }
-}
-
-/// Rows under headings, as wide as their widest cell; the last column is free.
-fn columns<const N: usize>(headings: &[&str; N], rows: &[[String; N]]) -> String {
-    let mut widths = headings.map(str::len);
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    let line = |cells: Vec<&str>| {
-        let padded: Vec<String> = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        format!("{}\n", padded.join("  ").trim_end())
-    };
-    let mut out = line(headings.to_vec());
-    for row in rows {
-        out.push_str(&line(row.iter().map(String::as_str).collect()));
-    }
-    out
 }

@@ -10,17 +10,24 @@ use aquifer_server::{HttpServer, HttpSettings, serve_stdio};
 use crate::Ending;
 use crate::cli::{HttpArgs, ServeArgs};
 use crate::config::{Config, HttpConfig};
+use crate::lifetime;
+use crate::setup::{self, Wanted};
 use crate::sources::Absence;
-use crate::{lifetime, setup};
+use crate::watch::Watched;
 
 pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
-    let mounts = setup::mounts(&arguments.sources, &config, Absence::IsServed).await?;
-    let engine = setup::engine(mounts, &arguments.surface, &config)?;
-    match arguments.http.or(config.http.address) {
-        None => on_stdio(engine).await,
+    let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
+    let files = wanted.plan()?.files;
+    let opened = wanted.open(Absence::IsServed).await?;
+    let engine = setup::engine(&opened, &arguments.surface, &config)?;
+    let ServeArgs { sources: targets, http, config: path, upstream, access, .. } = arguments;
+    let (address, http) = (http.or(config.http.address), config.http.clone());
+    let watched = Watched { targets, upstream, path, config, opened, files };
+    match address {
+        None => on_stdio(engine, Some(watched)).await,
         Some(address) => {
-            on_http(engine, address, &arguments.access, &config.http, |url| {
+            on_http(engine, Some(watched), address, &access, &http, |url| {
                 eprintln!("aquifer speaks MCP-AQL at {url}");
             })
             .await
@@ -28,18 +35,22 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
     }
 }
 
-pub(crate) async fn on_stdio(engine: Arc<Engine>) -> anyhow::Result<Ending> {
+pub(crate) async fn on_stdio(engine: Arc<Engine>, watched: Option<Watched>) -> anyhow::Result<Ending> {
     if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
         eprintln!("aquifer waits for an MCP client on stdin. People want --http ADDR, or Ctrl-C to leave.");
     }
     let stop = lifetime::until_told_to_stop()?;
     lifetime::keep_up(&engine, &stop)?;
+    if let Some(watched) = watched {
+        watched.keep(engine.clone(), stop.clone());
+    }
     serve_stdio(engine, stop).await?;
     Ok(Ending::Done)
 }
 
 pub(crate) async fn on_http(
     engine: Arc<Engine>,
+    watched: Option<Watched>,
     address: SocketAddr,
     access: &HttpArgs,
     config: &HttpConfig,
@@ -51,6 +62,9 @@ pub(crate) async fn on_http(
     settings.most_sessions = config.most_sessions.unwrap_or(settings.most_sessions);
     let stop = lifetime::until_told_to_stop()?;
     lifetime::keep_up(&engine, &stop)?;
+    if let Some(watched) = watched {
+        watched.keep(engine.clone(), stop.clone());
+    }
     let server = HttpServer::bind(engine, settings)
         .await
         .context("choose another address with --http, for example --http 127.0.0.1:0 for any free port")?;

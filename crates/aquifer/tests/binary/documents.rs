@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::{shell, text};
+use serde_json::json;
+
+use crate::support::{Folder, run, server, shell, shell_in, text, tools};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -51,6 +53,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/protocol.md",
         "docs/configuration.md",
         "docs/databases.md",
+        "docs/gateway.md",
     ] {
         let text = read(page);
         let folder = root().join(page).parent().unwrap().to_path_buf();
@@ -98,4 +101,69 @@ fn the_commands_of_the_help_work() {
             printed(example.trim_start().split("   ").next().unwrap());
         }
     }
+}
+
+#[test]
+fn the_configurations_in_the_documents_are_valid() {
+    let folder = Folder::new();
+    let page = read("docs/configuration.md");
+    let blocks: Vec<&str> = page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(blocks.len() >= 2, "{blocks:?}");
+    for block in blocks {
+        let output = run(&["validate", &folder.file("aquifer.toml", block)]);
+        assert!(output.status.success(), "{}{block}", text(&output.stdout));
+    }
+}
+
+/// A folder as the documents have it: clients with servers, and a program `npx` that starts one.
+fn workshop() -> Folder {
+    let folder = Folder::new();
+    let mut offered = tools();
+    for name in ["read_file", "touch"] {
+        offered.as_array_mut().unwrap().push(json!({ "name": name, "inputSchema": { "type": "object" } }));
+    }
+    let started = server(&folder.tools("tools.json", &offered));
+    let npx = folder.file("npx", &format!("#!/bin/sh\nexec {}\n", started.join(" ")));
+    assert!(std::process::Command::new("chmod").args(["+x", &npx]).status().unwrap().success());
+    let servers = r#"{"mcpServers": {"files": {"command": "npx", "args": ["-y", "some-server"]},
+        "github": {"command": "npx", "args": ["-y", "github-server"], "env": {"GITHUB_TOKEN": "not-a-secret"}}}}"#;
+    folder.file("mcp.json", servers);
+    std::fs::create_dir(folder.path(".cursor")).unwrap();
+    folder.file(".cursor/mcp.json", servers);
+    folder.file("aquifer.toml", "[[source]]\ntarget = \"mcp.json\"\n");
+    folder
+}
+
+/// Something left to review is told with 1, which is an answer and no failure.
+fn tried(folder: &Folder, command: &str) {
+    let output = shell_in(folder, command);
+    let said = text(&output.stdout) + &text(&output.stderr);
+    let is_fine = output.status.success() || (command.contains(" review ") && output.status.code() == Some(1));
+    assert!(is_fine, "{command}: {said}");
+}
+
+#[test]
+fn the_commands_about_mcp_servers_work() {
+    let page = read("docs/gateway.md");
+    let folder = workshop();
+    let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+    assert!(commands.len() >= 8, "{commands:?}");
+    commands.iter().for_each(|command| tried(&folder, command));
+    let folder = workshop();
+    tried(&folder, "aquifer interrogate mcp.json --server files -o files.bundle.json");
+    tried(&folder, "aquifer review files.bundle.json --accept touch -o files.overrides.yaml");
+    tried(&folder, "aquifer build files.bundle.json");
+    for command in ["interrogate", "review", "build", "validate"] {
+        let help = text(&shell_in(&folder, &format!("aquifer {command} --help")).stdout);
+        let examples: Vec<&str> = help.lines().map(str::trim).filter(|line| line.starts_with("aquifer ")).collect();
+        assert!(examples.len() >= 2, "{help}");
+        // Nobody is at home at example.com.
+        for example in examples.into_iter().filter(|line| !line.contains("example.com")) {
+            // What a command before has written is there already.
+            let force = if command == "build" { " --force" } else { "" };
+            tried(&folder, &format!("{}{force}", example.split("   ").next().unwrap()));
+        }
+    }
+    std::fs::remove_file(folder.path("aquifer.toml")).unwrap();
+    tried(&folder, "aquifer init");
 }

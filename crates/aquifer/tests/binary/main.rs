@@ -2,18 +2,24 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
 
 mod absent;
+mod adapter_files;
 mod command_line;
 mod configured;
 mod cursors;
 mod demo;
 mod documents;
+mod gateway;
 mod hostile;
 mod http;
+mod init;
 mod killed;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod results;
 mod secrets;
 mod sqlite;
 mod stdio;
 mod support;
 mod tokens;
+mod validate;
+mod watched;

@@ -2,6 +2,7 @@
 //! holds them, and so do files.
 
 mod folder;
+mod mcp;
 mod piped;
 mod served;
 mod talk;
@@ -13,8 +14,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 pub(crate) use folder::{Folder, alter};
+pub(crate) use mcp::{server, tools};
 pub(crate) use piped::Piped;
-pub(crate) use served::{Served, read_answer, stateless_body, try_call};
+pub(crate) use served::{Answer, Served, read_answer, stateless_body, try_call};
 
 /// Nothing here takes this long; it bounds a test that would otherwise hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,6 +31,13 @@ pub(crate) fn aquifer() -> Command {
     command
 }
 
+/// The same with a memory of its own: what MCP servers offered before is not known.
+pub(crate) fn forgetful(folder: &Folder) -> Command {
+    let mut command = aquifer();
+    command.env("XDG_STATE_HOME", folder.path("state"));
+    command
+}
+
 /// Runs a command as people write it into a shell.
 pub(crate) fn shell(command: &str) -> Output {
     let ours = Path::new(env!("CARGO_BIN_EXE_aquifer")).parent().unwrap();
@@ -36,6 +45,16 @@ pub(crate) fn shell(command: &str) -> Output {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).env("PATH", path.unwrap()).env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
     shell.stdin(Stdio::null()).output().unwrap()
+}
+
+/// The same in a folder that is home and workplace, whose own programs come first.
+pub(crate) fn shell_in(folder: &Folder, command: &str) -> Output {
+    let ours = Path::new(env!("CARGO_BIN_EXE_aquifer")).parent().unwrap();
+    let home = folder.path("");
+    let path = format!("{home}:{}:{}", ours.display(), std::env::var("PATH").unwrap());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).env("PATH", path).env("HOME", &home).env_remove("XDG_CONFIG_HOME").current_dir(&home);
+    shell.env("XDG_STATE_HOME", folder.path("state")).stdin(Stdio::null()).output().unwrap()
 }
 
 /// Runs a command to its end.
@@ -73,6 +92,17 @@ pub(crate) fn memory(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// The processes that a server has started.
+pub(crate) fn children(pid: u32) -> Vec<u32> {
+    let listed = Command::new("ps").args(["-eo", "pid,ppid"]).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let pair = |line: &str| {
+        let mut words = line.split_whitespace().map(|word| word.parse().ok());
+        Some((words.next()??, words.next()??))
+    };
+    listed.lines().filter_map(pair).filter(|(_, parent): &(u32, u32)| *parent == pid).map(|(child, _)| child).collect()
 }
 
 /// Asks a process to stop.

@@ -1,0 +1,61 @@
+//! Has upstreams of a real `aquifer serve` misbehave, round after round, while a healthy one beside them is called.
+//!
+//! Usage: bench-soak AQUIFER SERVER.PY ROUNDS MINUTES [FAULT…]
+//!
+//! Every fault has a gateway of its own, and all run at once: most of the time is spent waiting. A fault ends after so
+//! many rounds, or when the minutes are over. Progress goes to stderr; results are lines of a name, a tab and a number.
+
+mod ask;
+mod faults;
+mod healthy;
+mod marked;
+mod stage;
+mod tally;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+use faults::{FAULTS, Fault};
+use tally::Tally;
+
+/// What all faults share.
+pub(crate) struct Plan {
+    aquifer: PathBuf,
+    script: PathBuf,
+    rounds: usize,
+    deadline: Instant,
+}
+
+const USAGE: &str = "usage: bench-soak AQUIFER SERVER.PY ROUNDS MINUTES [FAULT…]";
+
+fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [aquifer, script, rounds, minutes, names @ ..] = arguments.as_slice() else { bail!(USAGE) };
+    let minutes: u64 = minutes.parse().context(USAGE)?;
+    let plan = Plan {
+        aquifer: aquifer.into(),
+        script: script.into(),
+        rounds: rounds.parse().context(USAGE)?,
+        deadline: Instant::now() + Duration::from_secs(minutes * 60),
+    };
+    let chosen: Vec<&Fault> =
+        FAULTS.iter().filter(|fault| names.is_empty() || names.iter().any(|name| name == fault.name)).collect();
+    if chosen.is_empty() {
+        bail!("no such fault: {}", names.join(" "));
+    }
+    let tallies = std::thread::scope(|scope| {
+        let running: Vec<_> =
+            chosen.iter().map(|fault| (fault.name, scope.spawn(|| faults::endure(fault, &plan)))).collect();
+        let ended = running.into_iter().map(|(name, thread)| match thread.join() {
+            Ok(tally) => tally.with_context(|| format!("fault '{name}'")),
+            Err(_) => bail!("fault '{name}' panicked"),
+        });
+        ended.collect::<anyhow::Result<Vec<Tally>>>()
+    })?;
+    for tally in &tallies {
+        tally.print();
+    }
+    Ok(())
+}

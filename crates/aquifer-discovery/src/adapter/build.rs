@@ -1,0 +1,142 @@
+//! From a bundle to an adapter file and its sidecar (R-DIS-6). The same bundle gives the same bytes.
+
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use serde_json::{Map, Value, json};
+
+use super::{Adapter, Sidecar, page};
+use crate::bundle::{AuthKind, Bundle, BundleError, NormalizedOperation, NormalizedParameter, Transport};
+use crate::tool::Tool;
+use crate::{name, yaml};
+
+/// The version of an adapter nobody has changed yet.
+const FIRST_VERSION: &str = "1.0.0";
+
+/// An adapter file and what stands beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Built {
+    /// The adapter's name.
+    pub name: String,
+    /// The text of `NAME-adapter.md`.
+    pub adapter: String,
+    /// The text of `NAME-adapter.provenance.json`.
+    pub sidecar: String,
+}
+
+impl Built {
+    /// The name of the adapter's file.
+    pub fn file_name(&self) -> String {
+        Adapter::file_name(&self.name)
+    }
+
+    /// The name of the sidecar's file.
+    pub fn sidecar_name(&self) -> String {
+        Adapter::sidecar_name(&self.name)
+    }
+}
+
+/// Builds an adapter from a bundle.
+pub fn build(bundle: &Bundle) -> Result<Built, BundleError> {
+    let name = name::kebab(&bundle.source.name);
+    let front = front_matter(bundle, &name);
+    let adapter = format!("---\n{}---\n\n{}", yaml::write(&front), page::body(bundle, &name));
+    let sidecar = Sidecar::of(bundle, &name);
+    let mut sidecar =
+        serde_json::to_string_pretty(&sidecar).map_err(|error| BundleError::Malformed(error.to_string()))?;
+    sidecar.push('\n');
+    Ok(Built { name, adapter, sidecar })
+}
+
+fn front_matter(bundle: &Bundle, name: &str) -> Value {
+    let tools = bundle.tools();
+    let mut operations = Map::new();
+    for category in Category::ALL {
+        let own: Vec<Value> = bundle
+            .normalized_bundle
+            .operations
+            .iter()
+            .filter(|operation| operation.endpoint == category)
+            .map(|made| operation(made, tools.iter().find(|tool| tool.name == made.source_tool_name)))
+            .collect();
+        if !own.is_empty() {
+            operations.insert(category.as_str().to_ascii_lowercase(), own.into());
+        }
+    }
+    let mut front = json!({
+        "name": name,
+        "type": "adapter",
+        "version": FIRST_VERSION,
+        "description": page::purpose(bundle),
+        "target": target(bundle, name),
+        "operations": operations,
+    });
+    if let Some(front) = front.as_object_mut() {
+        front.insert("auth".to_owned(), auth(bundle));
+    }
+    front
+}
+
+fn target(bundle: &Bundle, name: &str) -> Value {
+    let (base_url, transport) = match bundle.source.transport {
+        Transport::StreamableHttp => (bundle.source.server_url.clone(), "http"),
+        Transport::Stdio => (format!("stdio:{name}"), "native"),
+    };
+    json!({ "base_url": base_url, "transport": transport, "protocol": "custom", "serialization": "json" })
+}
+
+fn auth(bundle: &Bundle) -> Value {
+    let auth = &bundle.source.auth;
+    let mut written = Map::new();
+    let kind = match auth.kind {
+        AuthKind::Bearer => "bearer",
+        AuthKind::None => "none",
+    };
+    written.insert("type".to_owned(), kind.into());
+    for (key, value) in [("header", &auth.header), ("prefix", &auth.prefix), ("token_env", &auth.token_env)] {
+        put(&mut written, key, value.clone().map(Value::from));
+    }
+    Value::Object(written)
+}
+
+fn operation(operation: &NormalizedOperation, tool: Option<&Tool>) -> Value {
+    let mut written = Map::new();
+    written.insert("name".to_owned(), operation.operation_name.as_str().into());
+    written.insert("maps_to".to_owned(), operation.maps_to.as_str().into());
+    written.insert("description".to_owned(), operation.description.as_str().into());
+    if !operation.params.is_empty() {
+        let params: Map<String, Value> =
+            operation.params.iter().map(|made| (made.name.clone(), parameter(made))).collect();
+        written.insert("params".to_owned(), Value::Object(params));
+    }
+    let response = json!({ "type": operation.returns.type_name, "description": operation.returns.description });
+    written.insert("response".to_owned(), response);
+    written.insert("danger_level".to_owned(), operation.danger_level.as_str().into());
+    if operation.danger_level >= Danger::Destructive {
+        written.insert("requires_confirmation".to_owned(), true.into());
+    }
+    let idempotent = tool.and_then(|tool| tool.annotations.idempotent);
+    if operation.endpoint == Category::Execute && idempotent != Some(true) {
+        written.insert("non_idempotent".to_owned(), true.into());
+    }
+    Value::Object(written)
+}
+
+fn parameter(parameter: &NormalizedParameter) -> Value {
+    let mut written = Map::new();
+    written.insert("type".to_owned(), parameter.type_name.as_str().into());
+    written.insert("required".to_owned(), parameter.required.into());
+    put(&mut written, "description", parameter.description.clone().map(Value::from));
+    put(&mut written, "default", parameter.default.clone());
+    put(&mut written, "enum", parameter.allowed.clone().map(Value::from));
+    put(&mut written, "minimum", parameter.minimum.clone());
+    put(&mut written, "maximum", parameter.maximum.clone());
+    put(&mut written, "pattern", parameter.pattern.clone().map(Value::from));
+    put(&mut written, "format", parameter.format.clone().map(Value::from));
+    Value::Object(written)
+}
+
+fn put(map: &mut Map<String, Value>, key: &str, value: Option<Value>) {
+    if let Some(value) = value {
+        map.insert(key.to_owned(), value);
+    }
+}

@@ -1,0 +1,198 @@
+//! Adapter files: Markdown with YAML front matter that says which operations there are and what they call (R-DIS-6).
+//!
+//! The file is what people review; the sidecar beside it holds what the published schema has no room for. [`build`]
+//! writes both from a bundle, [`Adapter::read`] reads them back, and [`crate::offer::Offer`] turns what was read into
+//! operations.
+
+mod build;
+mod page;
+mod read;
+mod sidecar;
+
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::problem::FileProblem;
+
+pub use build::Built;
+pub use build::build;
+pub use sidecar::Sidecar;
+pub use sidecar::SidecarOperation;
+
+/// An adapter that was read and found right.
+#[derive(Debug, Clone)]
+pub struct Adapter {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What it is for.
+    pub description: String,
+    /// What it calls.
+    pub target: Target,
+    /// How it authenticates.
+    pub auth: AdapterAuth,
+    /// How far it may be trusted, no further than a file can vouch for itself.
+    pub trust: Trust,
+    /// Its limits on calls, as written.
+    pub rate_limits: Option<Value>,
+    /// Its operations, in the order of the file.
+    pub operations: Vec<AdapterOperation>,
+    /// What is worth knowing, though it stops nobody.
+    pub warnings: Vec<String>,
+    /// The Markdown after the front matter.
+    pub body: String,
+}
+
+/// What an adapter calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// An MCP server over HTTP.
+    McpHttp {
+        /// Its URL.
+        url: String,
+    },
+    /// An MCP server that is started; the command is in the configuration under this name.
+    McpStdio {
+        /// The name in the configuration.
+        name: String,
+    },
+    /// A REST API.
+    Rest {
+        /// What stands before every path.
+        base_url: String,
+    },
+}
+
+/// How an adapter authenticates: the names of environment variables, never a credential.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum AdapterAuth {
+    /// Not at all.
+    #[default]
+    None,
+    /// With a token in a header.
+    Bearer {
+        /// The environment variable that holds it.
+        token_env: Option<String>,
+        /// The header.
+        header: String,
+        /// What stands in front of the token.
+        prefix: String,
+    },
+    /// With a key in a header.
+    ApiKey {
+        /// The environment variable that holds it.
+        key_env: Option<String>,
+        /// The header.
+        header: String,
+    },
+}
+
+/// How far an adapter may be trusted, least first (R-SAF-2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    /// Nobody tried it.
+    Untested,
+    /// Made by a program.
+    Generated,
+    /// Passed tests.
+    Validated,
+    /// Reviewed by others.
+    CommunityReviewed,
+    /// Vouched for.
+    Certified,
+}
+
+impl Trust {
+    /// The level of this name, in either vocabulary.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "untested" | "untrusted" => Trust::Untested,
+            "generated" | "low" => Trust::Generated,
+            "validated" | "medium" => Trust::Validated,
+            "community_reviewed" | "high" => Trust::CommunityReviewed,
+            "certified" | "verified" => Trust::Certified,
+            _ => return None,
+        })
+    }
+
+    /// What remains of it when a file says it of itself.
+    #[must_use]
+    pub fn of_itself(self) -> Self {
+        self.min(Trust::Generated)
+    }
+}
+
+/// One operation of an adapter.
+#[derive(Debug, Clone)]
+pub struct AdapterOperation {
+    /// Its name.
+    pub name: String,
+    /// Its category.
+    pub category: Category,
+    /// What it does.
+    pub description: String,
+    /// What it calls.
+    pub maps_to: MapsTo,
+    /// What it accepts, shared parameters resolved.
+    pub parameters: Vec<AdapterParameter>,
+    /// How much harm it can do: declared, else inferred.
+    pub danger: Danger,
+    /// Whether the file wants a person asked, whatever the danger.
+    pub requires_confirmation: bool,
+    /// What the answer means.
+    pub returns: Option<String>,
+    /// How the target pages, as written.
+    pub pagination: Option<Value>,
+    /// The tool's whole input schema, from the sidecar.
+    pub input_schema: Option<Value>,
+    /// The digest of the definition that was reviewed, from the sidecar.
+    pub digest: Option<String>,
+}
+
+/// What an operation calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MapsTo {
+    /// A tool of an MCP server, by its exact name.
+    Tool(String),
+    /// A route of a REST API.
+    Route {
+        /// The HTTP method.
+        method: &'static str,
+        /// The path with `{placeholders}`.
+        path: String,
+    },
+}
+
+/// One parameter of an adapter's operation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdapterParameter {
+    /// Its canonical name.
+    pub name: String,
+    /// Its name at the target.
+    pub original_name: String,
+    /// Whether it must be given.
+    pub required: bool,
+    /// Its shape as JSON Schema.
+    pub schema: Value,
+}
+
+impl Adapter {
+    /// Reads an adapter file and, if there is one, its sidecar. Everything that is wrong is told at once.
+    pub fn read(text: &str, sidecar: Option<&str>) -> Result<Self, Vec<FileProblem>> {
+        read::read(text, sidecar)
+    }
+
+    /// The name of its file.
+    pub fn file_name(name: &str) -> String {
+        format!("{name}-adapter.md")
+    }
+
+    /// The name of the file beside it.
+    pub fn sidecar_name(name: &str) -> String {
+        format!("{name}-adapter.provenance.json")
+    }
+}

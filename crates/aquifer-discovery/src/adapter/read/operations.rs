@@ -1,0 +1,179 @@
+//! The operations of an adapter file.
+
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::error::Code;
+use aquifer_protocol::operation::{LONGEST_NAME, RESERVED, is_snake_case};
+
+use super::parameters::{self, Shared};
+use crate::adapter::{AdapterOperation, AdapterParameter, MapsTo, Target};
+use crate::problem::{Findings, join, meant, shown};
+use crate::yaml::Node;
+
+#[rustfmt::skip]
+const FIELDS: &[&str] = &[
+    "name", "maps_to", "description", "params", "response", "pagination", "supports_fields", "default_fields",
+    "danger_level", "danger", "requires_confirmation", "non_idempotent", "returns", "examples", "rate_limits",
+    "tags",
+];
+
+const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
+
+const DANGERS: &[Danger] =
+    &[Danger::Safe, Danger::Reversible, Danger::Destructive, Danger::Dangerous, Danger::Forbidden];
+
+pub(super) fn operations(
+    node: &Node,
+    target: Option<&Target>,
+    shared: &Shared,
+    findings: &mut Findings,
+    warnings: &mut Vec<String>,
+) -> Vec<AdapterOperation> {
+    let mut found: Vec<AdapterOperation> = Vec::new();
+    if !findings.object(node, "operations", &["create", "read", "update", "delete", "execute"]) {
+        return found;
+    }
+    for category in Category::ALL {
+        let key = category.as_str().to_ascii_lowercase();
+        let path = join("operations", &key);
+        let Some(list) = node.get(&key) else { continue };
+        let Some(items) = list.items() else {
+            findings.wrong_type(list, &path, "array");
+            continue;
+        };
+        for (index, item) in items.iter().enumerate() {
+            let path = format!("{path}[{index}]");
+            let Some(operation) = operation(item, &path, category, target, shared, findings) else { continue };
+            if found.iter().any(|known| known.name == operation.name) {
+                let at = item.get("name").map_or(item.at, |name| name.at);
+                let message = format!("Duplicate name '{}'", operation.name);
+                findings.add(Code::SchemaDuplicateName, &join(&path, "name"), at, message);
+            }
+            if let (MapsTo::Route { method, .. }, Category::Read) = (&operation.maps_to, category)
+                && *method != "GET"
+            {
+                warnings.push(format!("'{}' is a READ operation but calls {method}", operation.name));
+            }
+            found.push(operation);
+        }
+    }
+    found
+}
+
+fn operation(
+    node: &Node,
+    path: &str,
+    category: Category,
+    target: Option<&Target>,
+    shared: &Shared,
+    findings: &mut Findings,
+) -> Option<AdapterOperation> {
+    if !findings.object(node, path, FIELDS) {
+        return None;
+    }
+    let name = findings.required(node, "name", path).and_then(|found| name(found, &join(path, "name"), findings));
+    let params = join(path, "params");
+    let parameters =
+        node.get("params").map(|found| parameters::parameters(found, &params, shared, findings)).unwrap_or_default();
+    let maps_to = findings
+        .required(node, "maps_to", path)
+        .and_then(|found| maps_to(found, &join(path, "maps_to"), target, &parameters, findings));
+    let description = findings.optional_text(node, "description", path);
+    let declared = declared_danger(node, path, findings);
+    let requires_confirmation = findings.flag(node, "requires_confirmation", path).unwrap_or(false);
+    for key in ["supports_fields", "non_idempotent"] {
+        findings.flag(node, key, path);
+    }
+    let returns = node.get("response").or(node.get("returns"));
+    let returns = returns.and_then(|found| found.get("description")).and_then(Node::as_str).map(str::to_owned);
+    let name = name?;
+    Some(AdapterOperation {
+        danger: declared.unwrap_or_else(|| Danger::infer(&name, category)),
+        description: description.unwrap_or_default(),
+        maps_to: maps_to?,
+        name,
+        category,
+        parameters,
+        requires_confirmation,
+        returns,
+        pagination: node.get("pagination").map(Node::to_json),
+        input_schema: None,
+        digest: None,
+    })
+}
+
+fn name(node: &Node, path: &str, findings: &mut Findings) -> Option<String> {
+    let name = findings.text(node, path)?;
+    if RESERVED.contains(&name.as_str()) {
+        let message = format!("Invalid name '{name}': it belongs to the protocol");
+        findings.add(Code::SchemaInvalidName, path, node.at, message);
+    } else if !is_snake_case(&name) || name.len() > LONGEST_NAME {
+        let message =
+            format!("Invalid name '{}': operations are snake_case, {LONGEST_NAME} characters or fewer", shown(&name));
+        let better = crate::name::fit(&crate::name::snake(&name), LONGEST_NAME);
+        let suggestion = (!better.is_empty()).then(|| format!("Try '{better}'"));
+        findings.add_with(Code::SchemaInvalidName, path, node.at, message, suggestion);
+    }
+    Some(name)
+}
+
+fn maps_to(
+    node: &Node,
+    path: &str,
+    target: Option<&Target>,
+    parameters: &[AdapterParameter],
+    findings: &mut Findings,
+) -> Option<MapsTo> {
+    let text = findings.text(node, path)?;
+    let tool = text.strip_prefix("tool:").filter(|tool| !tool.is_empty());
+    match (target, tool) {
+        (Some(Target::McpHttp { .. } | Target::McpStdio { .. }), Some(tool)) => Some(MapsTo::Tool(tool.to_owned())),
+        (Some(Target::McpHttp { .. } | Target::McpStdio { .. }), None) => {
+            let message = format!("Field '{path}' expected 'tool:NAME' for an MCP target");
+            findings.add(Code::SchemaInvalidType, path, node.at, message);
+            None
+        }
+        (Some(Target::Rest { .. }), _) => route(&text, node, path, parameters, findings),
+        (None, _) => None,
+    }
+}
+
+fn route(
+    text: &str,
+    node: &Node,
+    path: &str,
+    parameters: &[AdapterParameter],
+    findings: &mut Findings,
+) -> Option<MapsTo> {
+    let (method, route) = text.split_once(' ').unwrap_or((text, ""));
+    let known = METHODS.iter().copied().find(|known| *known == method);
+    let route = route.trim();
+    let (Some(method), true) = (known, route.starts_with('/')) else {
+        let message = format!("Field '{path}' expected 'METHOD /path' with one of {}", METHODS.join(", "));
+        findings.add_with(Code::SchemaInvalidType, path, node.at, message, meant(method, METHODS));
+        return None;
+    };
+    let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    for rest in route.split('{').skip(1) {
+        let placeholder = rest.split('}').next().unwrap_or_default();
+        if !rest.contains('}') || !names.contains(&placeholder) {
+            let message = format!("Unresolved reference '{}': no such parameter", shown(placeholder));
+            findings.add_with(Code::SchemaUnresolvedRef, path, node.at, message, meant(placeholder, &names));
+        }
+    }
+    Some(MapsTo::Route { method, path: route.to_owned() })
+}
+
+/// `danger_level: x`, `danger: x` or `danger: { level: x }`.
+fn declared_danger(node: &Node, path: &str, findings: &mut Findings) -> Option<Danger> {
+    let block = node.get("danger");
+    let (found, path) = match (node.get("danger_level"), block) {
+        (Some(found), _) => (found, join(path, "danger_level")),
+        (None, Some(block)) if block.entries().is_some() => (block.get("level")?, join(path, "danger.level")),
+        (None, Some(block)) => (block, join(path, "danger")),
+        (None, None) => return None,
+    };
+    let words: Vec<&'static str> = DANGERS.iter().map(|danger| danger.as_str()).collect();
+    let word = findings.one_of(found, &path, &words, Code::SchemaInvalidType)?;
+    DANGERS.iter().copied().find(|danger| danger.as_str() == word)
+}

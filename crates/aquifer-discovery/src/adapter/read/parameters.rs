@@ -1,0 +1,196 @@
+//! Parameters of adapter files: keyed by name as published, or in a list with references to shared ones as the
+//! documents write them. What comes out has no references any more (R-DIS-7).
+
+use aquifer_protocol::error::Code;
+use aquifer_protocol::operation::is_snake_case;
+use serde_json::{Map, Value, json};
+
+use crate::adapter::AdapterParameter;
+use crate::problem::{Findings, join, meant, shown};
+use crate::yaml::Node;
+
+/// Groups of parameters that operations refer to.
+pub(super) type Shared = Vec<(String, Vec<AdapterParameter>)>;
+
+const PREFIX: &str = "#/shared_parameters/";
+
+/// The published fields, then the JSON Schema keywords that mean the same here as everywhere.
+#[rustfmt::skip]
+const FIELDS: &[&str] = &[
+    "type", "required", "description", "default", "enum", "minimum", "maximum", "pattern", "format", "name",
+    "items", "properties", "additionalProperties", "anyOf", "oneOf", "minLength", "maxLength", "minItems",
+    "maxItems", "uniqueItems", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "nullable", "sensitive",
+    "deprecated", "examples",
+];
+
+/// Keywords that go into the parameter's JSON Schema as they are.
+#[rustfmt::skip]
+const KEYWORDS: &[&str] = &[
+    "description", "default", "enum", "minimum", "maximum", "pattern", "format", "items", "properties",
+    "additionalProperties", "anyOf", "oneOf", "minLength", "maxLength", "minItems", "maxItems", "uniqueItems",
+    "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "nullable", "deprecated",
+];
+
+const TYPES: &[&str] = &["string", "integer", "number", "boolean", "array", "object", "null", "any"];
+
+/// The groups under `shared_parameters`: one parameter, named by its key or by itself, or a list of them.
+pub(super) fn shared(front: &Node, findings: &mut Findings) -> Shared {
+    let Some(node) = front.get("shared_parameters") else { return Shared::new() };
+    let Some(entries) = node.entries() else {
+        findings.wrong_type(node, "shared_parameters", "object");
+        return Shared::new();
+    };
+    entries
+        .iter()
+        .map(|entry| {
+            let path = join("shared_parameters", &entry.key);
+            let members = match entry.value.items() {
+                Some(items) => listed(items, &path, &Shared::new(), findings),
+                None => {
+                    let name = entry.value.get("name").and_then(Node::as_str).unwrap_or(&entry.key).to_owned();
+                    parameter(&name, &entry.value, &path, findings).into_iter().collect()
+                }
+            };
+            (entry.key.clone(), members)
+        })
+        .collect()
+}
+
+/// The parameters of one operation.
+pub(super) fn parameters(node: &Node, path: &str, shared: &Shared, findings: &mut Findings) -> Vec<AdapterParameter> {
+    let found = match (node.entries(), node.items()) {
+        (Some(entries), _) => {
+            let mut found = Vec::new();
+            for entry in entries {
+                let path = join(path, &entry.key);
+                if entry.key == "$ref" {
+                    found.extend(referred(&entry.value, &path, shared, findings));
+                } else if let Some(reference) = entry.value.get("$ref") {
+                    found.extend(referred(reference, &path, shared, findings));
+                } else {
+                    found.extend(parameter(&entry.key, &entry.value, &path, findings));
+                }
+            }
+            found
+        }
+        (None, Some(items)) => listed(items, path, shared, findings),
+        (None, None) => {
+            findings.wrong_type(node, path, "object");
+            Vec::new()
+        }
+    };
+    for (index, one) in found.iter().enumerate() {
+        if found.iter().take(index).any(|other| other.name == one.name) {
+            let message = format!("Duplicate name '{}' in '{path}'", one.name);
+            findings.add(Code::SchemaDuplicateName, path, node.at, message);
+        }
+    }
+    found
+}
+
+fn listed(items: &[Node], path: &str, shared: &Shared, findings: &mut Findings) -> Vec<AdapterParameter> {
+    let mut found = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let path = format!("{path}[{index}]");
+        if let Some(reference) = item.get("$ref") {
+            found.extend(referred(reference, &path, shared, findings));
+        } else if let Some(node) = findings.required(item, "name", &path)
+            && let Some(name) = findings.text(node, &join(&path, "name"))
+        {
+            found.extend(parameter(&name, item, &path, findings));
+        }
+    }
+    found
+}
+
+fn referred(node: &Node, path: &str, shared: &Shared, findings: &mut Findings) -> Vec<AdapterParameter> {
+    let Some(reference) = findings.text(node, path) else { return Vec::new() };
+    let group = reference.strip_prefix(PREFIX);
+    if let Some((_, members)) = shared.iter().find(|(name, _)| Some(name.as_str()) == group) {
+        return members.clone();
+    }
+    let names: Vec<&str> = shared.iter().map(|(name, _)| name.as_str()).collect();
+    let message = format!("Unresolved reference '{}'", shown(&reference));
+    let suggestion = meant(group.unwrap_or(&reference), &names);
+    findings.add_with(Code::SchemaUnresolvedRef, path, node.at, message, suggestion);
+    Vec::new()
+}
+
+fn parameter(name: &str, node: &Node, path: &str, findings: &mut Findings) -> Option<AdapterParameter> {
+    if !is_snake_case(name) {
+        let message = format!("Invalid name '{}': parameters are snake_case", shown(name));
+        let better = crate::name::snake(name);
+        let suggestion = (!better.is_empty()).then(|| format!("Try '{better}'"));
+        findings.add_with(Code::SchemaInvalidName, path, node.at, message, suggestion);
+    }
+    if !findings.object(node, path, FIELDS) {
+        return None;
+    }
+    let mut schema = Map::new();
+    if let Some(found) = findings.required(node, "type", path) {
+        schema.extend(typed(found, &join(path, "type"), findings));
+    }
+    for key in KEYWORDS {
+        if let Some(found) = node.get(key) {
+            check(key, found, &join(path, key), findings);
+            schema.insert((*key).to_owned(), found.to_json());
+        }
+    }
+    if findings.flag(node, "sensitive", path) == Some(true) {
+        schema.insert("writeOnly".to_owned(), true.into());
+    }
+    default_fits(&schema, node, path, findings);
+    Some(AdapterParameter {
+        name: name.to_owned(),
+        original_name: name.to_owned(),
+        required: findings.flag(node, "required", path).unwrap_or(false),
+        schema: Value::Object(schema),
+    })
+}
+
+fn check(key: &str, node: &Node, path: &str, findings: &mut Findings) {
+    let value = node.to_json();
+    let (expected, is_fine) = match key {
+        "description" | "pattern" | "format" => ("string", value.is_string()),
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => ("number", value.is_number()),
+        "minLength" | "maxLength" | "minItems" | "maxItems" => ("number", value.is_u64()),
+        "enum" | "anyOf" | "oneOf" => ("array", value.is_array()),
+        "properties" => ("object", value.is_object()),
+        "uniqueItems" | "nullable" | "deprecated" => ("boolean", value.is_boolean()),
+        _ => return,
+    };
+    if !is_fine {
+        findings.wrong_type(node, path, expected);
+    }
+}
+
+/// The type in words as JSON Schema: `string`, `string[]`, `string | null`.
+fn typed(node: &Node, path: &str, findings: &mut Findings) -> Map<String, Value> {
+    let Some(words) = findings.text(node, path) else { return Map::new() };
+    let mut members = Vec::new();
+    for word in words.split('|').map(str::trim) {
+        let (base, is_list) = word.strip_suffix("[]").map_or((word, false), |base| (base, true));
+        if !TYPES.contains(&base) {
+            let message = format!("Field '{path}' expected '{}', got '{}'", TYPES.join(", "), shown(word));
+            findings.add_with(Code::SchemaInvalidType, path, node.at, message, meant(base, TYPES));
+            return Map::new();
+        }
+        let one = if base == "any" { json!({}) } else { json!({ "type": base }) };
+        members.push(if is_list { json!({ "type": "array", "items": one }) } else { one });
+    }
+    let schema = match members.as_slice() {
+        [only] => only.clone(),
+        _ => json!({ "anyOf": members }),
+    };
+    schema.as_object().cloned().unwrap_or_default()
+}
+
+fn default_fits(schema: &Map<String, Value>, node: &Node, path: &str, findings: &mut Findings) {
+    let (Some(kind), Some(default)) = (schema.get("type").and_then(Value::as_str), schema.get("default")) else {
+        return;
+    };
+    let fits = crate::schema::fits(default, kind);
+    if let (false, Some(found)) = (fits, node.get("default")) {
+        findings.wrong_type(found, &join(path, "default"), kind);
+    }
+}

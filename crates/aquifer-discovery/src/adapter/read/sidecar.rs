@@ -1,0 +1,93 @@
+//! What the sidecar adds to an adapter: the tools' own names for parameters, and the whole schemas to enforce.
+
+use aquifer_protocol::error::Code;
+
+use crate::adapter::{Adapter, AdapterOperation, MapsTo, Sidecar, SidecarOperation};
+use crate::bundle::SCHEMA_VERSION;
+use crate::problem::{Findings, meant, shown};
+use crate::schema;
+use crate::yaml::Node;
+
+/// Completes an adapter. Operations may have been renamed or left out by a reviewer, tools and their parameters may
+/// not: calling something under a name it does not have helps nobody.
+pub(super) fn complete(adapter: &mut Adapter, text: &str, front: &Node, findings: &mut Findings) {
+    let sidecar: Sidecar = match serde_json::from_str(text) {
+        Ok(sidecar) => sidecar,
+        Err(error) => {
+            let at = crate::yaml::Position {
+                line: u64::try_from(error.line()).unwrap_or(1),
+                column: u64::try_from(error.column()).unwrap_or(1),
+            };
+            findings.add(Code::SchemaInvalidType, "sidecar", at, "The sidecar cannot be read".to_owned());
+            return;
+        }
+    };
+    if sidecar.schema_version != SCHEMA_VERSION {
+        let message = "Unsupported version in the sidecar's 'schema_version'".to_owned();
+        findings.add(Code::SchemaVersionUnsupported, "sidecar.schema_version", front.at, message);
+        return;
+    }
+    if sidecar.adapter != adapter.name {
+        adapter.warnings.push("The sidecar was made for an adapter of another name".to_owned());
+    }
+    if front.get("trust").is_none() {
+        adapter.trust = sidecar.trust.of_itself();
+    }
+    let warnings = &mut adapter.warnings;
+    for operation in &mut adapter.operations {
+        let MapsTo::Tool(tool) = &operation.maps_to else { continue };
+        match sidecar.operations.iter().find(|entry| &entry.tool == tool) {
+            Some(entry) => {
+                complete_operation(operation, entry, front, findings);
+                warnings.extend(unreachable(operation));
+            }
+            None => {
+                let known: Vec<&str> = sidecar.operations.iter().map(|entry| entry.tool.as_str()).collect();
+                let message = format!("Unresolved reference in operation '{}': no such tool", operation.name);
+                let at = place(front, operation);
+                findings.add_with(Code::SchemaUnresolvedRef, &operation.name, at, message, meant(tool, &known));
+            }
+        }
+    }
+}
+
+fn complete_operation(
+    operation: &mut AdapterOperation,
+    entry: &SidecarOperation,
+    front: &Node,
+    findings: &mut Findings,
+) {
+    let at = place(front, operation);
+    for parameter in &mut operation.parameters {
+        match entry.parameters.iter().find(|names| names.name == parameter.name) {
+            Some(names) => parameter.original_name.clone_from(&names.original_name),
+            None => {
+                let known: Vec<&str> = entry.parameters.iter().map(|names| names.name.as_str()).collect();
+                let message = format!("Unresolved reference '{}' in operation '{}'", parameter.name, operation.name);
+                let suggestion = meant(&parameter.name, &known);
+                findings.add_with(Code::SchemaUnresolvedRef, &operation.name, at, message, suggestion);
+            }
+        }
+    }
+    operation.input_schema.clone_from(&entry.input_schema);
+    operation.digest = Some(entry.pin.digest.clone());
+}
+
+/// An operation without a parameter that its tool demands: every call of it would be refused.
+fn unreachable(operation: &AdapterOperation) -> Option<String> {
+    let input = schema::read_input(operation.input_schema.as_ref());
+    let given = |own: &str| operation.parameters.iter().any(|parameter| parameter.original_name == own);
+    let missing = input.parameters.iter().find(|own| own.required && !given(&own.original_name))?;
+    let (name, own) = (&operation.name, shown(&missing.original_name));
+    Some(format!("'{name}' leaves out '{own}', which its tool demands: no call of it can succeed"))
+}
+
+fn place(front: &Node, operation: &AdapterOperation) -> crate::yaml::Position {
+    let key = operation.category.as_str().to_ascii_lowercase();
+    let list = front.get("operations").and_then(|operations| operations.get(&key)).and_then(Node::items);
+    let own = list
+        .into_iter()
+        .flatten()
+        .find(|item| item.get("name").and_then(Node::as_str) == Some(operation.name.as_str()));
+    own.map_or(front.at, |item| item.at)
+}

@@ -1,0 +1,134 @@
+//! What an adapter calls and how it authenticates: plugins by name, and no credentials.
+
+use aquifer_protocol::error::Code;
+
+use super::refuse;
+use crate::adapter::{AdapterAuth, Target};
+use crate::problem::{Findings, join};
+use crate::redact;
+use crate::yaml::Node;
+
+/// The plugins there are. The published schema names more; those are not built.
+const TRANSPORTS: &[&str] = &["http", "native"];
+const PROTOCOLS: &[&str] = &["rest", "custom"];
+const SERIALIZATIONS: &[&str] = &["json"];
+const AUTHENTICATIONS: &[&str] = &["none", "bearer", "api_key"];
+
+pub(super) fn target(node: &Node, findings: &mut Findings, warnings: &mut Vec<String>) -> Option<Target> {
+    if !findings.object(node, "target", &["base_url", "transport", "protocol", "serialization"]) {
+        return None;
+    }
+    let mut plugin = |key: &str, known: &[&'static str]| {
+        let found = findings.required(node, key, "target")?;
+        findings.one_of(found, &join("target", key), known, Code::PluginNotFound)
+    };
+    let transport = plugin("transport", TRANSPORTS);
+    let protocol = plugin("protocol", PROTOCOLS);
+    let serialization = plugin("serialization", SERIALIZATIONS);
+    let found = findings.required(node, "base_url", "target")?;
+    let base_url = findings.text(found, "target.base_url")?;
+    serialization?;
+    let path = "target.base_url";
+    match (transport?, protocol?) {
+        ("native", "custom") => match base_url.strip_prefix("stdio:").filter(|name| !name.is_empty()) {
+            Some(name) => Some(Target::McpStdio { name: name.to_owned() }),
+            None => {
+                let message = format!("Field '{path}' expected 'stdio:NAME' for a native transport");
+                findings.add(Code::SchemaInvalidType, path, found.at, message);
+                None
+            }
+        },
+        ("http", protocol) => {
+            let url = http_url(&base_url, found, findings, warnings)?;
+            Some(if protocol == "custom" { Target::McpHttp { url } } else { Target::Rest { base_url: url } })
+        }
+        (_, protocol) => {
+            let message = format!("Unknown plugin '{protocol}' for a native transport");
+            let suggestion = Some("Use protocol 'custom'".to_owned());
+            findings.add_with(Code::PluginNotFound, "target.protocol", node.at, message, suggestion);
+            None
+        }
+    }
+}
+
+fn http_url(url: &str, node: &Node, findings: &mut Findings, warnings: &mut Vec<String>) -> Option<String> {
+    let path = "target.base_url";
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let Some(rest) = rest.filter(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace)) else {
+        let message = format!("Field '{path}' expected 'an http or https URL'");
+        findings.add(Code::SchemaInvalidType, path, node.at, message);
+        return None;
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let query = url.split_once('?').map(|(_, query)| query).unwrap_or_default();
+    let query_secret = query.split('&').filter_map(|pair| pair.split_once('=')).any(|(key, value)| {
+        !value.is_empty() && value != "REDACTED" && (redact::names_secret(key) || redact::looks_secret(value))
+    });
+    if authority.contains('@') || query_secret {
+        refuse(path, node.at, findings);
+        return None;
+    }
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+    let is_local = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
+    if url.starts_with("http://") && !is_local {
+        warnings.push(format!("'{path}' is not encrypted"));
+    }
+    if url.contains("REDACTED") {
+        warnings.push(format!("'{path}' was redacted; the configuration must say the whole URL"));
+    }
+    Some(url.trim_end_matches('/').to_owned())
+}
+
+const AUTH_FIELDS: &[&str] = &[
+    "type",
+    "header",
+    "header_name",
+    "prefix",
+    "token_env",
+    "key_env",
+    "token_command",
+    "username_env",
+    "password_env",
+    "config",
+    "description",
+    "scopes",
+];
+
+pub(super) fn auth(node: &Node, findings: &mut Findings) -> AdapterAuth {
+    let Some(entries) = node.entries() else {
+        findings.wrong_type(node, "auth", "object");
+        return AdapterAuth::None;
+    };
+    for entry in entries {
+        let path = join("auth", &entry.key);
+        if AUTH_FIELDS.contains(&entry.key.as_str()) {
+            if entry.key.ends_with("_env") && !entry.value.as_str().is_some_and(redact::is_variable_name) {
+                let message = format!("Field '{path}' expected 'the name of an environment variable'");
+                let suggestion = Some("Write the variable's name, never its value".to_owned());
+                findings.add_with(Code::SchemaInvalidType, &path, entry.value.at, message, suggestion);
+            }
+        } else if redact::names_secret(&entry.key) || entry.key == "value" {
+            refuse(&path, entry.key_at, findings);
+        }
+        // Other keys are allowed here: the published schema leaves the block open.
+    }
+    let Some(kind) = findings.required(node, "type", "auth") else { return AdapterAuth::None };
+    let kind = findings.one_of(kind, "auth.type", AUTHENTICATIONS, Code::PluginNotFound);
+    let header = findings.optional_text(node, "header", "auth").or(findings.optional_text(node, "header_name", "auth"));
+    match kind {
+        Some("bearer") => AdapterAuth::Bearer {
+            token_env: findings.optional_text(node, "token_env", "auth"),
+            prefix: findings.optional_text(node, "prefix", "auth").unwrap_or_else(|| "Bearer ".to_owned()),
+            header: header.unwrap_or_else(|| "Authorization".to_owned()),
+        },
+        Some("api_key") => {
+            let key_env = findings.optional_text(node, "key_env", "auth");
+            let Some(header) = header else {
+                findings.missing("auth.header_name", node.at);
+                return AdapterAuth::None;
+            };
+            AdapterAuth::ApiKey { key_env, header }
+        }
+        _ => AdapterAuth::None,
+    }
+}

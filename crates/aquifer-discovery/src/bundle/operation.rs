@@ -1,0 +1,127 @@
+//! One normalised operation, exactly the published fields.
+
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::classify::{Confidence, Inference};
+
+/// An operation made from a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NormalizedOperation {
+    /// The tool's name, exactly.
+    pub source_tool_name: String,
+    /// The operation's name.
+    pub operation_name: String,
+    /// The tool's title, cleaned.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub title: Option<String>,
+    /// What it does, cleaned.
+    pub description: String,
+    /// Its category.
+    pub endpoint: Category,
+    /// How well the evidence supports that.
+    pub endpoint_confidence: Confidence,
+    /// How much harm it can do.
+    pub danger_level: Danger,
+    /// Whether somebody has to look.
+    pub needs_review: bool,
+    /// Why.
+    pub review_reasons: Vec<String>,
+    /// What it accepts.
+    pub params: Vec<NormalizedParameter>,
+    /// What is called: `tool:NAME`.
+    pub maps_to: String,
+    /// What it answers with.
+    pub returns: NormalizedReturns,
+    /// Where all that came from.
+    pub provenance: Provenance,
+}
+
+/// A parameter, as far as the published shape goes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NormalizedParameter {
+    /// Its canonical name.
+    pub name: String,
+    /// Its name at the upstream, exactly.
+    pub original_name: String,
+    /// Its JSON type, several with a bar between them, or `any`.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Whether it must be given.
+    pub required: bool,
+    /// What it means, cleaned.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub description: Option<String>,
+    /// What stands in for an omitted value.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub default: Option<Value>,
+    /// The only values accepted, if they are words.
+    #[serde(rename = "enum", skip_serializing_if = "Option::is_none", default)]
+    pub allowed: Option<Vec<String>>,
+    /// Smallest accepted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub minimum: Option<Value>,
+    /// Largest accepted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub maximum: Option<Value>,
+    /// A pattern that text must match.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pattern: Option<String>,
+    /// A format that text should have.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub format: Option<String>,
+    /// Where it stands in the tool's definition.
+    pub source_path: String,
+}
+
+/// What an operation answers with. Whatever the tool returns, the envelope is an object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NormalizedReturns {
+    /// Always `object`.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// The type's name.
+    pub name: String,
+    /// What the answer means.
+    pub description: String,
+}
+
+/// Where an operation's fields came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Provenance {
+    /// The field its name was made from.
+    pub name: String,
+    /// The field its description was made from, if any.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub description: Option<String>,
+    /// The annotations the tool carries.
+    #[serde(default)]
+    pub annotations: Vec<String>,
+    /// Whether it had an input schema.
+    pub input_schema_present: bool,
+    /// How each field was derived.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub inference_sources: Option<InferenceSources>,
+}
+
+/// How each field of an operation was derived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InferenceSources {
+    /// Its name.
+    pub operation_name: Inference,
+    /// Its description.
+    pub description: Inference,
+    /// Its category.
+    pub endpoint: Inference,
+    /// Its danger.
+    pub danger_level: Inference,
+    /// What is called.
+    pub maps_to: Inference,
+}

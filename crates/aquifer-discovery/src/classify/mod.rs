@@ -1,0 +1,248 @@
+//! Which category a tool belongs to and how dangerous it is, from evidence (R-DIS-4).
+//!
+//! Annotations outrank verbs in the name, these outrank the description, and parameters only raise doubts. Where the
+//! evidence contradicts itself or is missing, the answer is never READ, needs review, and is taken for destructive
+//! until somebody has looked.
+
+mod evidence;
+mod verbs;
+
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use serde::{Deserialize, Serialize};
+
+use crate::tool::Annotations;
+use evidence::{NameEvidence, WordEvidence};
+use verbs::Says;
+
+/// How well the evidence supports a category.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// Hardly.
+    Low,
+    /// One kind of evidence, and nothing against it.
+    Medium,
+    /// Annotations and name agree.
+    High,
+}
+
+impl Confidence {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Confidence::Low => "low",
+            Confidence::Medium => "medium",
+            Confidence::High => "high",
+        }
+    }
+}
+
+/// Where a normalised value came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Inference {
+    /// The upstream said so.
+    DirectSourceMetadata,
+    /// A rule without judgement made it.
+    DeterministicNormalization,
+    /// A rule with judgement made it.
+    HeuristicClassification,
+    /// A person decided.
+    ManualOverride,
+}
+
+/// What is known of a tool before it is classified.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The operation's name, snake_case.
+    pub name: &'a str,
+    /// What the tool says of itself, cleaned.
+    pub description: &'a str,
+    /// The canonical names of its parameters.
+    pub parameters: &'a [&'a str],
+    /// Its hints.
+    pub annotations: Annotations,
+}
+
+/// The decision about one tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Classification {
+    /// What it does to the world.
+    pub category: Category,
+    /// How well that is supported.
+    pub confidence: Confidence,
+    /// Why somebody has to look; empty if nobody has to.
+    pub review_reasons: Vec<String>,
+    /// What was found, strongest first, in words.
+    pub evidence: Vec<String>,
+    /// Where the category came from.
+    pub category_from: Inference,
+}
+
+/// Decides.
+pub fn classify(subject: Subject<'_>) -> Classification {
+    let name = evidence::in_name(subject.name);
+    let words = evidence::in_description(subject.description);
+    let doubt = evidence::in_parameters(subject.parameters);
+    let mut decision = match subject.annotations.read_only {
+        Some(true) => annotated_read(&name, &words),
+        Some(false) => annotated_write(&name, &words, subject.annotations),
+        None => unannotated(&name, &words, doubt, subject.annotations),
+    };
+    decision.evidence = tell(&name, &words, doubt, subject.annotations);
+    decision
+}
+
+/// The danger of an operation (R-SAF-1, R-DIS-4), and where that came from.
+pub fn danger(name: &str, category: Category, annotations: Annotations, needs_review: bool) -> (Danger, Inference) {
+    let inferred = Danger::infer(name, category);
+    if needs_review {
+        return (inferred.max(Danger::Destructive), Inference::HeuristicClassification);
+    }
+    match (category, annotations.destructive) {
+        (Category::Read, _) if annotations.read_only == Some(true) => (inferred, Inference::DirectSourceMetadata),
+        (Category::Read, _) => (inferred, Inference::HeuristicClassification),
+        (_, Some(true)) => (inferred.max(Danger::Destructive), Inference::DirectSourceMetadata),
+        (_, Some(false)) => (inferred, Inference::HeuristicClassification),
+        (_, None) => (inferred.max(Danger::Destructive), Inference::HeuristicClassification),
+    }
+}
+
+fn decided(category: Category, confidence: Confidence, category_from: Inference) -> Classification {
+    Classification { category, confidence, review_reasons: Vec::new(), evidence: Vec::new(), category_from }
+}
+
+fn doubtful(category: Category, reason: String) -> Classification {
+    // Nobody is told that something changes nothing while that is in doubt.
+    let category = if category == Category::Read { Category::Execute } else { category };
+    Classification {
+        review_reasons: vec![reason],
+        ..decided(category, Confidence::Low, Inference::HeuristicClassification)
+    }
+}
+
+/// The hint says that nothing changes. A verb of writing in front, or joined to what is in front, says otherwise.
+fn annotated_read(name: &NameEvidence, words: &WordEvidence) -> Classification {
+    let in_name = name.joined.as_ref().or(name.lead.as_ref().filter(|_| name.firm)).filter(|(_, says)| says.is_write());
+    if let Some((verb, says)) = in_name {
+        return doubtful(says.category(), format!("readOnlyHint is true, but the name says '{verb}'"));
+    }
+    let in_words = words.lead.as_ref().filter(|(_, says)| words.firm && says.is_write()).or(words.joined.as_ref());
+    if let Some((verb, says)) = in_words {
+        return doubtful(says.category(), format!("readOnlyHint is true, but the description says '{verb}'"));
+    }
+    let agrees = name.firm && name.beside.is_none() && matches!(name.lead, Some((_, Says::Reads)));
+    let confidence = if agrees { Confidence::High } else { Confidence::Medium };
+    decided(Category::Read, confidence, Inference::DirectSourceMetadata)
+}
+
+/// The hint says that something changes; name and description say what.
+fn annotated_write(name: &NameEvidence, words: &WordEvidence, annotations: Annotations) -> Classification {
+    let by_name = match (name.says(), &name.beside) {
+        // "get_and_lock" says what it does; "list_update" does at least what its second verb says.
+        (Some(Says::Reads), Some((_, says))) => Some(*says),
+        (by_name, _) => by_name,
+    };
+    let by_words = words.joined.as_ref().or(words.lead.as_ref()).map(|(_, says)| *says);
+    let (says, confidence) = match (by_name, by_words) {
+        (Some(Says::Reads), _) if name.firm => {
+            return doubtful(Category::Execute, "readOnlyHint is false, but the name says that it reads".to_owned());
+        }
+        (Some(says), _) if says != Says::Reads && name.firm => (says, Confidence::High),
+        (Some(says), _) if says != Says::Reads => (says, Confidence::Medium),
+        (_, Some(says)) if says != Says::Reads => (says, Confidence::Medium),
+        _ => {
+            return doubtful(Category::Execute, "readOnlyHint is false, and no verb tells what is changed".to_owned());
+        }
+    };
+    let category = says.category();
+    match (category, annotations.destructive) {
+        (Category::Create, Some(true)) => {
+            doubtful(Category::Update, "the words say that it adds something, but destructiveHint is true".to_owned())
+        }
+        (Category::Delete, Some(false)) => doubtful(
+            Category::Delete,
+            "the words say that it removes something, but destructiveHint is false".to_owned(),
+        ),
+        _ => decided(category, confidence, Inference::HeuristicClassification),
+    }
+}
+
+/// No hint: the name decides, the description may object, and so may a parameter.
+fn unannotated(
+    name: &NameEvidence,
+    words: &WordEvidence,
+    doubt: Option<&str>,
+    annotations: Annotations,
+) -> Classification {
+    let (Some((verb, _)), Some(says)) = (&name.lead, name.says()) else {
+        let category =
+            words.joined.as_ref().or(words.lead.as_ref()).map_or(Category::Execute, |(_, says)| says.category());
+        return doubtful(category, "no annotation, and no verb in the name".to_owned());
+    };
+    if says != Says::Reads {
+        return unannotated_write(says, name.firm, verb, words);
+    }
+    let objection = if let Some((verb, _)) = &name.beside {
+        Some(format!("the name says that it reads, but also '{verb}'"))
+    } else if let Some((verb, _)) = &words.joined {
+        Some(format!("the name says that it reads, but the description also says '{verb}'"))
+    } else if let Some((verb, _)) = words.lead.as_ref().filter(|(_, says)| words.firm && says.is_write()) {
+        Some(format!("the name says that it reads, but the description says '{verb}'"))
+    } else if let Some(parameter) = doubt {
+        Some(format!("the name says that it reads, but it takes '{parameter}'"))
+    } else if annotations.destructive == Some(true) {
+        Some("the name says that it reads, but destructiveHint is true".to_owned())
+    } else if !(name.firm || words.firm && matches!(words.lead, Some((_, Says::Reads)))) {
+        Some(format!("no annotation, and '{verb}' in the name could mean anything"))
+    } else {
+        None
+    };
+    match objection {
+        Some(reason) => doubtful(Category::Execute, reason),
+        None => decided(Category::Read, Confidence::Medium, Inference::HeuristicClassification),
+    }
+}
+
+fn unannotated_write(says: Says, firm: bool, verb: &str, words: &WordEvidence) -> Classification {
+    let category = says.category();
+    if !firm {
+        let supported = words.lead.as_ref().is_some_and(|(_, other)| *other == says);
+        if !supported {
+            return doubtful(category, format!("no annotation, and '{verb}' in the name could mean anything"));
+        }
+    }
+    let contrary = words.lead.as_ref().filter(|(_, other)| {
+        words.firm && matches!((says, other), (Says::Creates | Says::Updates | Says::Acts, Says::Deletes))
+    });
+    match contrary {
+        Some((other, _)) => {
+            doubtful(Category::Delete, format!("the name says '{verb}', but the description says '{other}'"))
+        }
+        None => decided(category, Confidence::Medium, Inference::HeuristicClassification),
+    }
+}
+
+/// The evidence in words, strongest first.
+fn tell(name: &NameEvidence, words: &WordEvidence, doubt: Option<&str>, annotations: Annotations) -> Vec<String> {
+    let mut told = Vec::new();
+    let hints = [
+        ("readOnlyHint", annotations.read_only),
+        ("destructiveHint", annotations.destructive),
+        ("idempotentHint", annotations.idempotent),
+    ];
+    told.extend(hints.into_iter().filter_map(|(hint, value)| value.map(|value| format!("{hint}={value}"))));
+    let mut verb = |place: &str, found: &Option<(String, Says)>| {
+        if let Some((word, says)) = found {
+            told.push(format!("{place} '{word}' → {}", says.category()));
+        }
+    };
+    verb(if name.firm { "name" } else { "name, perhaps a noun," }, &name.lead);
+    verb("name, joined", &name.joined);
+    verb("name, beside", &name.beside);
+    verb("description", &words.lead);
+    verb("description, joined", &words.joined);
+    told.extend(doubt.map(|parameter| format!("parameter '{parameter}'")));
+    told
+}

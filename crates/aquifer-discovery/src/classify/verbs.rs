@@ -1,0 +1,152 @@
+//! What verbs say about an operation. Data, so that a new word is one line.
+//!
+//! A *firm* word is a verb wherever it stands in a name. A *soft* one is also a noun (`post`, `log`, `branch`) and
+//! counts only where a verb stands: at the beginning.
+
+use aquifer_protocol::category::Category;
+
+/// What a verb says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Says {
+    /// It looks at something.
+    Reads,
+    /// It makes something happen, which may be nothing lasting: it contradicts nobody who knows better.
+    Acts,
+    /// It adds something.
+    Creates,
+    /// It changes something.
+    Updates,
+    /// It removes something.
+    Deletes,
+}
+
+impl Says {
+    pub(crate) const fn category(self) -> Category {
+        match self {
+            Says::Reads => Category::Read,
+            Says::Acts => Category::Execute,
+            Says::Creates => Category::Create,
+            Says::Updates => Category::Update,
+            Says::Deletes => Category::Delete,
+        }
+    }
+
+    /// Whether something is different afterwards, for certain.
+    pub(crate) const fn is_write(self) -> bool {
+        matches!(self, Says::Creates | Says::Updates | Says::Deletes)
+    }
+
+    /// How much is lost if it is done by mistake; for names that say several things at once.
+    const fn severity(self) -> u8 {
+        match self {
+            Says::Reads => 0,
+            Says::Creates => 1,
+            Says::Acts => 2,
+            Says::Updates => 3,
+            Says::Deletes => 4,
+        }
+    }
+
+    pub(crate) fn graver(self, other: Says) -> Says {
+        if other.severity() > self.severity() { other } else { self }
+    }
+}
+
+const FIRM: &[(Says, &str)] = &[
+    (
+        Says::Reads,
+        "get list read search find fetch show view describe retrieve lookup inspect browse explain enumerate peek \
+         discover locate summarize summarise preview whoami",
+    ),
+    (
+        Says::Creates,
+        "create add insert new make generate register upload clone duplicate provision invite publish import \
+         mkdir init initialize initialise subscribe enqueue submit attach",
+    ),
+    (
+        Says::Updates,
+        "update edit modify patch set put write rename move replace upsert save append merge push assign unassign \
+         enable disable toggle scale resize configure apply mark mutate overwrite rotate sync restore revert \
+         rollback transfer upgrade downgrade migrate promote demote archive unarchive lock unlock pin unpin \
+         rebase stash reopen resolve approve reject grant pause resume mute unmute hide unhide increment \
+         decrement alter adjust bump store persist reorder reassign unset swap prepend chmod chown withdraw deposit",
+    ),
+    (
+        Says::Deletes,
+        "delete remove destroy drop purge truncate wipe erase uninstall unregister clear revoke unsubscribe \
+         detach prune rm rmdir discard expire evict ban deprovision kill terminate flush unlink forget empty \
+         cleanup trash",
+    ),
+    (
+        Says::Acts,
+        "run execute exec trigger invoke call start stop restart send deploy install click hover drag navigate \
+         evaluate eval press fill emulate simulate launch cancel retry reboot shutdown notify authenticate login \
+         logout connect disconnect reset compile compress decompress gzip zip unzip transcode render debug scan \
+         crawl handle close abort reload refresh dispatch replay rerun reindex rebuild pay charge refund purchase \
+         checkout play scroll swipe tap speak act spawn attempt perform confirm accept decline reply forward \
+         broadcast ask delegate wake buy sell trade bid sign",
+    ),
+];
+
+const SOFT: &[(Says, &str)] = &[
+    (
+        Says::Reads,
+        "log logs status diff tree info details stats statistics summary version history schema help count \
+         metrics health ping top query check verify validate compare analyze analyse calculate compute convert \
+         estimate watch open lint wait screenshot snapshot capture download export echo monitor trace profile \
+         parse extract translate suggest recommend identify detect select load tail head exists decode encode \
+         hash sum current return provide report display",
+    ),
+    (
+        Says::Creates,
+        "post comment fork branch commit tag book order schedule reserve note record draft request copy message \
+         mail email react star follow like link label share vote plan reference build compose review",
+    ),
+    (Says::Updates, "change format fix sort stage cherry switch process manage control"),
+    (Says::Deletes, "cut block unstar unfollow release deactivate"),
+    (Says::Acts, "type test use take go work task tool action command shell bash python sql do drive agent"),
+];
+
+/// What a word of a name says, and whether it is firm.
+pub(crate) fn of_word(word: &str) -> Option<(Says, bool)> {
+    let look = |table: &[(Says, &str)]| {
+        table.iter().find(|(_, words)| words.split(' ').any(|known| known == word)).map(|(says, _)| *says)
+    };
+    look(FIRM).map(|says| (says, true)).or_else(|| look(SOFT).map(|says| (says, false)))
+}
+
+/// Words that say in a description what they do not say in a name. Only in this form: "Return a book" is no reading.
+const TELLING: &[&str] = &["returns", "provides", "displays"];
+
+/// What a word of a sentence says: also in the third person ("Returns", "Searches", "Modifies").
+pub(crate) fn of_sentence_word(word: &str) -> Option<(Says, bool)> {
+    let word = word.to_lowercase();
+    if TELLING.contains(&word.as_str()) {
+        return Some((Says::Reads, true));
+    }
+    let stem = |suffix: &str, ending: &str| {
+        let stem = word.strip_suffix(suffix)?;
+        of_word(&format!("{stem}{ending}"))
+    };
+    of_word(&word)
+        .or_else(|| stem("ies", "y"))
+        .or_else(|| stem("es", ""))
+        .or_else(|| stem("es", "e"))
+        .or_else(|| stem("s", ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_dis_4_no_word_says_two_things() {
+        let mut seen = std::collections::HashSet::new();
+        for (_, words) in FIRM.iter().chain(SOFT) {
+            for word in words.split(' ') {
+                assert!(seen.insert(word), "{word} stands twice");
+                assert!(aquifer_protocol::operation::is_snake_case(word), "{word}");
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Discovery: what an MCP server says of itself, what is made of it, and the adapter files that come of that.
+//!
+//! Pure: no network, no files, no clock. A capture (the bytes of `tools/list`) is [`normalize`]d into a [`Bundle`],
+//! reviewed with [`Overrides`], built into an adapter file ([`adapter::build`]) and read back ([`Adapter::read`]); an
+//! [`Offer`] makes operations of either. Everything an upstream wrote is taken for what it is: words from outside, kept
+//! byte for byte where they are evidence and cleaned where they are shown.
+
+pub mod adapter;
+pub mod bundle;
+pub mod classify;
+pub mod digest;
+mod json;
+pub mod name;
+mod normalize;
+pub mod offer;
+pub mod overrides;
+mod problem;
+pub mod redact;
+mod schema;
+pub mod servers;
+pub mod text;
+pub mod tool;
+pub mod warning;
+mod yaml;
+
+pub use adapter::Adapter;
+pub use bundle::Bundle;
+pub use normalize::normalize;
+pub use offer::Call;
+pub use offer::Offer;
+pub use overrides::Overrides;
+pub use problem::FileProblem;
+pub use servers::Servers;
+pub use yaml::write as write_yaml;

@@ -1,0 +1,221 @@
+//! From a capture to a bundle: every usable tool becomes an operation, and everything that was decided or left out on
+//! the way is said (R-DIS-3). The same input gives the same bytes.
+
+use std::collections::HashSet;
+
+use aquifer_protocol::catalog::pascal_case;
+use aquifer_protocol::danger::Danger;
+use serde_json::Value;
+
+use crate::bundle::{
+    Bundle, InferenceSources, NormalizedBundle, NormalizedOperation, NormalizedParameter, NormalizedReturns,
+    Provenance, RawCapture, SCHEMA_VERSION, Source,
+};
+use crate::classify::{self, Inference, Subject};
+use crate::name::{self, Given, Why};
+use crate::redact;
+use crate::schema::{self, Narrow};
+use crate::text;
+use crate::tool::Tool;
+use crate::warning::{self, BundleWarning};
+
+/// Makes a bundle of a capture. The source is redacted once more here, whatever the caller did.
+pub fn normalize(source: Source, raw_capture: RawCapture) -> Bundle {
+    let source = redact::source(source);
+    let mut warnings = Vec::new();
+    let tools = usable(&raw_capture, &mut warnings);
+    let names = name::operations(tools.iter().map(|tool| tool.name.as_str()));
+    let operations = tools.iter().zip(&names).map(|(tool, given)| operation(tool, given, &mut warnings)).collect();
+    Bundle {
+        schema_version: SCHEMA_VERSION.to_owned(),
+        source,
+        raw_capture,
+        normalized_bundle: NormalizedBundle { operations, warnings },
+    }
+}
+
+fn usable(capture: &RawCapture, warnings: &mut Vec<BundleWarning>) -> Vec<Tool> {
+    let mut seen = HashSet::new();
+    let mut tools = Vec::new();
+    for (index, raw) in capture.tools().iter().enumerate() {
+        match Tool::read(raw) {
+            Err(problem) => {
+                let message = format!("Entry {} of the tool list became no operation: {problem}.", index + 1);
+                warnings.push(BundleWarning::new(warning::UNREADABLE_TOOL, message).field(&format!("tools.{index}")));
+            }
+            Ok(tool) if !seen.insert(tool.name.clone()) => {
+                let message = "A second tool of this name cannot be called and became no operation.";
+                let place = format!("tools.{index}");
+                warnings.push(BundleWarning::new(warning::DUPLICATE_TOOL, message).tool(&tool.name).field(&place));
+            }
+            Ok(tool) => tools.push(tool),
+        }
+    }
+    tools
+}
+
+fn operation(tool: &Tool, given: &Given, warnings: &mut Vec<BundleWarning>) -> NormalizedOperation {
+    let mut own = Vec::new();
+    let mut review_reasons = Vec::new();
+    explain_name(given, &mut own, &mut review_reasons);
+    let (description, description_field, description_from) = describe(tool, &mut own);
+    let input = schema::read_input(tool.input_schema());
+    let names = name::parameters(input.parameters.iter().map(|parameter| parameter.original_name.as_str()));
+    let params: Vec<NormalizedParameter> = input
+        .parameters
+        .iter()
+        .zip(&names)
+        .map(|(parameter, given)| {
+            let narrow = schema::narrow(parameter, &input.types);
+            warn_of_parameter(parameter, given, &narrow, &mut own);
+            published(parameter, given, narrow)
+        })
+        .collect();
+    if !input.broken.is_empty() {
+        let message = format!("The input schema is broken: {}.", input.broken.join("; "));
+        own.push(BundleWarning::new(warning::INVALID_SCHEMA, message).field("inputSchema"));
+        review_reasons.push(format!("the input schema is broken: {}", input.broken.join("; ")));
+    }
+    own.extend(input.warnings);
+    let parameter_names: Vec<&str> = params.iter().map(|parameter| parameter.name.as_str()).collect();
+    let decision = classify::classify(Subject {
+        name: &given.name,
+        description: &description,
+        parameters: &parameter_names,
+        annotations: tool.annotations,
+    });
+    for reason in &decision.review_reasons {
+        let message = format!("Needs review: {reason}.");
+        own.push(BundleWarning::new(warning::NEEDS_REVIEW, message).field("endpoint").heuristic("classification"));
+    }
+    review_reasons.extend(decision.review_reasons);
+    let needs_review = !review_reasons.is_empty();
+    let (danger_level, danger_from): (Danger, Inference) =
+        classify::danger(&given.name, decision.category, tool.annotations, needs_review);
+    warnings.extend(own.into_iter().map(|warning| warning.tool(&tool.name)));
+    NormalizedOperation {
+        source_tool_name: tool.name.clone(),
+        operation_name: given.name.clone(),
+        title: tool.title().map(|(title, _)| text::clean(title)),
+        description,
+        endpoint: decision.category,
+        endpoint_confidence: decision.confidence,
+        danger_level,
+        needs_review,
+        review_reasons,
+        params,
+        maps_to: format!("tool:{}", tool.name),
+        returns: NormalizedReturns {
+            type_name: "object".to_owned(),
+            name: format!("{}Result", pascal_case(&given.name)),
+            description: "What the upstream's tool answers with".to_owned(),
+        },
+        provenance: Provenance {
+            name: "name".to_owned(),
+            description: description_field.map(str::to_owned),
+            annotations: annotation_names(tool),
+            input_schema_present: tool.input_schema().is_some(),
+            inference_sources: Some(InferenceSources {
+                operation_name: if given.why == Why::Kept {
+                    Inference::DirectSourceMetadata
+                } else {
+                    Inference::DeterministicNormalization
+                },
+                description: description_from,
+                endpoint: decision.category_from,
+                danger_level: danger_from,
+                maps_to: Inference::DeterministicNormalization,
+            }),
+        },
+    }
+}
+
+fn explain_name(given: &Given, own: &mut Vec<BundleWarning>, review_reasons: &mut Vec<String>) {
+    let name = &given.name;
+    let (code, message) = match given.why {
+        Why::Kept => return,
+        Why::Respelled => (warning::RENAMED, format!("The operation is called '{name}'.")),
+        Why::Reserved => {
+            review_reasons.push(format!("the tool's name belongs to the protocol; the operation is called '{name}'"));
+            (warning::RESERVED_NAME, format!("The name belongs to the protocol; the operation is called '{name}'."))
+        }
+        Why::Collided => {
+            review_reasons.push(format!("another tool would have the same name; the operation is called '{name}'"));
+            (warning::NAME_COLLISION, format!("Another tool would have the same name; this one is called '{name}'."))
+        }
+    };
+    own.push(BundleWarning::new(code, message).field("name"));
+}
+
+/// The words that describe a tool, the field they come from, and how they were made.
+fn describe(tool: &Tool, own: &mut Vec<BundleWarning>) -> (String, Option<&'static str>, Inference) {
+    let said = tool.text("description").map(|words| (words, "description")).or_else(|| tool.title());
+    let Some((words, field)) = said else {
+        let words = format!("Calls the upstream's tool '{}'.", text::clean(&text::shorten(&tool.name, 80)));
+        return (words, None, Inference::DeterministicNormalization);
+    };
+    let cleaned = text::clean(words);
+    if cleaned != words {
+        let message = "Terminal escapes or hidden characters were taken out of the description.";
+        own.push(BundleWarning::new(warning::HIDDEN_TEXT, message).field(field));
+    }
+    let exact = cleaned == words && field == "description";
+    let from = if exact { Inference::DirectSourceMetadata } else { Inference::DeterministicNormalization };
+    (cleaned, Some(field), from)
+}
+
+fn warn_of_parameter(parameter: &schema::InputParameter, given: &Given, narrow: &Narrow, own: &mut Vec<BundleWarning>) {
+    let about = |code: &str, message: String| BundleWarning::new(code, message).field(&parameter.source_path);
+    match given.why {
+        Why::Kept | Why::Respelled => {}
+        Why::Reserved => {
+            own.push(about(
+                warning::RESERVED_NAME,
+                format!("The name belongs to the protocol; the parameter is called '{}'.", given.name),
+            ));
+        }
+        Why::Collided => {
+            own.push(about(
+                warning::NAME_COLLISION,
+                format!("Another parameter would have the same name; this one is called '{}'.", given.name),
+            ));
+        }
+    }
+    if !narrow.left_out.is_empty() {
+        let keywords = narrow.left_out.join(", ");
+        own.push(about(
+            warning::SHAPE_NARROWED,
+            format!("The published shape has no room for: {}.", text::clean(&text::shorten(&keywords, 200))),
+        ));
+    }
+    let exact = narrow.allowed.iter().flatten().chain(&narrow.pattern);
+    if exact.into_iter().any(|word| !text::is_clean(word)) {
+        own.push(about(
+            warning::HIDDEN_TEXT,
+            "A value holds terminal escapes or hidden characters; it is kept, because the upstream wants it so."
+                .to_owned(),
+        ));
+    }
+}
+
+fn published(parameter: &schema::InputParameter, given: &Given, narrow: Narrow) -> NormalizedParameter {
+    NormalizedParameter {
+        name: given.name.clone(),
+        original_name: parameter.original_name.clone(),
+        type_name: narrow.type_name,
+        required: parameter.required,
+        description: narrow.description,
+        default: narrow.default,
+        allowed: narrow.allowed,
+        minimum: narrow.minimum,
+        maximum: narrow.maximum,
+        pattern: narrow.pattern,
+        format: narrow.format,
+        source_path: parameter.source_path.clone(),
+    }
+}
+
+fn annotation_names(tool: &Tool) -> Vec<String> {
+    let annotations = tool.definition.get("annotations").and_then(Value::as_object);
+    annotations.into_iter().flat_map(|all| all.keys()).map(|key| text::clean(key)).collect()
+}

@@ -1,0 +1,221 @@
+//! What a source offers: operations for the catalog, and how each call goes back to the upstream under its own names
+//! (R-DIS-7). Made from a live bundle or from a reviewed adapter; both ways give the same operations.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aquifer_protocol::catalog::pascal_case;
+use aquifer_protocol::operation::{Operation, Returns};
+use aquifer_protocol::schema::{Parameter, Pattern, Schema, SchemaReader, Types};
+use serde_json::{Map, Value, json};
+
+use crate::adapter::{Adapter, AdapterOperation, AdapterParameter, MapsTo};
+use crate::bundle::{Bundle, NormalizedOperation};
+use crate::schema::{self, Input};
+use crate::tool::Tool;
+
+/// The operations of one source and the calls behind them.
+#[derive(Debug, Clone, Default)]
+pub struct Offer {
+    /// The operations, for the catalog.
+    pub operations: Vec<Operation>,
+    /// The types they refer to.
+    pub types: Types,
+    /// What each operation calls, by its name.
+    pub calls: BTreeMap<Arc<str>, Call>,
+}
+
+/// How an operation is carried out.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// What is called.
+    pub maps_to: MapsTo,
+    /// The tool's whole input schema, if it is known: the part of it that our own check does not know is still to be
+    /// enforced.
+    pub input_schema: Option<Value>,
+    /// The digest of the definition this was made from.
+    pub digest: Option<String>,
+    /// Whether a person is to be asked, whatever the danger.
+    pub requires_confirmation: bool,
+    /// Canonical and original name of each parameter.
+    names: Vec<(Arc<str>, Arc<str>)>,
+}
+
+impl Call {
+    /// The arguments under the upstream's own names. Values are untouched: only top-level names were ever changed.
+    pub fn arguments(&self, params: Map<String, Value>) -> Map<String, Value> {
+        let original =
+            |name: &str| self.names.iter().find(|(known, _)| &**known == name).map(|(_, own)| own.to_string());
+        params.into_iter().map(|(name, value)| (original(&name).unwrap_or(name), value)).collect()
+    }
+
+    /// The canonical name of an upstream's parameter, for its error messages.
+    pub fn canonical(&self, original: &str) -> Option<&str> {
+        self.names.iter().find(|(_, own)| &**own == original).map(|(name, _)| &**name)
+    }
+
+    /// Canonical and original name of each parameter.
+    pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.names.iter().map(|(name, original)| (&**name, &**original))
+    }
+}
+
+impl Offer {
+    /// What a live upstream offers.
+    pub fn of_bundle(bundle: &Bundle, source: &str) -> Self {
+        let tools = bundle.tools();
+        let mut offer = Self::default();
+        for operation in &bundle.normalized_bundle.operations {
+            if let Some(tool) = tools.iter().find(|tool| tool.name == operation.source_tool_name) {
+                offer.add_tool(operation, tool, source);
+            }
+        }
+        offer
+    }
+
+    /// What a reviewed adapter offers.
+    pub fn of_adapter(adapter: &Adapter, source: &str) -> Self {
+        let mut offer = Self::default();
+        for operation in &adapter.operations {
+            offer.add_reviewed(operation, source);
+        }
+        offer
+    }
+
+    fn add_tool(&mut self, made: &NormalizedOperation, tool: &Tool, source: &str) {
+        let input = schema::read_input(tool.input_schema());
+        let mut operation = Operation::new(&made.operation_name, made.endpoint, &made.description);
+        operation.danger = made.danger_level;
+        operation.returns =
+            Returns { type_name: "object".into(), description: made.returns.description.as_str().into() };
+        operation.parameters = made
+            .params
+            .iter()
+            .filter_map(|parameter| {
+                let own = input.parameters.iter().find(|own| own.original_name == parameter.original_name)?;
+                let mut own = own.under(&parameter.name);
+                own.schema.description = parameter.description.as_deref().map(Into::into);
+                Some(own)
+            })
+            .collect();
+        let call = Call {
+            maps_to: MapsTo::Tool(tool.name.clone()),
+            input_schema: tool.input_schema().cloned(),
+            digest: Some(crate::digest::pin(tool).digest),
+            requires_confirmation: false,
+            names: made
+                .params
+                .iter()
+                .map(|parameter| (parameter.name.as_str().into(), parameter.original_name.as_str().into()))
+                .collect(),
+        };
+        self.add(operation, input.types, call, source);
+    }
+
+    fn add_reviewed(&mut self, reviewed: &AdapterOperation, source: &str) {
+        let mut operation = Operation::new(&reviewed.name, reviewed.category, &reviewed.description);
+        operation.danger = reviewed.danger;
+        if let Some(returns) = &reviewed.returns {
+            operation.returns = Returns { type_name: "object".into(), description: returns.as_str().into() };
+        }
+        let input: Option<Input> = reviewed.input_schema.as_ref().map(|schema| schema::read_input(Some(schema)));
+        // Without a sidecar a parameter is what its own lines say; a document without definitions is all it needs.
+        let document = json!({});
+        let mut reader = SchemaReader::new(&document);
+        operation.parameters = reviewed
+            .parameters
+            .iter()
+            .map(|parameter| {
+                let whole = input
+                    .as_ref()
+                    .and_then(|input| input.parameters.iter().find(|own| own.original_name == parameter.original_name));
+                let mut made = match whole {
+                    Some(whole) => whole.under(&parameter.name),
+                    None => plain(parameter, &mut reader),
+                };
+                let described = parameter.schema.get("description").and_then(Value::as_str);
+                made.schema.description = described.map(Into::into);
+                made.required |= parameter.required;
+                if whole.is_some() {
+                    tighten(&mut made.schema, &parameter.schema);
+                }
+                made
+            })
+            .collect();
+        let mut types = reader.into_types();
+        types.extend(input.map(|input| input.types).unwrap_or_default());
+        let call = Call {
+            maps_to: reviewed.maps_to.clone(),
+            input_schema: reviewed.input_schema.clone(),
+            digest: reviewed.digest.clone(),
+            requires_confirmation: reviewed.requires_confirmation,
+            names: reviewed
+                .parameters
+                .iter()
+                .map(|parameter| (parameter.name.as_str().into(), parameter.original_name.as_str().into()))
+                .collect(),
+        };
+        self.add(operation, types, call, source);
+    }
+
+    /// Takes an operation in. Definitions of two tools may have one name and two meanings, and some have the names of
+    /// the protocol's own types: each operation's types get its name in front.
+    fn add(&mut self, mut operation: Operation, types: Types, call: Call, source: &str) {
+        operation.source = source.into();
+        operation.native = false;
+        let base = pascal_case(&operation.name);
+        let mut names: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
+        for name in types.keys() {
+            let mut free = format!("{base}{}", pascal_case(name));
+            while self.types.contains_key(free.as_str()) || names.values().any(|taken| **taken == *free) {
+                free.push('_');
+            }
+            names.insert(name.clone(), free.into());
+        }
+        let rename = |name: &str| -> Arc<str> { names.get(name).cloned().unwrap_or_else(|| name.into()) };
+        for (name, schema) in &types {
+            let mut schema = (**schema).clone();
+            schema.rename_types(&rename);
+            self.types.insert(rename(name), Arc::new(schema));
+        }
+        for parameter in &mut operation.parameters {
+            parameter.schema.rename_types(&rename);
+        }
+        self.calls.insert(operation.name.clone(), call);
+        self.operations.push(operation);
+    }
+}
+
+/// A reviewer may allow less than the tool does, and choose another default.
+fn tighten(schema: &mut Schema, reviewed: &Value) {
+    if let Some(words) = reviewed.get("enum").and_then(Value::as_array) {
+        let known = schema.allowed.take();
+        let is_known = |word: &&Value| known.as_ref().is_none_or(|known| known.contains(word));
+        schema.allowed = Some(words.iter().filter(is_known).cloned().collect());
+    }
+    let number = |key: &str| reviewed.get(key).and_then(Value::as_f64);
+    if let Some(least) = number("minimum") {
+        schema.range.minimum = Some(schema.range.minimum.map_or(least, |known| known.max(least)));
+    }
+    if let Some(most) = number("maximum") {
+        schema.range.maximum = Some(schema.range.maximum.map_or(most, |known| known.min(most)));
+    }
+    if let Some(pattern) = reviewed.get("pattern").and_then(Value::as_str) {
+        schema.pattern = Some(Pattern::new(pattern));
+    }
+    if let Some(default) = reviewed.get("default") {
+        schema.default = Some(default.clone());
+    }
+}
+
+fn plain(parameter: &AdapterParameter, reader: &mut SchemaReader<'_>) -> Parameter {
+    let flag = |key: &str| parameter.schema.get(key).and_then(Value::as_bool) == Some(true);
+    Parameter {
+        name: parameter.name.as_str().into(),
+        required: parameter.required,
+        schema: reader.read(&parameter.schema),
+        sensitive: flag("writeOnly"),
+        allow_nul: false,
+        deprecated: flag("deprecated").then(|| "see the description.".into()),
+    }
+}

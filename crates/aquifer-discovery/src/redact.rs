@@ -1,0 +1,286 @@
+//! What may be written of a configuration: names, never secrets (R-DIS-2).
+//!
+//! The rule is that a value is hidden unless there is a reason to show it. Values of environment variables, of headers
+//! and of query parameters are hidden always; arguments are hidden where their name or their look gives them away.
+
+use serde_json::{Map, Value};
+
+use crate::bundle::Source;
+use crate::name::snake;
+
+/// Stands where a secret stood.
+pub const REDACTED: &str = "[redacted]";
+
+/// The same inside a URL, where brackets are not allowed.
+const REDACTED_IN_URL: &str = "REDACTED";
+
+/// Words in a name that make its value a secret.
+#[rustfmt::skip]
+const SECRET_WORDS: &[&str] = &[
+    "token", "tokens", "secret", "secrets", "password", "passwd", "passphrase", "pwd", "pass", "auth",
+    "authorization", "authentication", "credential", "credentials", "key", "keys", "apikey", "cookie", "cookies",
+    "session", "bearer", "signature", "sig", "dsn", "jwt", "pat", "pin", "otp", "cert", "private",
+];
+
+/// How well-known credentials begin.
+#[rustfmt::skip]
+const SECRET_PREFIXES: &[&str] = &[
+    "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "sk_", "pk_", "rk_", "xoxb-", "xoxp-",
+    "xoxa-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "eyJ", "npm_", "pypi-", "hf_", "dop_v1_", "lin_api_", "ntn_",
+    "secret_", "SG.", "shpat_", "figd_", "-----BEGIN", "Bearer ", "Basic ", "Token ",
+];
+
+/// Headers whose values say nothing about who sends them.
+const OPEN_HEADERS: &[&str] = &["accept", "accept-language", "content-type", "mcp-protocol-version"];
+
+/// Whether a name announces a secret: `GITHUB_TOKEN`, `X-Api-Key`, `--dbPassword`.
+pub fn names_secret(name: &str) -> bool {
+    let words = snake(name);
+    words.split('_').any(|word| SECRET_WORDS.contains(&word)) || words.contains("connection_string")
+}
+
+/// Whether a value looks like a credential, whatever its name.
+pub fn looks_secret(value: &str) -> bool {
+    if SECRET_PREFIXES.iter().any(|prefix| value.len() > prefix.len() + 3 && value.starts_with(prefix)) {
+        return true;
+    }
+    // Long runs of letters and digits without meaning. A path or a sentence has separators in between.
+    value.split(|c: char| !(c.is_ascii_alphanumeric() || "+=_-".contains(c))).any(|run| {
+        let digits = run.chars().filter(char::is_ascii_digit).count();
+        let letters = run.chars().filter(char::is_ascii_alphabetic).count();
+        (run.len() >= 20 && digits >= 3 && letters >= 3) || (run.len() >= 40 && !run.contains('-'))
+    })
+}
+
+/// Whether a word begins like a well-known credential and is long enough to be one. Far narrower than
+/// [`looks_secret`]: for text that people wrote, where a false alarm is in the way.
+pub(crate) fn begins_like_credential(word: &str) -> bool {
+    let word = word.trim_matches(|c: char| "\"'`,;()".contains(c));
+    let begins = SECRET_PREFIXES.iter().any(|prefix| !prefix.ends_with(' ') && word.starts_with(prefix));
+    let body = word.chars().filter(char::is_ascii_alphanumeric).count();
+    let digits = word.chars().filter(char::is_ascii_digit).count();
+    word.starts_with("-----BEGIN") || (begins && body >= 16 && digits >= 2)
+}
+
+/// The value of an environment variable: a reference is shown, anything else hidden.
+pub fn env_value(value: &str) -> String {
+    if is_reference(value) { value.to_owned() } else { REDACTED.to_owned() }
+}
+
+/// The value of a header.
+pub fn header(name: &str, value: &str) -> String {
+    let open = OPEN_HEADERS.contains(&name.to_ascii_lowercase().as_str()) && !looks_secret(value);
+    if open || is_reference(value) { value.to_owned() } else { REDACTED.to_owned() }
+}
+
+/// A URL without user, password, values of the query, and fragment.
+pub fn url(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return word(text) };
+    let (rest, _) = rest.split_once('#').unwrap_or((rest, ""));
+    let (rest, query) = match rest.split_once('?') {
+        Some((rest, query)) => (rest, Some(query)),
+        None => (rest, None),
+    };
+    let (authority, path) = match rest.find('/') {
+        Some(index) => rest.split_at(index),
+        None => (rest, ""),
+    };
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let path: Vec<String> = path.split('/').map(path_segment).collect();
+    let mut shown = format!("{}://{host}{}", in_url(scheme), path.join("/"));
+    if let Some(query) = query {
+        let pairs: Vec<String> = query
+            .split('&')
+            .map(|pair| match pair.split_once('=') {
+                Some((key, _)) => format!("{}={REDACTED_IN_URL}", in_url(key)),
+                None => REDACTED_IN_URL.to_owned(),
+            })
+            .collect();
+        shown.push('?');
+        shown.push_str(&pairs.join("&"));
+    }
+    shown
+}
+
+/// The arguments of a command.
+pub fn arguments<S: AsRef<str>>(arguments: &[S]) -> Vec<String> {
+    let mut shown = Vec::with_capacity(arguments.len());
+    let mut expected = Expected::Anything;
+    for argument in arguments {
+        let argument = argument.as_ref();
+        let (text, next) = match expected {
+            Expected::Secret if is_reference(argument) => (argument.to_owned(), Expected::Anything),
+            // What looks like an option may be the secret, and what comes after it as well.
+            Expected::Secret => (REDACTED.to_owned(), plain_argument(argument).1),
+            Expected::Header => (after(argument, ':'), Expected::Anything),
+            Expected::Pair => (after(argument, '='), Expected::Anything),
+            Expected::Doubtful if !is_small_number(argument) && !is_reference(argument) => {
+                (REDACTED.to_owned(), Expected::Anything)
+            }
+            Expected::Doubtful | Expected::Anything => plain_argument(argument),
+        };
+        shown.push(text);
+        expected = next;
+    }
+    shown
+}
+
+/// What the argument after an option is.
+#[derive(Clone, Copy)]
+enum Expected {
+    Anything,
+    Secret,
+    /// `Name: value`.
+    Header,
+    /// `NAME=value`.
+    Pair,
+    /// After `-p` and the like: a port or a password.
+    Doubtful,
+}
+
+fn plain_argument(argument: &str) -> (String, Expected) {
+    if let Some((name, value)) = argument.split_once('=')
+        && !name.contains("://")
+    {
+        let hidden = names_secret(name) && !is_reference(value);
+        let value = if hidden { REDACTED.to_owned() } else { word(value) };
+        return (format!("{}={value}", word(name)), Expected::Anything);
+    }
+    match argument {
+        "-H" | "--header" | "--headers" => (argument.to_owned(), Expected::Header),
+        "-e" | "--env" | "--environment" => (argument.to_owned(), Expected::Pair),
+        "-p" | "-k" | "-t" | "-u" | "-P" => (argument.to_owned(), Expected::Doubtful),
+        option if option.starts_with('-') && names_secret(option) && !looks_secret(option) => {
+            (option.to_owned(), Expected::Secret)
+        }
+        other => {
+            let header = other.split_once(':').filter(|(name, value)| !value.starts_with("//") && names_secret(name));
+            (header.map_or_else(|| word(other), |_| after(other, ':')), Expected::Anything)
+        }
+    }
+}
+
+/// The configuration of an upstream, as far as it may be written.
+pub fn configuration(
+    command: Option<(&str, &[String])>,
+    env: &[(String, String)],
+    target: Option<&str>,
+    headers: &[(String, String)],
+) -> Map<String, Value> {
+    let pairs = |entries: &[(String, String)], hide: &dyn Fn(&str, &str) -> String| -> Value {
+        let mut sorted: Vec<&(String, String)> = entries.iter().collect();
+        sorted.sort();
+        sorted.into_iter().map(|(name, value)| (name.clone(), Value::from(hide(name, value)))).collect()
+    };
+    let mut shown = Map::new();
+    if let Some((program, given)) = command {
+        shown.insert("command".to_owned(), word(program).into());
+        shown.insert("args".to_owned(), arguments(given).into());
+    }
+    if let Some(target) = target {
+        shown.insert("url".to_owned(), url(target).into());
+    }
+    if !env.is_empty() {
+        shown.insert("env".to_owned(), pairs(env, &|_, value| env_value(value)));
+    }
+    if !headers.is_empty() {
+        shown.insert("headers".to_owned(), pairs(headers, &header));
+    }
+    shown
+}
+
+/// The same source with nothing in it that could be secret.
+pub(crate) fn source(mut source: Source) -> Source {
+    source.server_url = url(&source.server_url);
+    let auth = &mut source.auth;
+    auth.token_env = auth.token_env.take().filter(|name| is_variable_name(name) && !looks_secret(name));
+    auth.prefix = auth.prefix.take().filter(|prefix| !looks_secret(prefix) && prefix.len() <= 16);
+    auth.header = auth.header.take().filter(|header| !header.contains(':') && !looks_secret(header));
+    auth.token_command = auth.token_command.take().map(|command| {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        arguments(&words).join(" ")
+    });
+    source.capture_config_redacted = match json("", Value::Object(source.capture_config_redacted)) {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    };
+    source
+}
+
+/// Any configuration: what stands under a secret's name is hidden, and so is what looks like one.
+fn json(name: &str, value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let whole = ["env", "headers"].contains(&name);
+            let inner = |(key, value): (String, Value)| {
+                let hidden = match &value {
+                    Value::String(text) if name == "headers" => header(&key, text).into(),
+                    Value::String(text) if whole => env_value(text).into(),
+                    _ => json(&key, value),
+                };
+                (key, hidden)
+            };
+            map.into_iter().map(inner).collect()
+        }
+        Value::Array(items) if items.iter().all(Value::is_string) => {
+            let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            if names_secret(name) { REDACTED.into() } else { arguments(&words).into() }
+        }
+        Value::Array(items) => items.into_iter().map(|item| json(name, item)).collect(),
+        Value::String(text) if names_secret(name) => env_value(&text).into(),
+        Value::String(text) => word(&text).into(),
+        Value::Number(_) if names_secret(name) => REDACTED.into(),
+        plain => plain,
+    }
+}
+
+/// A word of its own: a URL, a list of settings, or something that looks like a credential.
+fn word(text: &str) -> String {
+    if text.contains("://") {
+        return url(text);
+    }
+    if text.contains(';') && text.contains('=') {
+        let parts: Vec<String> = text.split(';').map(|part| plain_argument(part).0).collect();
+        return parts.join(";");
+    }
+    if looks_secret(text) && !is_reference(text) { REDACTED.to_owned() } else { text.to_owned() }
+}
+
+fn path_segment(segment: &str) -> String {
+    let (name, value) = match segment.split_once('=') {
+        Some((name, _)) => (name, Some(REDACTED_IN_URL)),
+        None => (segment, None),
+    };
+    let name = in_url(name);
+    value.map_or(name.clone(), |value| format!("{name}={value}"))
+}
+
+fn in_url(text: &str) -> String {
+    if looks_secret(text) { REDACTED_IN_URL.to_owned() } else { text.to_owned() }
+}
+
+fn after(text: &str, separator: char) -> String {
+    match text.split_once(separator) {
+        Some((name, value)) if is_reference(value.trim()) => format!("{name}{separator}{value}"),
+        Some((name, _)) => format!("{}{separator}{REDACTED}", word(name)),
+        // `-e NAME` passes a variable on by its name alone.
+        None if separator == '=' => word(text),
+        None => REDACTED.to_owned(),
+    }
+}
+
+/// `${NAME}` or `$NAME`, the whole of it: a reference to a secret is none.
+fn is_reference(value: &str) -> bool {
+    let name = value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).or_else(|| value.strip_prefix('$'));
+    name.is_some_and(is_variable_name)
+}
+
+/// Whether the text is a name an environment variable can have.
+pub(crate) fn is_variable_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn is_small_number(text: &str) -> bool {
+    text.len() <= 5 && text.chars().all(|c| c.is_ascii_digit())
+}

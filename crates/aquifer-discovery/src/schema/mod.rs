@@ -1,0 +1,115 @@
+//! An upstream's JSON Schema: what callers have to know of it, and what the published bundle has room for.
+//!
+//! The schema itself is never thrown away: it stays in the bundle's `raw_capture` and in the adapter's sidecar. Here a
+//! readable copy is made for [`aquifer_protocol::schema::SchemaReader`], which must never refuse what the original
+//! admits: where the reader knows less than JSON Schema, the copy says less, and a warning says so.
+
+mod narrow;
+mod properties;
+mod readable;
+
+use aquifer_protocol::schema::{Parameter, Schema, SchemaReader, Types};
+use serde_json::Value;
+
+use crate::warning::{self, BundleWarning};
+
+pub(crate) use narrow::Narrow;
+pub(crate) use narrow::fits;
+pub(crate) use narrow::narrow;
+
+/// The arguments of one tool, read.
+#[derive(Debug)]
+pub(crate) struct Input {
+    /// The parameters under their original names, in the order of the schema.
+    pub(crate) parameters: Vec<InputParameter>,
+    /// The named types they refer to.
+    pub(crate) types: Types,
+    /// What is wrong with the schema itself.
+    pub(crate) broken: Vec<String>,
+    /// What else is worth knowing.
+    pub(crate) warnings: Vec<BundleWarning>,
+}
+
+/// One argument of a tool.
+#[derive(Debug)]
+pub(crate) struct InputParameter {
+    pub(crate) original_name: String,
+    /// Where it stands in the tool's definition.
+    pub(crate) source_path: String,
+    pub(crate) required: bool,
+    /// Its shape, for checking calls.
+    pub(crate) schema: Schema,
+    /// Its JSON Schema, readable copy.
+    pub(crate) json: Value,
+}
+
+impl InputParameter {
+    /// The parameter under its canonical name, as an operation has it.
+    pub(crate) fn under(&self, name: &str) -> Parameter {
+        let flag = |key: &str| self.json.get(key).and_then(Value::as_bool) == Some(true);
+        Parameter {
+            name: name.into(),
+            required: self.required,
+            schema: self.schema.clone(),
+            sensitive: flag("writeOnly") || self.json.get("format").and_then(Value::as_str) == Some("password"),
+            allow_nul: false,
+            deprecated: flag("deprecated").then(|| "see the description.".into()),
+        }
+    }
+}
+
+/// Reads a tool's input schema; without one it takes nothing.
+pub(crate) fn read_input(schema: Option<&Value>) -> Input {
+    let mut input = Input { parameters: Vec::new(), types: Types::new(), broken: Vec::new(), warnings: Vec::new() };
+    let Some(schema) = schema else {
+        let message = "The tool has no input schema; it is offered without parameters.";
+        input.warnings.push(BundleWarning::new(warning::NO_INPUT_SCHEMA, message).field("inputSchema"));
+        return input;
+    };
+    let (readable, notes) = readable::readable(schema);
+    input.broken = notes.broken;
+    if !schema.is_object() {
+        return input;
+    }
+    if let Some(found) = schema.get("type").filter(|found| *found != "object") {
+        input.broken.push(format!(
+            "'inputSchema.type' must be \"object\", not {}",
+            crate::text::shorten(&found.to_string(), 40)
+        ));
+    }
+    for (path, what) in notes.not_read {
+        let message = format!("'{what}' is not checked before the call; the upstream checks it.");
+        input.warnings.push(BundleWarning::new(warning::SCHEMA_NOT_READ, message).field(&path));
+    }
+    if let Some(path) = notes.hidden.first() {
+        let message = "Terminal escapes or hidden characters were taken out of the schema's texts.";
+        input.warnings.push(BundleWarning::new(warning::HIDDEN_TEXT, message).field(path));
+    }
+    let open = matches!(schema.get("additionalProperties"), Some(Value::Bool(true) | Value::Object(_)));
+    if open || schema.get("patternProperties").is_some() {
+        let message = "The tool accepts parameters that it does not name; they cannot be given.";
+        input.warnings.push(BundleWarning::new(warning::OPEN_INPUT, message).field("inputSchema"));
+    }
+    let mut reader = SchemaReader::new(&readable);
+    for property in properties::top_level(&readable) {
+        input.parameters.push(InputParameter {
+            schema: reader.read(&property.schema),
+            original_name: property.name,
+            source_path: property.path,
+            required: property.required,
+            json: property.schema,
+        });
+    }
+    input.types = reader.into_types();
+    input
+}
+
+/// The definition a local reference points to.
+fn definition<'a>(document: &'a Value, reference: &str) -> Option<(&'a Value, String)> {
+    let (group, key) = if let Some(key) = reference.strip_prefix("#/$defs/") {
+        ("$defs", key)
+    } else {
+        ("definitions", reference.strip_prefix("#/definitions/")?)
+    };
+    Some((document.get(group)?.get(key)?, format!("{group}{}", properties::segment(key))))
+}

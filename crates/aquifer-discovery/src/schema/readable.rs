@@ -1,0 +1,238 @@
+//! A copy of a schema that [`aquifer_protocol::schema::SchemaReader`] reads without refusing what the original admits,
+//! its texts cleaned.
+
+use serde_json::{Map, Value};
+
+use super::definition;
+use super::properties::segment;
+use crate::text;
+
+/// Deeper schemas are read as "anything": they come from outside and reading them must end.
+const DEEPEST: usize = 96;
+
+/// More notes of a kind help nobody.
+const MOST_NOTES: usize = 20;
+
+/// Keywords whose values are schemas by name.
+const MAPS: &[&str] = &["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"];
+
+/// Keywords whose values are lists of schemas.
+const LISTS: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
+
+/// Keywords whose values are one schema.
+const SINGLES: &[&str] = &["items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"];
+
+/// Keywords that are enforced by whoever owns the whole JSON Schema, not by the reader.
+const NOT_READ: &[&str] = &[
+    "not",
+    "if",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "patternProperties",
+    "propertyNames",
+    "contains",
+    "minProperties",
+    "maxProperties",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "prefixItems",
+    "$dynamicRef",
+];
+
+/// What was met on the way.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    /// What is wrong with the schema.
+    pub(super) broken: Vec<String>,
+    /// Where texts were cleaned.
+    pub(super) hidden: Vec<String>,
+    /// Where a keyword stands that is not checked here, and the keyword.
+    pub(super) not_read: Vec<(String, String)>,
+}
+
+/// A readable copy, and what was met.
+pub(super) fn readable(schema: &Value) -> (Value, Notes) {
+    let mut copier = Copier { document: schema, notes: Notes::default() };
+    let copy = copier.schema(schema, "inputSchema", 0);
+    (copy, copier.notes)
+}
+
+struct Copier<'a> {
+    document: &'a Value,
+    notes: Notes,
+}
+
+impl Copier<'_> {
+    fn schema(&mut self, json: &Value, path: &str, depth: usize) -> Value {
+        let object = match json {
+            Value::Object(object) if depth < DEEPEST => object,
+            // `true` and `{}` admit anything, `false` nothing; the reader knows no "nothing" and admits it too.
+            Value::Bool(_) => return Value::Object(Map::new()),
+            Value::Object(_) => {
+                self.note_not_read(path, "nesting");
+                return Value::Object(Map::new());
+            }
+            _ => {
+                self.note_broken(format!("'{path}' is not a schema"));
+                return Value::Object(Map::new());
+            }
+        };
+        self.check(object, path);
+        let mut copy = Map::new();
+        for (key, value) in object {
+            let place = format!("{path}{}", segment(key));
+            let value = match (key.as_str(), value) {
+                ("description" | "title", Value::String(words)) => Value::from(self.text(words, &place)),
+                (key, Value::Object(map)) if MAPS.contains(&key) => Value::Object(
+                    map.iter()
+                        .map(|(name, json)| {
+                            let copied = self.schema(json, &format!("{place}{}", segment(name)), depth + 1);
+                            (name.clone(), copied)
+                        })
+                        .collect(),
+                ),
+                (key, Value::Array(list)) if LISTS.contains(&key) => Value::Array(
+                    list.iter()
+                        .enumerate()
+                        .map(|(index, json)| self.schema(json, &format!("{place}.{index}"), depth + 1))
+                        .collect(),
+                ),
+                ("additionalProperties", Value::Bool(_)) => value.clone(),
+                (key, Value::Object(_)) if SINGLES.contains(&key) => self.schema(value, &place, depth + 1),
+                _ => value.clone(),
+            };
+            copy.insert(key.clone(), value);
+        }
+        soften(&mut copy);
+        self.settle_all_of(&mut copy, path);
+        Value::Object(copy)
+    }
+
+    /// Keywords that are not what JSON Schema says, and those that are not enforced here.
+    fn check(&mut self, object: &Map<String, Value>, path: &str) {
+        let mut wrong = |key: &str, is_fine: fn(&Value) -> bool, expected: &str| {
+            if object.get(key).is_some_and(|value| !is_fine(value)) {
+                self.note_broken(format!("'{path}{}' must be {expected}", segment(key)));
+            }
+        };
+        wrong("type", is_type, "the name of a JSON type or a list of them");
+        wrong("properties", Value::is_object, "an object");
+        wrong("required", |value| is_list_of(value, Value::is_string) || value.is_boolean(), "a list of names");
+        wrong("enum", Value::is_array, "a list");
+        for key in ["allOf", "anyOf", "oneOf"] {
+            wrong(key, |value| value.as_array().is_some_and(|list| !list.is_empty()), "a list of schemas");
+        }
+        if let Some(reference) = object.get("$ref") {
+            let reference = reference.as_str().unwrap_or_default();
+            if reference != "#" && definition(self.document, reference).is_none() {
+                self.note_broken(format!("'{path}.$ref' points to nothing in the schema"));
+            }
+        }
+        for key in NOT_READ {
+            if object.contains_key(*key) {
+                self.note_not_read(path, key);
+            }
+        }
+    }
+
+    /// The reader takes every `allOf` of several parts for an object. One that narrows text or a number is merged into
+    /// one schema; where that cannot be done, anything is admitted.
+    fn settle_all_of(&mut self, copy: &mut Map<String, Value>, path: &str) {
+        let Some(Value::Array(parts)) = copy.get("allOf") else { return };
+        let alone = parts.len() == 1 && !copy.contains_key("properties");
+        let is_object = |part: &Value| {
+            let part = self.resolved(part);
+            part.get("properties").is_some() || part.get("type").is_some_and(|name| name == "object")
+        };
+        if alone || parts.iter().any(is_object) || copy.contains_key("properties") {
+            return;
+        }
+        // Only small parts are merged: whoever refers to a large one a thousand times must not make a thousand copies.
+        let is_small = |value: &Value| value.as_array().is_none_or(|all| all.len() <= 64) && !value.is_object();
+        let small = parts.len() <= 16
+            && parts.iter().all(|part| self.resolved(part).as_object().is_some_and(|part| part.values().all(is_small)));
+        if !small {
+            self.note_not_read(path, "allOf");
+            copy.retain(|key, _| matches!(key.as_str(), "description" | "title" | "default"));
+            return;
+        }
+        let parts: Vec<Value> = parts.iter().map(|part| self.resolved(part).clone()).collect();
+        copy.remove("allOf");
+        let mut merged = copy.clone();
+        for part in &parts {
+            for (key, value) in part.as_object().into_iter().flatten() {
+                let is_text = matches!(key.as_str(), "description" | "title");
+                match merged.get(key) {
+                    Some(known) if known != value && !is_text => {
+                        self.note_not_read(path, "allOf");
+                        copy.retain(|key, _| matches!(key.as_str(), "description" | "title" | "default"));
+                        return;
+                    }
+                    Some(_) => {}
+                    None => {
+                        merged.insert(key.clone(), value.clone());
+                    }
+                }
+            }
+        }
+        *copy = merged;
+    }
+
+    fn resolved<'a>(&'a self, part: &'a Value) -> &'a Value {
+        let reference = part.get("$ref").and_then(Value::as_str);
+        reference.and_then(|reference| definition(self.document, reference)).map_or(part, |(found, _)| found)
+    }
+
+    fn text(&mut self, words: &str, path: &str) -> String {
+        let cleaned = text::clean(words);
+        if cleaned != words && self.notes.hidden.len() < MOST_NOTES {
+            self.notes.hidden.push(path.to_owned());
+        }
+        cleaned
+    }
+
+    fn note_broken(&mut self, what: String) {
+        if self.notes.broken.len() < MOST_NOTES {
+            self.notes.broken.push(text::clean(&text::shorten(&what, 200)));
+        }
+    }
+
+    fn note_not_read(&mut self, path: &str, what: &str) {
+        if self.notes.not_read.len() < MOST_NOTES {
+            self.notes.not_read.push((path.to_owned(), what.to_owned()));
+        }
+    }
+}
+
+/// Takes out what the reader would read more strictly than it is meant.
+fn soften(copy: &mut Map<String, Value>) {
+    if copy.contains_key("patternProperties") {
+        copy.remove("additionalProperties");
+    }
+    if copy.get("const").is_some_and(Value::is_null) {
+        copy.remove("const");
+        copy.insert("type".to_owned(), "null".into());
+    }
+    // A list of nothing but null would leave no value at all.
+    if copy.get("enum").and_then(Value::as_array).is_some_and(|values| values.iter().all(Value::is_null)) {
+        copy.remove("enum");
+    }
+    // An empty or unreadable union admits anything rather than nothing.
+    for key in ["anyOf", "oneOf", "allOf"] {
+        if copy.get(key).is_some_and(|value| value.as_array().is_none_or(Vec::is_empty)) {
+            copy.remove(key);
+        }
+    }
+}
+
+fn is_type(value: &Value) -> bool {
+    const NAMES: &[&str] = &["null", "boolean", "integer", "number", "string", "array", "object"];
+    let is_name = |value: &Value| value.as_str().is_some_and(|name| NAMES.contains(&name));
+    is_name(value)
+        || (is_list_of(value, Value::is_string) && value.as_array().is_some_and(|all| all.iter().all(is_name)))
+}
+
+fn is_list_of(value: &Value, is_fine: fn(&Value) -> bool) -> bool {
+    value.as_array().is_some_and(|list| list.iter().all(is_fine))
+}

@@ -1,0 +1,130 @@
+//! `${VAR}` and its cousins in clients' configurations.
+
+use super::{Reach, Server};
+use crate::redact::is_variable_name;
+
+/// Where values come from.
+pub struct Environment<'a> {
+    /// The value of a variable.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// The folder that an editor would call the workspace.
+    pub folder: &'a str,
+}
+
+/// A reference that leads nowhere: what it was, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unresolved {
+    /// What stands between the braces.
+    pub reference: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl std::fmt::Display for Unresolved {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "it refers to ${{{}}}: {}", self.reference, self.remedy)
+    }
+}
+
+impl Server {
+    /// The server with every reference replaced by what it stands for.
+    pub fn resolved(&self, environment: &Environment<'_>) -> Result<Self, Unresolved> {
+        let one = |text: &String| expand(text, environment);
+        let optional = |text: &Option<String>| text.as_ref().map(one).transpose();
+        let pairs = |all: &[(String, String)]| -> Result<Vec<(String, String)>, Unresolved> {
+            all.iter().map(|(name, value)| Ok((name.clone(), whole(value, environment)?))).collect()
+        };
+        let reach = match &self.reach {
+            Reach::Stdio { command, args, env, env_file, cwd } => Reach::Stdio {
+                command: one(command)?,
+                args: args.iter().map(one).collect::<Result<_, _>>()?,
+                env: pairs(env)?,
+                env_file: optional(env_file)?,
+                cwd: optional(cwd)?,
+            },
+            Reach::Http { url, headers } => Reach::Http { url: whole(url, environment)?, headers: pairs(headers)? },
+        };
+        Ok(Self { reach, ..self.clone() })
+    }
+}
+
+/// A value that may be nothing but `$NAME`, as one client writes it.
+fn whole(text: &str, environment: &Environment<'_>) -> Result<String, Unresolved> {
+    match text.strip_prefix('$').filter(|name| is_variable_name(name)) {
+        Some(name) => variable(name, name, environment),
+        None => expand(text, environment),
+    }
+}
+
+/// The text with every `${…}` replaced: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, and what editors offer beside them.
+pub fn expand(text: &str, environment: &Environment<'_>) -> Result<String, Unresolved> {
+    let mut expanded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        expanded.push_str(before);
+        let Some((reference, after)) = after.split_once('}') else {
+            // Not a reference at all.
+            expanded.push_str("${");
+            rest = after;
+            continue;
+        };
+        expanded.push_str(&value(reference, environment)?);
+        rest = after;
+    }
+    expanded.push_str(rest);
+    Ok(expanded)
+}
+
+fn value(reference: &str, environment: &Environment<'_>) -> Result<String, Unresolved> {
+    let base = || environment.folder.rsplit('/').next().unwrap_or_default().to_owned();
+    match reference {
+        "workspaceFolder" | "workspaceRoot" => return Ok(environment.folder.to_owned()),
+        "workspaceFolderBasename" => return Ok(base()),
+        "userHome" => return variable("HOME", reference, environment),
+        "pathSeparator" | "/" => return Ok("/".to_owned()),
+        _ => {}
+    }
+    if let Some(id) = reference.strip_prefix("input:") {
+        let name = crate::name::snake(id).to_ascii_uppercase();
+        return (environment.variable)(&name).ok_or_else(|| Unresolved {
+            reference: shown(reference),
+            remedy: format!("the client asks a person for it. Set the environment variable {name} instead"),
+        });
+    }
+    let name = reference.strip_prefix("env:").unwrap_or(reference);
+    match name.split_once(":-") {
+        Some((name, default)) => {
+            let found = (environment.variable)(name).filter(|value| !value.is_empty());
+            Ok(found.unwrap_or_else(|| default.to_owned()))
+        }
+        None => variable(name, reference, environment),
+    }
+}
+
+fn variable(name: &str, reference: &str, environment: &Environment<'_>) -> Result<String, Unresolved> {
+    if !is_variable_name(name) {
+        return Err(Unresolved { reference: shown(reference), remedy: "nobody knows what that means".to_owned() });
+    }
+    (environment.variable)(name).ok_or_else(|| Unresolved {
+        reference: shown(reference),
+        remedy: format!("set the environment variable {name}"),
+    })
+}
+
+fn shown(reference: &str) -> String {
+    crate::problem::shown(reference)
+}
+
+/// The variables of an environment file: `NAME=value` on lines of their own, `#` before remarks, quotes as people
+/// put them.
+pub fn env_file(text: &str) -> Vec<(String, String)> {
+    let line = |line: &str| {
+        let line = line.trim();
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let (name, value) = line.split_once('=')?;
+        let (name, value) = (name.trim(), value.trim());
+        let unquoted = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
+        is_variable_name(name).then(|| (name.to_owned(), unquoted.unwrap_or(value).to_owned()))
+    };
+    text.lines().filter(|text| !text.trim_start().starts_with('#')).filter_map(line).collect()
+}

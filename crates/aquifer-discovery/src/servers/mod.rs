@@ -1,0 +1,196 @@
+//! The MCP servers that a client's configuration names, read as they are.
+//!
+//! Every client keeps them a little differently: Claude, Cursor, Windsurf, Cline and Gemini under `mcpServers`, VS Code
+//! under `servers`, Zed under `context_servers`, others under `mcp`. What they agree on is a command with arguments and
+//! an environment, or a URL with headers. One server that makes no sense spoils nobody else's day: it is told with its
+//! place, and the others are there.
+
+mod entry;
+mod expand;
+
+use std::time::Duration;
+
+use aquifer_protocol::error::Code;
+
+use crate::json;
+use crate::problem::{FileProblem, Findings, join, shown};
+use crate::yaml::{Node, Position};
+
+pub use expand::Environment;
+pub use expand::Unresolved;
+pub use expand::env_file;
+pub use expand::expand;
+
+/// What a client's configuration says.
+#[derive(Debug, Clone, Default)]
+pub struct Servers {
+    /// The servers that make sense, in the order of the file, those switched off included.
+    pub servers: Vec<Server>,
+    /// Those that do not.
+    pub broken: Vec<Broken>,
+    /// What is worth knowing, though it stops nobody.
+    pub warnings: Vec<FileProblem>,
+}
+
+/// A server of a client's configuration, `${VAR}` still in place.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Server {
+    /// What the client calls it.
+    pub name: String,
+    /// The line it stands on.
+    pub line: u64,
+    /// Whether the client leaves it alone.
+    pub disabled: bool,
+    /// How it is reached.
+    pub reach: Reach,
+    /// How long a call may take.
+    pub timeout: Option<Duration>,
+    /// Tools that the client does not show.
+    pub hidden_tools: Vec<String>,
+}
+
+/// How a server is reached.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Reach {
+    /// By starting it.
+    Stdio {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Its environment.
+        env: Vec<(String, String)>,
+        /// A file with more of its environment.
+        env_file: Option<String>,
+        /// The folder it runs in.
+        cwd: Option<String>,
+    },
+    /// Over HTTP.
+    Http {
+        /// Where.
+        url: String,
+        /// Headers for every request.
+        headers: Vec<(String, String)>,
+    },
+}
+
+/// A server that makes no sense.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// What the client calls it.
+    pub name: String,
+    /// What is wrong with it.
+    pub problems: Vec<FileProblem>,
+}
+
+/// Values may be secret; only names are shown.
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server")
+            .field("name", &self.name)
+            .field("disabled", &self.disabled)
+            .field("reach", &self.reach)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Reach {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = match self {
+            Reach::Stdio { command, args, env, .. } => {
+                crate::redact::configuration(Some((command, args)), env, None, &[])
+            }
+            Reach::Http { url, headers } => crate::redact::configuration(None, &[], Some(url), headers),
+        };
+        f.debug_map().entries(shown).finish()
+    }
+}
+
+impl Servers {
+    /// Reads a client's configuration. It fails only if nothing can be made of the file as a whole.
+    pub fn read(text: &str) -> Result<Self, Vec<FileProblem>> {
+        let mut findings = Findings::default();
+        let node = match json::read(text) {
+            Ok(node) => node,
+            Err(error) => {
+                findings.add(Code::SchemaInvalidType, "", error.at, format!("Not readable as JSON: {}", error.message));
+                return Err(findings.problems);
+            }
+        };
+        let sections = sections(&node);
+        if sections.is_empty() {
+            let message = "No MCP servers are named here: there is no 'mcpServers' (Claude, Cursor, Windsurf, Gemini), \
+                           'servers' (VS Code) or 'context_servers' (Zed)";
+            findings.add(Code::SchemaMissingField, "mcpServers", node.at, message.to_owned());
+            return Err(findings.problems);
+        }
+        let mut servers = Self::default();
+        for (path, section) in sections {
+            match section.entries() {
+                Some(_) => servers.add(section, &path),
+                None => findings.wrong_type(section, &path, "object"),
+            }
+        }
+        if findings.problems.is_empty() { Ok(servers) } else { Err(findings.problems) }
+    }
+
+    fn add(&mut self, section: &Node, path: &str) {
+        for entry in section.entries().unwrap_or_default() {
+            let path = join(path, &shown(&entry.key));
+            let mut findings = Findings::default();
+            let is_known = |server: &Server| server.name == entry.key;
+            if self.servers.iter().any(is_known) {
+                let message = format!("Two servers are called '{}'", shown(&entry.key));
+                findings.add(Code::SchemaDuplicateName, &path, entry.key_at, message);
+            }
+            let mut warnings = Vec::new();
+            let server = entry::server(entry, &path, &mut findings, &mut warnings);
+            match server {
+                Some(server) if findings.problems.is_empty() => {
+                    self.servers.push(server);
+                    self.warnings.append(&mut warnings);
+                }
+                _ => self.broken.push(Broken { name: entry.key.clone(), problems: findings.problems }),
+            }
+        }
+    }
+
+    /// Whether the text names MCP servers at all, whatever else it is.
+    pub fn is_there(text: &str) -> bool {
+        json::read(text).is_ok_and(|node| !sections(&node).is_empty())
+    }
+}
+
+/// Where servers stand, with the path to them.
+fn sections(node: &Node) -> Vec<(String, &Node)> {
+    let mut found = Vec::new();
+    for key in ["mcpServers", "servers", "context_servers", "mcp_servers"] {
+        if let Some(section) = node.get(key) {
+            found.push((key.to_owned(), section));
+        }
+    }
+    if let Some(mcp) = node.get("mcp") {
+        match mcp.get("servers") {
+            Some(servers) => found.push(("mcp.servers".to_owned(), servers)),
+            None if mcp
+                .entries()
+                .is_some_and(|entries| entries.iter().all(|entry| looks_like_server(&entry.value))) =>
+            {
+                found.push(("mcp".to_owned(), mcp));
+            }
+            None => {}
+        }
+    }
+    found
+}
+
+fn looks_like_server(node: &Node) -> bool {
+    ["command", "url"].iter().any(|key| node.get(key).is_some())
+}
+
+/// A place in a file nobody can point at more exactly.
+pub(super) fn warn(warnings: &mut Vec<FileProblem>, path: &str, at: Position, message: String) {
+    let mut findings = Findings::default();
+    findings.add(Code::SchemaInvalidName, path, at, message);
+    warnings.append(&mut findings.problems);
+}

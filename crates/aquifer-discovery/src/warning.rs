@@ -1,0 +1,113 @@
+//! What went wrong or was left out while a capture was normalised, for programs.
+
+use serde::{Deserialize, Serialize};
+
+/// A warning of a bundle, exactly the published fields.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BundleWarning {
+    /// One of the codes below.
+    pub code: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What it means.
+    pub message: String,
+    /// The tool it is about.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tool: Option<String>,
+    /// The field or parameter it is about.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub field: Option<String>,
+    /// The rule that raised it, where a rule could be wrong.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub heuristic: Option<String>,
+}
+
+/// How much a warning matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Worth knowing.
+    Info,
+    /// Worth looking at.
+    Warning,
+    /// Something cannot be used.
+    Error,
+}
+
+/// The codes of bundle warnings, with their severity and meaning.
+pub const CODES: &[(&str, Severity, &str)] = &[
+    (UNREADABLE_TOOL, Severity::Error, "An entry of the tool list cannot be used and became no operation"),
+    (DUPLICATE_TOOL, Severity::Error, "A second tool of the same name cannot be called and became no operation"),
+    (INVALID_SCHEMA, Severity::Error, "A tool's schema is broken and was read as far as possible"),
+    (NO_INPUT_SCHEMA, Severity::Warning, "A tool has no input schema and is offered without parameters"),
+    (OPEN_INPUT, Severity::Info, "A tool accepts parameters it does not name; they cannot be given"),
+    (SHAPE_NARROWED, Severity::Info, "A parameter says more than the published shape has room for"),
+    (SCHEMA_NOT_READ, Severity::Warning, "A part of a schema is not checked before the call"),
+    (HIDDEN_TEXT, Severity::Warning, "Terminal escapes or hidden characters were taken out of a text"),
+    (RENAMED, Severity::Info, "A name was spelled otherwise"),
+    (RESERVED_NAME, Severity::Warning, "A name belongs to the protocol and was changed"),
+    (NAME_COLLISION, Severity::Warning, "Two names would have been the same and were told apart"),
+    (NEEDS_REVIEW, Severity::Warning, "The evidence for a category contradicts itself or is missing"),
+    (OVERRIDE_UNUSED, Severity::Warning, "An override names a tool or a parameter that is not there"),
+    (OVERRIDE_OUTDATED, Severity::Warning, "An override was written for another definition of its tool"),
+];
+
+/// An entry of the tool list is no usable tool.
+pub const UNREADABLE_TOOL: &str = "UNREADABLE_TOOL";
+/// A second tool of the same name.
+pub const DUPLICATE_TOOL: &str = "DUPLICATE_TOOL";
+/// A schema that is none.
+pub const INVALID_SCHEMA: &str = "INVALID_SCHEMA";
+/// No schema.
+pub const NO_INPUT_SCHEMA: &str = "NO_INPUT_SCHEMA";
+/// Parameters beyond the named ones.
+pub const OPEN_INPUT: &str = "OPEN_INPUT";
+/// More than the published parameter shape holds.
+pub const SHAPE_NARROWED: &str = "SHAPE_NARROWED";
+/// Keywords our own check does not know.
+pub const SCHEMA_NOT_READ: &str = "SCHEMA_NOT_READ";
+/// Text that was cleaned.
+pub const HIDDEN_TEXT: &str = "HIDDEN_TEXT";
+/// A name that was respelled.
+pub const RENAMED: &str = "RENAMED";
+/// A name of the protocol.
+pub const RESERVED_NAME: &str = "RESERVED_NAME";
+/// Equal names.
+pub const NAME_COLLISION: &str = "NAME_COLLISION";
+/// Evidence that does not suffice.
+pub const NEEDS_REVIEW: &str = "NEEDS_REVIEW";
+/// An override for nothing.
+pub const OVERRIDE_UNUSED: &str = "OVERRIDE_UNUSED";
+/// An override for another definition.
+pub const OVERRIDE_OUTDATED: &str = "OVERRIDE_OUTDATED";
+
+impl BundleWarning {
+    /// A warning with the severity its code has.
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        let severity =
+            CODES.iter().find(|(known, ..)| *known == code).map_or(Severity::Warning, |(_, severity, _)| *severity);
+        Self { code: code.to_owned(), severity, message: message.into(), tool: None, field: None, heuristic: None }
+    }
+
+    /// Says which tool it is about.
+    #[must_use]
+    pub fn tool(mut self, tool: &str) -> Self {
+        self.tool = Some(tool.to_owned());
+        self
+    }
+
+    /// Says which field it is about.
+    #[must_use]
+    pub fn field(mut self, field: &str) -> Self {
+        self.field = Some(field.to_owned());
+        self
+    }
+
+    /// Says which rule raised it.
+    #[must_use]
+    pub fn heuristic(mut self, rule: &str) -> Self {
+        self.heuristic = Some(rule.to_owned());
+        self
+    }
+}

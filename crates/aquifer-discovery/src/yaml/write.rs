@@ -1,0 +1,174 @@
+//! YAML written from JSON values: few forms, the same bytes for the same value, and nothing that a reader could take
+//! for something else.
+//!
+//! A serialiser that guesses when to quote is the wrong tool for text that strangers wrote. Here a string is plain only
+//! if it is made of harmless words, a block if it has several harmless lines, and quoted with every doubtful character
+//! escaped otherwise.
+
+use serde_json::{Map, Value};
+
+use crate::text::is_hidden;
+
+/// Longer keys need a form of their own in YAML.
+const LONGEST_KEY: usize = 512;
+
+/// The value as a YAML document.
+pub fn write(value: &Value) -> String {
+    let mut text = String::new();
+    match value {
+        Value::Object(map) if !map.is_empty() => entries(map, 0, false, &mut text),
+        Value::Array(items) if !items.is_empty() => list(items, 0, &mut text),
+        plain => {
+            text.push_str(&scalar(plain, 0));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn entries(map: &Map<String, Value>, indent: usize, inline_first: bool, text: &mut String) {
+    for (index, (key, value)) in map.iter().enumerate() {
+        if index > 0 || !inline_first {
+            pad(indent, text);
+        }
+        let key = string(key, None);
+        if key.len() > LONGEST_KEY {
+            text.push_str(&format!("? {key}\n"));
+            pad(indent, text);
+        } else {
+            text.push_str(&key);
+        }
+        text.push(':');
+        match value {
+            Value::Object(map) if !map.is_empty() => {
+                text.push('\n');
+                entries(map, indent + 2, false, text);
+            }
+            Value::Array(items) if !items.is_empty() => {
+                text.push('\n');
+                list(items, indent + 2, text);
+            }
+            plain => {
+                text.push(' ');
+                text.push_str(&scalar(plain, indent + 2));
+                text.push('\n');
+            }
+        }
+    }
+}
+
+fn list(items: &[Value], indent: usize, text: &mut String) {
+    for item in items {
+        pad(indent, text);
+        text.push('-');
+        match item {
+            Value::Object(map) if !map.is_empty() => {
+                text.push(' ');
+                entries(map, indent + 2, true, text);
+            }
+            Value::Array(items) if !items.is_empty() => {
+                text.push('\n');
+                list(items, indent + 2, text);
+            }
+            plain => {
+                text.push(' ');
+                text.push_str(&scalar(plain, indent + 2));
+                text.push('\n');
+            }
+        }
+    }
+}
+
+fn pad(indent: usize, text: &mut String) {
+    text.extend(std::iter::repeat_n(' ', indent));
+}
+
+fn scalar(value: &Value, indent: usize) -> String {
+    match value {
+        Value::String(words) => string(words, Some(indent)),
+        Value::Array(_) => "[]".to_owned(),
+        Value::Object(_) => "{}".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// A string; as a block only where its indentation is known.
+fn string(words: &str, indent: Option<usize>) -> String {
+    if is_plain(words) {
+        return words.to_owned();
+    }
+    match indent.filter(|indent| *indent > 0) {
+        Some(indent) if is_block(words) => block(words, indent),
+        _ => quoted(words),
+    }
+}
+
+/// Words that mean something else to some reader of YAML.
+const TAKEN: &[&str] = &["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf", "infinity"];
+
+fn is_plain(words: &str) -> bool {
+    words.len() <= 80
+        && words.starts_with(|c: char| c.is_ascii_alphabetic())
+        && !words.ends_with(' ')
+        && words.chars().all(|c| c.is_ascii_alphanumeric() || "_-/. ".contains(c))
+        && !words.contains("  ")
+        && !TAKEN.contains(&words.to_ascii_lowercase().as_str())
+}
+
+/// Several lines that a block holds exactly: none begins the text with a blank, and one line end at most is at the end.
+fn is_block(words: &str) -> bool {
+    let is_harmless = |c: char| c == '\n' || (!c.is_control() && !is_hidden(c) && !is_odd(c));
+    let body = words.strip_suffix('\n').unwrap_or(words);
+    body.contains('\n')
+        && !words.starts_with([' ', '\n'])
+        && !body.ends_with('\n')
+        && words.chars().all(is_harmless)
+        // A line of blanks only would say something about the indentation.
+        && body.lines().all(|line| line.is_empty() || !line.trim_matches(' ').is_empty())
+}
+
+fn block(words: &str, indent: usize) -> String {
+    let (mark, body) = match words.strip_suffix('\n') {
+        Some(body) => ("|", body),
+        None => ("|-", words),
+    };
+    let mut text = mark.to_owned();
+    for line in body.split('\n') {
+        text.push('\n');
+        if !line.is_empty() {
+            pad(indent, &mut text);
+            text.push_str(line);
+        }
+    }
+    text
+}
+
+fn quoted(words: &str) -> String {
+    let mut text = String::with_capacity(words.len() + 2);
+    text.push('"');
+    for letter in words.chars() {
+        match letter {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            '\n' => text.push_str("\\n"),
+            '\t' => text.push_str("\\t"),
+            '\r' => text.push_str("\\r"),
+            odd if odd.is_control() || is_hidden(odd) || is_odd(odd) => {
+                let code = u32::from(odd);
+                let escape = if code > 0xffff { format!("\\U{code:08X}") } else { format!("\\u{code:04X}") };
+                text.push_str(&escape);
+            }
+            plain => text.push(plain),
+        }
+    }
+    text.push('"');
+    text
+}
+
+/// Blanks that are not the blank, and characters that YAML or an editor may not keep.
+fn is_odd(letter: char) -> bool {
+    (letter.is_whitespace() && letter != ' ')
+        || matches!(letter, '\u{e000}'..='\u{f8ff}' | '\u{fffe}' | '\u{ffff}')
+        || u32::from(letter) & 0xfffe == 0xfffe
+        || u32::from(letter) >= 0xf_0000
+}

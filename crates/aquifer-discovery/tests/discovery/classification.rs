@@ -1,0 +1,199 @@
+//! Categories and danger, from evidence (R-DIS-4).
+
+use std::fmt::Write as _;
+
+use aquifer_discovery::classify::{Confidence, Subject, classify, danger};
+use aquifer_discovery::tool::Annotations;
+use aquifer_protocol::category::Category::{self, Create, Delete, Execute, Read, Update};
+use aquifer_protocol::danger::Danger;
+
+use crate::fixture::bundles;
+
+fn hints(words: &str) -> Annotations {
+    let hint = |letter: &str| {
+        let given = |sign: &str| words.contains(&format!("{letter}{sign}"));
+        if given("+") {
+            Some(true)
+        } else if given("-") {
+            Some(false)
+        } else {
+            None
+        }
+    };
+    Annotations { read_only: hint("r"), destructive: hint("d"), idempotent: hint("i") }
+}
+
+#[test]
+fn r_dis_4_annotations_outrank_verbs_and_verbs_descriptions() {
+    #[rustfmt::skip]
+    #[expect(clippy::type_complexity, reason = "a table")]
+    let table: &[(&str, &str, &str, &str, Category, Confidence, bool, Danger)] = &[
+        // hints, name, description, parameter → category, confidence, needs review, danger
+        ("r+", "get_user", "Get a user", "", Read, Confidence::High, false, Danger::Safe),
+        ("r+", "whoami", "Identify the user", "", Read, Confidence::High, false, Danger::Safe),
+        ("r+", "trigger_report", "Shows a report", "", Read, Confidence::Medium, false, Danger::Safe),
+        ("r+", "get_update_status", "Get the status", "", Read, Confidence::Medium, false, Danger::Safe),
+        ("r+", "delete_user", "Delete a user", "", Delete, Confidence::Low, true, Danger::Destructive),
+        ("r+", "get_or_create_user", "Get a user", "", Create, Confidence::Low, true, Danger::Destructive),
+        ("r+", "users", "Deletes every user", "", Delete, Confidence::Low, true, Danger::Destructive),
+        ("r- d-", "create_user", "Create a user", "", Create, Confidence::High, false, Danger::Reversible),
+        ("r- d-", "user", "Creates a user", "", Create, Confidence::Medium, false, Danger::Reversible),
+        ("r- d+", "update_user", "Update a user", "", Update, Confidence::High, false, Danger::Destructive),
+        ("r- d+", "upload_file", "Upload a file", "", Update, Confidence::Low, true, Danger::Destructive),
+        ("r- d-", "delete_user", "Delete a user", "", Delete, Confidence::Low, true, Danger::Destructive),
+        ("r-", "create_user", "Create a user", "", Create, Confidence::High, false, Danger::Destructive),
+        ("r-", "get_user", "Get a user", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("r- d-", "frobnicate", "Frobnicate it", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("r- d-", "run_job", "Run a job", "", Execute, Confidence::High, false, Danger::Reversible),
+        ("", "get_user", "Get a user", "", Read, Confidence::Medium, false, Danger::Safe),
+        ("", "pods_list", "", "", Read, Confidence::Medium, false, Danger::Safe),
+        ("", "read_query", "Execute a SELECT query", "", Read, Confidence::Medium, false, Danger::Safe),
+        ("", "git_log", "Shows the commit logs", "", Read, Confidence::Medium, false, Danger::Safe),
+        ("", "git_log", "Whatever", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("", "open_position", "Open a position", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("", "return_book", "Return a book", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("", "get_rows", "Get rows", "sql", Execute, Confidence::Low, true, Danger::Destructive),
+        ("", "get_user", "Delete the user and get it", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("", "get_scale", "Get or update the scale", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("", "get_update_status", "Get the status", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("", "get_report", "Get a report", "force", Execute, Confidence::Low, true, Danger::Destructive),
+        ("", "get_report", "Get a report", "command", Execute, Confidence::Low, true, Danger::Destructive),
+        ("d+", "get_report", "Get a report", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("", "create_or_update_file", "Create or update a file", "", Update, Confidence::Medium, false, Danger::Destructive),
+        ("", "search_and_replace", "Search text", "", Update, Confidence::Medium, false, Danger::Destructive),
+        ("", "find_or_delete", "Find", "", Delete, Confidence::Medium, false, Danger::Destructive),
+        ("", "post_message", "Post a message", "", Create, Confidence::Medium, false, Danger::Destructive),
+        ("", "post", "A post", "", Create, Confidence::Low, true, Danger::Destructive),
+        ("", "frobnicate", "Get things", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("", "update_user", "Deletes a user", "", Delete, Confidence::Low, true, Danger::Destructive),
+        ("", "drop_table", "Drop a table", "", Delete, Confidence::Medium, false, Danger::Forbidden),
+        ("r- d-", "force_sync", "Sync", "", Update, Confidence::High, false, Danger::Dangerous),
+        ("", "", "", "", Execute, Confidence::Low, true, Danger::Destructive),
+    ];
+    for (words, name, description, parameter, category, confidence, review, level) in table {
+        let parameters: Vec<&str> = [*parameter].into_iter().filter(|name| !name.is_empty()).collect();
+        let annotations = hints(words);
+        let found = classify(Subject { name, description, parameters: &parameters, annotations });
+        let (found_danger, _) = danger(name, found.category, annotations, !found.review_reasons.is_empty());
+        let row = format!("{words} {name} {description:?} {parameter}: {found:?}");
+        assert_eq!(found.category, *category, "{row}");
+        assert_eq!(found.confidence, *confidence, "{row}");
+        assert_eq!(!found.review_reasons.is_empty(), *review, "{row}");
+        assert_eq!(found_danger, *level, "{row}");
+    }
+}
+
+#[test]
+fn r_dis_4_captures_agree_with_their_annotations() {
+    let (mut hinted, mut agreed) = (0, 0);
+    for (server, bundle) in bundles() {
+        for (tool, operation) in bundle.tools().iter().zip(&bundle.normalized_bundle.operations) {
+            let what = format!("{server} {}: {operation:?}", tool.name);
+            let permissions = operation.endpoint.permissions();
+            if operation.endpoint == Read {
+                assert!(!operation.needs_review, "{what}");
+                assert_ne!(tool.annotations.read_only, Some(false), "{what}");
+                assert_ne!(tool.annotations.destructive, Some(true), "{what}");
+            }
+            if operation.needs_review || (operation.endpoint != Read && tool.annotations.destructive.is_none()) {
+                assert!(operation.danger_level >= Danger::Destructive, "{what}");
+            }
+            if let Some(read_only) = tool.annotations.read_only {
+                hinted += 1;
+                let risk = tool.annotations.destructive == Some(true);
+                let fits = permissions.read_only == read_only
+                    && (!risk || (permissions.destructive && operation.danger_level >= Danger::Destructive));
+                agreed += usize::from(fits);
+                assert!(fits, "{what}");
+            }
+        }
+    }
+    assert!(hinted > 90, "{hinted}");
+    assert_eq!(hinted, agreed);
+}
+
+/// The annotations are the answer, the rest of the evidence the guess: how far does it get alone?
+#[test]
+fn r_dis_4_without_annotations_no_write_is_called_read() {
+    let (mut reads, mut found, mut writes, mut category) = (0, 0, 0, 0);
+    for (server, bundle) in bundles() {
+        for (tool, operation) in bundle.tools().iter().zip(&bundle.normalized_bundle.operations) {
+            let Some(read_only) = tool.annotations.read_only else { continue };
+            let parameters: Vec<&str> = operation.params.iter().map(|parameter| parameter.name.as_str()).collect();
+            let guess = classify(Subject {
+                name: &operation.operation_name,
+                description: &operation.description,
+                parameters: &parameters,
+                annotations: Annotations::default(),
+            });
+            if read_only {
+                reads += 1;
+                found += usize::from(guess.category == Read);
+            } else {
+                writes += 1;
+                category += usize::from(guess.category == operation.endpoint);
+                assert_ne!(guess.category, Read, "{server} {}", tool.name);
+            }
+        }
+    }
+    eprintln!("reads found {found} of {reads}, categories of writes {category} of {writes}");
+    assert!(found * 10 >= reads * 8, "{found} of {reads}");
+    assert!(category * 10 >= writes * 8, "{category} of {writes}");
+}
+
+#[test]
+fn r_dis_4_a_verb_of_writing_is_never_read() {
+    let given = [None, Some(true), Some(false)];
+    for verb in
+        ["create", "add", "update", "write", "set", "delete", "remove", "drop", "purge", "upsert", "merge", "push"]
+    {
+        for name in [format!("{verb}_it"), format!("it_{verb}"), format!("get_or_{verb}_it"), verb.to_owned()] {
+            for description in ["Get it", "Returns it", "", "Reads"] {
+                for read_only in given {
+                    for destructive in given {
+                        let annotations = Annotations { read_only, destructive, idempotent: None };
+                        let found = classify(Subject { name: &name, description, parameters: &[], annotations });
+                        let review = !found.review_reasons.is_empty();
+                        let (level, _) = danger(&name, found.category, annotations, review);
+                        let what = format!("{name} {description:?} {annotations:?}: {found:?} {level}");
+                        assert_ne!(found.category, Read, "{what}");
+                        assert!(level >= Danger::Destructive || (!review && destructive == Some(false)), "{what}");
+                        assert_eq!(review, found.confidence == Confidence::Low, "{what}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Every decision with its reasons, to be read by people.
+#[test]
+fn r_dis_4_decisions_on_the_captures() {
+    let mut table = String::new();
+    for (server, bundle) in bundles() {
+        writeln!(table, "{server}").unwrap();
+        for (tool, operation) in bundle.tools().iter().zip(&bundle.normalized_bundle.operations) {
+            let parameters: Vec<&str> = operation.params.iter().map(|parameter| parameter.name.as_str()).collect();
+            let decision = classify(Subject {
+                name: &operation.operation_name,
+                description: &operation.description,
+                parameters: &parameters,
+                annotations: tool.annotations,
+            });
+            let review = if operation.needs_review { "REVIEW" } else { "" };
+            writeln!(
+                table,
+                "  {:<36}{:<8} {:<7} {:<12} {:<6} {}{}",
+                operation.operation_name,
+                operation.endpoint.as_str(),
+                operation.endpoint_confidence.as_str(),
+                operation.danger_level.as_str(),
+                review,
+                decision.evidence.join("; "),
+                operation.review_reasons.iter().map(|reason| format!(" | {reason}")).collect::<String>(),
+            )
+            .unwrap();
+        }
+    }
+    insta::assert_snapshot!("decisions", table);
+}

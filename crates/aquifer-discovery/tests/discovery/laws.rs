@@ -1,0 +1,245 @@
+//! Laws that hold for anything an upstream may say.
+
+use std::collections::HashSet;
+
+use aquifer_discovery::adapter::build;
+use aquifer_discovery::bundle::RawCapture;
+use aquifer_discovery::digest::{Part, drift};
+use aquifer_discovery::text::is_clean;
+use aquifer_discovery::{Adapter, Bundle, Offer, normalize};
+use aquifer_protocol::operation::{LONGEST_NAME, RESERVED, is_snake_case};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use crate::fixture::{bundle, catalog, http};
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let word = prop_oneof![
+        any::<String>(),
+        prop::sample::select(vec![
+            "name",
+            "type",
+            "object",
+            "string",
+            "array",
+            "properties",
+            "required",
+            "items",
+            "enum",
+            "allOf",
+            "anyOf",
+            "$ref",
+            "#/$defs/A",
+            "$defs",
+            "A",
+            "description",
+            "inputSchema",
+            "annotations",
+            "readOnlyHint",
+            "get_it",
+            "introspect",
+            "default",
+            "additionalProperties",
+            "const",
+            "patternProperties",
+            "not",
+            "minimum",
+        ])
+        .prop_map(str::to_owned),
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        word.clone().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(6, 64, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+            prop::collection::vec((word.clone(), inner), 0..6).prop_map(|entries| entries.into_iter().collect()),
+        ]
+    })
+}
+
+fn any_tool() -> impl Strategy<Value = Value> {
+    let name = prop_oneof![
+        "[a-zA-Z_./ -]{0,12}",
+        "[a-z_]{40,70}",
+        any::<String>(),
+        prop::sample::select(RESERVED.to_vec()).prop_map(str::to_owned),
+        prop::sample::select(vec!["getUser", "get_user", "get-user", "Get User"]).prop_map(str::to_owned),
+    ];
+    let properties = prop::collection::vec((prop_oneof!["_?[a-zA-Z -]{0,8}", any::<String>()], any_json()), 0..6);
+    (name, any::<Option<String>>(), properties, any_json(), any_json()).prop_map(
+        |(name, description, properties, schema, annotations)| {
+            let properties: Map<String, Value> = properties.into_iter().collect();
+            let mut input = json!({ "type": "object", "properties": properties });
+            if let (Value::Object(more), Some(input)) = (schema, input.as_object_mut()) {
+                more.into_iter().filter(|(key, _)| key != "properties").for_each(|(key, value)| {
+                    input.insert(key, value);
+                });
+            }
+            json!({ "name": name, "description": description, "inputSchema": input, "annotations": annotations })
+        },
+    )
+}
+
+fn hold(bundle: &Bundle) {
+    let operations = &bundle.normalized_bundle.operations;
+    let mut names = HashSet::new();
+    for operation in operations {
+        assert!(is_snake_case(&operation.operation_name) && operation.operation_name.len() <= LONGEST_NAME);
+        assert!(!RESERVED.contains(&operation.operation_name.as_str()));
+        assert!(names.insert(operation.operation_name.clone()), "{operation:?}");
+        let shown = [Some(&operation.description), operation.title.as_ref()].into_iter().flatten();
+        let shown = shown.chain(operation.params.iter().filter_map(|parameter| parameter.description.as_ref()));
+        let shown = shown.chain(&operation.review_reasons);
+        shown.for_each(|text| assert!(is_clean(text), "{text:?}"));
+        let mut own = HashSet::new();
+        for parameter in &operation.params {
+            assert!(is_snake_case(&parameter.name) && own.insert(&parameter.name), "{operation:?}");
+        }
+    }
+    bundle.normalized_bundle.warnings.iter().for_each(|one| assert!(is_clean(&one.message), "{one:?}"));
+    let written = bundle.write().unwrap();
+    let read = Bundle::read(&written).unwrap();
+    assert_eq!(read.write().unwrap(), written);
+    let again = normalize(bundle.source.clone(), bundle.raw_capture.clone());
+    assert_eq!(again.write().unwrap(), written);
+    let offer = Offer::of_bundle(bundle, "s");
+    catalog(&offer);
+    for (tool, operation) in bundle.tools().iter().zip(operations) {
+        let call = &offer.calls[operation.operation_name.as_str()];
+        let given: Map<String, Value> = call.names().map(|(name, _)| (name.to_owned(), json!({ name: 1 }))).collect();
+        let reached = call.arguments(given.clone());
+        assert_eq!(reached.len(), given.len(), "{tool:?}");
+        for (name, original) in call.names() {
+            assert_eq!(reached[original], given[name]);
+            assert_eq!(call.canonical(original), Some(name));
+        }
+    }
+    let built = build(bundle).unwrap();
+    assert_eq!(build(&read).unwrap(), built);
+    match Adapter::read(&built.adapter, Some(&built.sidecar)) {
+        Ok(adapter) => {
+            assert_eq!(adapter.operations.len(), operations.len());
+            catalog(&Offer::of_adapter(&adapter, "s"));
+        }
+        Err(problems) => panic!("{problems:#?}\n{}", built.adapter),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn r_dis_3_any_tools_give_a_bundle(tools in prop::collection::vec(any_tool(), 0..6)) {
+        let bundle = bundle(Value::from(tools));
+        hold(&bundle);
+        #[cfg(feature = "published")]
+        crate::published::hold(&bundle);
+    }
+
+    #[test]
+    fn r_dis_3_any_json_as_a_tool_list_never_panics(list in any_json()) {
+        let page = json!({ "tools": list, "nextCursor": "x" }).to_string();
+        if let Ok(capture) = RawCapture::of_pages(&[&page, &page]) {
+            hold(&normalize(http("any"), capture));
+        }
+        let _ = RawCapture::of_pages(&[&list.to_string()]);
+    }
+
+    #[test]
+    fn r_dis_9_any_text_as_a_file_never_panics(text in any::<String>(), value in any_json()) {
+        let _ = Adapter::read(&text, Some(&text));
+        let front = aquifer_discovery::write_yaml(&value);
+        let _ = Adapter::read(&format!("---\n{front}---\n"), None);
+        let _ = aquifer_discovery::Overrides::read(&front);
+        let _ = Bundle::read(&value.to_string());
+    }
+
+    #[test]
+    fn r_dis_7a_cleaning_is_done_once_and_for_all(text in any::<String>()) {
+        let clean = aquifer_discovery::text::clean(&text);
+        prop_assert_eq!(&aquifer_discovery::text::clean(&clean), &clean);
+        prop_assert!(!clean.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
+    }
+}
+
+#[test]
+fn r_dis_2_pages_are_joined_without_touching_them() {
+    let first = r#"{ "tools" : [ {"name":"a",  "x":1.50e2, "x":2 } ], "nextCursor":"c1", "_meta":{"k": 1} }"#;
+    let second = r#"{"tools":[{"name":"b"},5]}"#;
+    let empty = r#"{"tools":[ ]}"#;
+    let capture = RawCapture::of_pages(&[first, empty, second]).unwrap();
+    assert_eq!(capture.tools_text(), r#"[ {"name":"a",  "x":1.50e2, "x":2 } ,{"name":"b"},5]"#);
+    let bundle = normalize(http("pages"), capture);
+    let written = bundle.write().unwrap();
+    assert!(written.contains(r#""nextCursor":"c1","_meta":{"k": 1}"#), "{written}");
+    assert_eq!(bundle.normalized_bundle.operations.len(), 2);
+    assert!(bundle.normalized_bundle.warnings.iter().any(|warning| warning.code == "UNREADABLE_TOOL"));
+    assert!(RawCapture::of_pages(&["[]"]).is_err());
+    assert!(RawCapture::of_pages(&["{}"]).is_err());
+    assert!(RawCapture::of_pages(&[r#"{"tools":{}}"#]).is_err());
+    assert_eq!(RawCapture::of_pages(&[]).unwrap().tools_text(), "[]");
+}
+
+#[test]
+fn r_dis_3_schemas_cannot_explode() {
+    let references: Vec<Value> = (0..40).map(|_| json!({ "$ref": "#/$defs/A" })).collect();
+    let circle = json!({ "type": "object", "anyOf": references, "properties": { "x": { "anyOf": references } },
+        "$defs": { "A": { "anyOf": references, "properties": { "y": { "oneOf": references } } } } });
+    let names: Vec<String> = (0..40).map(|index| format!("T{index}")).collect();
+    let definitions: Map<String, Value> = names
+        .iter()
+        .map(|name| {
+            let all: Vec<Value> = names.iter().map(|name| json!({ "$ref": format!("#/$defs/{name}") })).collect();
+            (name.clone(), json!({ "anyOf": all }))
+        })
+        .collect();
+    let web = json!({ "type": "object", "properties": { "x": { "$ref": "#/$defs/T0" } }, "$defs": definitions });
+    let large: Vec<Value> = (0..5_000).map(Value::from).collect();
+    let copies: Map<String, Value> = (0..2_000)
+        .map(|index| (format!("p{index}"), json!({ "allOf": [{ "$ref": "#/$defs/Large" }, { "maxLength": index }] })))
+        .collect();
+    let copies = json!({ "type": "object", "properties": copies, "$defs": { "Large": { "enum": large } } });
+    let mut deep = json!({ "type": "object" });
+    for _ in 0..110 {
+        deep = json!({ "properties": { "x": deep } });
+    }
+    for schema in [circle, web, copies, deep] {
+        let bundle = bundle(json!([{ "name": "get_it", "inputSchema": schema }]));
+        catalog(&Offer::of_bundle(&bundle, "s"));
+    }
+    let nested = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    let page = format!(r#"{{"tools":[{{"name":"a","inputSchema":{nested}}},{{"name":"b","inputSchema":{{}}}}]}}"#);
+    let bundle = normalize(http("deep"), RawCapture::of_pages(&[&page]).unwrap());
+    assert_eq!(bundle.normalized_bundle.operations.len(), 1);
+}
+
+#[test]
+fn r_dis_7a_drift_is_told_by_part() {
+    let tool = |name: &str, description: &str, kind: &str| json!({ "name": name, "description": description, "inputSchema": { "type": "object", "properties": { "x": { "type": kind } } } });
+    let before = bundle(json!([tool("a", "A", "string"), tool("b", "B", "string"), tool("c", "C", "string")]));
+    let reordered = bundle(json!([
+        tool("c", "C", "string"),
+        { "inputSchema": { "properties": { "x": { "type": "string" } }, "type": "object" }, "description": "A", "name": "a" },
+        tool("b", "B", "string"),
+    ]));
+    assert!(drift(&before.pins(), &reordered.pins()).is_empty());
+    let now = bundle(json!([tool("a", "A, but evil", "string"), tool("b", "B", "integer"), tool("d", "D", "string")]));
+    let found = drift(&before.pins(), &now.pins());
+    assert_eq!((found.added, found.removed), (vec!["d".to_owned()], vec!["c".to_owned()]));
+    let changed: Vec<_> = found.changed.iter().map(|one| (one.tool.as_str(), one.parts.as_slice())).collect();
+    assert_eq!(changed, [("a", &[Part::Description][..]), ("b", &[Part::InputSchema][..])]);
+}
+
+#[test]
+fn r_dis_3_two_tools_of_one_name_are_one_operation() {
+    let bundle =
+        bundle(json!([{ "name": "a", "inputSchema": {} }, { "name": "a", "inputSchema": {} }, { "name": "" }, 7]));
+    let codes: Vec<&str> = bundle.normalized_bundle.warnings.iter().map(|one| one.code.as_str()).collect();
+    assert_eq!(bundle.normalized_bundle.operations.len(), 1);
+    assert_eq!(codes.iter().filter(|code| **code == "DUPLICATE_TOOL").count(), 1);
+    assert_eq!(codes.iter().filter(|code| **code == "UNREADABLE_TOOL").count(), 2);
+}

@@ -1,0 +1,17 @@
+//! What discovery promises, as tables. Test names cite the requirement they hold.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
+
+mod adapters;
+mod arguments;
+mod captures;
+mod classification;
+mod fixture;
+mod laws;
+mod names;
+mod overrides;
+#[cfg(feature = "published")]
+mod published;
+mod redaction;
+mod schemas;
+mod servers;
+mod yaml;

@@ -1,0 +1,62 @@
+//! Names (R-DIS-3, R-END-5a).
+
+use aquifer_discovery::name::{self, Why};
+
+#[test]
+fn r_dis_3_operations_are_snake_case_and_unique() {
+    let names = |tools: &[&str]| -> Vec<String> {
+        name::operations(tools.iter().copied()).into_iter().map(|given| given.name).collect()
+    };
+    for (tool, expected) in [
+        ("get_user", "get_user"),
+        ("getUser", "get_user"),
+        ("get-user", "get_user"),
+        ("Get User", "get_user"),
+        ("getHTTPResponse", "get_http_response"),
+        ("_private", "private"),
+        ("a.b/c", "a_b_c"),
+        ("größe", "grosse"),
+        ("2fa", "n2fa"),
+        ("", "tool"),
+        ("!!!", "tool"),
+    ] {
+        assert_eq!(names(&[tool]), [expected], "{tool}");
+    }
+}
+
+#[test]
+fn r_dis_3_collisions_do_not_depend_on_the_order() {
+    let tools =
+        ["get_user", "getUser", "get-user", "listAll", "list-all", "introspect", "Introspect", "introspect_tool"];
+    let names = name::operations(tools);
+    let mut reversed = name::operations(tools.iter().rev().copied());
+    reversed.reverse();
+    assert_eq!(names, reversed);
+    assert_eq!(names[0].name, "get_user");
+    assert_eq!((names[1].why, names[2].why), (Why::Collided, Why::Collided));
+    assert!(names[1].name.starts_with("get_user_x"), "{names:?}");
+    assert_eq!(names[5].why, Why::Reserved);
+    let mut unique: Vec<&String> = names.iter().map(|given| &given.name).collect();
+    unique.sort();
+    unique.dedup();
+    assert_eq!(unique.len(), tools.len());
+}
+
+#[test]
+fn r_end_5a_reserved_names_are_changed() {
+    for reserved in aquifer_protocol::operation::RESERVED {
+        let given = name::operations([*reserved]).remove(0);
+        assert_eq!((given.name, given.why), (format!("{reserved}_tool"), Why::Reserved));
+    }
+}
+
+#[test]
+fn r_dis_7_parameters_are_translated() {
+    let originals =
+        ["_meta", "userId", "user_id", "per-page", "sort by", "größe", "operation", "confirmation_token", "日本"];
+    let names: Vec<String> = name::parameters(originals).into_iter().map(|given| given.name).collect();
+    assert_eq!(names[0], "meta");
+    assert!(names[1].starts_with("user_id_x"), "{names:?}");
+    assert_eq!(names[2..8], ["user_id", "per_page", "sort_by", "grosse", "operation", "confirmation_token_parameter"]);
+    assert!(aquifer_protocol::operation::is_snake_case(&names[8]), "{names:?}");
+}

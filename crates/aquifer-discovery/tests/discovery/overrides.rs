@@ -1,0 +1,84 @@
+//! A reviewer's decisions (R-DIS-5).
+
+use aquifer_discovery::Overrides;
+use aquifer_discovery::classify::Inference;
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use serde_json::json;
+
+use crate::fixture::bundle;
+
+fn tools() -> serde_json::Value {
+    json!([
+        { "name": "frob.nicate", "description": "Whatever", "inputSchema": { "type": "object", "properties": { "Id": { "type": "string" } } } },
+        { "name": "list_things", "inputSchema": { "type": "object" } },
+        { "name": "reset", "inputSchema": { "type": "object" } },
+    ])
+}
+
+#[test]
+fn r_dis_5_overrides_are_applied_last_and_recorded() {
+    let text = "tools:\n  frob.nicate:\n    operation_name: get_frob\n    description: Looks\n    endpoint: READ\n    params:\n      Id: { name: frob_id, description: Which }\n  reset: { danger_level: reversible, reviewed: true }\n  gone: { endpoint: READ }\n";
+    let overrides = Overrides::read(text).unwrap_or_else(|problems| panic!("{problems:#?}"));
+    let mut reviewed = bundle(tools());
+    assert!(reviewed.normalized_bundle.operations[0].needs_review);
+    overrides.apply(&mut reviewed);
+    let operation = &reviewed.normalized_bundle.operations[0];
+    assert_eq!(operation.operation_name, "get_frob");
+    assert_eq!((operation.endpoint, operation.danger_level), (Category::Read, Danger::Safe));
+    assert!(!operation.needs_review && operation.review_reasons.is_empty());
+    assert_eq!((operation.params[0].name.as_str(), operation.params[0].original_name.as_str()), ("frob_id", "Id"));
+    let sources = operation.provenance.inference_sources.unwrap();
+    assert_eq!(sources.operation_name, Inference::ManualOverride);
+    assert_eq!(sources.description, Inference::ManualOverride);
+    assert_eq!(sources.endpoint, Inference::ManualOverride);
+    assert_eq!(sources.maps_to, Inference::DeterministicNormalization);
+    let reset = &reviewed.normalized_bundle.operations[2];
+    assert_eq!(reset.danger_level, Danger::Reversible);
+    assert_eq!(reset.provenance.inference_sources.unwrap().danger_level, Inference::ManualOverride);
+    let codes: Vec<&str> = reviewed.normalized_bundle.warnings.iter().map(|warning| warning.code.as_str()).collect();
+    assert!(codes.contains(&"OVERRIDE_UNUSED"), "{codes:?}");
+    assert_eq!(Overrides::read(&overrides.write()).unwrap(), overrides);
+}
+
+#[test]
+fn r_dis_5_a_decision_holds_for_the_definition_that_was_reviewed() {
+    let mut changed = bundle(tools());
+    let text = "tools:\n  frob.nicate: { endpoint: READ, digest: \"sha256:0\" }\n";
+    Overrides::read(text).unwrap().apply(&mut changed);
+    assert!(changed.normalized_bundle.operations[0].needs_review);
+    assert!(changed.normalized_bundle.warnings.iter().any(|warning| warning.code == "OVERRIDE_OUTDATED"));
+    let mut same = bundle(tools());
+    let digest = &same.pins()[0].digest;
+    let text = format!("tools:\n  frob.nicate: {{ endpoint: READ, digest: \"{digest}\" }}\n");
+    Overrides::read(&text).unwrap().apply(&mut same);
+    assert!(!same.normalized_bundle.operations[0].needs_review);
+}
+
+#[test]
+fn r_dis_5_names_stay_unique() {
+    let mut bundle = bundle(tools());
+    Overrides::read("tools: { reset: { operation_name: list_things } }").unwrap().apply(&mut bundle);
+    assert_eq!(bundle.normalized_bundle.operations[2].operation_name, "reset");
+}
+
+#[test]
+fn r_dis_5_a_wrong_file_is_told_with_its_place() {
+    for (text, code, line, words) in [
+        ("tools:\n  a:\n    endpont: READ\n", "SCHEMA_INVALID_NAME", 3, "Did you mean 'endpoint'?"),
+        ("tools:\n  a:\n    endpoint: REED\n", "SCHEMA_INVALID_TYPE", 3, "READ"),
+        ("tools:\n  a:\n    operation_name: getIt\n", "SCHEMA_INVALID_NAME", 3, "get_it"),
+        ("tools:\n  a:\n    operation_name: introspect\n", "SCHEMA_INVALID_NAME", 3, "introspect"),
+        ("tools: []\n", "SCHEMA_INVALID_TYPE", 1, "object"),
+        ("tools: {}\nx: 1\n", "SCHEMA_INVALID_NAME", 2, "'x'"),
+        ("a: [\n", "SCHEMA_INVALID_TYPE", 1, "YAML"),
+        ("tools: {}\ntools: {}\n", "SCHEMA_DUPLICATE_NAME", 2, "tools"),
+        ("schema_version: \"2\"\ntools: {}\n", "SCHEMA_VERSION_UNSUPPORTED", 1, "1.0.0-draft"),
+    ] {
+        let problems = Overrides::read(text).expect_err(text);
+        let fits = |problem: &&aquifer_discovery::FileProblem| {
+            problem.code.as_str() == code && problem.line == line && problem.to_string().contains(words)
+        };
+        assert!(problems.iter().any(|problem| fits(&problem)), "{text}: {problems:?}");
+    }
+}

@@ -1,0 +1,130 @@
+//! The sources of an engine: what they offer becomes the catalog, and the catalog keeps up with them.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use aquifer_protocol::error::Failure;
+use tokio::sync::watch;
+
+use super::Engine;
+use super::builder::{BuildError, check_names, facts};
+use crate::event::Event;
+use crate::snapshot::{Mount, Snapshot};
+
+impl Engine {
+    /// Asks the sources again what they offer, and replaces the catalog if that has changed. Says whether it has.
+    ///
+    /// Requests under way finish with the catalog they began with. If the new catalog is not valid, the old one stays.
+    pub fn refresh(&self) -> Result<bool, BuildError> {
+        let _building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
+        let mounted = self.mounted.load_full();
+        self.generation.store(generation(&mounted), Ordering::Relaxed);
+        let snapshot = Snapshot::build(&mounted, self.surface.clone(), facts(&self.settings, &*self.gate))?;
+        if snapshot.catalog().digest() == self.snapshot.load().catalog().digest() {
+            return Ok(false);
+        }
+        self.show(snapshot);
+        Ok(true)
+    }
+
+    /// Serves these sources from now on. If their catalog is not valid, nothing changes.
+    ///
+    /// Requests under way finish with the sources they began with; a source that is no longer mounted ends with the last
+    /// of them.
+    pub fn remount(&self, mounts: Vec<Mount>) -> Result<(), BuildError> {
+        check_names(&mounts)?;
+        let building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = Snapshot::build(&mounts, self.surface.clone(), facts(&self.settings, &*self.gate))?;
+        self.generation.store(generation(&mounts), Ordering::Relaxed);
+        self.mounted.store(Arc::new(mounts));
+        // The same operations may be answered by other sources now: the routes count, not only the words.
+        self.show(snapshot);
+        drop(building);
+        self.remounted.send_modify(|count| *count = count.wrapping_add(1));
+        Ok(())
+    }
+
+    fn show(&self, snapshot: Snapshot) {
+        let digest = snapshot.catalog().digest();
+        let is_other = digest != self.snapshot.load().catalog().digest();
+        if is_other {
+            self.observer.observe(Event::CatalogChanged { operations: snapshot.catalog().operations().len() });
+        }
+        self.snapshot.store(Arc::new(snapshot));
+        if is_other {
+            self.changes.send_replace(digest);
+        }
+    }
+
+    /// Has every source look again, then replaces the catalog. A source that cannot look keeps what it offered; its
+    /// failure is the answer.
+    pub async fn reload(&self) -> Vec<(String, Failure)> {
+        let mut failures = Vec::new();
+        for mount in self.mounted.load_full().iter() {
+            if let Err(failure) = mount.source.reload().await {
+                failures.push((mount.source.name().to_owned(), failure));
+            }
+        }
+        self.refresh_or_tell();
+        failures
+    }
+
+    /// Replaces the catalog whenever a source says that it offers something else. Never ends by itself.
+    pub async fn keep_up(&self) {
+        let mut remounted = self.remounted.subscribe();
+        loop {
+            let mut sources: Vec<watch::Receiver<u64>> =
+                self.mounted.load().iter().filter_map(|mount| mount.source.changes()).collect();
+            // What has changed before anybody listened is in the catalog now.
+            self.catch_up();
+            loop {
+                let other = async {
+                    if sources.is_empty() {
+                        return std::future::pending().await;
+                    }
+                    let any = sources.iter_mut().map(|source| Box::pin(source.changed()));
+                    let (changed, index, _) = futures::future::select_all(any).await;
+                    (changed.is_err(), index)
+                };
+                tokio::select! {
+                    again = remounted.changed() => match again {
+                        Ok(()) => break,
+                        // The engine itself holds the sender.
+                        Err(_) => return,
+                    },
+                    (is_gone, index) = other => {
+                        if is_gone {
+                            sources.remove(index);
+                        }
+                        self.refresh_or_tell();
+                    }
+                }
+            }
+        }
+    }
+
+    /// A connection is gone, and with it what was bound to it.
+    pub fn session_ended(&self, session: &str) {
+        for mount in self.mounted.load().iter() {
+            mount.source.session_ended(session);
+        }
+        self.shaper.session_ended(session);
+    }
+
+    /// Replaces the catalog if a source offers something else by now.
+    pub(super) fn catch_up(&self) {
+        if generation(&self.mounted.load()) != self.generation.load(Ordering::Relaxed) {
+            self.refresh_or_tell();
+        }
+    }
+
+    fn refresh_or_tell(&self) {
+        if let Err(error) = self.refresh() {
+            tracing::error!(%error, "the catalog cannot be built; the old one stays");
+        }
+    }
+}
+
+pub(super) fn generation(mounted: &[Mount]) -> u64 {
+    mounted.iter().fold(0, |sum, mount| sum.wrapping_add(mount.source.generation()))
+}

@@ -1,0 +1,220 @@
+//! Results shaped after a source gave them (R-DIS-8): the room between source and envelope.
+//!
+//! An operation whose [`Shaping`](aquifer_protocol::operation::Shaping) says so has parameters that are ours. They are
+//! taken away before the source is asked, and applied to what it answers. A result of which only a part is shown is
+//! held, and later pages come from there: the source is not asked again. Without controls a result passes untouched,
+//! except that long text is paged. A source answers such an operation with the result itself: a JSON value, or text as
+//! a JSON string.
+
+mod held;
+mod observed;
+mod pages;
+mod pass;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::limits::Limits;
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::response::{Attachment, Data};
+use aquifer_protocol::warning::Warning;
+use aquifer_query::CursorKey;
+use aquifer_query::shape::{Asked, Observation, Subject, one, take};
+use serde_json::{Map, Value};
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use crate::caller::Caller;
+use crate::clock::SharedClock;
+use crate::source::{Answer, Outcome};
+use crate::store::StateStore;
+use held::Held;
+use observed::Observed;
+
+pub use aquifer_query::shape::Controls;
+pub use aquifer_query::shape::offer;
+pub use aquifer_query::shape::parameters;
+
+/// What an operator can set about shaping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// The largest page of rows that can be asked for.
+    pub largest_page: usize,
+    /// Rows of more bytes than this page by themselves.
+    pub page_bytes: usize,
+    /// Text of more bytes than this pages by itself.
+    pub text_bytes: usize,
+    /// Results of more bytes in memory than this are not held.
+    pub largest_held: usize,
+    /// All held results together have no more bytes in memory than this.
+    pub held_bytes: usize,
+    /// No more results than this are held.
+    pub most_held: usize,
+    /// Results of more bytes than this are held in this process only, not in the state store.
+    pub largest_stored: usize,
+    /// How long a result is held.
+    pub keep: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        const KIB: usize = 1_024;
+        Self {
+            largest_page: 1_000,
+            page_bytes: 64 * KIB,
+            text_bytes: 64 * KIB,
+            largest_held: 32 * KIB * KIB,
+            held_bytes: 128 * KIB * KIB,
+            most_held: 256,
+            largest_stored: 256 * KIB,
+            keep: Duration::from_secs(10 * 60),
+        }
+    }
+}
+
+/// Shapes results and holds them.
+pub(crate) struct Shaper {
+    key: CursorKey,
+    settings: Settings,
+    limits: Limits,
+    held: Held,
+    observed: Observed,
+}
+
+/// A call whose result is to be shaped.
+pub(crate) struct Shaping {
+    operation: Arc<Operation>,
+    asked: Asked,
+    /// What cursors are bound to.
+    binding: Vec<u8>,
+    owned: bool,
+    session: Option<Arc<str>>,
+}
+
+/// What to do with a call.
+pub(crate) enum Begun {
+    /// Ask the source, then shape what it answers.
+    Ask(Shaping),
+    /// It is answered already.
+    Answered(Outcome),
+}
+
+/// A page, and what to say about it.
+type Shaped = Result<(Value, Vec<Warning>), Failure>;
+
+impl Shaping {
+    /// Whether the operation has this control.
+    fn offers(&self, control: &str) -> bool {
+        self.operation.shaping.as_ref().is_some_and(|shaping| shaping.controls.iter().any(|name| &**name == control))
+    }
+
+    /// Where the rows are, if somebody said so.
+    fn rows(&self) -> Option<&str> {
+        self.operation.shaping.as_ref()?.rows.as_deref()
+    }
+}
+
+impl Shaper {
+    pub(crate) fn new(
+        key: CursorKey,
+        settings: Settings,
+        limits: Limits,
+        clock: SharedClock,
+        store: Arc<dyn StateStore>,
+    ) -> Self {
+        let held = Held::new(clock, store, settings);
+        Self { key, settings, limits, held, observed: Observed::default() }
+    }
+
+    /// What an operation's results looked like, as introspection shows it.
+    pub(crate) fn observed(&self, operation: &str) -> Option<Value> {
+        self.observed.shown(operation)
+    }
+
+    pub(crate) fn session_ended(&self, session: &str) {
+        self.held.session_ended(session);
+    }
+
+    /// Takes the controls out of a call's parameters. None if the operation's results are not shaped.
+    pub(crate) async fn begin(
+        &self,
+        operation: &Arc<Operation>,
+        params: &mut Map<String, Value>,
+        caller: &Caller,
+    ) -> Option<Begun> {
+        let controls = take(operation.shaping.as_ref()?, params);
+        let asked = match Asked::new(controls) {
+            Ok(asked) => asked,
+            Err(failure) => return Some(Begun::Answered(Outcome::Failed(failure))),
+        };
+        let owner = caller.owner();
+        let binding = asked.binding(owner, &operation.name, params);
+        // What belongs to a principal outlives its connections.
+        let session = if caller.principal.is_some() { None } else { caller.session.clone() };
+        let shaping = Shaping { operation: operation.clone(), asked, binding, owned: owner.is_some(), session };
+        Some(match self.held_page(&shaping).await {
+            Some(page) => Begun::Answered(outcome(page, Vec::new(), Vec::new())),
+            None => Begun::Ask(shaping),
+        })
+    }
+
+    /// Shapes what the source answered.
+    pub(crate) async fn finish(&self, shaping: Shaping, answer: Answer) -> Outcome {
+        if shaping.asked.is_nothing() {
+            return self.pass(&shaping, answer).await;
+        }
+        let Answer { data, warnings, attachments } = answer;
+        let is_long = match &data {
+            Data::Text(text) => text.get().len() > LONG_TEXT,
+            Data::Value(value) => value.as_str().is_some_and(|text| text.len() > LONG_TEXT),
+        };
+        let see = || Ok(Subject::of(value_of(data)?, shaping.rows(), shaping.asked.controls()));
+        let subject = match apart(is_long, see) {
+            Ok(subject) => subject,
+            Err(failure) => return Outcome::Failed(failure),
+        };
+        let name = &shaping.operation.name;
+        let shaped = match subject {
+            Subject::Rows { rows, around, place } => {
+                self.observed.note(name, Observation::of_rows(&rows, &place));
+                self.first_rows(&shaping, rows, around).await
+            }
+            Subject::One(value) => {
+                self.observed.note(name, Observation::of_one(&value));
+                one(value, &shaping.asked)
+            }
+            Subject::Text(text) => self.first_text(&shaping, text).await,
+        };
+        outcome(shaped, warnings, attachments)
+    }
+}
+
+/// Reading a longer text takes a millisecond and more.
+const LONG_TEXT: usize = 256 * 1_024;
+
+/// Sorting and summing up more rows does, too.
+const MANY_ROWS: usize = 2_000;
+
+/// Does what takes long where it holds up nobody else: other calls wait for the same threads.
+fn apart<T>(takes_long: bool, work: impl FnOnce() -> T) -> T {
+    let has_others = Handle::try_current().is_ok_and(|here| here.runtime_flavor() == RuntimeFlavor::MultiThread);
+    if takes_long && has_others { tokio::task::block_in_place(work) } else { work() }
+}
+
+fn outcome(shaped: Shaped, mut warnings: Vec<Warning>, attachments: Vec<Attachment>) -> Outcome {
+    match shaped {
+        Ok((data, more)) => {
+            warnings.extend(more);
+            Outcome::Done(Answer { data: data.into(), warnings, attachments })
+        }
+        Err(failure) => Outcome::Failed(failure),
+    }
+}
+
+fn value_of(data: Data) -> Result<Value, Failure> {
+    match data {
+        Data::Value(value) => Ok(value),
+        Data::Text(text) => serde_json::from_str(text.get())
+            .map_err(|cause| Failure::internal(format!("a source's text is not JSON: {cause}"))),
+    }
+}

@@ -1,0 +1,106 @@
+//! Results of which nothing was asked: passed on as they are, except for text too long for one answer.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::limits::LimitKind;
+use aquifer_protocol::response::{Data, too_large};
+use aquifer_query::shape::{Observation, from_text, into_text, plain_text};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{Shaper, Shaping, outcome};
+use crate::source::{Answer, Outcome};
+
+/// Reading a larger text only to see what it looks like is not worth it.
+const WORTH_A_LOOK: usize = 256 * 1_024;
+
+impl Shaper {
+    pub(super) async fn pass(&self, shaping: &Shaping, answer: Answer) -> Outcome {
+        let size = match &answer.data {
+            Data::Text(text) => text.get().len(),
+            Data::Value(value) => size(value),
+        };
+        self.look(shaping, &answer.data, size);
+        if size <= self.settings.text_bytes || !shaping.offers("after") {
+            return self.within_limit(shaping, size, answer);
+        }
+        let Answer { data, warnings, attachments } = answer;
+        let fits = |text: &str| {
+            text.len() > self.settings.text_bytes && self.held.has_room_for_text(text) && from_text(text).is_none()
+        };
+        match long_text(data, fits) {
+            Ok(text) => outcome(self.first_text(shaping, text).await, warnings, attachments),
+            Err(data) => self.within_limit(shaping, size, Answer { data, warnings, attachments }),
+        }
+    }
+
+    /// Notes what a result looks like, once: later calls that ask for something tell more.
+    fn look(&self, shaping: &Shaping, data: &Data, size: usize) {
+        let name = &shaping.operation.name;
+        if size > WORTH_A_LOOK || !self.observed.is_curious(name) {
+            return;
+        }
+        let seen = match data {
+            Data::Value(value) => Observation::of(value, shaping.rows()),
+            Data::Text(text) => {
+                serde_json::from_str(text.get()).ok().and_then(|value: Value| Observation::of(&value, shaping.rows()))
+            }
+        };
+        self.observed.note(name, seen);
+    }
+
+    /// An answer too large to be sent says what would make it smaller.
+    fn within_limit(&self, shaping: &Shaping, size: usize, answer: Answer) -> Outcome {
+        if size <= self.limits.max_response_size {
+            return Outcome::Done(answer);
+        }
+        let failure = too_large(LimitKind::ResponseSize, self.limits.max_response_size, size);
+        let helping: Vec<&str> =
+            ["first", "fields", "filter", "aggregate"].into_iter().filter(|name| shaping.offers(name)).collect();
+        if helping.is_empty() {
+            return Outcome::Failed(failure);
+        }
+        let named: Vec<String> = helping.iter().map(|name| format!("'{name}'")).collect();
+        let told = Failure::new(failure.code(), format!("{} with {}", failure.message(), named.join(", ")));
+        let details = failure.details().iter();
+        let told = details.fold(told, |told, (name, value)| told.detail(name, value.clone()));
+        Outcome::Failed(told.detail("controls", helping))
+    }
+}
+
+/// The text of a result that is nothing but text, if it fits; else the result as it was.
+fn long_text(data: Data, fits: impl Fn(&str) -> bool) -> Result<String, Data> {
+    match data {
+        Data::Value(value) if plain_text(&value).is_some_and(&fits) => into_text(value).map_err(Data::Value),
+        Data::Value(value) => Err(Data::Value(value)),
+        Data::Text(json) => raw_text(json.get()).filter(|text| fits(text)).ok_or(Data::Text(json)),
+    }
+}
+
+/// The same of JSON text, without reading more of it than needed: a string, or an object around one.
+fn raw_text(json: &str) -> Option<String> {
+    if json.starts_with('"') {
+        return serde_json::from_str(json).ok();
+    }
+    if !json.starts_with('{') {
+        return None;
+    }
+    let parts: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(json).ok()?;
+    match (parts.len(), parts.values().next()) {
+        (1, Some(only)) if only.get().starts_with('"') => serde_json::from_str(only.get()).ok(),
+        _ => None,
+    }
+}
+
+/// How many bytes a value has as text, no more than that: escapes are not counted.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => 4,
+        Value::Number(_) => 1,
+        Value::String(text) => text.len() + 2,
+        Value::Array(elements) => 2 + elements.iter().map(|element| size(element) + 1).sum::<usize>(),
+        Value::Object(fields) => 2 + fields.iter().map(|(name, field)| name.len() + 4 + size(field)).sum::<usize>(),
+    }
+}

@@ -1,0 +1,60 @@
+//! Sources that come and go while the engine answers.
+
+use std::sync::Arc;
+
+use aquifer_engine::{Engine, Mount, Source};
+use serde_json::json;
+
+use crate::fixture::{ask, board, operation, surface};
+use crate::task_board::Board;
+
+fn named(name: &str) -> Arc<dyn Source> {
+    Board::default().into_adapter(name).build().unwrap()
+}
+
+fn alone(source: Arc<dyn Source>) -> Mount {
+    Mount { source, prefix: None }
+}
+
+#[tokio::test]
+async fn r_dis_7_other_sources_are_served_without_a_restart() {
+    let first = board();
+    let engine = Engine::builder(surface()).source(first.clone()).build().unwrap();
+    ask(&engine, operation("create_task", json!({ "title": "Milk" }))).await;
+    let changes = engine.changes();
+    engine.remount(vec![alone(first.clone()), alone(named("house"))]).unwrap();
+    assert!(changes.has_changed().unwrap(), "clients are told");
+    assert_eq!(ask(&engine, operation("tasks_list_tasks", json!({}))).await["data"]["items"][0]["title"], "Milk");
+    assert_eq!(ask(&engine, operation("house_list_tasks", json!({}))).await["data"]["items"], json!([]));
+    // The same words, another source behind them.
+    engine.remount(vec![alone(first)]).unwrap();
+    engine.remount(vec![alone(board())]).unwrap();
+    assert_eq!(ask(&engine, operation("list_tasks", json!({}))).await["data"]["items"], json!([]));
+}
+
+#[tokio::test]
+async fn r_dis_7_what_cannot_be_mounted_changes_nothing() {
+    let engine = Engine::builder(surface()).source(board()).build().unwrap();
+    let twins = engine.remount(vec![alone(named("a")), alone(named("a"))]).unwrap_err();
+    assert!(twins.to_string().contains("two sources are called 'a'"), "{twins}");
+    let unprefixed = |name: &str| Mount { source: named(name), prefix: Some(String::new()) };
+    let same = engine.remount(vec![unprefixed("a"), unprefixed("b")]).unwrap_err();
+    assert!(same.to_string().contains("defined twice"), "{same}");
+    assert_eq!(ask(&engine, operation("list_tasks", json!({}))).await["success"], true);
+}
+
+#[tokio::test]
+async fn the_catalog_keeps_up_with_whoever_is_mounted() {
+    let engine = Arc::new(Engine::builder(surface()).source(board()).build().unwrap());
+    let keeping = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.keep_up().await }
+    });
+    for round in 0..20 {
+        engine.remount(vec![alone(named(&format!("n{round}"))), alone(named("b"))]).unwrap();
+        tokio::task::yield_now().await;
+    }
+    assert!(!keeping.is_finished());
+    assert_eq!(ask(&engine, operation("n19_list_tasks", json!({}))).await["success"], true);
+    keeping.abort();
+}

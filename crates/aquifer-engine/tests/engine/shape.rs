@@ -1,0 +1,619 @@
+//! Results of upstreams, shaped by the engine: what is shown, what is held, and how often the source is asked.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aquifer_engine::clock::Clock;
+use aquifer_engine::shape::{self, Controls};
+use aquifer_engine::source::{Call, Offering, Outcome};
+use aquifer_engine::store::{MemoryStore, Record, StateStore, StoreError};
+use aquifer_engine::{Answer, Caller, Context, Engine, EngineBuilder, Source};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::error::wording::looks_like_a_leak;
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::response::{Data, JsonText};
+use aquifer_protocol::schema::{Kind, Parameter, Schema};
+use aquifer_query::CursorKey;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::fixture::{ask, ask_as, operation, surface};
+
+/// An upstream that always answers the same, and remembers what it was asked.
+pub(crate) struct Upstream {
+    result: Mutex<Value>,
+    operations: Vec<Operation>,
+    raw: bool,
+    pub(crate) calls: AtomicUsize,
+    pub(crate) params: Mutex<Vec<Map<String, Value>>>,
+}
+
+impl Upstream {
+    fn new(result: Value, own: &[&str], controls: Controls, rows: Option<&str>) -> Arc<Self> {
+        let mut read = Operation::new("list_issues", Category::Read, "Lists issues.");
+        read.native = false;
+        read.parameters =
+            own.iter().map(|name| Parameter::optional(name, Schema::of(Kind::Any).describe("Own."))).collect();
+        assert!(shape::offer(&mut read, rows, controls));
+        let mut write = Operation::new("create_issue", Category::Create, "Creates an issue.");
+        write.native = false;
+        assert!(!shape::offer(&mut write, None, controls), "only READ is shaped");
+        Arc::new(Self {
+            result: Mutex::new(result),
+            operations: vec![read, write],
+            raw: false,
+            calls: AtomicUsize::new(0),
+            params: Mutex::default(),
+        })
+    }
+
+    /// The same, answering with JSON text that nobody has read yet.
+    fn raw(result: Value) -> Arc<Self> {
+        let mut upstream = Self::new(result, &[], Controls::Few, None);
+        Arc::get_mut(&mut upstream).unwrap().raw = true;
+        upstream
+    }
+
+    fn calls(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
+    }
+}
+
+impl Source for Upstream {
+    fn name(&self) -> &str {
+        "upstream"
+    }
+
+    fn offering(&self) -> Offering {
+        Offering { operations: self.operations.clone(), ..Offering::default() }
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.params.lock().unwrap().push(call.params);
+        let result = self.result.lock().unwrap().clone();
+        let data = if self.raw { Data::Text(JsonText::from(&result)) } else { result.into() };
+        std::future::ready(Outcome::Done(Answer::new(data))).boxed()
+    }
+}
+
+struct Fixed(Mutex<Timestamp>);
+
+impl Clock for Fixed {
+    fn now(&self) -> Timestamp {
+        *self.0.lock().unwrap()
+    }
+}
+
+fn builder(upstream: &Arc<Upstream>) -> EngineBuilder {
+    Engine::builder(surface()).source(upstream.clone())
+}
+
+fn issues(count: usize) -> Value {
+    let one = |number: usize| {
+        json!({
+            "id": 1_000 + number,
+            "number": number,
+            "title": format!("Issue {number}"),
+            "state": if number.is_multiple_of(3) { "closed" } else { "open" },
+            "user": { "login": if number.is_multiple_of(2) { "ann" } else { "bob" }, "id": number % 2 },
+            "labels": [{ "name": "bug", "color": "red" }, { "name": format!("p{}", number % 4), "color": "blue" }],
+            "comments": number % 5,
+            "created_at": format!("2026-01-{:02}T00:00:00Z", number % 28 + 1),
+            "body": "x".repeat(200),
+        })
+    };
+    json!({ "total_count": count, "incomplete_results": false, "items": (0..count).map(one).collect::<Vec<_>>() })
+}
+
+async fn list(engine: &Engine, params: Value) -> Value {
+    let answer = ask(engine, operation("list_issues", params)).await;
+    let warnings = answer["warnings"].as_array().into_iter().flatten().map(|warning| &warning["message"]);
+    for message in warnings.chain([&answer["error"]["message"]]).filter_map(Value::as_str) {
+        assert!(!looks_like_a_leak(message), "{message}");
+    }
+    answer
+}
+
+#[tokio::test]
+async fn r_dis_8_without_controls_a_result_is_passed_on_as_it_is() {
+    let upstream = Upstream::new(issues(100), &["owner"], Controls::Few, None);
+    let engine = builder(&upstream).build().unwrap();
+    let answer = list(&engine, json!({ "owner": "a" })).await;
+    assert_eq!(answer, json!({ "success": true, "data": issues(100) }));
+    assert_eq!(upstream.params.lock().unwrap()[0], *json!({ "owner": "a" }).as_object().unwrap());
+}
+
+#[tokio::test]
+async fn r_dis_8_exactly_the_fields_and_rows_asked_for() {
+    let upstream = Upstream::new(issues(30), &["owner"], Controls::Few, None);
+    let engine = builder(&upstream).build().unwrap();
+    let answer = list(
+        &engine,
+        json!({
+            "owner": "a", "fields": ["number", "user.login", "labels.name"],
+            "filter": { "state": "open", "labels.name": "p1" }, "sort": "-number", "first": 2
+        }),
+    )
+    .await;
+    let info = &answer["data"]["pageInfo"];
+    assert_eq!(info["hasNextPage"], true, "{answer}");
+    let label = |name: &str| json!([{ "name": "bug" }, { "name": name }]);
+    assert_eq!(
+        answer["data"]["items"],
+        json!([
+            { "number": 29, "user": { "login": "bob" }, "labels": label("p1") },
+            { "number": 25, "user": { "login": "bob" }, "labels": label("p1") },
+        ])
+    );
+    assert_eq!(answer["data"]["total_count"], 30, "what stood around the rows is kept");
+    assert_eq!(answer["data"]["incomplete_results"], false);
+    assert!(answer.get("warnings").is_none(), "{answer}");
+    assert_eq!(upstream.params.lock().unwrap()[0], *json!({ "owner": "a" }).as_object().unwrap(), "no control arrives");
+}
+
+#[tokio::test]
+async fn r_dis_8_sums_instead_of_rows() {
+    let upstream = Upstream::new(issues(30), &[], Controls::Few, None);
+    let engine = builder(&upstream).build().unwrap();
+    let sums = json!({ "n": { "count": true }, "by": { "group_by": "user.login", "sum": "comments" } });
+    let answer = list(&engine, json!({ "aggregate": sums, "filter": { "created_after": "2026-01-10" } })).await;
+    assert_eq!(answer["data"]["aggregations"]["n"], 18, "{answer}");
+    assert!(answer["data"].get("items").is_none());
+}
+
+#[tokio::test]
+async fn r_dis_8_later_pages_come_from_the_held_result() {
+    let upstream = Upstream::new(issues(55), &["owner"], Controls::Few, None);
+    let engine = builder(&upstream).build().unwrap();
+    let mut params = json!({ "owner": "a", "first": 10, "fields": ["number"], "sort": "-number" });
+    let mut seen = Vec::new();
+    for _ in 0..10 {
+        let answer = list(&engine, params.clone()).await;
+        // The upstream changes meanwhile, and nobody notices.
+        *upstream.result.lock().unwrap() = json!({ "items": [] });
+        seen.extend(answer["data"]["items"].as_array().unwrap().iter().map(|item| item["number"].as_u64().unwrap()));
+        let info = &answer["data"]["pageInfo"];
+        if info["hasNextPage"] == false {
+            assert!(info.get("endCursor").is_none());
+            break;
+        }
+        params["after"] = info["endCursor"].clone();
+    }
+    assert_eq!(seen, (0..55).rev().collect::<Vec<u64>>());
+    assert_eq!(upstream.calls(), 1);
+}
+
+#[tokio::test]
+async fn r_dis_8_pages_that_are_counted_are_held_for_their_owner() {
+    let upstream = Upstream::new(issues(55), &[], Controls::All, None);
+    let engine = builder(&upstream).build().unwrap();
+    let page = |offset: usize| json!({ "limit": 20, "offset": offset, "fields": ["number"], "total": true });
+    for offset in [0, 20, 40] {
+        let answer = list(&engine, page(offset)).await;
+        assert_eq!(answer["data"]["items"][0]["number"], offset);
+        let returned = if offset == 40 { 15 } else { 20 };
+        let expected =
+            json!({ "limit": 20, "offset": offset, "returned": returned, "total_items": 55, "has_more": offset < 40 });
+        assert_eq!(answer["data"]["pagination"], expected);
+    }
+    assert_eq!(upstream.calls(), 1);
+    // Nobody in particular owns nothing: every page is a call.
+    for offset in [0, 20] {
+        let answer = ask_as(&engine, operation("list_issues", page(offset)), Context::new(Caller::nobody(), "r")).await;
+        assert_eq!(answer["data"]["items"][0]["number"], offset);
+    }
+    assert_eq!(upstream.calls(), 3);
+    // The first page is always fresh.
+    list(&engine, page(0)).await;
+    assert_eq!(upstream.calls(), 4);
+}
+
+#[tokio::test]
+async fn r_dis_8_backwards_and_edges() {
+    let upstream = Upstream::new(issues(10), &[], Controls::All, None);
+    let engine = builder(&upstream).build().unwrap();
+    let last = list(&engine, json!({ "last": 4, "fields": ["number"] })).await;
+    assert_eq!(last["data"]["items"], json!([{ "number": 6 }, { "number": 7 }, { "number": 8 }, { "number": 9 }]));
+    let cursor = &last["data"]["pageInfo"]["startCursor"];
+    let before = list(&engine, json!({ "last": 4, "before": cursor, "fields": ["number"] })).await;
+    assert_eq!(before["data"]["items"], json!([{ "number": 2 }, { "number": 3 }, { "number": 4 }, { "number": 5 }]));
+    assert_eq!(before["data"]["pageInfo"]["hasPreviousPage"], true);
+    assert_eq!(before["data"]["pageInfo"]["hasNextPage"], true);
+    assert_eq!(upstream.calls(), 1);
+    let edges = list(&engine, json!({ "first": 3, "edges": true, "fields": ["number"] })).await;
+    let cursor = &edges["data"]["edges"][0]["cursor"];
+    let next = list(&engine, json!({ "first": 1, "after": cursor, "fields": ["number"] })).await;
+    assert_eq!(next["data"]["items"], json!([{ "number": 1 }]));
+}
+
+#[tokio::test]
+async fn r_dis_8_a_control_that_the_upstream_uses_is_the_upstreams() {
+    let own = &["filter", "first", "limit", "order"];
+    let upstream = Upstream::new(issues(5), own, Controls::All, None);
+    let engine = builder(&upstream).build().unwrap();
+    let answer =
+        list(&engine, json!({ "filter": "all", "first": 3, "limit": "x", "fields": ["number"], "sort": "-number" }))
+            .await;
+    assert_eq!(answer["data"]["items"].as_array().unwrap().len(), 5);
+    assert_eq!(answer["data"]["items"][0], json!({ "number": 4 }));
+    let sent = upstream.params.lock().unwrap()[0].clone();
+    assert_eq!(sent, *json!({ "filter": "all", "first": 3, "limit": "x" }).as_object().unwrap());
+    for half in ["after", "offset"] {
+        let refused = list(&engine, json!({ half: 1 })).await;
+        assert_eq!(refused["error"]["code"], "VALIDATION_UNKNOWN_PARAM", "half of a pair helps nobody");
+    }
+}
+
+#[tokio::test]
+async fn r_dis_8_a_cursor_is_of_one_caller_and_one_call() {
+    let upstream = Upstream::new(issues(55), &["owner"], Controls::Few, None);
+    let engine = builder(&upstream).build().unwrap();
+    let params = json!({ "owner": "a", "first": 10, "filter": { "state": "open" } });
+    let first = list(&engine, params.clone()).await;
+    let cursor = first["data"]["pageInfo"]["endCursor"].clone();
+    let with = |changes: Value| {
+        let mut params = params.clone();
+        params["after"] = cursor.clone();
+        params.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        operation("list_issues", params)
+    };
+    let stranger = Context::new(Caller::session("other"), "r");
+    let principal = Caller { principal: Some("ann".into()), session: Some("tests".into()) };
+    let answers = [
+        ask_as(&engine, with(json!({})), stranger).await,
+        ask_as(&engine, with(json!({})), Context::new(Caller::nobody(), "r")).await,
+        ask_as(&engine, with(json!({})), Context::new(principal, "r")).await,
+        ask(&engine, with(json!({ "owner": "b" }))).await,
+        ask(&engine, with(json!({ "filter": { "state": "closed" } }))).await,
+        ask(&engine, with(json!({ "sort": "number" }))).await,
+        ask(&engine, with(json!({ "after": "AAAA" }))).await,
+    ];
+    for answer in answers {
+        assert_eq!(answer["error"]["code"], "VALIDATION_INVALID_VALUE", "{answer}");
+        assert_eq!(answer["error"]["details"]["param_name"], "after");
+    }
+    assert_eq!(upstream.calls(), 1, "no wrong cursor reaches the upstream");
+    let other_fields = ask(&engine, with(json!({ "fields": ["title"], "first": 2 }))).await;
+    assert_eq!(other_fields["data"]["items"].as_array().unwrap().len(), 2, "how much is shown may change");
+}
+
+#[tokio::test]
+async fn r_dis_8_what_is_no_longer_held_says_call_again() {
+    let upstream = Upstream::new(issues(55), &[], Controls::Few, None);
+    let clock = Arc::new(Fixed(Mutex::new("2026-01-01T00:00:00Z".parse().unwrap())));
+    let settings = shape::Settings { keep: Duration::from_secs(60), ..shape::Settings::default() };
+    let engine = builder(&upstream).clock(clock.clone()).shaping(settings).build().unwrap();
+    let first = list(&engine, json!({ "first": 10 })).await;
+    let next = json!({ "first": 10, "after": first["data"]["pageInfo"]["endCursor"] });
+    assert_eq!(list(&engine, next.clone()).await["success"], true);
+    *clock.0.lock().unwrap() += jiff::Span::new().seconds(61);
+    let late = list(&engine, next).await;
+    assert_eq!(late["error"]["code"], "VALIDATION_INVALID_VALUE");
+    assert!(late["error"]["message"].as_str().unwrap().contains("Call again"), "{late}");
+    assert_eq!(upstream.calls(), 1);
+}
+
+#[tokio::test]
+async fn r_end_6_held_results_die_with_their_connection() {
+    let upstream = Upstream::new(issues(55), &[], Controls::Few, None);
+    let engine = builder(&upstream).build().unwrap();
+    let first = list(&engine, json!({ "first": 10 })).await;
+    let next = json!({ "first": 10, "after": first["data"]["pageInfo"]["endCursor"] });
+    engine.session_ended("another");
+    assert_eq!(list(&engine, next.clone()).await["success"], true);
+    engine.session_ended("tests");
+    assert_eq!(list(&engine, next).await["success"], false);
+}
+
+#[tokio::test]
+async fn r_dis_8_what_is_held_is_bounded() {
+    let upstream = Upstream::new(issues(55), &["owner"], Controls::Few, None);
+    let settings = shape::Settings { most_held: 2, ..shape::Settings::default() };
+    let engine = builder(&upstream).shaping(settings).build().unwrap();
+    let mut cursors = Vec::new();
+    for owner in ["a", "b", "c"] {
+        let answer = list(&engine, json!({ "owner": owner, "first": 10 })).await;
+        cursors.push((owner, answer["data"]["pageInfo"]["endCursor"].clone()));
+    }
+    let mut found = Vec::new();
+    for (owner, cursor) in cursors {
+        found.push(list(&engine, json!({ "owner": owner, "first": 10, "after": cursor })).await["success"].clone());
+    }
+    assert_eq!(found, [json!(false), json!(true), json!(true)], "the oldest went");
+    let small = shape::Settings { largest_held: 1_000, ..shape::Settings::default() };
+    let engine = builder(&upstream).shaping(small).build().unwrap();
+    let answer = list(&engine, json!({ "first": 10 })).await;
+    assert_eq!(answer["data"]["items"].as_array().unwrap().len(), 10);
+    assert_eq!(answer["warnings"][0]["code"], "RESULT_NOT_HELD", "{answer}");
+    assert_eq!(answer["data"]["pageInfo"], json!({ "hasNextPage": true, "hasPreviousPage": false }));
+}
+
+/// A store that several processes share, in one process.
+struct Shared(MemoryStore);
+
+impl StateStore for Shared {
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
+        self.0.get(key)
+    }
+
+    fn compare_and_set<'a>(
+        &'a self,
+        key: &'a str,
+        expected: Option<u64>,
+        value: Vec<u8>,
+        keep: Duration,
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
+        self.0.compare_and_set(key, expected, value, keep)
+    }
+
+    fn count<'a>(&'a self, key: &'a str, window: Duration) -> BoxFuture<'a, Result<u64, StoreError>> {
+        self.0.count(key, window)
+    }
+}
+
+#[tokio::test]
+async fn r_dis_8_several_processes_know_each_others_small_results() {
+    let upstream = Upstream::new(issues(55), &["owner"], Controls::Few, None);
+    let store: Arc<Shared> = Arc::new(Shared(MemoryStore::new(Arc::new(aquifer_engine::clock::SystemClock), 100)));
+    let engine = |largest_stored: usize| {
+        let settings = shape::Settings { largest_stored, ..shape::Settings::default() };
+        builder(&upstream).store(store.clone()).cursor_key(CursorKey::new([7; 32])).shaping(settings).build().unwrap()
+    };
+    let (one, other) = (engine(1 << 20), engine(1 << 20));
+    let first = list(&one, json!({ "owner": "a", "first": 10 })).await;
+    let next = json!({ "owner": "a", "first": 10, "after": first["data"]["pageInfo"]["endCursor"] });
+    assert_eq!(list(&one, next.clone()).await, list(&other, next).await);
+    assert_eq!(upstream.calls(), 1);
+    let (one, other) = (engine(100), engine(100));
+    let first = list(&one, json!({ "owner": "b", "first": 10 })).await;
+    let next = json!({ "owner": "b", "first": 10, "after": first["data"]["pageInfo"]["endCursor"] });
+    assert_eq!(list(&one, next.clone()).await["success"], true, "too large for the store, held in the process");
+    assert!(list(&other, next).await["error"]["message"].as_str().unwrap().contains("Call again"));
+}
+
+#[tokio::test]
+async fn r_dis_8_what_cannot_work_is_refused_before_the_upstream_is_asked() {
+    let upstream = Upstream::new(issues(5), &[], Controls::All, None);
+    let engine = builder(&upstream).build().unwrap();
+    let cases = [
+        (json!({ "filter": { "number": { ">": 3 } } }), "Did you mean 'gt'?"),
+        (json!({ "first": 1, "limit": 1 }), "different styles"),
+        (json!({ "first": 1, "last": 1 }), "cannot stand beside"),
+        (json!({ "aggregate": { "n": { "median": "x" } } }), "median"),
+        (json!({ "sort": { "by": "x" } }), "field"),
+        (json!({ "fields": [] }), "empty"),
+        (json!({ "fields": "tiny" }), "not a preset"),
+    ];
+    for (params, expected) in cases {
+        let answer = list(&engine, params.clone()).await;
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains(expected), "{params}: {answer}");
+    }
+    assert_eq!(upstream.calls(), 0);
+}
+
+#[tokio::test]
+async fn r_col_5_fields_nobody_has_are_a_warning_with_near_names() {
+    let upstream = Upstream::new(issues(5), &[], Controls::Few, None);
+    let engine = builder(&upstream).build().unwrap();
+    let answer = list(&engine, json!({ "fields": ["number", "titel"], "filter": { "colour": { "ne": 1 } } })).await;
+    assert_eq!(answer["data"]["items"][0], json!({ "number": 0 }));
+    let warning = &answer["warnings"][0];
+    assert_eq!(warning["code"], "FIELD_NOT_FOUND");
+    assert_eq!(warning["details"]["fields"], json!(["titel", "colour"]));
+    assert!(warning["message"].as_str().unwrap().contains("'title'"), "{warning}");
+    assert!(warning["details"]["available"].as_array().unwrap().contains(&json!("labels")));
+}
+
+#[tokio::test]
+async fn r_col_7a_rows_without_a_page_are_all_there_until_they_are_too_heavy() {
+    let upstream = Upstream::new(issues(150), &[], Controls::Few, None);
+    let engine = builder(&upstream).build().unwrap();
+    let all = list(&engine, json!({ "fields": ["number"] })).await;
+    assert_eq!(all["data"]["items"].as_array().unwrap().len(), 150, "nothing is dropped unasked");
+    assert!(all["data"].get("pageInfo").is_none());
+    let heavy = list(&engine, json!({ "sort": "number" })).await;
+    assert_eq!(heavy["warnings"][0]["code"], "RESULT_PAGED");
+    let shown = heavy["data"]["items"].as_array().unwrap().len();
+    assert!((100..150).contains(&shown), "{shown}");
+    let next = json!({ "sort": "number", "first": 1_000, "after": heavy["data"]["pageInfo"]["endCursor"] });
+    let rest = list(&engine, next).await;
+    assert_eq!(rest["data"]["items"].as_array().unwrap().len(), 150 - shown);
+    assert_eq!(upstream.calls(), 2);
+}
+
+#[tokio::test]
+async fn r_dis_8_one_object_only_has_fields() {
+    let one =
+        json!({ "id": 1, "title": "x", "user": { "login": "ann", "id": 5 }, "labels": [{ "name": "bug", "id": 1 }] });
+    let upstream = Upstream::new(one, &[], Controls::Few, None);
+    let engine = builder(&upstream).build().unwrap();
+    let answer = list(&engine, json!({ "fields": ["title", "user.login", "labels.name"] })).await;
+    assert_eq!(answer["data"], json!({ "title": "x", "user": { "login": "ann" }, "labels": [{ "name": "bug" }] }));
+    *upstream.result.lock().unwrap() = json!({ "id": 1, "title": "x" });
+    let answer = list(&engine, json!({ "fields": ["id"], "sort": "id" })).await;
+    assert_eq!(answer["data"], json!({ "id": 1 }));
+    assert_eq!(answer["warnings"][0]["code"], "SHAPING_NOT_APPLIED");
+    assert_eq!(answer["warnings"][0]["details"]["controls"], json!(["sort"]));
+}
+
+#[tokio::test]
+async fn r_dis_8_json_in_text_is_json() {
+    let lines = "{\"a\":1,\"b\":2}\n{\"a\":3}\n\n{\"a\":2}\n";
+    let wrapped = json!({ "content": [{ "type": "text", "text": "[{\"a\":1,\"b\":2},{\"a\":3},{\"a\":2}]" }] });
+    let blocks = ["{\"a\":1,\"b\":2}", "{\"a\":3}", "{\"a\":2}"].map(|text| json!({ "type": "text", "text": text }));
+    let structured = json!({ "content": [{ "type": "text", "text": "three" }], "structuredContent": { "result": [{ "a": 1 }, { "a": 3 }, { "a": 2 }] } });
+    for result in [
+        json!(lines),
+        json!("\u{feff} [{\"a\":1,\"b\":2},{\"a\":3},{\"a\":2}]"),
+        json!({ "result": "{\"items\":[{\"a\":1,\"b\":2},{\"a\":3},{\"a\":2}]}" }),
+        wrapped,
+        json!({ "content": blocks }),
+        structured,
+    ] {
+        let upstream = Upstream::new(result.clone(), &[], Controls::Few, None);
+        let engine = builder(&upstream).build().unwrap();
+        let answer = list(&engine, json!({ "fields": ["a"], "sort": "-a", "first": 2 })).await;
+        assert_eq!(answer["data"]["items"], json!([{ "a": 3 }, { "a": 2 }]), "{result}");
+        assert_eq!(list(&engine, json!({})).await["data"], result, "untouched without controls");
+    }
+}
+
+#[tokio::test]
+async fn r_dis_8_long_text_is_paged_from_the_held_result() {
+    let line = "Ein längerer Satz mit 👩‍👩‍👧 und e\u{301}.\n";
+    let text = line.repeat(6_000);
+    let upstream = Upstream::new(json!(text), &[], Controls::Few, None);
+    let engine = builder(&upstream).build().unwrap();
+    let mut params = json!({});
+    let mut whole = String::new();
+    for _ in 0..20 {
+        let answer = list(&engine, params.clone()).await;
+        let page = answer["data"]["text"].as_str().unwrap();
+        assert!(page.len() <= 64 * 1024 && page.ends_with('\n'), "cut after a line");
+        whole.push_str(page);
+        let info = &answer["data"]["pageInfo"];
+        if info["hasNextPage"] == false {
+            assert!(answer.get("warnings").is_none());
+            break;
+        }
+        assert_eq!(answer["warnings"][0]["code"], "RESULT_PAGED");
+        params["after"] = info["endCursor"].clone();
+    }
+    assert!(whole == text);
+    assert_eq!(upstream.calls(), 1);
+    let short = list(&engine, json!({ "first": 10 })).await;
+    assert_eq!(short["data"]["text"], "Ein länger");
+    *upstream.result.lock().unwrap() = json!("short");
+    assert_eq!(list(&engine, json!({})).await, json!({ "success": true, "data": "short" }));
+    let answer = list(&engine, json!({ "fields": ["a"] })).await;
+    assert_eq!(answer["data"], "short");
+    assert_eq!(answer["warnings"][0]["code"], "SHAPING_NOT_APPLIED");
+}
+
+#[tokio::test]
+async fn r_dis_8_long_json_in_text_is_not_cut() {
+    let text = issues(500).to_string();
+    let upstream = Upstream::new(json!(text), &[], Controls::Few, None);
+    let engine = builder(&upstream).build().unwrap();
+    assert_eq!(list(&engine, json!({})).await["data"], json!(text));
+}
+
+#[tokio::test]
+async fn r_req_7_an_answer_too_large_says_which_control_helps() {
+    let upstream = Upstream::new(json!([{ "a": "x".repeat(11 << 20) }]), &["filter"], Controls::Few, None);
+    let engine = builder(&upstream).build().unwrap();
+    let answer = list(&engine, json!({})).await;
+    assert_eq!(answer["error"]["code"], "VALIDATION_PAYLOAD_TOO_LARGE");
+    assert_eq!(
+        answer["error"]["details"]["controls"],
+        json!(["first", "fields", "aggregate"]),
+        "{}",
+        answer["error"]["message"]
+    );
+    let answer = list(&engine, json!({ "aggregate": { "n": { "count": true } } })).await;
+    assert_eq!(answer["data"], json!({ "aggregations": { "n": 1 } }));
+}
+
+#[tokio::test]
+async fn r_int_2_what_results_looked_like_is_told_as_an_observation() {
+    let upstream = Upstream::new(issues(3), &[], Controls::Few, None);
+    let engine = builder(&upstream).build().unwrap();
+    let details = |fields: &str| {
+        operation("introspect", json!({ "query": "operations", "name": "list_issues", "fields": fields }))
+    };
+    let digest = engine.snapshot().catalog().digest();
+    let standard = ask(&engine, details("standard")).await;
+    assert!(ask(&engine, details("full")).await["data"]["operation"].get("observed_result").is_none());
+    list(&engine, json!({})).await;
+    let observed = ask(&engine, details("full")).await["data"]["operation"]["observed_result"].clone();
+    assert_eq!(observed["rows"], "items");
+    assert_eq!(observed["fields"]["user.login"], "string");
+    assert_eq!(observed["fields"]["labels"], "array");
+    assert_eq!(observed["fields"]["created_at"], "time");
+    assert!(observed["note"].as_str().unwrap().contains("not promised"));
+    assert_eq!(ask(&engine, details("standard")).await, standard, "nothing a client remembers has changed");
+    assert_eq!(engine.snapshot().catalog().digest(), digest);
+}
+
+#[tokio::test]
+async fn r_int_2a_every_control_is_a_parameter() {
+    let upstream = Upstream::new(issues(3), &["owner"], Controls::Few, None);
+    let engine = builder(&upstream).build().unwrap();
+    let answer = ask(&engine, operation("introspect", json!({ "query": "operations", "name": "list_issues" }))).await;
+    let names: Vec<&str> = answer["data"]["operation"]["parameters"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| p["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["owner", "fields", "filter", "sort", "aggregate", "first", "after"]);
+    let answer = ask(&engine, operation("introspect", json!({ "query": "operations", "name": "create_issue" }))).await;
+    assert_eq!(answer["data"]["operation"]["parameters"], json!([]));
+}
+
+#[tokio::test]
+async fn r_dis_8_where_the_rows_are_can_be_said() {
+    let result = json!({ "items": [{ "a": 1 }], "other": { "people": [{ "b": 2 }, { "b": 1 }] } });
+    let upstream = Upstream::new(result, &[], Controls::Few, Some("other.people"));
+    let engine = builder(&upstream).build().unwrap();
+    let answer = list(&engine, json!({ "sort": "b" })).await;
+    assert_eq!(answer["data"], json!({ "items": [{ "b": 1 }, { "b": 2 }], "_upstream": { "items": [{ "a": 1 }] } }));
+}
+
+#[tokio::test]
+async fn r_dis_8_json_text_that_nobody_read_is_shaped_alike() {
+    let upstream = Upstream::raw(issues(30));
+    let engine = builder(&upstream).build().unwrap();
+    assert_eq!(list(&engine, json!({})).await["data"], issues(30));
+    let answer = list(&engine, json!({ "fields": ["number"], "first": 2, "sort": "-number" })).await;
+    assert_eq!(answer["data"]["items"], json!([{ "number": 29 }, { "number": 28 }]));
+    for long in [json!("line\n".repeat(20_000)), json!({ "result": "line\n".repeat(20_000) })] {
+        let upstream = Upstream::raw(long.clone());
+        let engine = builder(&upstream).build().unwrap();
+        let first = list(&engine, json!({})).await;
+        assert_eq!(first["warnings"][0]["code"], "RESULT_PAGED", "{first}");
+        let next = list(&engine, json!({ "after": first["data"]["pageInfo"]["endCursor"] })).await;
+        let both = [&first, &next].map(|page| page["data"]["text"].as_str().unwrap()).concat();
+        assert_eq!(both, "line\n".repeat(20_000));
+    }
+    let two = json!({ "a": "x".repeat(50_000), "b": "y".repeat(50_000) });
+    let engine = builder(&Upstream::raw(two.clone())).build().unwrap();
+    assert_eq!(list(&engine, json!({})).await, json!({ "success": true, "data": two }), "an object is no text");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r_dis_8_large_results_of_many_callers_at_once() {
+    let upstream = Upstream::raw(issues(5_000));
+    let engine = Arc::new(builder(&upstream).build().unwrap());
+    let walk = |caller: usize| {
+        let engine = engine.clone();
+        async move {
+            let mut params =
+                json!({ "first": 1_000, "fields": ["number"], "sort": "-number", "filter": { "user.login": "ann" } });
+            let mut seen = Vec::new();
+            for _ in 0..10 {
+                let context = Context::new(Caller::session(format!("caller {caller}")), "r");
+                let answer = ask_as(&engine, operation("list_issues", params.clone()), context).await;
+                seen.extend(
+                    answer["data"]["items"].as_array().unwrap().iter().map(|row| row["number"].as_u64().unwrap()),
+                );
+                match answer["data"]["pageInfo"]["endCursor"].as_str() {
+                    Some(cursor) => params["after"] = json!(cursor),
+                    None => break,
+                }
+            }
+            seen
+        }
+    };
+    let tasks: Vec<_> = (0..8).map(|caller| tokio::spawn(walk(caller))).collect();
+    let expected: Vec<u64> = (0..5_000).rev().filter(|number| number % 2 == 0).collect();
+    for task in tasks {
+        assert_eq!(task.await.unwrap(), expected);
+    }
+    assert_eq!(upstream.calls(), 8);
+}

@@ -1,0 +1,169 @@
+//! What a caller asked of a result: the controls of one call.
+
+use aquifer_protocol::error::Failure;
+use serde_json::{Map, Value};
+
+use crate::collection::{Collection, Pages};
+use crate::plan::{Page, Path};
+use crate::read::{Family, Read, read_with};
+
+const PAGING: &[&str] = &["first", "after", "last", "before", "limit", "offset", "page", "page_size"];
+
+/// The controls of one call, known not to contradict each other.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Asked {
+    controls: Map<String, Value>,
+}
+
+/// A cursor a caller sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent<'a> {
+    /// The name of the parameter.
+    pub name: &'static str,
+    /// The cursor.
+    pub cursor: &'a str,
+}
+
+impl Asked {
+    /// Takes controls that make sense, whatever the rows will be: everything that can be refused before the source is
+    /// asked is refused here.
+    pub fn new(controls: Map<String, Value>) -> Result<Self, Failure> {
+        let asked = Self { controls };
+        if asked.goes_on_alone() {
+            // Only rows need 'first' beside it, and whether there are rows is not known yet.
+            let mut others = asked.controls.clone();
+            others.remove("after");
+            read_with(&anything(), Family::Get, &others, &|_, _| None)?;
+        } else if !asked.is_nothing() {
+            read_with(&anything(), Family::Get, &asked.controls, &|_, _| Some(Vec::new()))?;
+        }
+        Ok(asked)
+    }
+
+    fn goes_on_alone(&self) -> bool {
+        PAGING.iter().all(|name| self.controls.contains_key(*name) == (*name == "after"))
+    }
+
+    /// Whether nothing was asked: the result is to be passed on as it is.
+    pub fn is_nothing(&self) -> bool {
+        self.controls.is_empty()
+    }
+
+    /// The controls.
+    pub fn controls(&self) -> &Map<String, Value> {
+        &self.controls
+    }
+
+    /// The cursor, if there is one.
+    pub fn cursor(&self) -> Option<Sent<'_>> {
+        let sent = |name: &'static str| Some(Sent { name, cursor: self.controls.get(name)?.as_str()? });
+        sent("after").or_else(|| sent("before"))
+    }
+
+    /// How many were asked for, of whatever the result is made of.
+    pub fn first(&self) -> Option<usize> {
+        self.controls.get("first").and_then(Value::as_u64).and_then(|first| usize::try_from(first).ok())
+    }
+
+    /// Whether it is a later page in a style without cursors.
+    pub fn skips(&self) -> bool {
+        let beyond =
+            |name: &str, first: u64| self.controls.get(name).and_then(Value::as_u64).is_some_and(|at| at > first);
+        beyond("offset", 0) || beyond("page", 1)
+    }
+
+    /// Whether it is in a style of paging without cursors.
+    pub fn counts(&self) -> bool {
+        ["limit", "offset", "page", "page_size"].iter().any(|name| self.controls.contains_key(*name))
+    }
+
+    /// Whether a page was asked for.
+    pub(super) fn is_paged(&self) -> bool {
+        PAGING.iter().any(|name| self.controls.contains_key(*name))
+    }
+
+    /// Whether rows are to be shown as they are.
+    pub(super) fn wants_whole_rows(&self) -> bool {
+        let is_full = |name: &str| self.controls.get(name).is_none_or(|value| value == "full");
+        is_full("fields") && is_full("preset")
+    }
+
+    /// What a cursor of this call is bound to: whatever decides which rows there are and in which order.
+    pub fn binding(&self, owner: Option<&str>, operation: &str, own: &Map<String, Value>) -> Vec<u8> {
+        let mut binding = Vec::with_capacity(128);
+        // An owner and nobody are never the same, whatever the owner is called.
+        binding.extend_from_slice(owner.map_or("-", |_| "+").as_bytes());
+        for text in [owner.unwrap_or_default(), operation] {
+            binding.extend_from_slice(text.as_bytes());
+            binding.push(0);
+        }
+        canonical_object(own, &mut binding);
+        for name in ["filter", "sort", "order"] {
+            binding.push(0);
+            if let Some(value) = self.controls.get(name) {
+                canonical(value, &mut binding);
+            }
+        }
+        binding
+    }
+
+    /// The controls read against rows. Cursors were opened before: here they are only known to be there.
+    pub(super) fn read(&self, collection: &Collection, rows: usize) -> Result<Read, Failure> {
+        let mut read = read_with(collection, Family::Get, &self.controls, &|_, _| Some(Vec::new()))?;
+        if !self.is_paged() {
+            // As many as there are; their weight alone ends a page.
+            read.plan.page = Page::Forward { size: rows, after: None };
+            read.warnings.clear();
+        }
+        Ok(read)
+    }
+
+    /// `fields` and `preset` read against one item, and which other controls there are.
+    pub(super) fn read_fields(&self, collection: &Collection) -> Result<(Vec<Path>, Vec<&str>), Failure> {
+        let is_field = |name: &str| ["fields", "preset"].contains(&name);
+        let (fields, others): (Vec<_>, Vec<_>) = self.controls.iter().partition(|(name, _)| is_field(name));
+        let fields = fields.into_iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        let read = read_with(collection, Family::Get, &fields, &|_, _| None)?;
+        Ok((read.plan.select, others.into_iter().map(|(name, _)| name.as_str()).collect()))
+    }
+}
+
+fn anything() -> Collection {
+    Collection {
+        open: true,
+        pages: Pages { default: 1, largest: usize::MAX, bytes: usize::MAX },
+        ..Collection::default()
+    }
+}
+
+/// JSON with the names of every object in order: the same for the same value, however it was written.
+fn canonical(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Object(object) => canonical_object(object, out),
+        Value::Array(elements) => {
+            out.push(b'[');
+            for element in elements {
+                canonical(element, out);
+                out.push(b',');
+            }
+            out.push(b']');
+        }
+        // Writing a scalar to memory cannot fail.
+        scalar => drop(serde_json::to_writer(out, scalar)),
+    }
+}
+
+fn canonical_object(object: &Map<String, Value>, out: &mut Vec<u8>) {
+    let mut names: Vec<&String> = object.keys().collect();
+    names.sort_unstable();
+    out.push(b'{');
+    for name in names {
+        drop(serde_json::to_writer(&mut *out, name));
+        out.push(b':');
+        if let Some(value) = object.get(name) {
+            canonical(value, out);
+        }
+        out.push(b',');
+    }
+    out.push(b'}');
+}

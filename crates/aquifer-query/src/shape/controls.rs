@@ -1,0 +1,106 @@
+//! The parameters that shaping adds to an operation, and how they are told from the operation's own.
+//!
+//! Introspection shows every one of them for every operation, so there are few and their words are short.
+
+use std::sync::Arc;
+
+use aquifer_protocol::category::Category;
+use aquifer_protocol::operation::{Operation, Shaping};
+use aquifer_protocol::schema::{Kind, Parameter, Range, Schema, Shape};
+use serde_json::{Map, Value};
+
+/// How many controls an operation gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Controls {
+    /// `fields`, `filter`, `sort`, `aggregate`, `first` and `after`.
+    #[default]
+    Few,
+    /// Every control of the language, the styles kept for compatibility included.
+    All,
+    /// None: results pass as they are.
+    None,
+}
+
+/// Controls that mean something only together: where an upstream uses one of the names, all of them are its own.
+const FEW: &[&[&str]] = &[&["fields"], &["filter"], &["sort"], &["aggregate"], &["first", "after"]];
+
+const MORE: &[&[&str]] = &[&["last", "before"], &["limit", "offset"], &["page", "page_size"]];
+
+/// What only adds to another control, and goes with it.
+const ADDED: &[(&str, &str)] =
+    &[("preset", "fields"), ("order", "sort"), ("include_items", "aggregate"), ("edges", "first"), ("total", "first")];
+
+/// The controls an operation gets beside parameters of its own (R-DIS-8).
+pub fn names(own: &[Parameter], controls: Controls) -> Vec<&'static str> {
+    if controls == Controls::None {
+        return Vec::new();
+    }
+    let free = |name: &str| own.iter().all(|parameter| &*parameter.name != name);
+    let more = if controls == Controls::All { MORE } else { &[] };
+    let together = FEW.iter().chain(more).filter(|names| names.iter().all(|name| free(name)));
+    let mut names: Vec<&'static str> = together.flat_map(|names| names.iter().copied()).collect();
+    if controls == Controls::All {
+        let added = ADDED.iter().filter(|(name, to)| free(name) && names.contains(to)).map(|(name, _)| *name);
+        names.extend(added.collect::<Vec<_>>());
+    }
+    names
+}
+
+/// The same as parameters.
+pub fn parameters(own: &[Parameter], controls: Controls) -> Vec<Parameter> {
+    names(own, controls).into_iter().filter_map(|name| Some(Parameter::optional(name, schema(name)?))).collect()
+}
+
+/// Has an operation's results shaped: READ operations of an upstream get the controls their own parameters leave free.
+/// Says whether it did. To be called once, when the operation has all parameters of its own.
+pub fn offer(operation: &mut Operation, rows: Option<&str>, controls: Controls) -> bool {
+    let is_apart = operation.native || operation.category != Category::Read || controls == Controls::None;
+    if is_apart || operation.shaping.is_some() {
+        return false;
+    }
+    let added = parameters(&operation.parameters, controls);
+    let names: Vec<Arc<str>> = added.iter().map(|parameter| parameter.name.clone()).collect();
+    operation.parameters.extend(added);
+    operation.shaping = Some(Shaping { controls: names, rows: rows.map(Into::into) });
+    true
+}
+
+/// Takes the controls out of a call's parameters. What is left is the source's own.
+pub fn take(shaping: &Shaping, params: &mut Map<String, Value>) -> Map<String, Value> {
+    shaping.controls.iter().filter_map(|name| params.shift_remove_entry(&**name)).collect()
+}
+
+fn schema(name: &str) -> Option<Schema> {
+    let list = |of: Schema| Schema::of(Kind::Array(Some(Box::new(of))));
+    let object = || Schema::of(Kind::Object(Shape::default()));
+    let count =
+        |least: f64| Schema { range: Range { minimum: Some(least), ..Range::default() }, ..Schema::of(Kind::Integer) };
+    let flag = || Schema::of(Kind::Boolean);
+    let (schema, words) = match name {
+        "fields" => (
+            Schema::of(Kind::Union(vec![list(Schema::string()), Schema::string()])),
+            "Of each row: [\"id\", \"user.login\"]",
+        ),
+        "filter" => (object(), "{field: value} or {field: {gt: value}}; lt, in, contains, is_null, or, not"),
+        "sort" => (
+            Schema::of(Kind::Union(vec![Schema::string(), object(), Schema::of(Kind::Array(None))])),
+            "field or -field",
+        ),
+        "aggregate" => (object(), "{n: {count: true, group_by: field}}; sum, avg, min, max"),
+        "first" => (count(1.0), "Page size"),
+        "after" => (Schema::string(), "endCursor"),
+        "last" => (count(1.0), "Rows from the end."),
+        "before" => (Schema::string(), "startCursor"),
+        "limit" => (count(1.0), "Rows in a page; prefer 'first'."),
+        "offset" => (count(0.0), "Rows to skip."),
+        "page" => (count(1.0), "Which page, from 1; prefer 'first'."),
+        "page_size" => (count(1.0), "Rows in a page."),
+        "preset" => (Schema::one_of(["minimal", "standard", "full"]), "The same as a preset in 'fields'."),
+        "order" => (Schema::one_of(["asc", "desc"]), "The order, where 'sort' is only a name."),
+        "include_items" => (flag(), "With 'aggregate': rows, too."),
+        "edges" => (flag(), "Each row with its own cursor."),
+        "total" => (flag(), "Count all matching rows."),
+        _ => return None,
+    };
+    Some(schema.describe(words))
+}

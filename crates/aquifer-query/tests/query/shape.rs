@@ -1,0 +1,366 @@
+//! Results of other servers: where their rows are, and what is shown of them.
+
+use aquifer_protocol::operation::{Operation, Shaping};
+use aquifer_protocol::schema::{Kind, Parameter, Schema};
+use aquifer_query::collection::Pages;
+use aquifer_query::shape::{self, Asked, Controls, Cursors, From, Picked, Rows, Subject, from_text, text_page};
+use serde_json::{Map, Value, json};
+
+pub(crate) fn controls(value: Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+pub(crate) const PAGES: Pages = Pages { default: 1, largest: 1_000, bytes: usize::MAX };
+
+/// What a call with these controls shows of a result, cursors as plain places.
+pub(crate) fn shaped(result: Value, asked: Value, from: From) -> Value {
+    let asked = Asked::new(controls(asked)).unwrap();
+    match Subject::of(result, None, asked.controls()) {
+        Subject::Rows { rows, around, .. } => {
+            let picked = Picked::new(&rows, &asked, from, PAGES).unwrap();
+            let shows_items = picked.has_items();
+            let seal = |place: usize| Some(place.to_string());
+            let mut data = picked.write(Rows::Ours(rows), &Cursors { seal: &seal, backwards: true });
+            if shows_items {
+                shape::beside(&mut data, around);
+            }
+            Value::Object(data)
+        }
+        Subject::One(value) => shape::one(value, &asked).unwrap().0,
+        Subject::Text(text) => text.into(),
+    }
+}
+
+fn place(result: Value) -> Option<String> {
+    match Subject::of(result, None, &Map::new()) {
+        Subject::Rows { place, .. } => Some(if place.to.is_empty() { "$".to_owned() } else { place.to_string() }),
+        _ => None,
+    }
+}
+
+#[test]
+fn r_dis_8_rows_are_found_where_servers_put_them() {
+    let row = || json!({ "id": 1 });
+    let cases = [
+        (json!([row()]), Some("$")),
+        (json!([]), Some("$")),
+        (json!(["a", "b"]), Some("$")),
+        (json!({ "items": [row()], "total_count": 1 }), Some("items")),
+        (json!({ "items": [], "users": [row()] }), Some("items")),
+        (json!({ "object": "list", "results": [row()], "has_more": false, "next_cursor": null }), Some("results")),
+        (json!({ "data": [row()], "paging": { "next": "x" } }), Some("data")),
+        (json!({ "data": { "items": [row()] } }), Some("data.items")),
+        (json!({ "result": { "rows": [row()], "columns": ["id"] } }), Some("result.rows")),
+        (
+            json!({ "data": { "repository": { "issues": { "nodes": [row()], "totalCount": 1 } } } }),
+            Some("data.repository.issues.nodes"),
+        ),
+        (json!({ "edges": [{ "node": row(), "cursor": "a" }], "pageInfo": {} }), Some("edges[].node")),
+        (json!({ "data": { "viewer": { "edges": [{ "node": row() }] } } }), Some("data.viewer.edges[].node")),
+        (json!({ "hits": { "total": 1, "hits": [row()] } }), Some("hits.hits")),
+        (json!({ "kind": "PodList", "metadata": { "continue": "" }, "items": [row()] }), Some("items")),
+        (json!({ "issues": [row()], "pageInfo": { "hasNextPage": false } }), Some("issues")),
+        (json!({ "issues": [], "total": 0 }), Some("issues")),
+        (json!({ "errors": [row()], "data": { "things": [row()] } }), Some("data.things")),
+        (json!({ "errors": [row()] }), Some("errors")),
+        (json!({ "files": ["a", "b"] }), Some("files")),
+        (json!({ "values": [1, 2], "tags": ["x"] }), Some("values")),
+        // Whatever could be meant twice is not guessed.
+        (json!({ "users": [row()], "groups": [row()] }), None),
+        (json!({ "a": { "nodes": [row()] }, "b": { "nodes": [row()] } }), None),
+        (json!({ "id": 1, "name": "x" }), None),
+        (json!({}), None),
+        (json!(5), None),
+        (json!(null), None),
+    ];
+    for (result, expected) in cases {
+        assert_eq!(place(result.clone()).as_deref(), expected, "{result}");
+    }
+}
+
+#[test]
+fn r_dis_8_a_path_that_was_said_is_believed_if_it_leads_to_a_list() {
+    let result = json!({ "items": [{ "a": 1 }], "deep": { "er": [{ "x": { "b": 1 } }, { "x": { "b": 2 } }] } });
+    let find = |path: &str| match Subject::of(result.clone(), Some(path), &Map::new()) {
+        Subject::Rows { rows, .. } => json!(rows),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(find("deep.er"), json!([{ "x": { "b": 1 } }, { "x": { "b": 2 } }]));
+    assert_eq!(find("deep.er[].x"), json!([{ "b": 1 }, { "b": 2 }]));
+    assert_eq!(find("nowhere"), json!([{ "a": 1 }]));
+    assert!(matches!(Subject::of(json!([1]), Some("$"), &Map::new()), Subject::Rows { .. }));
+}
+
+#[test]
+fn r_dis_8_fields_of_the_whole_are_not_looked_for_in_a_list_inside_it() {
+    let one = json!({ "id": 7, "title": "x", "labels": [{ "id": 1, "name": "bug" }] });
+    assert_eq!(
+        shaped(one.clone(), json!({ "fields": ["id", "labels.name"] }), From::Start),
+        json!({ "id": 7, "labels": [{ "name": "bug" }] })
+    );
+    assert_eq!(shaped(one.clone(), json!({ "fields": ["name"] }), From::Start)["items"], json!([{ "name": "bug" }]));
+    assert_eq!(shaped(one, json!({ "fields": ["id"], "first": 1 }), From::Start)["items"], json!([{ "id": 1 }]));
+    let list = json!({ "id": "page", "items": [{ "id": 1, "name": "bug" }] });
+    assert_eq!(shaped(list, json!({ "fields": ["id"] }), From::Start)["items"], json!([{ "id": 1 }]));
+    let list = json!({ "total": 1, "items": [{ "id": 1 }] });
+    assert_eq!(shaped(list, json!({ "fields": ["total"] }), From::Start), json!({ "total": 1 }));
+}
+
+/// A page of a database as Notion answers it.
+fn notion() -> Value {
+    let page = |id: &str, title: &str, done: bool, points: Value| {
+        json!({
+            "object": "page", "id": id, "created_time": "2026-01-01T00:00:00.000Z", "archived": false,
+            "parent": { "type": "database_id", "database_id": "d" },
+            "properties": {
+                "Name": { "id": "title", "type": "title", "title": [{ "type": "text", "plain_text": title, "annotations": { "bold": false } }] },
+                "Done": { "id": "d", "type": "checkbox", "checkbox": done },
+                "Points": { "id": "p", "type": "number", "number": points },
+            },
+            "url": format!("https://notion.example/{id}"),
+        })
+    };
+    json!({
+        "object": "list",
+        "results": [page("a", "One", true, json!(3)), page("b", "Two", false, json!(null)), page("c", "Three", false, json!(1.5))],
+        "next_cursor": "abc", "has_more": true,
+    })
+}
+
+#[test]
+fn r_dis_8_nested_results_as_notion_has_them() {
+    let answer = shaped(
+        notion(),
+        json!({
+            "fields": ["id", "properties.Name.title.plain_text", "properties.Points.number"],
+            "filter": { "properties.Done.checkbox": false, "created_after": "2025-12-31" },
+            "sort": { "field": "properties.Points.number", "order": "asc" },
+        }),
+        From::Start,
+    );
+    assert_eq!(
+        answer,
+        json!({
+            "items": [
+                { "id": "c", "properties": { "Name": { "title": [{ "plain_text": "Three" }] }, "Points": { "number": 1.5 } } },
+                { "id": "b", "properties": { "Name": { "title": [{ "plain_text": "Two" }] } } },
+            ],
+            "object": "list", "next_cursor": "abc", "has_more": true,
+        })
+    );
+    let found = shaped(
+        notion(),
+        json!({ "filter": { "properties.Name.title.plain_text": { "contains": "THR" } }, "fields": ["id"] }),
+        From::Start,
+    );
+    assert_eq!(found["items"], json!([{ "id": "c" }]));
+    let sums = shaped(
+        notion(),
+        json!({ "aggregate": { "points": { "sum": "properties.Points.number" }, "done": { "group_by": "properties.Done.checkbox", "count": true } } }),
+        From::Start,
+    );
+    assert_eq!(sums["aggregations"], json!({ "points": 4.5, "done": { "false": 2, "true": 1 } }));
+}
+
+#[test]
+fn r_dis_8_plain_values_are_rows_of_one_field() {
+    let answer =
+        shaped(json!(["b", "a", "c"]), json!({ "filter": { "value": { "ne": "b" } }, "sort": "-value" }), From::Start);
+    assert_eq!(answer, json!({ "items": [{ "value": "c" }, { "value": "a" }] }));
+    let answer = shaped(
+        json!({ "files": ["x.rs", "y.md"], "dir": "src" }),
+        json!({ "filter": { "value": { "ends_with": ".rs" } } }),
+        From::Start,
+    );
+    assert_eq!(answer, json!({ "items": [{ "value": "x.rs" }], "dir": "src" }));
+    let mixed = shaped(json!([{ "a": 1 }, 5, null, [1]]), json!({ "first": 9 }), From::Start);
+    assert_eq!(mixed["items"], json!([{ "a": 1 }, { "value": 5 }, { "value": null }, { "value": [1] }]));
+}
+
+#[test]
+fn r_dis_8_tables_are_rows_with_the_names_of_their_columns() {
+    for columns in [json!(["id", "name"]), json!([{ "name": "id", "type": "int" }, { "name": "name" }])] {
+        let table = json!({ "result": { "columns": columns, "rows": [[1, "a"], [2, "b"]], "took": 5 } });
+        let answer = shaped(table, json!({ "filter": { "id": { "gt": 1 } }, "fields": ["name"] }), From::Start);
+        assert_eq!(answer["items"], json!([{ "name": "b" }]));
+        assert_eq!(answer["result"]["took"], 5);
+    }
+    let uneven = json!({ "columns": ["id"], "rows": [[1], [2, 3]] });
+    assert_eq!(shaped(uneven, json!({ "first": 1 }), From::Start)["items"], json!([{ "value": [1] }]), "no table");
+}
+
+#[test]
+fn r_dis_8_what_python_prints_is_understood() {
+    let printed = "[{'id': 1, 'name': \"O'Hara\", 'x': None, 'ok': True, 'f': -1.5e3, 't': (1, 2), 'e': 'a\\n\\u00e9\\x41\\''}, {'id': 2, 'name': 'é', 'd': {}}]";
+    let answer = shaped(json!(printed), json!({ "sort": "-id" }), From::Start);
+    assert_eq!(
+        answer["items"],
+        json!([
+            { "id": 2, "name": "é", "d": {} },
+            { "id": 1, "name": "O'Hara", "x": null, "ok": true, "f": -1500.0, "t": [1, 2], "e": "a\néA'" },
+        ])
+    );
+    for text in [
+        "['a', 'b'",
+        "{'a'}",
+        "[datetime.date(2026, 1, 1)]",
+        "[x for x in y]",
+        "(1)",
+        "{'a': 1} and more",
+        "['a' 'b']",
+        "[b'x']",
+        "{1: 2}",
+        "['\\ud800']",
+    ] {
+        let subject = Subject::of(json!(text), None, &Map::new());
+        assert_eq!(subject, Subject::Text(text.to_owned()), "not understood, so text");
+    }
+    let deep = format!("{}'x'{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert!(matches!(Subject::of(json!(deep), None, &Map::new()), Subject::Text(_)));
+}
+
+#[test]
+fn r_dis_8_rows_need_not_be_alike() {
+    let rows = json!([{ "v": 10, "w": "x" }, { "v": "9" }, { "w": null }, { "v": true }, { "v": [1] }, { "v": 9.5 }]);
+    let sorted = shaped(rows.clone(), json!({ "sort": "v", "fields": ["v"] }), From::Start);
+    assert_eq!(
+        sorted["items"],
+        json!([{ "v": true }, { "v": 9.5 }, { "v": 10 }, { "v": "9" }, { "v": [1] }, {}]),
+        "by kind, missing last"
+    );
+    let greater = shaped(rows, json!({ "filter": { "v": { "gt": 9 } }, "fields": ["v"] }), From::Start);
+    assert_eq!(greater["items"], json!([{ "v": 10 }, { "v": 9.5 }]), "only among its own kind");
+}
+
+#[test]
+fn r_dis_8_names_with_dots_and_lists_of_words() {
+    let rows = json!([{ "a.b": 1, "a": { "b": 2 }, "": 0, "tags": ["x", "y"] }, { "a.b": 3, "tags": [] }]);
+    let show = |asked: Value| shaped(rows.clone(), asked, From::Start)["items"].clone();
+    assert_eq!(show(json!({ "fields": ["a.b"] })), json!([{ "a.b": 1 }, { "a.b": 3 }]));
+    assert!(Asked::new(controls(json!({ "fields": [""] }))).is_err());
+    assert_eq!(show(json!({ "filter": { "tags": { "contains": "y" } }, "fields": ["a.b"] })), json!([{ "a.b": 1 }]));
+    assert_eq!(show(json!({ "fields": ["tags.1"] })), json!([{ "tags": { "1": "y" } }, {}]));
+}
+
+#[test]
+fn r_col_5_presets_of_rows_nobody_described() {
+    let rows = json!([{ "id": 1, "title": "a", "meta": { "x": 1 }, "n": 2 }]);
+    let show = |asked: Value| shaped(rows.clone(), asked, From::Start)["items"][0].clone();
+    assert_eq!(show(json!({ "fields": "minimal" })), json!({ "id": 1, "title": "a" }));
+    assert_eq!(show(json!({ "fields": "standard" })), json!({ "id": 1, "title": "a", "n": 2 }));
+    assert_eq!(show(json!({ "fields": "full" })), rows[0]);
+    assert_eq!(
+        show(json!({ "preset": "minimal", "fields": ["meta.x"] })),
+        json!({ "id": 1, "title": "a", "meta": { "x": 1 } })
+    );
+}
+
+#[test]
+fn r_dis_8_what_stood_around_the_rows_is_kept_unless_it_is_large() {
+    let result = json!({ "data": { "items": [{ "a": 1 }], "total": 5 }, "pageInfo": { "next": "t" }, "schema": "x".repeat(5_000) });
+    let Subject::Rows { around, .. } = Subject::of(result, None, &Map::new()) else { panic!() };
+    let mut data = controls(json!({ "items": [], "pageInfo": {} }));
+    let warning = shape::beside(&mut data, around).unwrap();
+    assert_eq!(
+        Value::Object(data),
+        json!({ "items": [], "pageInfo": {}, "data": { "total": 5 }, "_upstream": { "pageInfo": { "next": "t" } } })
+    );
+    assert_eq!(json!(warning)["details"]["left_out"], json!(["schema"]));
+    let Subject::Rows { around, .. } = Subject::of(json!({ "data": { "items": [] }, "ok": true }), None, &Map::new())
+    else {
+        panic!()
+    };
+    assert_eq!(around, json!({ "ok": true }), "an object that held nothing else is gone");
+}
+
+fn upstream(own: &[&str]) -> Operation {
+    let mut operation = Operation::new("list_things", aquifer_protocol::category::Category::Read, "Lists things.");
+    operation.native = false;
+    operation.parameters = own.iter().map(|name| Parameter::optional(name, Schema::of(Kind::Any))).collect();
+    operation
+}
+
+#[test]
+fn r_dis_8_controls_are_those_the_upstream_leaves_free() {
+    let offered = |own: &[&str], controls: Controls| {
+        let mut operation = upstream(own);
+        assert!(shape::offer(&mut operation, None, controls));
+        assert!(!shape::offer(&mut operation, None, controls), "only once");
+        let names: Vec<String> = operation.shaping.unwrap().controls.iter().map(|name| name.to_string()).collect();
+        assert!(names.iter().all(|name| !own.contains(&name.as_str())));
+        names
+    };
+    assert_eq!(offered(&[], Controls::Few), ["fields", "filter", "sort", "aggregate", "first", "after"]);
+    assert_eq!(offered(&["after", "sort", "query"], Controls::Few), ["fields", "filter", "aggregate"]);
+    assert_eq!(
+        offered(&["limit", "page", "sort"], Controls::All),
+        [
+            "fields",
+            "filter",
+            "aggregate",
+            "first",
+            "after",
+            "last",
+            "before",
+            "preset",
+            "include_items",
+            "edges",
+            "total"
+        ]
+    );
+    let shaping = Shaping { controls: vec!["first".into(), "fields".into()], rows: None };
+    let mut params = controls(json!({ "a": 1, "first": 2, "b": 3, "sort": "x" }));
+    assert_eq!(shape::take(&shaping, &mut params), controls(json!({ "first": 2 })));
+    assert_eq!(params, controls(json!({ "a": 1, "b": 3, "sort": "x" })));
+    let mut native = Operation::new("list_x", aquifer_protocol::category::Category::Read, "");
+    assert!(!shape::offer(&mut native, None, Controls::Few), "native operations are not touched");
+}
+
+#[test]
+fn r_dis_8_words_of_the_controls_are_few_and_harmless() {
+    let shown: Vec<String> = shape::parameters(&[], Controls::All)
+        .iter()
+        .map(|parameter| parameter.schema.description.as_deref().unwrap().to_owned())
+        .collect();
+    for words in &shown {
+        assert!(!aquifer_protocol::error::wording::looks_like_a_leak(words), "{words}");
+        assert!(words.len() <= 100, "{words}");
+    }
+    let few: usize =
+        shape::parameters(&[], Controls::Few).iter().map(|p| p.schema.description.as_deref().unwrap().len()).sum();
+    assert!(few <= 200, "{few}");
+}
+
+#[test]
+fn r_dis_8_json_is_found_in_text() {
+    assert_eq!(from_text(" [1]\n"), Some(json!([1])));
+    assert_eq!(from_text("{\"a\":1}\n{\"a\":2}\r\n"), Some(json!([{ "a": 1 }, { "a": 2 }])));
+    for text in ["", "plain", "5", "\"x\"", "{broken", "[1] and more", "{\"a\":1}\nnot json", "{\"a\":1}\n5"] {
+        assert_eq!(from_text(text), None, "{text}");
+    }
+}
+
+#[test]
+fn r_dis_8_text_is_cut_between_characters() {
+    let family = "👩‍👩‍👧";
+    let text = format!("ab{family}e\u{301}\r\n🇩🇪🇫🇷");
+    let mut pages = Vec::new();
+    let mut from = 0;
+    loop {
+        let page = text_page(&text, from, 4, None);
+        pages.push(page.text);
+        match page.next {
+            Some(next) => from = next,
+            None => break,
+        }
+    }
+    assert_eq!(pages.concat(), text);
+    assert_eq!(pages, ["ab", family, "e\u{301}", "\r\n", "🇩🇪", "🇫🇷"]);
+    assert_eq!(text_page("äöü", 0, 100, Some(2)).text, "äö");
+    assert_eq!(text_page("one line\nanother line", 0, 10, None).text, "one line\n");
+    assert_eq!(text_page("", 0, 10, None).next, None);
+    // A character without an end, and a page smaller than one code point.
+    let endless = format!("a{}", "\u{301}".repeat(100_000));
+    assert!(text_page(&endless, 0, 50_000, None).text.len() >= 40_000);
+    assert_eq!(text_page("😀😀", 0, 1, None).text, "😀");
+}

@@ -1,0 +1,192 @@
+//! The client of a session, as sources may turn to it: asked for a form, a completion or its folders while a call waits,
+//! and told what they log.
+//!
+//! The SDK ties a question to the request it belongs to by the task that asks it. Questions therefore come through a
+//! channel and are asked where the request is handled, however far away the source is.
+
+#![expect(deprecated, reason = "deprecated in the newest revision, alive in the older ones that have sessions")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use aquifer_engine::source::{ClientSide, Favour};
+use aquifer_protocol::error::{Code, Failure};
+use futures::FutureExt;
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientResult, CreateMessageRequest, CreateMessageRequestParams, ElicitRequest, ElicitRequestParams,
+    ListRootsRequest, LoggingLevel, LoggingMessageNotificationParam, ProtocolVersion, ServerRequest,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
+use serde_json::{Map, Value};
+use tokio::sync::{mpsc, oneshot};
+
+/// Questions of one request that may wait to be asked.
+const MOST_QUESTIONS: usize = 8;
+
+/// A person or a model that has not answered by then is taken to have refused.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The least urgent level a client wants to hear of; everything, until it says otherwise.
+#[derive(Debug, Default)]
+pub(crate) struct Volume(AtomicU8);
+
+impl Volume {
+    pub(crate) fn set(&self, level: LoggingLevel) {
+        self.0.store(urgency(level), Ordering::Relaxed);
+    }
+
+    fn lets(&self, level: LoggingLevel) -> bool {
+        urgency(level) >= self.0.load(Ordering::Relaxed)
+    }
+}
+
+fn urgency(level: LoggingLevel) -> u8 {
+    match level {
+        LoggingLevel::Debug => 0,
+        LoggingLevel::Info => 1,
+        LoggingLevel::Notice => 2,
+        LoggingLevel::Warning => 3,
+        LoggingLevel::Error => 4,
+        LoggingLevel::Critical => 5,
+        LoggingLevel::Alert => 6,
+        LoggingLevel::Emergency => 7,
+    }
+}
+
+/// A question on its way to the client.
+pub(crate) struct Question {
+    favour: Favour,
+    params: Map<String, Value>,
+    answer: oneshot::Sender<Result<Value, Failure>>,
+}
+
+/// The client behind one request.
+pub(crate) struct SessionClient {
+    peer: Peer<RoleServer>,
+    can: [bool; 3],
+    questions: mpsc::Sender<Question>,
+    volume: Arc<Volume>,
+}
+
+impl std::fmt::Debug for SessionClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SessionClient").field("can", &self.can).finish_non_exhaustive()
+    }
+}
+
+impl SessionClient {
+    /// The client behind a request, if requests can be made to it: those of the newest revision cannot.
+    pub(crate) fn of(
+        context: &RequestContext<RoleServer>,
+        volume: &Arc<Volume>,
+    ) -> Option<(Arc<dyn ClientSide>, mpsc::Receiver<Question>)> {
+        if context.protocol_version().is_none_or(|version| version >= ProtocolVersion::V_2026_07_28) {
+            return None;
+        }
+        let capabilities = context.client_capabilities()?;
+        let can = [capabilities.elicitation.is_some(), capabilities.sampling.is_some(), capabilities.roots.is_some()];
+        let (questions, receiver) = mpsc::channel(MOST_QUESTIONS);
+        let client = Self { peer: context.peer.clone(), can, questions, volume: volume.clone() };
+        Some((Arc::new(client), receiver))
+    }
+}
+
+impl ClientSide for SessionClient {
+    fn can(&self, favour: Favour) -> bool {
+        let [elicitation, sampling, roots] = self.can;
+        match favour {
+            Favour::Elicitation => elicitation,
+            Favour::Sampling => sampling,
+            Favour::Roots => roots,
+        }
+    }
+
+    fn ask(&self, favour: Favour, params: Map<String, Value>) -> BoxFuture<'_, Result<Value, Failure>> {
+        let (answer, answered) = oneshot::channel();
+        let question = Question { favour, params, answer };
+        async move {
+            self.questions.try_send(question).map_err(|_| refused("the request is over, or too many wait"))?;
+            answered.await.map_err(|_| refused("the request is over"))?
+        }
+        .boxed()
+    }
+
+    fn log(&self, params: Map<String, Value>) {
+        let line = serde_json::from_value::<LoggingMessageNotificationParam>(Value::Object(params));
+        let Ok(line) = line else { return };
+        if !self.volume.lets(line.level) {
+            return;
+        }
+        let peer = self.peer.clone();
+        tokio::spawn(async move {
+            let told = tokio::time::timeout(Duration::from_secs(5), peer.notify_logging_message(line)).await;
+            if let Ok(Err(cause)) = told {
+                tracing::debug!(%cause, "a log line could not be passed on");
+            }
+        });
+    }
+}
+
+/// Asks the questions that come up while a call runs.
+pub(crate) async fn attended<T>(
+    call: impl Future<Output = T>,
+    mut questions: mpsc::Receiver<Question>,
+    peer: &Peer<RoleServer>,
+) -> T {
+    let mut call = std::pin::pin!(call);
+    let mut asked = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            biased;
+            reply = &mut call => return reply,
+            Some(question) = questions.recv() => asked.push(ask(peer, question)),
+            Some(()) = asked.next(), if !asked.is_empty() => {}
+        }
+    }
+}
+
+async fn ask(peer: &Peer<RoleServer>, question: Question) {
+    let answer = match request(question.favour, question.params) {
+        Ok(request) => {
+            let mut options = PeerRequestOptions::no_options();
+            options.timeout = Some(PATIENCE);
+            let sent = peer.send_request_with_option(request, options).await;
+            match sent {
+                Ok(handle) => handle.await_response().await.map_err(refused).and_then(result),
+                Err(cause) => Err(refused(cause)),
+            }
+        }
+        Err(failure) => Err(failure),
+    };
+    // Whoever asked may have given up.
+    let _ = question.answer.send(answer);
+}
+
+fn request(favour: Favour, params: Map<String, Value>) -> Result<ServerRequest, Failure> {
+    let params = Value::Object(params);
+    let unreadable = |cause: serde_json::Error| refused(format!("a question the SDK cannot read: {cause}"));
+    Ok(match favour {
+        Favour::Elicitation => {
+            let params: ElicitRequestParams = serde_json::from_value(params).map_err(unreadable)?;
+            ServerRequest::ElicitRequest(ElicitRequest::new(params))
+        }
+        Favour::Sampling => {
+            let params: CreateMessageRequestParams = serde_json::from_value(params).map_err(unreadable)?;
+            ServerRequest::CreateMessageRequest(CreateMessageRequest::new(params))
+        }
+        Favour::Roots => ServerRequest::ListRootsRequest(ListRootsRequest::default()),
+    })
+}
+
+fn result(result: ClientResult) -> Result<Value, Failure> {
+    serde_json::to_value(result).map_err(refused)
+}
+
+fn refused(cause: impl std::fmt::Display) -> Failure {
+    Failure::new(Code::UpstreamError, "The client did not answer").because(cause)
+}

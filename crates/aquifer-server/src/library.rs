@@ -1,0 +1,60 @@
+//! Documents and prompts of the sources, as the SDK wants them. An entry it cannot read is left out, and only that one.
+
+use aquifer_engine::source::Fetch;
+use aquifer_engine::{Context, Engine};
+use aquifer_protocol::error::{Code, Failure};
+use rmcp::ErrorData;
+use rmcp::model::{CompleteRequestParams, Reference};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// The entries of a list.
+pub(crate) async fn list<T: DeserializeOwned>(engine: &Engine, list: Fetch, context: Context) -> Vec<T> {
+    let cancelled = context.cancelled.clone();
+    let found = cancelled.run_until_cancelled(engine.list(&list, context)).await.unwrap_or_default();
+    found.into_iter().filter_map(|entry| serde_json::from_value(Value::Object(entry)).ok()).collect()
+}
+
+/// One document, prompt or completion.
+pub(crate) async fn fetch<T: DeserializeOwned>(
+    engine: &Engine,
+    wanted: Fetch,
+    context: Context,
+) -> Result<T, ErrorData> {
+    let cancelled = context.cancelled.clone();
+    let found = cancelled.run_until_cancelled(engine.fetch(wanted, context)).await;
+    let found = found.ok_or_else(|| ErrorData::internal_error("The request was cancelled", None))?.map_err(told)?;
+    serde_json::from_value(found)
+        .map_err(|_| ErrorData::internal_error("The source answered with something else", None))
+}
+
+/// A completion as sources are asked for it.
+pub(crate) fn completion(request: CompleteRequestParams) -> Fetch {
+    let (of, by_address) = match &request.r#ref {
+        Reference::Resource(template) => (template.uri.clone(), true),
+        Reference::Prompt(prompt) => (prompt.name.clone(), false),
+        _ => (String::new(), false),
+    };
+    let params = match serde_json::to_value(request) {
+        Ok(Value::Object(mut fields)) => {
+            fields.remove("_meta");
+            fields
+        }
+        _ => Map::new(),
+    };
+    Fetch::Completion { of, by_address, params }
+}
+
+/// These are no tool calls, so a failure is an error of the protocol.
+fn told(failure: Failure) -> ErrorData {
+    let words = failure.details().get("upstream_error").and_then(Value::as_str);
+    let message = match words {
+        Some(words) => format!("{}: {words}", failure.message()),
+        None => failure.message().to_owned(),
+    };
+    match failure.code() {
+        Code::NotFoundResource => ErrorData::resource_not_found(message, None),
+        Code::UpstreamError => ErrorData::invalid_params(message, None),
+        _ => ErrorData::internal_error(message, None),
+    }
+}

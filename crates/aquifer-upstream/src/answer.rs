@@ -1,0 +1,230 @@
+//! From the result of a tool call to an answer (R-DIS-7). Nothing is lost on the way:
+//!
+//! - `structuredContent` is the data. Text beside it that says the same is left out; other text follows as a block.
+//! - One text is the data: parsed if it is a JSON object or array, else as a string.
+//! - Several blocks, or any that is not text, are a list: text as above, everything else as
+//!   `{_attachment, type, …}`, where `_attachment` counts the blocks that follow the envelope, from 0.
+//! - Images, sound, links and embedded resources follow as blocks, exactly as the upstream wrote them.
+
+use aquifer_engine::Answer;
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::response::{Attachment, Data, JsonText};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::compact::compact;
+use crate::message::Json;
+use crate::trouble::{Trouble, refused};
+use crate::words::Words;
+
+/// What `tools/call` answers with.
+#[derive(Deserialize)]
+struct Result_<'a> {
+    #[serde(borrow, default)]
+    content: Option<Vec<&'a RawValue>>,
+    #[serde(borrow, default, rename = "structuredContent")]
+    structured: Option<&'a RawValue>,
+    #[serde(default, rename = "isError")]
+    is_error: Option<bool>,
+}
+
+/// What of a block is needed to tell what it is.
+#[derive(Deserialize)]
+struct Block {
+    #[serde(rename = "type", default)]
+    kind: String,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default, rename = "mimeType")]
+    media_type: Option<String>,
+    #[serde(default)]
+    uri: Option<String>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    resource: Option<Map<String, Value>>,
+}
+
+/// Reads the result of a call.
+pub(crate) fn read(result: &Json, source: &str, words: &Words) -> Result<Answer, Failure> {
+    let unreadable = |cause: String| Trouble::Unintelligible(cause).into_failure(source, words, 0);
+    let parsed: Result_<'_> = serde_json::from_str(result.text()).map_err(|cause| unreadable(cause.to_string()))?;
+    let blocks: Vec<(Block, &RawValue)> = parsed
+        .content
+        .unwrap_or_default()
+        .into_iter()
+        .map(|raw| serde_json::from_str(raw.get()).map(|block| (block, raw)))
+        .collect::<Result<_, _>>()
+        .map_err(|cause| unreadable(cause.to_string()))?;
+    if parsed.is_error == Some(true) {
+        return Err(refused(source, words.for_caller(&said(&blocks, parsed.structured))));
+    }
+    match parsed.structured {
+        Some(structured) => {
+            with_structure(structured, blocks).ok_or_else(|| unreadable("nested too deeply".to_owned()))
+        }
+        None => Ok(without_structure(blocks)),
+    }
+}
+
+/// The upstream's words for its refusal.
+fn said(blocks: &[(Block, &RawValue)], structured: Option<&RawValue>) -> String {
+    let texts: Vec<&str> = blocks.iter().filter_map(|(block, _)| block.text.as_deref()).collect();
+    match structured {
+        Some(structured) if texts.is_empty() => structured.get().to_owned(),
+        _ => texts.join("\n"),
+    }
+}
+
+fn with_structure(structured: &RawValue, blocks: Vec<(Block, &RawValue)>) -> Option<Answer> {
+    let text = compact(structured.get())?;
+    let mut attachments = Vec::new();
+    for (block, raw) in blocks {
+        let repeats = block.kind == "text" && block.text.as_deref().is_some_and(|said| says_the_same(said, &text));
+        if !repeats {
+            attachments.push(Attachment::Verbatim(raw.get().to_owned()));
+        }
+    }
+    let data = Data::Text(JsonText::checked(text)?);
+    Some(Answer { data, warnings: Vec::new(), attachments })
+}
+
+/// Whether text beside a structure only repeats it: as JSON, or as the one value inside of it.
+fn says_the_same(said: &str, structured: &str) -> bool {
+    if compact(said).is_some_and(|said| said == structured) {
+        return true;
+    }
+    let Ok(structured) = serde_json::from_str::<Value>(structured) else { return false };
+    let only = structured.as_object().filter(|fields| fields.len() == 1).and_then(|fields| fields.values().next());
+    if only.and_then(Value::as_str) == Some(said) {
+        return true;
+    }
+    match serde_json::from_str::<Value>(said) {
+        Ok(said) => said == structured || only.is_some_and(|only| *only == said || is_among(&said, only)),
+        Err(_) => only.and_then(Value::as_array).is_some_and(|list| list.iter().any(|item| item == said)),
+    }
+}
+
+/// Some servers write a list as one block for each element.
+fn is_among(said: &Value, list: &Value) -> bool {
+    list.as_array().is_some_and(|list| list.contains(said))
+}
+
+fn without_structure(blocks: Vec<(Block, &RawValue)>) -> Answer {
+    let mut attachments = Vec::new();
+    let mut texts: Vec<Box<RawValue>> = Vec::new();
+    let alone = blocks.len() == 1;
+    for (block, raw) in blocks {
+        match block {
+            Block { kind, text: Some(text), .. } if kind == "text" => {
+                let data = text_data(text);
+                if alone {
+                    return Answer { data, warnings: Vec::new(), attachments };
+                }
+                texts.push(as_raw(data));
+            }
+            block => {
+                texts.push(as_raw(reference(&block, attachments.len()).into()));
+                attachments.push(Attachment::Verbatim(raw.get().to_owned()));
+            }
+        }
+    }
+    let data = match (texts.is_empty(), serde_json::value::to_raw_value(&texts)) {
+        (false, Ok(list)) => JsonText::checked(list.get().to_owned()).map_or(Data::Value(Value::Null), Data::Text),
+        _ => Data::Value(Value::Null),
+    };
+    Answer { data, warnings: Vec::new(), attachments }
+}
+
+/// JSON in text is data; other text is a string.
+fn text_data(text: String) -> Data {
+    let begins = text.trim_start().starts_with(['{', '[']);
+    let json = begins.then(|| compact(&text)).flatten().and_then(JsonText::checked);
+    json.map_or_else(|| Data::Value(Value::String(text)), Data::Text)
+}
+
+fn as_raw(data: Data) -> Box<RawValue> {
+    match data {
+        Data::Text(text) => RawValue::from_string(text.get().to_owned()).unwrap_or_default(),
+        Data::Value(value) => serde_json::value::to_raw_value(&value).unwrap_or_default(),
+    }
+}
+
+/// What stands in the data for a block that is not text.
+fn reference(block: &Block, attachment: usize) -> Value {
+    let mut shown = json!({ "_attachment": attachment, "type": block.kind });
+    let inner = |key: &str| block.resource.as_ref().and_then(|resource| resource.get(key)).and_then(Value::as_str);
+    let facts = [
+        ("media_type", block.media_type.as_deref().or_else(|| inner("mimeType"))),
+        ("uri", block.uri.as_deref().or_else(|| inner("uri"))),
+        ("name", block.name.as_deref()),
+    ];
+    if let Some(fields) = shown.as_object_mut() {
+        for (key, value) in facts {
+            if let Some(value) = value {
+                fields.insert(key.to_owned(), value.into());
+            }
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::Settings;
+
+    fn answered(result: Value) -> Result<(Value, usize), Value> {
+        let text = bytes::Bytes::from(result.to_string());
+        let json = Json::part(&text, serde_json::from_slice(&text).unwrap());
+        let words = Words::new(&Settings::stdio("x", "y", ["z"]));
+        match read(&json, "x", &words) {
+            Ok(answer) => {
+                let value = match answer.data {
+                    Data::Value(value) => value,
+                    Data::Text(text) => serde_json::from_str(text.get()).unwrap(),
+                };
+                Ok((value, answer.attachments.len()))
+            }
+            Err(failure) => Err(failure.details().get("upstream_error").cloned().unwrap_or_default()),
+        }
+    }
+
+    #[test]
+    fn r_dis_7_results_keep_everything() {
+        let text = |words: &str| json!({ "type": "text", "text": words });
+        let image = json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" });
+        let embedded =
+            json!({ "type": "resource", "resource": { "uri": "a:b", "mimeType": "text/plain", "text": "t" } });
+        for (result, expected) in [
+            (json!({ "content": [] }), (json!(null), 0)),
+            (json!({ "content": [text("plain")] }), (json!("plain"), 0)),
+            (json!({ "content": [text("17")] }), (json!("17"), 0)),
+            (json!({ "content": [text(" {\n \"a\" : [1, 2 ] }\n")] }), (json!({ "a": [1, 2] }), 0)),
+            (json!({ "content": [text("{not json")] }), (json!("{not json"), 0)),
+            (json!({ "content": [text("[1]"), text("b")] }), (json!([[1], "b"]), 0)),
+            (
+                json!({ "content": [text("see"), image] }),
+                (json!(["see", { "_attachment": 0, "type": "image", "media_type": "image/png" }]), 1),
+            ),
+            (
+                json!({ "content": [embedded] }),
+                (json!([{ "_attachment": 0, "type": "resource", "media_type": "text/plain", "uri": "a:b" }]), 1),
+            ),
+            (json!({ "content": [text("{\"a\": 1}")], "structuredContent": { "a": 1 } }), (json!({ "a": 1 }), 0)),
+            (json!({ "content": [text("more")], "structuredContent": { "a": 1 } }), (json!({ "a": 1 }), 1)),
+            (json!({ "content": [text("b")], "structuredContent": { "result": "b" } }), (json!({ "result": "b" }), 0)),
+            (
+                json!({ "content": [text("b"), text("c")], "structuredContent": { "result": ["b", "c"] } }),
+                (json!({ "result": ["b", "c"] }), 0),
+            ),
+            (json!({ "content": [image], "structuredContent": { "a": 1 } }), (json!({ "a": 1 }), 1)),
+        ] {
+            assert_eq!(answered(result.clone()), Ok(expected), "{result}");
+        }
+        let refusal = json!({ "content": [text("no"), text("way")], "isError": true });
+        assert_eq!(answered(refusal), Err(json!("no\nway")));
+    }
+}

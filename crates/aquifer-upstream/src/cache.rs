@@ -1,0 +1,90 @@
+//! What an upstream offered last time, kept so that nobody waits for it to start. The raw capture and nothing secret.
+
+use std::path::{Path, PathBuf};
+
+use aquifer_discovery::bundle::{RawCapture, ServerIdentity};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::interrogate::Interrogation;
+use crate::link::Era;
+use crate::settings::Settings;
+
+/// A larger file is none of ours.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Kept {
+    version: u32,
+    pub(crate) era: Era,
+    pub(crate) captured_at: String,
+    protocol: String,
+    server: ServerIdentity,
+    instructions: Option<String>,
+    #[serde(default)]
+    capabilities: Value,
+    raw_capture: RawCapture,
+}
+
+impl Kept {
+    pub(crate) fn new(said: &Interrogation, era: Era, captured_at: String) -> Self {
+        Self {
+            version: VERSION,
+            era,
+            captured_at,
+            protocol: said.protocol.clone(),
+            server: said.server.clone(),
+            instructions: said.instructions.clone(),
+            capabilities: said.capabilities.clone(),
+            raw_capture: said.capture.clone(),
+        }
+    }
+
+    pub(crate) fn said(&self) -> Interrogation {
+        Interrogation {
+            capture: self.raw_capture.clone(),
+            server: self.server.clone(),
+            protocol: self.protocol.clone(),
+            instructions: self.instructions.clone(),
+            capabilities: self.capabilities.clone(),
+        }
+    }
+
+    /// What was kept, if it can be read.
+    pub(crate) fn read(settings: &Settings) -> Option<Self> {
+        let path = file(settings)?;
+        if std::fs::metadata(&path).ok()?.len() > LARGEST {
+            return None;
+        }
+        let text = std::fs::read_to_string(&path).ok()?;
+        let kept: Self = serde_json::from_str(&text)
+            .inspect_err(|cause| tracing::debug!(source = settings.name, %cause, "the cached catalogue is unreadable"))
+            .ok()?;
+        (kept.version == VERSION).then_some(kept)
+    }
+
+    /// Keeps it. The file is there whole or not at all.
+    pub(crate) fn write(&self, settings: &Settings) {
+        let Some(path) = file(settings) else { return };
+        if let Err(cause) = serde_json::to_vec(self).map_err(Into::into).and_then(|text| replace(&path, &text)) {
+            tracing::debug!(source = settings.name, %cause, "the catalogue cannot be cached");
+        }
+    }
+}
+
+fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let beside = path.with_extension(format!("{}.new", std::process::id()));
+    std::fs::write(&beside, text)?;
+    std::fs::rename(&beside, path)
+}
+
+fn file(settings: &Settings) -> Option<PathBuf> {
+    let folder = settings.cache_dir.as_ref()?;
+    let name: String = settings.name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(32).collect();
+    Some(folder.join(format!("{name}-{}.json", settings.fingerprint())))
+}

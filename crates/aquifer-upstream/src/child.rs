@@ -1,0 +1,174 @@
+//! An upstream's process: what it gets from us, what it says on its standard error, and that it ends with us.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::net::unix::pipe;
+use tokio::process::Command;
+
+use crate::trouble::Gone;
+use crate::words::Words;
+
+/// What a child needs of our environment to find programs, its home and its language. Everything else is named in its
+/// configuration or not there.
+pub(crate) const PASSED_ON: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+];
+
+/// Lines of the standard error kept for telling why a start failed.
+const LINES_KEPT: usize = 8;
+
+/// Longer lines are cut.
+const LONGEST_LINE: usize = 2_000;
+
+/// How long a process may take to be gone once it was killed.
+const REAPED_IN: Duration = Duration::from_secs(5);
+
+/// A child process and its whole group. When this is dropped, all of it is killed.
+pub(crate) struct Child {
+    process: tokio::process::Child,
+    group: Option<Pid>,
+    last_words: Arc<Mutex<VecDeque<String>>>,
+}
+
+/// The ends of its pipes.
+pub(crate) struct Pipes {
+    pub(crate) input: pipe::Sender,
+    pub(crate) output: pipe::Receiver,
+}
+
+impl Child {
+    /// Starts a program in a process group of its own.
+    pub(crate) fn start(
+        command: &str,
+        args: &[String],
+        env: &[(String, String)],
+        cwd: Option<&Path>,
+        name: &Arc<str>,
+        words: &Words,
+    ) -> Result<(Self, Pipes), Gone> {
+        const REASON: &str = "it cannot be started";
+        let mut program = Command::new(command);
+        program.args(args).env_clear();
+        for passed in PASSED_ON {
+            if let Some(value) = std::env::var_os(passed) {
+                program.env(passed, value);
+            }
+        }
+        program.envs(env.iter().map(|(name, value)| (name, value)));
+        if let Some(folder) = cwd {
+            program.current_dir(folder);
+        }
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        program.process_group(0).kill_on_drop(true);
+        let mut process = program.spawn().map_err(|cause| Gone::new(REASON, cause))?;
+        let group = process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let input = process.stdin.take().map(|input| input.into_owned_fd());
+        let output = process.stdout.take().map(|output| output.into_owned_fd());
+        let errors = process.stderr.take();
+        let last_words = Arc::<Mutex<VecDeque<String>>>::default();
+        let child = Self { process, group, last_words: last_words.clone() };
+        let (Some(Ok(input)), Some(Ok(output)), Some(errors)) = (input, output, errors) else {
+            return Err(Gone::new(REASON, "its pipes cannot be had"));
+        };
+        let input = pipe::Sender::from_owned_fd(input).map_err(|cause| Gone::new(REASON, cause))?;
+        let output = pipe::Receiver::from_owned_fd(output).map_err(|cause| Gone::new(REASON, cause))?;
+        // Ends when the last process that has the pipe is gone, at the latest when the group is killed.
+        tokio::spawn(listen(errors, name.clone(), words.clone(), last_words));
+        Ok((child, Pipes { input, output }))
+    }
+
+    /// Waits until the process has ended by itself.
+    pub(crate) async fn ended(&mut self) {
+        // What cannot be waited for is not there.
+        let _ = self.process.wait().await;
+    }
+
+    /// Ends the whole group, and says how the process ended.
+    pub(crate) async fn end(mut self) -> Option<ExitStatus> {
+        self.kill();
+        tokio::time::timeout(REAPED_IN, self.process.wait()).await.ok()?.ok()
+    }
+
+    /// What it said last on its standard error.
+    pub(crate) fn last_words(&self) -> String {
+        let lines = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().map(String::as_str).collect::<Vec<_>>().join(" | ")
+    }
+
+    fn kill(&mut self) {
+        if let Some(group) = self.group.take() {
+            // Nobody is left to be killed: all the better.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Child {
+    /// A group that has no member left cannot be met again by accident: numbers are given out anew only after all
+    /// others were.
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Passes the standard error on to the log, line by line, cut and cleaned.
+async fn listen(
+    mut errors: impl AsyncRead + Unpin,
+    name: Arc<str>,
+    words: Words,
+    last_words: Arc<Mutex<VecDeque<String>>>,
+) {
+    let mut chunk = vec![0; 4096];
+    let mut line: Vec<u8> = Vec::new();
+    loop {
+        let read = match errors.read(&mut chunk).await {
+            Ok(0) | Err(_) => 0,
+            Ok(read) => read,
+        };
+        for byte in chunk.iter().take(read) {
+            match byte {
+                b'\n' => say(&mut line, &name, &words, &last_words),
+                byte if line.len() < LONGEST_LINE => line.push(*byte),
+                _ => {}
+            }
+        }
+        if read == 0 {
+            say(&mut line, &name, &words, &last_words);
+            return;
+        }
+    }
+}
+
+fn say(line: &mut Vec<u8>, name: &str, words: &Words, last_words: &Mutex<VecDeque<String>>) {
+    let text = words.for_log(&String::from_utf8_lossy(line));
+    line.clear();
+    if text.trim().is_empty() {
+        return;
+    }
+    tracing::debug!(target: "aquifer_upstream::stderr", source = name, "{text}");
+    let mut kept = last_words.lock().unwrap_or_else(PoisonError::into_inner);
+    if kept.len() == LINES_KEPT {
+        kept.pop_front();
+    }
+    kept.push_back(text);
+}

@@ -1,0 +1,58 @@
+//! JSON text without the blanks between its parts. A model pays for every one of them.
+
+/// Deeper than this nothing may be nested: readers further on give up at 128.
+const DEEPEST: usize = 100;
+
+/// The same JSON without blanks. None if it is no JSON, or nested too deeply.
+pub(crate) fn compact(text: &str) -> Option<String> {
+    // Judged by the one who knows the grammar; below only blanks are left out.
+    serde_json::from_str::<&serde_json::value::RawValue>(text).ok()?;
+    let mut kept = Vec::with_capacity(text.len());
+    let (mut in_string, mut escaped, mut depth) = (false, false, 0_usize);
+    for byte in text.bytes() {
+        if in_string {
+            kept.push(byte);
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b' ' | b'\n' | b'\r' | b'\t' => continue,
+            b'"' => in_string = true,
+            b'[' | b'{' => {
+                depth += 1;
+                if depth > DEEPEST {
+                    return None;
+                }
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        kept.push(byte);
+    }
+    String::from_utf8(kept).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compact;
+
+    #[test]
+    fn blanks_between_parts_go_and_all_else_stays() {
+        for (text, expected) in [
+            (" { \"a b\" : [ 1 , \"x\\\" y\" ] }\n", Some("{\"a b\":[1,\"x\\\" y\"]}")),
+            ("[]", Some("[]")),
+            ("\"\\\\\"", Some("\"\\\\\"")),
+            ("{", None),
+            ("", None),
+            ("1 2", None),
+        ] {
+            assert_eq!(compact(text).as_deref(), expected, "{text}");
+        }
+        assert!(compact(&("[".repeat(101) + &"]".repeat(101))).is_none());
+    }
+}

@@ -1,0 +1,39 @@
+//! MCP servers behind us: connect, interrogate, call, supervise, reload.
+//!
+//! An [`Upstream`] is a source of the engine. One task, the keeper, starts the server when it is wanted and watches over
+//! it; a `Link` is one live connection, over the pipes of a child process or over HTTP; what it offers is a snapshot
+//! that is replaced whole. Calls go straight from the caller's task to the wire.
+//!
+//! The wire is ours, not the SDK's: discovery keeps the very bytes, every buffer is bounded, an answer too large or a
+//! line of nonsense costs one call and not the connection, and a result is read once. What never happens here: a tool is
+//! called that nobody called, or a schema from outside reaches out.
+
+mod answer;
+mod arguments;
+mod cache;
+mod calls;
+mod child;
+mod compact;
+mod http;
+mod interrogate;
+mod keeper;
+mod library;
+mod link;
+mod message;
+mod pipe;
+mod rounds;
+mod served;
+mod settings;
+mod shared;
+mod sse;
+mod stdio;
+mod trouble;
+mod upstream;
+mod words;
+
+pub use interrogate::Interrogation;
+pub use interrogate::interrogate;
+pub use settings::Bearer;
+pub use settings::Settings;
+pub use settings::Transport;
+pub use upstream::Upstream;

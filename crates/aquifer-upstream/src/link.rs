@@ -1,0 +1,309 @@
+//! One live connection to an upstream, whatever it goes over: the greeting, then requests.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use aquifer_discovery::bundle::ServerIdentity;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::time::timeout_at;
+
+use crate::calls::Companion;
+use crate::child::Child;
+use crate::http::{About, Http};
+use crate::message::{self, Json};
+use crate::settings::{Settings, Transport};
+use crate::shared::{Out, Shared, told};
+use crate::stdio;
+use crate::trouble::{Gone, Trouble};
+use crate::words::Words;
+
+/// What we say we speak. Older servers answer with what they speak.
+const SESSIONS: &str = "2025-11-25";
+const STATELESS: &str = "2026-07-28";
+
+/// Which of the two kinds of MCP an upstream speaks. Greeting it in the wrong way may cost seconds, so it is remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Era {
+    /// A greeting first, then requests that refer to it; the upstream may ask back.
+    #[default]
+    Sessions,
+    /// Every request says who asks.
+    Stateless,
+}
+
+/// What an upstream said of itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Greeting {
+    pub(crate) server: ServerIdentity,
+    pub(crate) protocol: String,
+    pub(crate) instructions: Option<String>,
+    pub(crate) capabilities: Value,
+}
+
+/// One live connection. When it is dropped, everything that belongs to it ends.
+pub(crate) struct Link {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) era: Era,
+    pub(crate) greeting: Greeting,
+    /// How many changes of its tools we know of.
+    pub(crate) listed: AtomicU64,
+    /// Who asks, for requests that must say so.
+    meta: Value,
+}
+
+impl Link {
+    /// Connects and greets. The caller bounds how long that may take.
+    pub(crate) async fn open(settings: &Settings, words: &Words, remembered: Era) -> Result<Self, Trouble> {
+        let shared = Shared::new(&settings.name, words.clone());
+        match &settings.transport {
+            Transport::Stdio { command, args, env, cwd } => {
+                let (child, pipes) = Child::start(command, args, env, cwd.as_deref(), &shared.name, words)?;
+                stdio::serve(child, pipes, &shared, settings.largest_answer);
+            }
+            Transport::Http { url, headers, bearer } => {
+                let http = Http::new(url, headers, bearer.as_ref(), settings.largest_answer)?;
+                let _ = shared.out.set(Out::Http(Arc::new(http)));
+            }
+        }
+        // From here on dropping ends what was begun.
+        let mut link = Self {
+            shared,
+            era: remembered,
+            greeting: Greeting::default(),
+            listed: AtomicU64::new(0),
+            meta: json!({
+                "io.modelcontextprotocol/protocolVersion": STATELESS,
+                "io.modelcontextprotocol/clientInfo": ourselves(),
+                "io.modelcontextprotocol/clientCapabilities": capabilities(),
+            }),
+        };
+        let other = match remembered {
+            Era::Sessions => Era::Stateless,
+            Era::Stateless => Era::Sessions,
+        };
+        match link.greet(remembered, settings.start_timeout).await {
+            // It does not speak that; perhaps the other.
+            Err(Trouble::Refused(first)) => match link.greet(other, settings.start_timeout).await {
+                Err(Trouble::Refused(_)) => return Err(Trouble::gone("it does not speak MCP", told(&first))),
+                greeted => greeted?,
+            },
+            greeted => greeted?,
+        }
+        link.overhear();
+        Ok(link)
+    }
+
+    async fn greet(&mut self, era: Era, timeout: Duration) -> Result<(), Trouble> {
+        self.era = era;
+        let nobody = || Arc::new(Companion::nobody());
+        self.greeting = match era {
+            Era::Sessions => {
+                let params = json!({
+                    "protocolVersion": SESSIONS,
+                    "capabilities": capabilities(),
+                    "clientInfo": ourselves(),
+                });
+                let result = self.request("initialize", None, nobody(), timeout, |_| &params).await?;
+                let greeting = read_greeting(&result, "serverInfo")?;
+                self.speak(&greeting.protocol);
+                self.tell("notifications/initialized").await?;
+                greeting
+            }
+            Era::Stateless => {
+                self.speak(STATELESS);
+                let params = json!({ "_meta": self.meta });
+                let result = self.request("server/discover", None, nobody(), timeout, |_| &params).await?;
+                let mut greeting = read_greeting(&result, "")?;
+                greeting.protocol = STATELESS.to_owned();
+                greeting
+            }
+        };
+        Ok(())
+    }
+
+    fn speak(&self, protocol: &str) {
+        if let Some(Out::Http(http)) = self.shared.out.get() {
+            http.speak(protocol, self.era == Era::Stateless);
+        }
+    }
+
+    /// Tells without expecting an answer, and waits until it was taken: what comes next must not overtake it.
+    async fn tell(&self, method: &str) -> Result<(), Trouble> {
+        let message = message::notification(method, None);
+        match self.shared.out.get() {
+            Some(Out::Http(http)) => http.send(message).await,
+            _ => {
+                self.shared.send(message);
+                Ok(())
+            }
+        }
+    }
+
+    /// Listens to what the upstream says unasked, where that takes a stream of its own.
+    fn overhear(&self) {
+        let shared = self.shared.clone();
+        match (self.shared.out.get(), self.era) {
+            (Some(Out::Http(http)), Era::Sessions) => {
+                let http = http.clone();
+                tokio::spawn(async move {
+                    let ended = shared.ended.clone();
+                    ended.run_until_cancelled(http.clone().overhear(shared)).await;
+                    http.leave().await;
+                });
+            }
+            (Some(out), Era::Stateless) => {
+                let id = self.shared.calls.next_id();
+                let params = json!({ "notifications": { "toolsListChanged": true }, "_meta": self.meta });
+                let Ok(line) = message::request(id, "subscriptions/listen", &params) else { return };
+                match out {
+                    Out::Pipe(_) => self.shared.send(line),
+                    Out::Http(http) => {
+                        let http = http.clone();
+                        tokio::spawn(async move {
+                            let about = About { id, method: "subscriptions/listen", name: None };
+                            let nobody = Arc::new(Companion::nobody());
+                            let ended = shared.ended.clone();
+                            ended.run_until_cancelled(http.exchange(&shared, about, line, &nobody)).await;
+                        });
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether requests can be made.
+    pub(crate) fn is_alive(&self) -> bool {
+        !self.shared.ended.is_cancelled()
+    }
+
+    /// Whether its tools are those that were listed last.
+    pub(crate) fn is_fresh(&self) -> bool {
+        *self.shared.tools_changed.borrow() == self.listed.load(Ordering::Acquire)
+    }
+
+    /// What a request of this era must say beside its parameters.
+    pub(crate) fn meta(&self, progress_token: Option<u64>) -> Option<Value> {
+        let mut meta = match self.era {
+            Era::Sessions if progress_token.is_none() => return None,
+            Era::Sessions => json!({}),
+            Era::Stateless => self.meta.clone(),
+        };
+        if let (Some(token), Some(fields)) = (progress_token, meta.as_object_mut()) {
+            fields.insert("progressToken".to_owned(), token.into());
+        }
+        Some(meta)
+    }
+
+    /// Asks and waits for the answer. `params` gets the request's id. When this is dropped, the upstream is told that
+    /// nobody waits any more.
+    pub(crate) async fn request<P: Serialize>(
+        &self,
+        method: &str,
+        name: Option<&str>,
+        companion: Arc<Companion>,
+        timeout: Duration,
+        params: impl FnOnce(u64) -> P,
+    ) -> Result<Json, Trouble> {
+        let id = self.shared.calls.next_id();
+        let message = message::request(id, method, &params(id))
+            .map_err(|cause| Trouble::Unintelligible(format!("the request cannot be written: {cause}")))?;
+        match self.shared.out.get() {
+            Some(Out::Pipe(pipe)) => {
+                let (sender, mut answer) = oneshot::channel();
+                self.shared.calls.begin(id, companion.clone(), Some(sender)).map_err(unsent)?;
+                let mut unanswered = Unanswered { shared: &self.shared, id, waits: true };
+                if let Err(gone) = pipe.send(message) {
+                    unanswered.waits = false;
+                    self.shared.close(&gone);
+                    return Err(Trouble::Unsent(gone));
+                }
+                loop {
+                    let deadline = companion.deadline(timeout).ok_or(Trouble::TimedOut)?;
+                    if let Ok(answer) = timeout_at(deadline, &mut answer).await {
+                        unanswered.waits = false;
+                        return answer.unwrap_or_else(|_| Err(Trouble::gone("its process ended", "nobody answers")));
+                    }
+                }
+            }
+            Some(Out::Http(http)) => {
+                self.shared.calls.begin(id, companion.clone(), None).map_err(unsent)?;
+                let mut unanswered = Unanswered { shared: &self.shared, id, waits: true };
+                let about = About { id, method, name };
+                let mut exchange = std::pin::pin!(http.exchange(&self.shared, about, message, &companion));
+                let answer = loop {
+                    let deadline = companion.deadline(timeout).ok_or(Trouble::TimedOut)?;
+                    if let Ok(answer) = timeout_at(deadline, &mut exchange).await {
+                        break answer;
+                    }
+                };
+                unanswered.waits = false;
+                self.shared.calls.end(id);
+                if let Err(Trouble::Gone(gone) | Trouble::Unsent(gone) | Trouble::Broke(gone)) = &answer {
+                    self.shared.close(gone);
+                }
+                if let Err(Trouble::SessionLost) = &answer {
+                    self.shared.close(&Gone::new("it lost our session", "a request"));
+                }
+                answer
+            }
+            None => Err(Trouble::gone("it is not connected", "no transport")),
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.shared.close(&Gone::new("it was stopped", "the connection was dropped"));
+    }
+}
+
+/// A request whose answer has not come. Dropped like this, the upstream is told.
+struct Unanswered<'a> {
+    shared: &'a Arc<Shared>,
+    id: u64,
+    waits: bool,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if self.waits && self.shared.calls.end(self.id) && !self.shared.ended.is_cancelled() {
+            let params = json!({ "requestId": self.id, "reason": "nobody waits for the answer any more" });
+            self.shared.send(message::notification("notifications/cancelled", Some(params)));
+        }
+    }
+}
+
+fn unsent(trouble: Trouble) -> Trouble {
+    match trouble {
+        Trouble::Gone(gone) => Trouble::Unsent(gone),
+        other => other,
+    }
+}
+
+fn ourselves() -> Value {
+    json!({ "name": "aquifer", "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// One connection serves clients of all kinds: it offers what the best of them can, and what the one behind a call
+/// cannot is declined when it is asked for.
+fn capabilities() -> Value {
+    json!({ "elicitation": {}, "sampling": {}, "roots": { "listChanged": false } })
+}
+
+fn read_greeting(result: &Json, identity: &str) -> Result<Greeting, Trouble> {
+    let value: Value = serde_json::from_str(result.text())
+        .map_err(|cause| Trouble::Unintelligible(format!("its greeting: {cause}")))?;
+    let text = |key: &str| value.get(key).and_then(Value::as_str);
+    let server = value.get(identity).or_else(|| value.get("_meta")?.get("io.modelcontextprotocol/serverInfo"));
+    Ok(Greeting {
+        server: server.map(ServerIdentity::read).unwrap_or_default(),
+        protocol: text("protocolVersion").unwrap_or_default().chars().take(32).collect(),
+        instructions: text("instructions").map(aquifer_discovery::text::clean),
+        capabilities: value.get("capabilities").cloned().unwrap_or_default(),
+    })
+}

@@ -1,0 +1,151 @@
+//! Messages as they go over the wire: JSON-RPC, read no further than needed.
+//!
+//! An answer's `result` stays the bytes it came as: discovery keeps them, and a call's answer is read once, by whoever
+//! asked for it.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// One message as it came.
+#[derive(Deserialize)]
+pub(crate) struct Incoming<'a> {
+    #[serde(borrow, default)]
+    pub(crate) id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) error: Option<&'a RawValue>,
+}
+
+/// An error as JSON-RPC has it.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct RpcError {
+    #[serde(default)]
+    pub(crate) code: i64,
+    #[serde(default)]
+    pub(crate) message: String,
+}
+
+/// JSON text inside of a message that came.
+#[derive(Debug, Clone)]
+pub(crate) struct Json(Bytes);
+
+impl Json {
+    /// The part of a message that was read from it.
+    pub(crate) fn part(message: &Bytes, part: &RawValue) -> Self {
+        Self(message.slice_ref(part.get().as_bytes()))
+    }
+
+    pub(crate) fn null() -> Self {
+        Self(Bytes::from_static(b"null"))
+    }
+
+    /// The text. It was part of a message that was read as text, so it is never empty for its encoding.
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl Incoming<'_> {
+    /// Our own id that this answers, if it answers one of ours.
+    pub(crate) fn answers(&self) -> Option<u64> {
+        if self.method.is_some() {
+            return None;
+        }
+        let id = self.id?.get();
+        // Some servers give numbers back as text.
+        id.trim_matches('"').parse().ok()
+    }
+
+    /// What was answered.
+    pub(crate) fn outcome(&self, message: &Bytes) -> Result<Json, RpcError> {
+        match (self.error, self.result) {
+            (Some(error), _) => {
+                Err(serde_json::from_str(error.get()).unwrap_or(RpcError { code: 0, message: String::new() }))
+            }
+            (None, Some(result)) => Ok(Json::part(message, result)),
+            (None, None) => Ok(Json::null()),
+        }
+    }
+}
+
+/// Hands over every message of a text: one, or those of a batch, which one revision allows.
+pub(crate) fn each(text: &Bytes, mut take: impl FnMut(Incoming<'_>)) -> Result<(), serde_json::Error> {
+    let batch = text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
+    if batch {
+        for message in serde_json::from_slice::<Vec<Incoming<'_>>>(text)? {
+            take(message);
+        }
+    } else {
+        take(serde_json::from_slice(text)?);
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Request<'a, P> {
+    jsonrpc: &'static str,
+    id: u64,
+    method: &'a str,
+    params: &'a P,
+}
+
+/// A request of ours, as a line without its end.
+pub(crate) fn request<P: Serialize>(id: u64, method: &str, params: &P) -> Result<Vec<u8>, serde_json::Error> {
+    let mut line = Vec::with_capacity(256);
+    serde_json::to_writer(&mut line, &Request { jsonrpc: "2.0", id, method, params })?;
+    Ok(line)
+}
+
+/// A notification of ours.
+pub(crate) fn notification(method: &str, params: Option<Value>) -> Vec<u8> {
+    let mut message = json!({ "jsonrpc": "2.0", "method": method });
+    if let (Some(params), Some(fields)) = (params, message.as_object_mut()) {
+        fields.insert("params".to_owned(), params);
+    }
+    message.to_string().into_bytes()
+}
+
+/// Our answer to a request of theirs, whose id is given back as it came.
+pub(crate) fn answer(id: &RawValue, outcome: Result<Value, (i64, &str)>) -> Vec<u8> {
+    let message = match outcome {
+        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        Err((code, words)) => json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": words } }),
+    };
+    message.to_string().into_bytes()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_dis_2_a_result_keeps_its_bytes() {
+        let text = Bytes::from_static(b"{\"id\":\"7\", \"result\": {\"b\" : 1.0, \"a\":\"\\u00e4\"} }");
+        let mut seen = None;
+        each(&text, |message| seen = Some((message.answers(), message.outcome(&text).map_err(|e| e.code)))).unwrap();
+        let (id, outcome) = seen.unwrap();
+        assert_eq!(id, Some(7));
+        assert_eq!(outcome.unwrap().text(), "{\"b\" : 1.0, \"a\":\"\\u00e4\"}");
+    }
+
+    #[test]
+    fn batches_and_nonsense() {
+        let mut count = 0;
+        let batch = Bytes::from_static(br#" [{"id":1,"result":{}},{"method":"notifications/x"}]"#);
+        each(&batch, |_| count += 1).unwrap();
+        assert_eq!(count, 2);
+        for nonsense in ["", "hello", "17", "{\"id\":", "null", "[1]"] {
+            assert!(each(&Bytes::from(nonsense), |_| ()).is_err(), "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Writing to a child's standard input without waiting and without an intermediate task.
+//!
+//! A line is written at once if the pipe takes it. What the pipe does not take is kept, up to a bound, and written as
+//! soon as it does. So a message is never written in part when its sender is dropped, and the common case costs one
+//! system call.
+
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::{Buf, Bytes};
+use tokio::net::unix::pipe;
+use tokio::sync::Notify;
+
+use crate::trouble::Gone;
+
+/// Bytes kept for a child that does not read.
+const MOST_KEPT: usize = 64 * 1024 * 1024;
+
+const DEAF: &str = "it does not read what it is sent";
+const CLOSED: &str = "its process ended";
+
+/// The way to a child's standard input.
+pub(crate) struct Pipe {
+    sender: pipe::Sender,
+    kept: Mutex<Kept>,
+    more: Notify,
+}
+
+#[derive(Default)]
+struct Kept {
+    lines: VecDeque<Bytes>,
+    bytes: usize,
+}
+
+impl Pipe {
+    pub(crate) fn new(sender: pipe::Sender) -> Self {
+        Self { sender, kept: Mutex::default(), more: Notify::new() }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends one line.
+    pub(crate) fn send(&self, mut line: Vec<u8>) -> Result<(), Gone> {
+        line.push(b'\n');
+        let mut line = Bytes::from(line);
+        let mut kept = self.kept();
+        if kept.lines.is_empty() {
+            match self.sender.try_write(&line) {
+                Ok(written) if written == line.len() => return Ok(()),
+                Ok(written) => line.advance(written),
+                Err(cause) if cause.kind() == ErrorKind::WouldBlock => {}
+                Err(cause) => return Err(Gone::new(CLOSED, cause)),
+            }
+        }
+        kept.bytes += line.len();
+        if kept.bytes > MOST_KEPT {
+            return Err(Gone::new(DEAF, format!("{} bytes wait to be read", kept.bytes)));
+        }
+        kept.lines.push_back(line);
+        drop(kept);
+        self.more.notify_one();
+        Ok(())
+    }
+
+    /// Writes what was kept. Ends when the child no longer takes anything.
+    pub(crate) async fn drain(&self) -> Gone {
+        loop {
+            self.more.notified().await;
+            while !self.kept().lines.is_empty() {
+                if let Err(cause) = self.sender.writable().await {
+                    return Gone::new(CLOSED, cause);
+                }
+                if let Err(cause) = self.write_kept() {
+                    return Gone::new(CLOSED, cause);
+                }
+            }
+        }
+    }
+
+    fn write_kept(&self) -> std::io::Result<()> {
+        let mut kept = self.kept();
+        while let Some(mut line) = kept.lines.pop_front() {
+            match self.sender.try_write(&line) {
+                Ok(written) => {
+                    kept.bytes = kept.bytes.saturating_sub(written);
+                    line.advance(written);
+                    if !line.is_empty() {
+                        kept.lines.push_front(line);
+                    }
+                }
+                Err(cause) => {
+                    kept.lines.push_front(line);
+                    return if cause.kind() == ErrorKind::WouldBlock { Ok(()) } else { Err(cause) };
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! One tool call. An upstream of the newest revision may not ask back while it works: it answers with its questions, and
+//! is called again with the answers. So a call may take several rounds.
+
+use std::sync::Arc;
+
+use aquifer_engine::source::{Context, Favour};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::calls::Companion;
+use crate::keeper::Upkeep;
+use crate::link::{Era, Link};
+use crate::message::{Json, RpcError};
+use crate::trouble::Trouble;
+
+/// One that never has enough answers is refused.
+const MOST_ROUNDS: usize = 5;
+
+#[derive(Serialize)]
+struct Params<'a> {
+    name: &'a str,
+    arguments: &'a Value,
+    #[serde(rename = "inputResponses", skip_serializing_if = "Option::is_none")]
+    answers: Option<&'a Map<String, Value>>,
+    #[serde(rename = "requestState", skip_serializing_if = "Option::is_none")]
+    state: Option<&'a str>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<Value>,
+}
+
+/// What an upstream wants to know before it goes on.
+#[derive(Deserialize)]
+struct Wanted {
+    #[serde(rename = "resultType", default)]
+    kind: Option<String>,
+    #[serde(rename = "inputRequests", default)]
+    questions: Map<String, Value>,
+    #[serde(rename = "requestState", default)]
+    state: Option<String>,
+}
+
+/// Calls a tool when it is its turn, and answers what it wants to know.
+pub(crate) async fn call(
+    upkeep: &Upkeep,
+    link: &Link,
+    tool: &str,
+    arguments: &Value,
+    context: &Context,
+) -> Result<Json, Trouble> {
+    let timeout = upkeep.settings.timeout;
+    let turn = tokio::time::timeout(timeout, upkeep.permits.acquire()).await;
+    let Ok(Ok(_turn)) = turn else { return Err(Trouble::TimedOut) };
+    let heard = context.progress.is_heard();
+    let session: Option<Arc<str>> = context.caller.owner().map(Into::into);
+    let (mut answers, mut state): (Option<Map<String, Value>>, Option<String>) = (None, None);
+    for _ in 0..MOST_ROUNDS {
+        let companion = Companion::new(context.progress.clone(), context.client.clone(), session.clone());
+        let companion = Arc::new(companion);
+        link.shared.used_by(&companion);
+        let params = |id| Params {
+            name: tool,
+            arguments,
+            answers: answers.as_ref(),
+            state: state.as_deref(),
+            meta: link.meta(heard.then_some(id)),
+        };
+        let result = link.request("tools/call", Some(tool), companion, timeout, params).await?;
+        if link.era == Era::Sessions {
+            return Ok(result);
+        }
+        match serde_json::from_str::<Wanted>(result.text()) {
+            Ok(wanted) if wanted.kind.as_deref() == Some("input_required") => {
+                answers = Some(answer(wanted.questions, context).await?);
+                state = wanted.state;
+            }
+            _ => return Ok(result),
+        }
+    }
+    Err(Trouble::Refused(RpcError { code: 0, message: "It asks again and again for input".to_owned() }))
+}
+
+async fn answer(questions: Map<String, Value>, context: &Context) -> Result<Map<String, Value>, Trouble> {
+    let mut answers = Map::new();
+    for (key, question) in questions {
+        let favour = match question.get("method").and_then(Value::as_str) {
+            Some("elicitation/create") => Favour::Elicitation,
+            Some("sampling/createMessage") => Favour::Sampling,
+            Some("roots/list") => Favour::Roots,
+            _ => return Err(Trouble::Unintelligible("a question of an unknown kind".to_owned())),
+        };
+        let params = question.get("params").and_then(Value::as_object).cloned().unwrap_or_default();
+        let answer = match &context.client {
+            Some(client) if client.can(favour) => client.ask(favour, params).await.ok(),
+            _ => None,
+        };
+        let declined = match favour {
+            Favour::Elicitation => Some(json!({ "action": "decline" })),
+            Favour::Roots => Some(json!({ "roots": [] })),
+            Favour::Sampling => None,
+        };
+        let answer = answer.or(declined).ok_or_else(|| {
+            let message = "It needs a completion (sampling), which the client behind this call does not offer";
+            Trouble::Refused(RpcError { code: 0, message: message.to_owned() })
+        })?;
+        answers.insert(key, answer);
+    }
+    Ok(answers)
+}

@@ -1,0 +1,226 @@
+//! What an operator says of an upstream. Whatever could be secret is never shown.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use aquifer_discovery::bundle::{self, Auth, AuthKind, ServerIdentity};
+use aquifer_discovery::{Adapter, Overrides, redact};
+use aquifer_engine::shape::Controls;
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+/// What an operator says of one MCP server behind us.
+#[derive(Clone)]
+pub struct Settings {
+    /// What it is called here; prefixes its operations where there are several sources.
+    pub name: String,
+    /// How it is reached.
+    pub transport: Transport,
+    /// How long a call may take without a sign of life.
+    pub timeout: Duration,
+    /// How long it may take to start and to say what it offers.
+    pub start_timeout: Duration,
+    /// How many calls may be under way at once; more wait for their turn.
+    pub concurrency: usize,
+    /// The most bytes of one answer.
+    pub largest_answer: usize,
+    /// Where catalogues are kept between runs.
+    pub cache_dir: Option<PathBuf>,
+    /// What a reviewer decided, applied to what the server says.
+    pub overrides: Option<Overrides>,
+    /// A reviewed adapter to be served instead of what the server says.
+    pub adapter: Option<Adapter>,
+    /// How many controls READ operations get for shaping their results (R-DIS-8).
+    pub controls: Controls,
+    /// The same for single operations, by their names without prefix.
+    pub controls_of: BTreeMap<String, Controls>,
+    /// Where the rows are inside the results of an operation, by its name without prefix. Looked for where not said.
+    pub rows: BTreeMap<String, String>,
+}
+
+/// How an upstream is reached.
+#[derive(Clone)]
+pub enum Transport {
+    /// As a child process of ours, over its standard input and output.
+    Stdio {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Environment variables beside the few that every child gets.
+        env: Vec<(String, String)>,
+        /// The folder it runs in; ours if none.
+        cwd: Option<PathBuf>,
+    },
+    /// Over HTTP.
+    Http {
+        /// Where.
+        url: String,
+        /// Headers for every request.
+        headers: Vec<(String, String)>,
+        /// A token for every request.
+        bearer: Option<Bearer>,
+    },
+}
+
+/// A token for the `Authorization` header.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Bearer {
+    /// The token.
+    pub token: String,
+    /// The environment variable it came from, which may be shown.
+    pub env: Option<String>,
+}
+
+impl Settings {
+    /// Settings for a server, everything else as most people want it.
+    pub fn of(name: &str, transport: Transport) -> Self {
+        Self {
+            name: name.to_owned(),
+            transport,
+            timeout: Duration::from_secs(60),
+            start_timeout: Duration::from_secs(30),
+            concurrency: 32,
+            largest_answer: 16 * 1024 * 1024,
+            cache_dir: None,
+            overrides: None,
+            adapter: None,
+            controls: Controls::default(),
+            controls_of: BTreeMap::new(),
+            rows: BTreeMap::new(),
+        }
+    }
+
+    /// Settings for a program that is started.
+    pub fn stdio<S: Into<String>>(name: &str, command: &str, args: impl IntoIterator<Item = S>) -> Self {
+        let args = args.into_iter().map(Into::into).collect();
+        Self::of(name, Transport::Stdio { command: command.to_owned(), args, env: Vec::new(), cwd: None })
+    }
+
+    /// Settings for a server at a URL.
+    pub fn http(name: &str, url: &str) -> Self {
+        Self::of(name, Transport::Http { url: url.to_owned(), headers: Vec::new(), bearer: None })
+    }
+
+    /// The `source` of a bundle: where a capture was made, without secrets (R-DIS-2).
+    pub fn source(&self, captured_at: Timestamp, server: Option<ServerIdentity>) -> bundle::Source {
+        let (server_url, transport, auth, configuration) = match &self.transport {
+            Transport::Stdio { command, args, env, .. } => (
+                format!("stdio:{}", self.name),
+                bundle::Transport::Stdio,
+                Auth::none(),
+                redact::configuration(Some((command, args)), env, None, &[]),
+            ),
+            Transport::Http { url, headers, bearer } => (
+                redact::url(url),
+                bundle::Transport::StreamableHttp,
+                auth(headers, bearer.as_ref()),
+                redact::configuration(None, &[], Some(url), headers),
+            ),
+        };
+        bundle::Source {
+            name: self.name.clone(),
+            server_url,
+            transport,
+            captured_at: captured_at.to_string(),
+            server,
+            auth,
+            capture_config_redacted: configuration,
+        }
+    }
+
+    /// What tells this upstream from others, without anything secret: the name of its cache file.
+    pub(crate) fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |part: &str| {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part.as_bytes());
+        };
+        add(&self.name);
+        match &self.transport {
+            Transport::Stdio { command, args, env, cwd } => {
+                add("stdio");
+                add(command);
+                redact::arguments(args).iter().for_each(|argument| add(argument));
+                let mut names: Vec<&str> = env.iter().map(|(name, _)| name.as_str()).collect();
+                names.sort_unstable();
+                names.into_iter().for_each(&mut add);
+                add(&cwd.as_ref().map(|folder| folder.display().to_string()).unwrap_or_default());
+            }
+            Transport::Http { url, headers, .. } => {
+                add("http");
+                add(&redact::url(url));
+                let mut names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
+                names.sort_unstable();
+                names.into_iter().for_each(&mut add);
+            }
+        }
+        hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Every value that must not be shown, for taking it out of what the upstream says.
+    pub(crate) fn secrets(&self) -> Vec<&str> {
+        match &self.transport {
+            Transport::Stdio { args, env, .. } => {
+                let shown = redact::arguments(args);
+                let hidden = args.iter().zip(&shown).filter(|(own, shown)| own != shown).map(|(own, _)| own.as_str());
+                env.iter().map(|(_, value)| value.as_str()).chain(hidden).collect()
+            }
+            Transport::Http { url, headers, bearer } => {
+                let query = url.split_once('?').map(|(_, query)| query).unwrap_or_default();
+                let values = query.split('&').filter_map(|pair| pair.split_once('=').map(|(_, value)| value));
+                let hidden = headers.iter().filter(|(name, value)| redact::header(name, value) != *value);
+                let words = hidden.flat_map(|(_, value)| value.split_whitespace());
+                words.chain(bearer.iter().map(|bearer| bearer.token.as_str())).chain(values).collect()
+            }
+        }
+    }
+}
+
+fn auth(headers: &[(String, String)], bearer: Option<&Bearer>) -> Auth {
+    let header = |name: &str, prefix: Option<&str>, env: Option<&str>| Auth {
+        kind: AuthKind::Bearer,
+        header: Some(name.to_owned()),
+        prefix: prefix.map(str::to_owned),
+        token_env: env.map(str::to_owned),
+        token_command: None,
+    };
+    if let Some(bearer) = bearer {
+        return header("Authorization", Some("Bearer "), bearer.env.as_deref());
+    }
+    match headers.iter().find(|(name, _)| redact::names_secret(name)) {
+        Some((name, value)) => header(name, value.starts_with("Bearer ").then_some("Bearer "), None),
+        None => Auth::none(),
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("name", &self.name)
+            .field("transport", &self.transport)
+            .field("timeout", &self.timeout)
+            .field("start_timeout", &self.start_timeout)
+            .field("concurrency", &self.concurrency)
+            .field("largest_answer", &self.largest_answer)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = match self {
+            Transport::Stdio { command, args, env, .. } => redact::configuration(Some((command, args)), env, None, &[]),
+            Transport::Http { url, headers, .. } => redact::configuration(None, &[], Some(url), headers),
+        };
+        f.debug_map().entries(shown).finish()
+    }
+}
+
+impl fmt::Debug for Bearer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bearer").field("env", &self.env).finish_non_exhaustive()
+    }
+}

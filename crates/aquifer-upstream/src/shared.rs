@@ -1,0 +1,208 @@
+//! What the tasks of one connection share, and what is done with everything that the upstream says unasked.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use aquifer_engine::ProgressUpdate;
+use aquifer_engine::source::{ClientSide, Favour};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::calls::{Calls, Companion};
+use crate::http::Http;
+use crate::message::{self, Incoming, RpcError};
+use crate::pipe::Pipe;
+use crate::trouble::{Gone, Trouble};
+use crate::words::Words;
+
+/// Questions of one upstream that may wait for somebody at once. More are declined.
+const MOST_QUESTIONS: usize = 8;
+
+/// Where our messages go.
+pub(crate) enum Out {
+    Pipe(Arc<Pipe>),
+    Http(Arc<Http>),
+}
+
+/// What the tasks of one connection share.
+pub(crate) struct Shared {
+    pub(crate) name: Arc<str>,
+    pub(crate) words: Words,
+    pub(crate) calls: Calls,
+    /// Fires when the connection is to end, or has.
+    pub(crate) ended: CancellationToken,
+    /// Counts how often the upstream said that its tools are others.
+    pub(crate) tools_changed: watch::Sender<u64>,
+    pub(crate) out: OnceLock<Out>,
+    questions: Arc<Semaphore>,
+    recent: Mutex<Recent>,
+}
+
+/// The client that used the connection last, as long as no other did.
+#[derive(Default)]
+enum Recent {
+    #[default]
+    Nobody,
+    One(Arc<Companion>),
+    Several,
+}
+
+impl Shared {
+    pub(crate) fn new(name: &str, words: Words) -> Arc<Self> {
+        Arc::new(Self {
+            name: name.into(),
+            words,
+            calls: Calls::default(),
+            ended: CancellationToken::new(),
+            tools_changed: watch::Sender::new(0),
+            out: OnceLock::new(),
+            questions: Arc::new(Semaphore::new(MOST_QUESTIONS)),
+            recent: Mutex::default(),
+        })
+    }
+
+    /// The connection is gone.
+    pub(crate) fn close(&self, gone: &Gone) {
+        self.calls.close(gone);
+        self.ended.cancel();
+    }
+
+    /// Remembers who used the connection last: what comes without a call belongs to them, as long as they are alone.
+    pub(crate) fn used_by(&self, companion: &Arc<Companion>) {
+        if companion.client.is_none() {
+            return;
+        }
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        *recent = match std::mem::take(&mut *recent) {
+            Recent::One(known) if known.session != companion.session => Recent::Several,
+            Recent::Several => Recent::Several,
+            _ => Recent::One(companion.clone()),
+        };
+    }
+
+    fn client(&self, origin: Option<&Arc<Companion>>) -> Option<(Arc<Companion>, Arc<dyn ClientSide>)> {
+        let recent = || match &*self.recent.lock().unwrap_or_else(PoisonError::into_inner) {
+            Recent::One(companion) => Some(companion.clone()),
+            _ => None,
+        };
+        let companion = origin.cloned().or_else(|| self.calls.sole_client()).or_else(recent)?;
+        let client = companion.client.clone()?;
+        Some((companion, client))
+    }
+
+    /// Sends a message. It never waits; what cannot be sent ends the connection, which is how its failure is learned.
+    pub(crate) fn send(self: &Arc<Self>, message: Vec<u8>) {
+        match self.out.get() {
+            Some(Out::Pipe(pipe)) => {
+                if let Err(gone) = pipe.send(message) {
+                    self.close(&gone);
+                }
+            }
+            Some(Out::Http(http)) => http.send_later(self, message),
+            None => {}
+        }
+    }
+
+    /// Takes one message. `origin` is the call on whose stream it came, where that is known.
+    pub(crate) fn take(self: &Arc<Self>, text: &Bytes, message: &Incoming<'_>, origin: Option<&Arc<Companion>>) {
+        let Some(method) = message.method.as_deref() else {
+            if let Some(id) = message.answers() {
+                self.calls.settle(id, message.outcome(text).map_err(Trouble::Refused));
+            }
+            return;
+        };
+        let params = message.params.map_or("{}", RawValue::get);
+        match message.id {
+            Some(id) => self.answer(id, method, params, origin),
+            None => self.hear(method, params, origin),
+        }
+    }
+
+    fn hear(&self, method: &str, params: &str, origin: Option<&Arc<Companion>>) {
+        match method {
+            "notifications/progress" => self.progress(params),
+            "notifications/message" => {
+                let Ok(params) = serde_json::from_str::<Map<String, Value>>(params) else { return };
+                let said = self.words.for_log(&params.get("data").map(Value::to_string).unwrap_or_default());
+                let level = params.get("level").and_then(Value::as_str).unwrap_or("info");
+                tracing::debug!(source = &*self.name, level = &*self.words.for_log(level), "the upstream logs: {said}");
+                if let Some((_, client)) = self.client(origin) {
+                    client.log(params);
+                }
+            }
+            "notifications/tools/list_changed" => self.tools_changed.send_modify(|count| *count += 1),
+            _ => {}
+        }
+    }
+
+    fn progress(&self, params: &str) {
+        #[derive(Deserialize)]
+        struct Params {
+            #[serde(rename = "progressToken")]
+            token: Value,
+            progress: f64,
+            total: Option<f64>,
+            message: Option<String>,
+        }
+        let Ok(params) = serde_json::from_str::<Params>(params) else { return };
+        let token = params.token.as_u64().or_else(|| params.token.as_str()?.parse().ok());
+        let Some(companion) = token.and_then(|id| self.calls.companion(id)) else { return };
+        companion.hear();
+        let message = params.message.map(|words| self.words.for_caller(&words));
+        companion.progress.tell(ProgressUpdate { current: params.progress, total: params.total, message });
+    }
+
+    /// Answers a request of theirs.
+    fn answer(self: &Arc<Self>, id: &RawValue, method: &str, params: &str, origin: Option<&Arc<Companion>>) {
+        let favour = match method {
+            "ping" => return self.send(message::answer(id, Ok(json!({})))),
+            "elicitation/create" => Favour::Elicitation,
+            "sampling/createMessage" => Favour::Sampling,
+            "roots/list" => Favour::Roots,
+            _ => return self.send(message::answer(id, Err((-32601, "This client does not know the method")))),
+        };
+        let asked = self.client(origin).filter(|(_, client)| client.can(favour));
+        let place = self.questions.clone().try_acquire_owned();
+        let (Some((companion, client)), Ok(place), Ok(params)) =
+            (asked, place, serde_json::from_str::<Map<String, Value>>(params))
+        else {
+            tracing::debug!(source = &*self.name, method, "declined: there is nobody to ask");
+            return self.send(decline(id, favour));
+        };
+        let (shared, id) = (self.clone(), id.to_owned());
+        tokio::spawn(async move {
+            let _place = place;
+            let asking = companion.ask();
+            let ended = shared.ended.clone();
+            let answer = tokio::select! {
+                () = ended.cancelled() => return,
+                answer = client.ask(favour, params) => answer,
+            };
+            drop(asking);
+            match answer {
+                Ok(result) => shared.send(message::answer(&id, Ok(result))),
+                Err(failure) => {
+                    tracing::debug!(source = &*shared.name, cause = failure.cause(), "the client did not answer");
+                    shared.send(decline(&id, favour));
+                }
+            }
+        });
+    }
+}
+
+/// What an upstream is told when nobody can be asked.
+fn decline(id: &RawValue, favour: Favour) -> Vec<u8> {
+    match favour {
+        Favour::Elicitation => message::answer(id, Ok(json!({ "action": "decline" }))),
+        Favour::Sampling => message::answer(id, Err((-32601, "The client behind this call offers no sampling"))),
+        Favour::Roots => message::answer(id, Ok(json!({ "roots": [] }))),
+    }
+}
+
+/// Why a JSON-RPC error came, for a log.
+pub(crate) fn told(error: &RpcError) -> String {
+    format!("error {}: {}", error.code, error.message)
+}

@@ -1,0 +1,138 @@
+//! A connection to a child process: one message a line, each way.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aquifer_protocol::scan::Salvage;
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use crate::child::{Child, Pipes};
+use crate::message;
+use crate::pipe::Pipe;
+use crate::shared::{Out, Shared};
+use crate::trouble::{Gone, Trouble};
+
+/// Lines in a row that are no messages, before we believe that this is no MCP server.
+const MOST_NONSENSE: usize = 1_000;
+
+/// How long the rest of what an ended process wrote may take to be read.
+const LAST_LINES: Duration = Duration::from_millis(250);
+
+const ENDED: &str = "its process ended";
+
+/// Bytes read at once.
+const CHUNK: usize = 16 * 1024;
+
+/// Serves the connection in a task of its own. It ends when the child does, or when the connection is to end; the
+/// child and all its children end with it.
+pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<Shared>, largest: usize) {
+    let pipe = Arc::new(Pipe::new(pipes.input));
+    // Set once, here.
+    let _ = shared.out.set(Out::Pipe(pipe.clone()));
+    let shared = shared.clone();
+    tokio::spawn(async move {
+        let mut lines = Lines { input: pipes.output, buffer: BytesMut::new(), searched: 0, largest };
+        let gone = tokio::select! {
+            gone = lines.read_all(&shared) => gone,
+            gone = pipe.drain() => gone,
+            () = shared.ended.cancelled() => Gone::new("it was stopped", "the connection was closed"),
+            // A child of its own may hold the pipe open for ever; what it wrote itself is still to be read.
+            () = child.ended() => {
+                let rest = tokio::time::timeout(LAST_LINES, lines.read_all(&shared)).await;
+                rest.unwrap_or_else(|_| Gone::new(ENDED, "only its children are left"))
+            }
+        };
+        // Callers are told at once; how the process ended is for the log.
+        let last_words = child.last_words();
+        shared.close(&Gone { reason: gone.reason, cause: format!("{} {last_words}", gone.cause) });
+        let status = child.end().await.map(|status| status.to_string()).unwrap_or_default();
+        tracing::debug!(source = &*shared.name, status, last_words, "the upstream's process is gone: {}", gone.cause);
+    });
+}
+
+struct Lines<R> {
+    input: R,
+    buffer: BytesMut,
+    /// How much of the buffer is known to hold no line end.
+    searched: usize,
+    largest: usize,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    async fn read_all(&mut self, shared: &Arc<Shared>) -> Gone {
+        let mut nonsense = 0;
+        loop {
+            while let Some(line) = self.line() {
+                match message::each(&line, |message| shared.take(&line, &message, None)) {
+                    Ok(()) => nonsense = 0,
+                    Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
+                    Err(cause) => {
+                        nonsense += 1;
+                        if nonsense == 1 {
+                            tracing::warn!(
+                                source = &*shared.name,
+                                "the upstream writes to its standard output what is no message: {cause}"
+                            );
+                        }
+                        if nonsense > MOST_NONSENSE {
+                            return Gone::new("it does not speak MCP", "nothing but lines that are no messages");
+                        }
+                    }
+                }
+            }
+            if self.buffer.len() > self.largest {
+                match self.skip(shared).await {
+                    Ok(()) => continue,
+                    Err(gone) => return gone,
+                }
+            }
+            self.buffer.reserve(CHUNK);
+            match self.input.read_buf(&mut self.buffer).await {
+                Ok(0) => return Gone::new(ENDED, "end of its standard output"),
+                Ok(_) => {}
+                Err(cause) => return Gone::new(ENDED, cause),
+            }
+        }
+    }
+
+    /// The next whole line, without its end.
+    fn line(&mut self) -> Option<Bytes> {
+        let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
+        let Some(index) = unsearched.iter().position(|byte| *byte == b'\n') else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        let mut line = self.buffer.split_to(self.searched + index + 1);
+        self.searched = 0;
+        line.truncate(line.len() - 1);
+        Some(line.freeze())
+    }
+
+    /// Throws a line away that is too long, while it arrives, and tells whoever waited for it.
+    async fn skip(&mut self, shared: &Arc<Shared>) -> Result<(), Gone> {
+        let mut salvage = Salvage::new();
+        loop {
+            let end = self.buffer.iter().position(|byte| *byte == b'\n');
+            let part = self.buffer.split_to(end.unwrap_or(self.buffer.len()));
+            salvage.push(&part);
+            if end.is_some() {
+                break;
+            }
+            self.buffer = BytesMut::with_capacity(CHUNK);
+            match self.input.read_buf(&mut self.buffer).await {
+                Ok(read) if read > 0 => {}
+                ended => return Err(Gone::new(ENDED, format!("in the middle of a line: {ended:?}"))),
+            }
+        }
+        self.searched = 0;
+        let salvaged = salvage.finish();
+        let id = salvaged.id.as_deref().and_then(|id| id.trim_matches('"').parse().ok());
+        let size = salvaged.bytes;
+        tracing::warn!(source = &*shared.name, size, "an answer of the upstream is too large and was thrown away");
+        if let Some(id) = id.or_else(|| shared.calls.only()) {
+            shared.calls.settle(id, Err(Trouble::TooLarge { size }));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,236 @@
+//! An MCP server as a source: lazy, supervised, alone in its misery.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aquifer_discovery::digest::Drift;
+use aquifer_engine::clock::SharedClock;
+use aquifer_engine::source::{Answer, Call, Context, Fetch, Outcome, Shelves};
+use aquifer_engine::{Offering, Source};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::operation::Operation;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::answer;
+use crate::calls::Companion;
+use crate::keeper::Upkeep;
+use crate::library;
+use crate::link::Link;
+use crate::rounds;
+use crate::served::Served;
+use crate::settings::Settings;
+use crate::trouble::Trouble;
+
+/// How long an upstream that did not answer a call may take to answer whether it is alive: as long as a call, within
+/// these.
+const PING: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
+
+/// How long introspection waits for tools that are being listed.
+const LISTED_IN: Duration = Duration::from_secs(2);
+
+/// An MCP server that answers calls. When the last handle is dropped, its process and all its children are gone.
+pub struct Upstream {
+    upkeep: Arc<Upkeep>,
+    stop: CancellationToken,
+    _stops: DropGuard,
+}
+
+impl std::fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Upstream").field("settings", &self.upkeep.settings).finish_non_exhaustive()
+    }
+}
+
+impl Upstream {
+    /// An upstream. If its catalogue is in the cache, it is offered at once and the server starts with the first call;
+    /// otherwise the server is asked in the background, again and again until it answers. Must be called inside a tokio
+    /// runtime.
+    pub fn new(settings: Settings, clock: SharedClock) -> Arc<Self> {
+        let (upkeep, era) = Upkeep::new(settings, clock);
+        let stop = CancellationToken::new();
+        let (keeper, stopped) = (upkeep.clone(), stop.clone());
+        tokio::spawn(async move {
+            stopped.run_until_cancelled(keeper.clone().keep(era)).await;
+            // The connection's last handles; what waits for them is told.
+            keeper.link.store(None);
+            keeper.state.send_replace(crate::keeper::State::Down(crate::trouble::unavailable(
+                &keeper.settings.name,
+                "it was stopped",
+            )));
+        });
+        Arc::new(Self { upkeep, _stops: stop.clone().drop_guard(), stop })
+    }
+
+    /// Waits until it is connected and has said what it offers, or has failed to.
+    pub async fn ready(&self) -> Result<(), Failure> {
+        self.upkeep.live().await.map(|_| ())
+    }
+
+    /// Whether it is connected now.
+    pub fn is_up(&self) -> bool {
+        self.upkeep.link.load().as_ref().is_some_and(|link| link.is_alive())
+    }
+
+    /// How the live tools differ from the reviewed adapter, or from what they were before, if they do.
+    pub fn drift(&self) -> Option<Drift> {
+        self.upkeep.served.load().drift.clone()
+    }
+
+    /// Ends the connection and its process for good.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    async fn answer(&self, call: Call) -> Result<Answer, Failure> {
+        let upkeep = &*self.upkeep;
+        let served = upkeep.served.load_full();
+        if served.tool(&call.name).is_none() && is_status(&call.name) {
+            upkeep.live().await?;
+            let operations = upkeep.served.load().len();
+            return Ok(Answer::new(json!({ "available": true, "operations": operations })));
+        }
+        let Call { name, operation, params, context } = call;
+        // What is known to be wrong is refused before anything is started.
+        let mut arguments = prepared(&served, &name, &operation, params)?;
+        let mut known = served;
+        for attempt in 0..2 {
+            let link = upkeep.live().await?;
+            let now = upkeep.served.load_full();
+            if !Arc::ptr_eq(&known, &now) {
+                // Its tools are others by now: what was right may no longer be.
+                let params = known.tool(&name).map(|tool| tool.params(arguments)).unwrap_or_default();
+                arguments = prepared(&now, &name, &operation, params)?;
+                known = now;
+            }
+            let tool = known.tool(&name).ok_or_else(|| gone(&name))?;
+            match rounds::call(upkeep, &link, &tool.name, &arguments, &context).await {
+                Ok(result) => {
+                    let mut answer = answer::read(&result, &upkeep.settings.name, &upkeep.words)?;
+                    answer.warnings.extend(tool.warning(&context.caller));
+                    return Ok(answer);
+                }
+                // Nothing was done, and the connection is made anew.
+                Err(Trouble::Unsent(_) | Trouble::SessionLost) if attempt == 0 => {}
+                // Reading twice does no harm.
+                Err(Trouble::Broke(_)) if attempt == 0 && tool.category == Category::Read => {}
+                Err(trouble) => {
+                    if matches!(trouble, Trouble::TimedOut) {
+                        end_if_dead(link, upkeep.settings.timeout);
+                    }
+                    let settings = &upkeep.settings;
+                    return Err(trouble.into_failure(&settings.name, &upkeep.words, settings.largest_answer));
+                }
+            }
+        }
+        Err(Failure::internal("a third attempt at two"))
+    }
+}
+
+/// An upstream that let a call run out of time is asked whether it is alive. If it does not say so, it is ended, and
+/// the next call starts it again.
+fn end_if_dead(link: Arc<Link>, timeout: Duration) {
+    let patience = timeout.clamp(PING.0, PING.1);
+    tokio::spawn(async move {
+        let nobody = Arc::new(Companion::nobody());
+        let ping =
+            link.request("ping", None, nobody, patience, |_| json!({ "_meta": link.meta(None).unwrap_or_default() }));
+        if let Err(Trouble::TimedOut) = ping.await {
+            link.shared.close(&crate::trouble::Gone::new("it does not answer", "a ping without an answer"));
+        }
+    });
+}
+
+/// The arguments under the upstream's own names, if the tool as it is now accepts them.
+fn prepared(served: &Served, name: &str, operation: &Operation, params: Map<String, Value>) -> Result<Value, Failure> {
+    let tool = served.tool(name).ok_or_else(|| gone(name))?;
+    if tool.danger > operation.danger || tool.category != operation.category {
+        return Err(changed(name));
+    }
+    if params.keys().any(|name| tool.call.names().all(|(known, _)| known != name)) {
+        return Err(changed(name));
+    }
+    let arguments = Value::Object(tool.call.arguments(params));
+    tool.check(&arguments)?;
+    Ok(arguments)
+}
+
+fn is_status(name: &str) -> bool {
+    name.trim_end_matches('_') == "upstream_status"
+}
+
+fn gone(operation: &str) -> Failure {
+    Failure::new(
+        Code::NotFoundOperation,
+        "This operation is gone: the upstream's tools have changed. Use introspect again",
+    )
+    .detail("operation", operation)
+}
+
+fn changed(operation: &str) -> Failure {
+    Failure::new(
+        Code::ConflictVersionMismatch,
+        "The tool behind this operation has changed since it was introspected. Use introspect again, then repeat",
+    )
+    .detail("operation", operation)
+}
+
+impl Source for Upstream {
+    fn name(&self) -> &str {
+        &self.upkeep.settings.name
+    }
+
+    fn offering(&self) -> Offering {
+        self.upkeep.served.load().offering.clone()
+    }
+
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.upkeep.changes.subscribe())
+    }
+
+    fn generation(&self) -> u64 {
+        *self.upkeep.changes.borrow()
+    }
+
+    fn freshen(&self) -> BoxFuture<'_, ()> {
+        // A server that said its tools are others is about to list them: that is soon known.
+        async move {
+            let stale = self.upkeep.link.load_full().is_some_and(|link| link.is_alive() && !link.is_fresh());
+            if stale && tokio::time::timeout(LISTED_IN, self.upkeep.live()).await.is_err() {
+                tracing::debug!(source = self.upkeep.settings.name, "the changed tools are not listed yet");
+            }
+        }
+        .boxed()
+    }
+
+    fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {
+        async move {
+            let link = self.upkeep.live().await?;
+            link.shared.tools_changed.send_modify(|count| *count += 1);
+            self.upkeep.live().await.map(|_| ())
+        }
+        .boxed()
+    }
+
+    fn shelves(&self) -> Shelves {
+        **self.upkeep.shelves.load()
+    }
+
+    fn fetch(&self, wanted: Fetch, context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
+        library::fetch(&self.upkeep, wanted, context).boxed()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        async move {
+            match self.answer(call).await {
+                Ok(answer) => Outcome::Done(answer),
+                Err(failure) => Outcome::Failed(failure),
+            }
+        }
+        .boxed()
+    }
+}

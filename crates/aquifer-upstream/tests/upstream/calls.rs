@@ -1,0 +1,142 @@
+//! What callers send is what the upstream gets, and what it answers is what callers get.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aquifer_engine::source::Progress;
+use aquifer_engine::{Caller, Context};
+use aquifer_protocol::response::Attachment;
+use serde_json::{Value, json};
+
+use crate::support::{Stage, context, fake, until};
+
+#[tokio::test]
+async fn r_dis_7_names_and_values_reach_the_upstream_unchanged() {
+    let stage = Stage::up(fake(&[])).await;
+    let sent = json!({
+        "text": "ä\u{1f600}\n", "camel_case": [1, 2.5, null, { "keepMe": true }], "nested": { "camelCase": { "_x": 1 } },
+        "operation": "an ordinary parameter", "number": 7,
+    });
+    let got = stage.get("echo", sent).await;
+    let expected = json!({
+        "text": "ä\u{1f600}\n", "camelCase": [1, 2.5, null, { "keepMe": true }], "nested": { "camelCase": { "_x": 1 } },
+        "operation": "an ordinary parameter", "number": 7,
+    });
+    assert_eq!(got, expected);
+    let details = stage.get("introspect", json!({ "query": "operations", "name": "echo" })).await;
+    let names: Vec<&str> =
+        details["operation"]["parameters"].as_array().unwrap().iter().filter_map(|p| p["name"].as_str()).collect();
+    let hidden = names.iter().find(|name| name.contains("hidden")).unwrap();
+    let got = stage.get("echo", json!({ *hidden: "x" })).await;
+    assert_eq!(got, json!({ "_hidden": "x" }));
+    assert_eq!(stage.get("echo", json!({})).await, json!({}), "nothing is added");
+}
+
+#[tokio::test]
+async fn r_dis_7_the_whole_schema_is_enforced_before_the_call() {
+    let stage = Stage::up(fake(&[])).await;
+    assert_eq!(stage.get("either", json!({ "user_name": "x" })).await, json!("fine"));
+    let error = stage.refused("either", json!({ "user_name": "x", "number": 1 }), "VALIDATION_INVALID_VALUE").await;
+    assert!(error["message"].as_str().unwrap().contains("exactly one"), "{error}");
+    stage.refused("either", json!({}), "VALIDATION_INVALID_VALUE").await;
+    let error = stage.refused("echo", json!({ "number": 0 }), "VALIDATION_INVALID_VALUE").await;
+    assert_eq!(error["details"]["param_name"], "number", "{error}");
+}
+
+#[tokio::test]
+async fn r_dis_7_results_keep_text_structure_pictures_sound_and_resources() {
+    let stage = Stage::up(fake(&[])).await;
+    assert_eq!(stage.get("structured", json!({})).await, json!({ "rows": [1, 2] }));
+    let (answer, blocks) = stage.ask_whole("get_picture", json!({}), context()).await;
+    assert_eq!(answer["data"][0], "a picture");
+    assert_eq!(answer["data"][1], json!({ "_attachment": 0, "type": "image", "media_type": "image/png" }));
+    let [Attachment::Verbatim(picture)] = blocks.as_slice() else { panic!("{blocks:?}") };
+    let picture: Value = serde_json::from_str(picture).unwrap();
+    assert_eq!(picture["annotations"]["priority"], 0.5);
+    assert!(picture["data"].as_str().unwrap().starts_with("iVBOR"));
+    let (answer, blocks) = stage.ask_whole("blocks", json!({}), context()).await;
+    assert_eq!(answer["data"][0], json!({ "a": 1 }));
+    let kinds: Vec<&str> = answer["data"].as_array().unwrap().iter().filter_map(|item| item["type"].as_str()).collect();
+    assert_eq!(kinds, ["audio", "resource_link", "resource", "resource"]);
+    assert_eq!(blocks.len(), 4);
+    assert_eq!(answer["data"][3]["uri"], "test://b");
+}
+
+#[tokio::test]
+async fn r_res_3_an_upstreams_refusal_is_told_in_its_words_without_trace_and_secret() {
+    let mut settings = fake(&[]);
+    let aquifer_upstream::Transport::Stdio { env, .. } = &mut settings.transport else { unreachable!() };
+    env.push(("SECRET".to_owned(), "hunter2-hunter2".to_owned()));
+    let stage = Stage::up(settings).await;
+    let error = stage.refused("refuse", json!({}), "UPSTREAM_ERROR").await;
+    assert_eq!(error["details"]["upstream_error"], "No. The secret was [redacted]");
+    let error = stage.refused("protest", json!({}), "UPSTREAM_ERROR").await;
+    assert_eq!(error["details"]["upstream_error"], "unheard of");
+    assert_eq!(error["details"]["upstream_code"], -32603);
+}
+
+#[tokio::test]
+async fn progress_comes_through() {
+    let stage = Stage::up(fake(&[])).await;
+    let (progress, mut updates) = Progress::channel();
+    let context = Context { progress, ..context() };
+    let answer = stage.ask_as("slow", json!({ "seconds": 0.3, "steps": 3 }), context).await;
+    assert_eq!(answer["data"], "done");
+    let mut seen = Vec::new();
+    while let Ok(update) = updates.try_recv() {
+        seen.push((update.current, update.total, update.message.unwrap()));
+    }
+    let expected = [1.0, 2.0, 3.0].map(|step| (step, Some(3.0), format!("step {step}")));
+    assert_eq!(seen, expected);
+    // Nobody listens: the upstream is not asked to report.
+    assert_eq!(stage.get("last_meta", json!({})).await, json!({}));
+}
+
+#[tokio::test]
+async fn progress_keeps_a_call_alive_beyond_its_timeout() {
+    let mut settings = fake(&[]);
+    settings.timeout = Duration::from_millis(700);
+    let stage = Stage::up(settings).await;
+    let (progress, _updates) = Progress::channel();
+    let context = Context { progress, ..context() };
+    let answer = stage.ask_as("slow", json!({ "seconds": 2, "steps": 10 }), context).await;
+    assert_eq!(answer["data"], "done", "{answer}");
+    stage.refused("slow", json!({ "seconds": 2 }), "UPSTREAM_TIMEOUT").await;
+}
+
+#[tokio::test]
+async fn a_cancelled_call_is_cancelled_upstream() {
+    let stage = Arc::new(Stage::up(fake(&[])).await);
+    let context = Context::new(Caller::session("tests"), "req_cancelled");
+    let cancelled = context.cancelled.clone();
+    let call = {
+        let stage = stage.clone();
+        tokio::spawn(async move { stage.ask_as("slow", json!({ "seconds": 20, "steps": 200 }), context).await })
+    };
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    cancelled.cancel();
+    assert_eq!(call.await.unwrap()["success"], false);
+    until("the upstream knows", async || {
+        stage.get("cancelled", json!({})).await.as_array().is_some_and(|ids| ids.len() == 1)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn calls_run_side_by_side_and_wait_their_turn() {
+    let mut settings = fake(&[]);
+    settings.concurrency = 4;
+    let stage = Arc::new(Stage::up(settings).await);
+    let calls = (0..8).map(|index| {
+        let stage = stage.clone();
+        tokio::spawn(async move {
+            stage.get("slow", json!({ "seconds": 0.5 })).await;
+            stage.get("echo", json!({ "text": index.to_string() })).await["text"].clone()
+        })
+    });
+    let answers = futures::future::join_all(calls).await;
+    for (index, answer) in answers.into_iter().enumerate() {
+        assert_eq!(answer.unwrap(), index.to_string());
+    }
+    assert_eq!(stage.get("most_at_once", json!({})).await, json!([4]), "neither all at once nor one by one");
+}

@@ -1,0 +1,62 @@
+//! Documents and prompts of upstreams, under names that tell them apart.
+
+use std::sync::Arc;
+
+use aquifer_engine::Engine;
+use aquifer_engine::clock::SystemClock;
+use aquifer_engine::source::Fetch;
+use aquifer_protocol::surface::{Mode, Profile, Surface};
+use aquifer_upstream::Upstream;
+use serde_json::{Map, Value, json};
+
+use crate::support::{Stage, context, fake};
+
+fn names(found: Vec<Map<String, Value>>, key: &str) -> Vec<String> {
+    found.into_iter().map(|entry| entry[key].as_str().unwrap().to_owned()).collect()
+}
+
+fn prompt(name: &str) -> Fetch {
+    Fetch::Prompt { name: name.to_owned(), arguments: json!({ "whom": "you" }).as_object().cloned() }
+}
+
+#[tokio::test]
+async fn one_source_keeps_its_names() {
+    let stage = Stage::up(fake(&[])).await;
+    let engine = &stage.engine;
+    assert_eq!(names(engine.list(&Fetch::Resources, context()).await, "uri"), ["test://a", "test://b"]);
+    assert_eq!(names(engine.list(&Fetch::Prompts, context()).await, "name"), ["greet"]);
+    let read = engine.fetch(Fetch::Resource("test://b".to_owned()), context()).await.unwrap();
+    assert_eq!(read["contents"][0]["text"], "read test://b");
+    let got = engine.fetch(prompt("greet"), context()).await.unwrap();
+    assert_eq!(got["messages"][0]["content"]["text"], "greet you");
+    let failure = engine.fetch(Fetch::Resource("other:x".to_owned()), context()).await.unwrap_err();
+    assert_eq!(failure.details()["upstream_error"], "no such document");
+}
+
+#[tokio::test]
+async fn several_sources_are_told_apart_and_the_dead_are_left_out() {
+    let sources = [("one", &[][..]), ("two", &[]), ("dead", &["--exit-at-start"])].map(|(name, flags)| {
+        let mut settings = fake(flags);
+        settings.name = name.to_owned();
+        Upstream::new(settings, Arc::new(SystemClock))
+    });
+    let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
+    let builder = sources.iter().fold(Engine::builder(surface), |builder, source| builder.source(source.clone()));
+    let engine = builder.build().unwrap();
+    let expected =
+        ["aquifer://one/test://a", "aquifer://one/test://b", "aquifer://two/test://a", "aquifer://two/test://b"];
+    assert_eq!(names(engine.list(&Fetch::Resources, context()).await, "uri"), expected);
+    let templates = engine.list(&Fetch::ResourceTemplates, context()).await;
+    assert_eq!(names(templates, "uriTemplate"), ["aquifer://one/test://{which}", "aquifer://two/test://{which}"]);
+    assert_eq!(names(engine.list(&Fetch::Prompts, context()).await, "name"), ["one_greet", "two_greet"]);
+    let read = engine.fetch(Fetch::Resource(expected[3].to_owned()), context()).await.unwrap();
+    assert_eq!(read["contents"][0]["uri"], expected[3], "what was asked for");
+    assert_eq!(read["contents"][0]["text"], "read test://b", "the upstream's own address");
+    let read = engine.fetch(Fetch::Resource("test://b".to_owned()), context()).await.unwrap();
+    assert_eq!(read["contents"][0]["uri"], "test://b", "an address out of a result");
+    let got = engine.fetch(prompt("two_greet"), context()).await.unwrap();
+    assert_eq!(got["messages"][0]["content"]["text"], "greet you");
+    assert!(engine.fetch(prompt("greet"), context()).await.is_err());
+    let completion = Fetch::Completion { of: "two_greet".to_owned(), by_address: false, params: Map::new() };
+    assert_eq!(engine.fetch(completion, context()).await.unwrap()["completion"]["values"], json!(["greet"]));
+}

@@ -1,0 +1,15 @@
+//! MCP servers behind us: a scripted one that misbehaves in every way, and real ones from npm and PyPI.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod calls;
+mod catalogue;
+mod faults;
+mod interrogation;
+mod library;
+mod over_http;
+mod passing_through;
+mod processes;
+#[cfg(feature = "servers")]
+mod servers;
+mod support;

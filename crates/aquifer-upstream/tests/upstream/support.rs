@@ -1,0 +1,200 @@
+//! An upstream with an engine in front of it, and the shortest way to ask. Whatever is answered is looked over: no
+//! message may tell what only the log may know (R-RES-4).
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use aquifer_engine::clock::SystemClock;
+use aquifer_engine::{Caller, Context, Engine, Reply};
+use aquifer_protocol::error::wording::looks_like_a_leak;
+use aquifer_protocol::limits::Limits;
+use aquifer_protocol::response::Attachment;
+use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
+use aquifer_upstream::{Settings, Upstream};
+use serde_json::{Value, json};
+
+/// How long anything is waited for.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often every fault happens.
+pub(crate) const ROUNDS: usize = 25;
+
+/// The scripted server.
+pub(crate) fn script() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upstream/server.py").display().to_string()
+}
+
+/// The scripted server on stdio with these flags, and little patience.
+pub(crate) fn fake(flags: &[&str]) -> Settings {
+    let args = [script()].into_iter().chain(flags.iter().map(|flag| (*flag).to_owned()));
+    let mut settings = Settings::stdio("fake", "python3", args);
+    settings.timeout = Duration::from_secs(10);
+    settings.start_timeout = Duration::from_secs(15);
+    settings
+}
+
+/// An upstream and an engine in front of it.
+pub(crate) struct Stage {
+    pub(crate) upstream: Arc<Upstream>,
+    pub(crate) engine: Engine,
+}
+
+impl Stage {
+    pub(crate) fn new(settings: Settings) -> Self {
+        let upstream = Upstream::new(settings, Arc::new(SystemClock));
+        let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
+        let engine = Engine::builder(surface).source(upstream.clone()).build().unwrap();
+        Self { upstream, engine }
+    }
+
+    /// One that is up.
+    pub(crate) async fn up(settings: Settings) -> Self {
+        let stage = Self::new(settings);
+        stage.upstream.ready().await.unwrap_or_else(|failure| panic!("{failure:?}"));
+        stage.refresh();
+        stage
+    }
+
+    pub(crate) fn refresh(&self) {
+        self.engine.refresh().unwrap();
+    }
+
+    pub(crate) async fn ask(&self, operation: &str, params: Value) -> Value {
+        self.ask_as(operation, params, context()).await
+    }
+
+    pub(crate) async fn ask_as(&self, operation: &str, params: Value, context: Context) -> Value {
+        self.ask_whole(operation, params, context).await.0
+    }
+
+    /// The envelope and the blocks that follow it.
+    pub(crate) async fn ask_whole(&self, operation: &str, params: Value, context: Context) -> (Value, Vec<Attachment>) {
+        let request = json!({ "operation": operation, "params": params });
+        let asked = self.engine.handle(&Receiver::Unified, request.as_object().unwrap().clone(), context);
+        let reply = tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| panic!("{operation} hangs"));
+        let Reply::Response(response) = reply else { panic!("{operation}: a question") };
+        let mut rendered = response.render(&Limits::default());
+        let value: Value = rendered.value();
+        assert_eq!(serde_json::from_str::<Value>(&rendered.text).unwrap(), value);
+        let message = value["error"]["message"].as_str().unwrap_or_default();
+        assert!(!looks_like_a_leak(message), "{message}");
+        (value, rendered.attachments)
+    }
+
+    /// Asks for what must succeed. Gives `data`.
+    pub(crate) async fn get(&self, operation: &str, params: Value) -> Value {
+        let answer = self.ask(operation, params.clone()).await;
+        assert_eq!(answer["success"], json!(true), "{operation} {params}: {answer}");
+        answer["data"].clone()
+    }
+
+    /// Asks for what must fail with this code. Gives `error`.
+    pub(crate) async fn refused(&self, operation: &str, params: Value, code: &str) -> Value {
+        let answer = self.ask(operation, params.clone()).await;
+        assert_eq!(answer["error"]["code"], code, "{operation} {params}: {answer}");
+        answer["error"].clone()
+    }
+
+    /// The names of all operations but `introspect`.
+    pub(crate) fn operations(&self) -> Vec<String> {
+        let snapshot = self.engine.snapshot();
+        let names = snapshot.catalog().operations().iter().map(|operation| operation.name.to_string());
+        names.filter(|name| name != "introspect").collect()
+    }
+
+    /// The number of the upstream's process.
+    pub(crate) async fn pid(&self) -> u32 {
+        let answer = self.get("identity", json!({})).await;
+        u32::try_from(answer[0].as_u64().unwrap()).unwrap()
+    }
+}
+
+pub(crate) fn context() -> Context {
+    Context::new(Caller::session("tests"), "req_test")
+}
+
+/// Waits until something is so.
+pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so().await {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Whether a process is there and not just waiting to be forgotten.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = status.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+pub(crate) fn kill(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+/// A folder that goes with the test.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("aquifer-upstream-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn file(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The scripted server over HTTP.
+pub(crate) struct Served {
+    process: Child,
+    pub(crate) port: u16,
+}
+
+impl Served {
+    pub(crate) fn start(port: u16, flags: &[&str]) -> Self {
+        let mut process = Command::new("python3")
+            .args([script().as_str(), "--http", &port.to_string()])
+            .args(flags)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { port: line.trim().parse().unwrap(), process }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/mcp", self.port)
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        let mut settings = Settings::http("fake", &self.url());
+        settings.timeout = Duration::from_secs(10);
+        settings.start_timeout = Duration::from_secs(15);
+        settings
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,55 @@
+//! `aquifer build`: from a bundle to an adapter file and its sidecar.
+
+use std::path::{Path, PathBuf};
+
+use aquifer_discovery::adapter;
+
+use crate::Ending;
+use crate::cli::BuildArgs;
+use crate::sources::sidecar_of;
+
+use super::{call, capture, write};
+
+pub(crate) fn run(arguments: BuildArgs) -> anyhow::Result<Ending> {
+    let mut bundle = capture::read(&arguments.bundle)?;
+    if let Some(path) = &arguments.overrides {
+        capture::overrides(path)?.apply(&mut bundle);
+    }
+    let built = adapter::build(&bundle)?;
+    let (file, sidecar) = places(arguments.output.as_deref(), &built);
+    // Both or none: an adapter beside the sidecar of another would call things that are not there.
+    if !arguments.force {
+        for (path, text) in [(&file, &built.adapter), (&sidecar, &built.sidecar)] {
+            let same = crate::files::read(path).map_or(true, |known| &known == text);
+            anyhow::ensure!(same, "{} is there already. Write over it with --force", path.display());
+        }
+    }
+    write::file(&sidecar, &built.sidecar, true)?;
+    write::file(&file, &built.adapter, true)?;
+    for warning in &bundle.normalized_bundle.warnings {
+        let tool = warning.tool.as_deref().map(|tool| format!(" ({tool})")).unwrap_or_default();
+        tracing::info!("{}{tool}: {}", warning.code, warning.message);
+    }
+    let left = bundle.normalized_bundle.operations.iter().filter(|made| made.needs_review).count();
+    if left > 0 {
+        eprintln!(
+            "{left} operations need review and count as destructive until then: aquifer review {}",
+            arguments.bundle.display()
+        );
+    }
+    call::print(&format!("{}\n{}", file.display(), sidecar.display()))?;
+    Ok(Ending::Done)
+}
+
+/// A folder gets the usual names; a file's sidecar stands beside it.
+fn places(output: Option<&Path>, built: &adapter::Built) -> (PathBuf, PathBuf) {
+    match output {
+        Some(file) if file.extension().is_some_and(|extension| extension == "md") => {
+            (file.to_owned(), sidecar_of(file))
+        }
+        folder => {
+            let folder = folder.unwrap_or(Path::new(""));
+            (folder.join(built.file_name()), folder.join(built.sidecar_name()))
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Bundles: read from a file, or captured from a server.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use aquifer_discovery::{Bundle, FileProblem, Overrides};
+use aquifer_upstream::{Settings, interrogate};
+use jiff::Timestamp;
+
+use crate::cli::UpstreamArgs;
+use crate::config::Config;
+use crate::setup::Wanted;
+use crate::sources;
+
+/// The one server that is meant.
+pub(super) fn server(source: Option<&str>, name: Option<&str>, upstream: &UpstreamArgs) -> anyhow::Result<Settings> {
+    let targets: Vec<String> = source.map(str::to_owned).into_iter().collect();
+    if targets.is_empty() && upstream.command.is_empty() {
+        bail!("no server. Name one: https://…, FILE.json with --server NAME, or -- COMMAND");
+    }
+    let config = Config::default();
+    let plans = Wanted { targets: &targets, upstream, config: &config }.plan()?;
+    let names = plans.plans.iter().map(|plan| plan.name.as_str()).collect::<Vec<_>>().join(", ");
+    let mut found = plans.plans.iter().filter_map(|plan| plan.upstream());
+    match (found.next(), found.next()) {
+        (Some(settings), None) => {
+            let mut settings = settings.clone();
+            if let Some(name) = name {
+                settings.name = name.to_owned();
+            }
+            // What is asked for is what the server says now.
+            settings.cache_dir = None;
+            Ok(settings)
+        }
+        (None, _) => bail!("this is no MCP server"),
+        (Some(_), Some(_)) => bail!("there are several servers. Choose one with --server: {names}"),
+    }
+}
+
+/// Asks a server what it offers.
+pub(super) async fn capture(settings: &Settings) -> anyhow::Result<Bundle> {
+    let said = interrogate(settings).await.map_err(sources::told)?;
+    Ok(said.bundle(settings, now()?))
+}
+
+/// The time, unless somebody wants the same bytes again.
+fn now() -> anyhow::Result<Timestamp> {
+    match std::env::var("SOURCE_DATE_EPOCH") {
+        Ok(seconds) => {
+            let seconds = seconds.parse().ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+            seconds.context("SOURCE_DATE_EPOCH is not a number of seconds")
+        }
+        Err(_) => Timestamp::from_second(Timestamp::now().as_second()).context("the clock shows no time"),
+    }
+}
+
+/// Reads a bundle.
+pub(super) fn read(path: &Path) -> anyhow::Result<Bundle> {
+    let shown = path.display();
+    let text = crate::files::read(path).with_context(|| format!("cannot read {shown}"))?;
+    Bundle::read(&text).with_context(|| format!("{shown} cannot be used"))
+}
+
+/// Reads a reviewer's decisions.
+pub(super) fn overrides(path: &Path) -> anyhow::Result<Overrides> {
+    let shown = path.display();
+    let text = crate::files::read(path).with_context(|| format!("cannot read {shown}"))?;
+    Overrides::read(&text).map_err(|problems| anyhow::anyhow!("{}", listed(path, &problems)))
+}
+
+/// Problems as editors and people read them: one on each line, with its place.
+pub(super) fn listed(path: &Path, problems: &[FileProblem]) -> String {
+    let lines: Vec<String> = problems.iter().map(|problem| format!("{}:{problem}", path.display())).collect();
+    lines.join("\n")
+}

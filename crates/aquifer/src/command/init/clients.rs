@@ -1,0 +1,122 @@
+//! MCP clients, and where they keep their servers.
+
+use std::path::{Path, PathBuf};
+
+use aquifer_discovery::servers::Server;
+use aquifer_discovery::{FileProblem, Servers};
+
+use crate::sources::is_ourselves;
+
+/// How a client writes its servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    McpServers,
+    VsCode,
+    Zed,
+    OpenCode,
+    Codex,
+}
+
+/// A client's file with servers in it.
+pub(super) struct Client {
+    pub(super) name: &'static str,
+    pub(super) path: PathBuf,
+    pub(super) dialect: Dialect,
+    pub(super) servers: Vec<Server>,
+    pub(super) problems: Vec<FileProblem>,
+}
+
+impl Client {
+    pub(super) fn told(&self) -> String {
+        let names: Vec<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
+        if names.is_empty() { "no servers".to_owned() } else { names.join(", ") }
+    }
+}
+
+/// A place where a client may keep its servers, relative to one of the folders below.
+struct Place(&'static str, Dialect, Base, &'static str);
+
+#[derive(Clone, Copy)]
+enum Base {
+    Home,
+    /// `$XDG_CONFIG_HOME`, and what another system has in its place.
+    Config,
+    /// Where the command was started: settings of a project.
+    Here,
+}
+
+#[rustfmt::skip]
+const PLACES: &[Place] = &[
+    Place("Claude Desktop", Dialect::McpServers, Base::Config, "Claude/claude_desktop_config.json"),
+    Place("Claude Code", Dialect::McpServers, Base::Home, ".claude.json"),
+    Place("Claude Code (project)", Dialect::McpServers, Base::Here, ".mcp.json"),
+    Place("Cursor", Dialect::McpServers, Base::Home, ".cursor/mcp.json"),
+    Place("Cursor (project)", Dialect::McpServers, Base::Here, ".cursor/mcp.json"),
+    Place("VS Code", Dialect::VsCode, Base::Config, "Code/User/mcp.json"),
+    Place("VS Code (settings)", Dialect::VsCode, Base::Config, "Code/User/settings.json"),
+    Place("VS Code (project)", Dialect::VsCode, Base::Here, ".vscode/mcp.json"),
+    Place("Cline", Dialect::McpServers, Base::Config, "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+    Place("Windsurf", Dialect::McpServers, Base::Home, ".codeium/windsurf/mcp_config.json"),
+    Place("Zed", Dialect::Zed, Base::Config, "zed/settings.json"),
+    Place("Gemini CLI", Dialect::McpServers, Base::Home, ".gemini/settings.json"),
+    Place("Codex", Dialect::Codex, Base::Home, ".codex/config.toml"),
+    Place("LM Studio", Dialect::McpServers, Base::Home, ".lmstudio/mcp.json"),
+    Place("Amazon Q", Dialect::McpServers, Base::Home, ".aws/amazonq/mcp.json"),
+    Place("opencode", Dialect::OpenCode, Base::Config, "opencode/opencode.json"),
+];
+
+/// Every client on this machine that has servers, or a file that should have.
+pub(super) fn find() -> Vec<Client> {
+    let mut found: Vec<Client> = Vec::new();
+    for Place(name, dialect, base, relative) in PLACES {
+        for folder in folders(*base) {
+            let path = folder.join(relative);
+            let is_known = |client: &Client| same(&client.path, &path);
+            if !found.iter().any(is_known)
+                && let Some(client) = read(name, *dialect, path)
+            {
+                found.push(client);
+            }
+        }
+    }
+    found
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    one == other || one.canonicalize().ok().zip(other.canonicalize().ok()).is_some_and(|(one, other)| one == other)
+}
+
+fn folders(base: Base) -> Vec<PathBuf> {
+    let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = from("HOME");
+    match base {
+        Base::Home => home.into_iter().collect(),
+        Base::Here => std::env::current_dir().into_iter().collect(),
+        Base::Config => {
+            let own = from("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|home| home.join(".config")));
+            let mac = home.map(|home| home.join("Library/Application Support"));
+            own.into_iter().chain(mac).collect()
+        }
+    }
+}
+
+fn read(name: &'static str, dialect: Dialect, path: PathBuf) -> Option<Client> {
+    let text = crate::files::read(&path).ok()?;
+    let text = match dialect {
+        Dialect::Codex => serde_json::to_string(&toml::from_str::<serde_json::Value>(&text).ok()?).ok()?,
+        _ => text,
+    };
+    match Servers::read(&text) {
+        Ok(found) => {
+            let problems = found.broken.into_iter().flat_map(|broken| broken.problems).collect();
+            let in_use = |server: &Server| !server.disabled && !is_ourselves(server);
+            let servers = found.servers.into_iter().filter(in_use).collect();
+            Some(Client { name, path, dialect, servers, problems })
+        }
+        // Settings without servers are no mistake; a file that cannot be read is.
+        Err(problems) if problems.iter().any(|problem| problem.path.is_empty()) => {
+            Some(Client { name, path, dialect, servers: Vec::new(), problems })
+        }
+        Err(_) => None,
+    }
+}

@@ -1,0 +1,61 @@
+//! Decisions made in a terminal, tool by tool.
+
+use std::io::{BufRead as _, Write as _};
+
+use aquifer_discovery::{Bundle, Overrides};
+
+use super::decide;
+
+const HELP: &str = "  Enter: skip   a: right as it is   c CATEGORY: CREATE, READ, UPDATE, DELETE or EXECUTE\n  \
+                    d LEVEL: safe, reversible, destructive, dangerous or forbidden   q: no more";
+
+/// Asks about every tool that needs review.
+pub(super) fn each(bundle: &Bundle, overrides: &mut Overrides) -> anyhow::Result<()> {
+    let open: Vec<_> = bundle.normalized_bundle.operations.iter().filter(|made| made.needs_review).collect();
+    if open.is_empty() {
+        return Ok(());
+    }
+    eprintln!("{} tools need review.\n{HELP}", open.len());
+    let mut answers = std::io::stdin().lock().lines();
+    for (index, made) in open.iter().enumerate() {
+        eprintln!(
+            "\n[{}/{}] {} ({}, {})",
+            index + 1,
+            open.len(),
+            made.operation_name,
+            made.endpoint,
+            made.danger_level
+        );
+        eprintln!("  {}", made.description.lines().next().unwrap_or_default());
+        for reason in &made.review_reasons {
+            eprintln!("  - {reason}");
+        }
+        loop {
+            eprint!("> ");
+            std::io::stderr().flush()?;
+            let Some(answer) = answers.next().transpose()? else { return Ok(()) };
+            let (key, word) = answer.trim().split_once(' ').unwrap_or((answer.trim(), ""));
+            let tool = &made.source_tool_name;
+            let decided = match key {
+                "" => break,
+                "q" => return Ok(()),
+                "a" => decide::decision(bundle, overrides, tool).map(|decision| decision.reviewed = true),
+                "c" => decide::category(word.trim()).and_then(|category| {
+                    decide::decision(bundle, overrides, tool).map(|decision| decision.endpoint = Some(category))
+                }),
+                "d" => decide::danger(word.trim()).and_then(|level| {
+                    decide::decision(bundle, overrides, tool).map(|decision| {
+                        decision.danger_level = Some(level);
+                        decision.reviewed = true;
+                    })
+                }),
+                _ => Err(anyhow::anyhow!("say one of these:\n{HELP}")),
+            };
+            match decided {
+                Ok(()) => break,
+                Err(error) => eprintln!("  {error}"),
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! Decisions given on the command line.
+
+use anyhow::{Context, bail};
+use aquifer_discovery::bundle::NormalizedOperation;
+use aquifer_discovery::digest::pin;
+use aquifer_discovery::overrides::Override;
+use aquifer_discovery::{Bundle, Overrides};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::suggest;
+
+use crate::cli::ReviewArgs;
+
+const DANGERS: [Danger; 5] =
+    [Danger::Safe, Danger::Reversible, Danger::Destructive, Danger::Dangerous, Danger::Forbidden];
+
+/// Takes over what the command line says.
+pub(super) fn said(arguments: &ReviewArgs, bundle: &Bundle, overrides: &mut Overrides) -> anyhow::Result<()> {
+    for (tool, word) in pairs(&arguments.endpoints)? {
+        let category = category(word)?;
+        decision(bundle, overrides, tool)?.endpoint = Some(category);
+    }
+    for (tool, word) in pairs(&arguments.dangers)? {
+        let level = danger(word)?;
+        decision(bundle, overrides, tool)?.danger_level = Some(level);
+    }
+    for tool in &arguments.accepted {
+        decision(bundle, overrides, tool)?.reviewed = true;
+    }
+    if arguments.accept_all {
+        for made in bundle.normalized_bundle.operations.iter().filter(|made| made.needs_review) {
+            decision(bundle, overrides, &made.source_tool_name)?.reviewed = true;
+        }
+    }
+    Ok(())
+}
+
+fn pairs(said: &[String]) -> anyhow::Result<Vec<(&str, &str)>> {
+    said.iter().map(|pair| pair.rsplit_once('=').with_context(|| format!("'{pair}' is not TOOL=WORD"))).collect()
+}
+
+pub(super) fn category(word: &str) -> anyhow::Result<Category> {
+    let found = Category::ALL.into_iter().find(|category| category.as_str().eq_ignore_ascii_case(word));
+    found.with_context(|| format!("unknown category '{word}'. Use {}", Category::ALL.map(Category::as_str).join(", ")))
+}
+
+pub(super) fn danger(word: &str) -> anyhow::Result<Danger> {
+    let found = DANGERS.into_iter().find(|danger| danger.as_str().eq_ignore_ascii_case(word));
+    found.with_context(|| format!("unknown danger '{word}'. Use {}", DANGERS.map(Danger::as_str).join(", ")))
+}
+
+/// The decision about a tool, for the definition it has now. A decision about what it said before begins anew.
+pub(super) fn decision<'o>(
+    bundle: &Bundle,
+    overrides: &'o mut Overrides,
+    called: &str,
+) -> anyhow::Result<&'o mut Override> {
+    let operations = &bundle.normalized_bundle.operations;
+    let is_meant = |made: &&NormalizedOperation| made.source_tool_name == called || made.operation_name == called;
+    let Some(made) = operations.iter().find(is_meant) else {
+        let names = operations.iter().map(|made| made.source_tool_name.as_str());
+        let near = suggest::nearest(called, names).map(|name| format!(". Did you mean '{name}'?"));
+        bail!("there is no tool '{called}'{}", near.unwrap_or_default());
+    };
+    let tools = bundle.tools();
+    let tool = tools.iter().find(|tool| tool.name == made.source_tool_name).context("a tool that is not there")?;
+    let digest = pin(tool).digest;
+    let index = match overrides.tools.iter().position(|(name, _)| name == &tool.name) {
+        Some(index) => index,
+        None => {
+            overrides.tools.push((tool.name.clone(), Override::default()));
+            overrides.tools.len() - 1
+        }
+    };
+    let (_, decided) = overrides.tools.get_mut(index).context("a decision that is not there")?;
+    if decided.digest.as_ref().is_some_and(|known| *known != digest) {
+        *decided = Override::default();
+    }
+    decided.digest = Some(digest);
+    Ok(decided)
+}

@@ -1,0 +1,20 @@
+//! Tables for people.
+
+/// Rows under headings, as wide as their widest cell; the last column is free.
+pub(crate) fn columns<const N: usize>(headings: &[&str; N], rows: &[[String; N]]) -> String {
+    let mut widths = headings.map(str::len);
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |cells: Vec<&str>| {
+        let padded: Vec<String> = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        format!("{}\n", padded.join("  ").trim_end())
+    };
+    let mut out = line(headings.to_vec());
+    for row in rows {
+        out.push_str(&line(row.iter().map(String::as_str).collect()));
+    }
+    out
+}

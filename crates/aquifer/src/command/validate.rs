@@ -1,0 +1,220 @@
+//! `aquifer validate`: what is wrong with files that people write, where, and what was probably meant.
+
+use std::path::Path;
+
+use aquifer_discovery::adapter::Sidecar;
+use aquifer_discovery::{Adapter, Bundle, FileProblem, Overrides, Servers};
+use aquifer_protocol::error::Code;
+use serde_json::{Value, json};
+
+use crate::Ending;
+use crate::cli::ValidateArgs;
+use crate::config::Config;
+use crate::sources::sidecar_of;
+
+use super::call;
+
+/// What was found about one file.
+struct Found {
+    /// What the file is.
+    kind: &'static str,
+    /// What is in it, in a few words.
+    summary: String,
+    problems: Vec<FileProblem>,
+    /// What is worth knowing, though it stops nobody.
+    warnings: Vec<String>,
+}
+
+pub(crate) fn run(arguments: ValidateArgs) -> anyhow::Result<Ending> {
+    let (mut wrong, mut unreadable) = (false, false);
+    for path in &arguments.files {
+        let shown = path.display();
+        let text = match crate::files::read(path) {
+            Ok(text) => text,
+            Err(error) => {
+                eprintln!("aquifer: cannot read {shown}: {error}");
+                unreadable = true;
+                continue;
+            }
+        };
+        let found = look(path, &text);
+        wrong |= !found.problems.is_empty();
+        if arguments.json {
+            call::print(&found.to_json(path).to_string())?;
+            continue;
+        }
+        for warning in &found.warnings {
+            eprintln!("{shown}: warning: {warning}");
+        }
+        for problem in &found.problems {
+            let place = if problem.path.is_empty() { String::new() } else { format!(" [{}]", problem.path) };
+            call::print(&format!("{shown}:{problem}{place}"))?;
+        }
+        if found.problems.is_empty() {
+            call::print(&format!("{shown}: valid {}, {}", found.kind, found.summary))?;
+        }
+    }
+    match (unreadable, wrong) {
+        (true, _) => anyhow::bail!("not every file could be read"),
+        (false, true) => Ok(Ending::Failure),
+        (false, false) => Ok(Ending::Done),
+    }
+}
+
+impl Found {
+    fn to_json(&self, path: &Path) -> Value {
+        let problems: Vec<Value> = self
+            .problems
+            .iter()
+            .map(|problem| {
+                json!({
+                    "code": problem.code.as_str(), "path": problem.path, "line": problem.line,
+                    "column": problem.column, "message": problem.message, "suggestion": problem.suggestion,
+                })
+            })
+            .collect();
+        json!({
+            "file": path.display().to_string(), "kind": self.kind, "valid": self.problems.is_empty(),
+            "problems": problems, "warnings": self.warnings,
+        })
+    }
+
+    fn of<T>(
+        kind: &'static str,
+        read: Result<T, Vec<FileProblem>>,
+        tell: impl Fn(&T) -> (String, Vec<String>),
+    ) -> Self {
+        match read {
+            Ok(read) => {
+                let (summary, warnings) = tell(&read);
+                Self { kind, summary, problems: Vec::new(), warnings }
+            }
+            Err(problems) => Self { kind, summary: String::new(), problems, warnings: Vec::new() },
+        }
+    }
+}
+
+fn look(path: &Path, text: &str) -> Found {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    match ending.as_str() {
+        "md" => adapter(path, text),
+        _ if path.to_string_lossy().ends_with(".provenance.json") => sidecar(text),
+        "toml" => configuration(text),
+        "yaml" | "yml" => {
+            Found::of("overrides", Overrides::read(text), |read| (counted(read.tools.len(), "decision"), Vec::new()))
+        }
+        _ if is_bundle(text) => Found::of("discovery bundle", Bundle::check(text), |read| {
+            let warnings = read.normalized_bundle.warnings.iter().map(|one| format!("{}: {}", one.code, one.message));
+            (counted(read.normalized_bundle.operations.len(), "operation"), warnings.collect())
+        }),
+        _ => servers(text),
+    }
+}
+
+fn is_bundle(text: &str) -> bool {
+    ["\"raw_capture\"", "\"normalized_bundle\""].iter().any(|word| text.contains(word)) && !Servers::is_there(text)
+}
+
+fn adapter(path: &Path, text: &str) -> Found {
+    let sidecar = crate::files::read(&sidecar_of(path)).ok();
+    Found::of("adapter", Adapter::read(text, sidecar.as_deref()), |read| {
+        (counted(read.operations.len(), "operation"), read.warnings.clone())
+    })
+}
+
+fn sidecar(text: &str) -> Found {
+    let read = serde_json::from_str::<Sidecar>(text).map_err(|error| {
+        let (line, column) = (error.line() as u64, error.column() as u64);
+        let message = "The sidecar cannot be read".to_owned();
+        let suggestion = Some("Build it anew with aquifer build".to_owned());
+        let code = Code::SchemaInvalidType;
+        vec![FileProblem { code, path: String::new(), line, column, message, suggestion }]
+    });
+    Found::of("sidecar", read, |read| (counted(read.operations.len(), "operation"), Vec::new()))
+}
+
+fn servers(text: &str) -> Found {
+    match Servers::read(text) {
+        Ok(found) => Found {
+            kind: "client configuration",
+            summary: counted(found.servers.len(), "server"),
+            problems: found.broken.into_iter().flat_map(|broken| broken.problems).collect(),
+            warnings: found.warnings.iter().map(ToString::to_string).collect(),
+        },
+        Err(problems) => Found { kind: "client configuration", summary: String::new(), problems, warnings: Vec::new() },
+    }
+}
+
+fn configuration(text: &str) -> Found {
+    let read = Config::parse(text).map_err(|problem| vec![problem]);
+    let read = read.and_then(|config| {
+        let problems = senseless(&config, text);
+        if problems.is_empty() { Ok(config) } else { Err(problems) }
+    });
+    Found::of("configuration", read, |config| (counted(config.source.len(), "source"), Vec::new()))
+}
+
+/// What is spelled right and means nothing.
+fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
+    let headings = text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("[[source]]"));
+    let lines: Vec<u64> = headings.map(|(index, _)| index as u64 + 1).collect();
+    let mut problems = Vec::new();
+    for (index, source) in config.source.iter().enumerate() {
+        let line = lines.get(index).copied().unwrap_or(1);
+        let mut wrong = |code, path: String, line, message: &str| {
+            let message = message.to_owned();
+            problems.push(FileProblem { code, path, line, column: 1, message, suggestion: None });
+        };
+        let given = [source.target.is_some(), source.command.is_some(), source.url.is_some()];
+        let path = format!("source[{index}]");
+        match given {
+            [false, false, false] if source.adapter.is_none() => {
+                wrong(Code::SchemaMissingField, path, line, "A source needs a target, a command or a url");
+            }
+            [_, true, true] => {
+                wrong(Code::SchemaInvalidType, path, line, "A source has either a command or a url");
+            }
+            _ => {}
+        }
+        for (name, said) in &source.operations {
+            let path = format!("source[{index}].operations.{name}");
+            let line = place(text, line, name);
+            if let Some(problem) = said.problem() {
+                wrong(Code::SchemaInvalidType, format!("{path}.rows"), line, problem);
+            }
+            if !source.may_be_mcp() {
+                let message = "'operations' is for MCP servers; of databases, 'tables' says how they are shown";
+                wrong(Code::SchemaInvalidName, path, line, message);
+            }
+        }
+    }
+    for (section, wrong) in [("limits", config.limits.limits().check()), ("results", config.results.check())] {
+        let heading = text.lines().position(|line| line.trim() == format!("[{section}]"));
+        for wrong in wrong {
+            let message = format!("'{}' is {}, allowed is {} to {}", wrong.name, wrong.value, wrong.min, wrong.max);
+            problems.push(FileProblem {
+                code: Code::SchemaInvalidType,
+                path: format!("{section}.{}", wrong.name),
+                line: place(text, heading.map_or(1, |index| index as u64 + 1), wrong.name),
+                column: 1,
+                message,
+                suggestion: None,
+            });
+        }
+    }
+    problems
+}
+
+/// The first line from this one on that is about a name; this one, if none is.
+fn place(text: &str, from: u64, name: &str) -> u64 {
+    let rest = text.lines().zip(1_u64..).skip_while(|(_, line)| *line < from);
+    let is_about = |line: &str| {
+        let (line, heading) = (line.trim_start(), format!(".{name}]"));
+        line.strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with(['=', '.'])) || line.contains(&heading)
+    };
+    rest.filter(|(line, _)| is_about(line)).map(|(_, line)| line).next().unwrap_or(from)
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}

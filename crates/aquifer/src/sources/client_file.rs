@@ -1,0 +1,67 @@
+//! A file of an MCP client that names servers: each becomes a source of its own.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use aquifer_discovery::Servers;
+use aquifer_discovery::servers::{Environment, Reach, Server};
+
+use super::{Broken, Plans, upstream};
+use crate::config::SourceConfig;
+use crate::state::Kept;
+
+/// Whether a target is such a file.
+pub(super) fn is_client_file(target: &str) -> bool {
+    [".json", ".jsonc", ".json5"].iter().any(|ending| target.ends_with(ending))
+}
+
+/// Plans every server of the file that the client uses.
+pub(super) fn add(file: &str, source: &SourceConfig, kept: &Kept, plans: &mut Plans) -> anyhow::Result<()> {
+    let path = Path::new(file);
+    let text = crate::files::read(path).with_context(|| format!("cannot read {file}"))?;
+    let found = match Servers::read(&text) {
+        Ok(found) => found,
+        Err(problems) => {
+            let problems: Vec<String> = problems.iter().map(|problem| format!("{file}:{problem}")).collect();
+            bail!("{}", problems.join("\n"));
+        }
+    };
+    let wanted = |name: &str| source.servers.is_empty() || source.servers.iter().any(|one| one == name);
+    for name in &source.servers {
+        let known = |server: &Server| &server.name == name;
+        if !found.servers.iter().any(known) && !found.broken.iter().any(|broken| &broken.name == name) {
+            let names: Vec<&str> = found.servers.iter().map(|server| server.name.as_str()).collect();
+            bail!("{file} names no server '{name}'. There are: {}", names.join(", "));
+        }
+    }
+    plans.remarks.extend(found.warnings.iter().map(|warning| format!("{file}:{warning}")));
+    for broken in found.broken.iter().filter(|broken| wanted(&broken.name)) {
+        let why: Vec<String> = broken.problems.iter().map(|problem| format!("{file}:{problem}")).collect();
+        plans.broken.push(Broken { name: broken.name.clone(), why: why.join("; ") });
+    }
+    let folder = path.canonicalize().ok().and_then(|path| Some(path.parent()?.display().to_string()));
+    let environment =
+        Environment { variable: &|name| std::env::var(name).ok(), folder: folder.as_deref().unwrap_or(".") };
+    let used = found.servers.iter().filter(|server| wanted(&server.name));
+    for server in used.filter(|server| !server.disabled || source.servers.contains(&server.name)) {
+        if is_ourselves(server) {
+            plans.remarks.push(format!("{file}: '{}' is aquifer itself and is left out", server.name));
+            continue;
+        }
+        plans.take(upstream::of_client(server, file, &environment, source, kept));
+    }
+    if plans.plans.is_empty() && plans.broken.is_empty() {
+        bail!("{file} names no MCP server that is in use");
+    }
+    Ok(())
+}
+
+/// Whether a server is this program: serving itself, it would start itself for ever.
+pub(crate) fn is_ourselves(server: &Server) -> bool {
+    match &server.reach {
+        Reach::Stdio { command, .. } => {
+            Path::new(command).file_stem().is_some_and(|name| name.eq_ignore_ascii_case("aquifer"))
+        }
+        Reach::Http { .. } => false,
+    }
+}

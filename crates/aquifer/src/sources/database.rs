@@ -1,0 +1,77 @@
+//! Databases: what the configuration says of them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::bail;
+use aquifer_query::FieldType;
+use aquifer_sql::{ComputedSettings, Settings, Style, TableSettings, Target};
+
+use crate::config::{self, SourceConfig};
+
+pub(super) fn settings(config: &SourceConfig, name: &str, target: Target) -> anyhow::Result<Settings> {
+    let mut settings = Settings::of(name, target);
+    settings.schemas.clone_from(&config.schemas);
+    settings.include.clone_from(&config.include);
+    settings.exclude.clone_from(&config.exclude);
+    settings.read_only = config.read_only;
+    settings.style = match config.style {
+        None | Some(config::TableStyle::Auto) => Style::Auto,
+        Some(config::TableStyle::Tables) => Style::Tables,
+        Some(config::TableStyle::Generic) => Style::Generic,
+    };
+    if let Some(seconds) = config.timeout_seconds {
+        if seconds == 0 {
+            bail!("source '{name}': timeout_seconds must be 1 or more");
+        }
+        settings.timeout = Duration::from_secs(seconds);
+    }
+    if let Some(connections) = config.connections {
+        settings.connections = connections.clamp(1, 1_000);
+    }
+    settings.pages.largest = config.largest_page.unwrap_or(settings.pages.largest).clamp(1, 1_000);
+    settings.pages.default = config.page_size.unwrap_or(settings.pages.default).clamp(1, settings.pages.largest);
+    settings.tables = tables(&config.tables)?;
+    Ok(settings)
+}
+
+fn tables(tables: &BTreeMap<String, config::TableConfig>) -> anyhow::Result<BTreeMap<String, TableSettings>> {
+    let mut all = BTreeMap::new();
+    for (name, said) in tables {
+        let mut computed = Vec::new();
+        for (field, own) in &said.computed {
+            computed.push(ComputedSettings {
+                name: field.clone(),
+                sql: own.sql.clone(),
+                of: match own.of.as_str() {
+                    "text" | "string" => FieldType::Text,
+                    "integer" => FieldType::Integer,
+                    "number" => FieldType::Number,
+                    "boolean" => FieldType::Boolean,
+                    "time" => FieldType::Time,
+                    "date" => FieldType::Date,
+                    other => bail!(
+                        "table '{name}', computed field '{field}': unknown type '{other}'. \
+                         Known: text, integer, number, boolean, time, date"
+                    ),
+                },
+                description: own.description.clone(),
+                filterable: own.filterable.unwrap_or(true),
+                sortable: own.sortable.unwrap_or(true),
+            });
+        }
+        all.insert(
+            name.clone(),
+            TableSettings {
+                singular: said.singular.clone(),
+                plural: said.plural.clone(),
+                description: said.description.clone(),
+                presets: said.presets.clone(),
+                key: said.key.clone(),
+                hide: said.hide.clone(),
+                computed,
+            },
+        );
+    }
+    Ok(all)
+}

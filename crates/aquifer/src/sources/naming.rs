@@ -1,0 +1,104 @@
+//! What a source is called whom nobody gave a name.
+
+use aquifer_discovery::name::{fit, snake};
+
+/// Longer prefixes leave no room for what comes after them.
+const LONGEST_PREFIX: usize = 20;
+
+/// Programs that run other programs, and words between them.
+const RUNNERS: &[&str] = &[
+    "npx", "npm", "pnpm", "yarn", "bunx", "bun", "node", "deno", "uvx", "uv", "pipx", "python", "python3", "docker",
+    "podman", "sh", "bash", "env", "cmd", "exec", "run", "dlx", "tool", "x", "start",
+];
+
+/// What a command is probably called: `npx -y @scope/server-files /data` is `files`.
+pub(super) fn of_command(words: &[String]) -> String {
+    let is_telling = |word: &&String| {
+        let base = word.rsplit('/').next().unwrap_or_default();
+        !word.starts_with('-') && !RUNNERS.contains(&base) && !word.contains('=')
+    };
+    // The words before an image's name are about the container.
+    let is_image = |word: &&String| is_telling(word) && word.contains('/') && !word.starts_with(['/', '.']);
+    let in_container = words.first().is_some_and(|word| ["docker", "podman"].contains(&word.as_str()));
+    let image = words.iter().find(is_image).filter(|_| in_container);
+    let word = image.or_else(|| words.iter().find(is_telling)).or(words.first());
+    let base = word.map(String::as_str).unwrap_or_default().rsplit('/').next().unwrap_or_default();
+    let base = base.split(['@', ':']).find(|part| !part.is_empty()).unwrap_or_default();
+    let base = base.split('.').find(|part| !part.is_empty()).unwrap_or_default();
+    essence(base)
+}
+
+/// What a server on the web is probably called: `https://mcp.example.com/sse` is `example`.
+pub(super) fn of_url(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = host.split(':').next().unwrap_or_default();
+    let labels: Vec<&str> = host.split('.').collect();
+    let is_number = labels.iter().all(|label| label.chars().all(|c| c.is_ascii_digit()));
+    match labels.as_slice() {
+        [.., name, _] if !is_number => essence(name),
+        [name] if !name.is_empty() => essence(name),
+        _ => "mcp".to_owned(),
+    }
+}
+
+/// The name without what every MCP server has in its name.
+fn essence(name: &str) -> String {
+    let words: Vec<&str> = name.split(['-', '_']).filter(|word| !matches!(*word, "" | "mcp" | "server")).collect();
+    let essence = words.join("-").to_ascii_lowercase();
+    if snake(&essence).is_empty() { "mcp".to_owned() } else { essence }
+}
+
+/// What the operations of a source of this name begin with.
+pub(super) fn prefix(name: &str) -> String {
+    let prefix = fit(&snake(name), LONGEST_PREFIX);
+    if prefix.is_empty() { "source".to_owned() } else { prefix }
+}
+
+/// The name, or one with a number that nobody has.
+pub(super) fn unlike(name: &str, taken: &[String], between: &str) -> String {
+    if !taken.iter().any(|known| known == name) {
+        return name.to_owned();
+    }
+    let mut number: usize = 2;
+    loop {
+        let other = format!("{name}{between}{number}");
+        if !taken.contains(&other) {
+            return other;
+        }
+        number += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_called_what_people_would_call_them() {
+        for (command, name) in [
+            ("npx -y @modelcontextprotocol/server-filesystem /data", "filesystem"),
+            ("npx -y some-mcp-server@1.2.3", "some"),
+            ("uvx mcp-server-git --repository .", "git"),
+            ("python3 /opt/tools/weather_server.py", "weather"),
+            ("docker run -i --rm -e TOKEN ghcr.io/github/github-mcp-server:latest", "github"),
+            ("/usr/bin/mcp-server", "mcp"),
+            ("node", "node"),
+        ] {
+            let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            assert_eq!(of_command(&words), name, "{command}");
+        }
+        for (url, name) in [
+            ("https://mcp.sentry.dev/mcp", "sentry"),
+            ("https://user:secret@api.example.com:8443/x?key=1", "example"),
+            ("http://localhost:3000/mcp", "localhost"),
+            ("http://127.0.0.1:3000/mcp", "mcp"),
+            ("https://", "mcp"),
+        ] {
+            assert_eq!(of_url(url), name, "{url}");
+        }
+        assert_eq!(unlike("a", &["a".to_owned(), "a-2".to_owned()], "-"), "a-3");
+        assert_eq!(prefix("Git Hub!"), "git_hub");
+    }
+}

@@ -1,0 +1,203 @@
+//! MCP servers: from what the configuration, a client's file or an adapter says of one to its settings.
+
+use std::path::Path;
+use std::time::Duration;
+
+use aquifer_discovery::adapter::{AdapterAuth, Target};
+use aquifer_discovery::servers::{Environment, Reach, Server, env_file};
+use aquifer_discovery::{Adapter, Overrides};
+use aquifer_upstream::{Bearer, Settings, Transport};
+
+use super::{Broken, Kind, Origin, Plan, adapter_file, naming};
+use crate::config::{self, SourceConfig};
+use crate::state::Kept;
+
+/// Plans a server that the configuration or the command line describes.
+pub(super) fn plan(source: &SourceConfig, kept: &Kept) -> Result<Plan, Broken> {
+    let name = source.name.clone().unwrap_or_else(|| called(source));
+    made(source, &name, kept).map_err(|why| Broken { name, why })
+}
+
+fn made(source: &SourceConfig, name: &str, kept: &Kept) -> Result<Plan, String> {
+    let mut files = Vec::new();
+    let adapter = match &source.adapter {
+        Some(file) => {
+            let (adapter, texts) = adapter_file::read(file)?;
+            files.extend(texts);
+            Some(adapter)
+        }
+        None => None,
+    };
+    let transport = match (&source.command, &source.url, &adapter) {
+        (Some(_), Some(_), _) => return Err("it has both a command and a url".to_owned()),
+        (Some(command), None, _) => started(source, command)?,
+        (None, Some(url), adapter) => reached(source, &expand(url)?, adapter.as_ref())?,
+        (None, None, Some(adapter)) => of_adapter(source, adapter)?,
+        (None, None, None) => return Err("it has neither a command nor a url".to_owned()),
+    };
+    let name = match (&source.name, &adapter) {
+        (None, Some(adapter)) => adapter.name.clone(),
+        _ => name.to_owned(),
+    };
+    let mut settings = Settings::of(&name, transport);
+    settings.adapter = adapter;
+    finish(&mut settings, source, kept, &mut files)?;
+    let origin = Origin { config: source.clone(), server: None, files };
+    let kind = Kind::Upstream(Box::new(settings));
+    Ok(Plan { name, prefix: source.prefix.clone(), hidden: Vec::new(), origin, kind })
+}
+
+/// Plans a server that a client's file names.
+pub(super) fn of_client(
+    server: &Server,
+    file: &str,
+    environment: &Environment<'_>,
+    source: &SourceConfig,
+    kept: &Kept,
+) -> Result<Plan, Broken> {
+    let broken = |why: String| Broken { name: server.name.clone(), why: format!("{file}:{}: {why}", server.line) };
+    let resolved = server.resolved(environment).map_err(|unresolved| broken(unresolved.to_string()))?;
+    let transport = match &resolved.reach {
+        Reach::Stdio { command, args, env, env_file: more, cwd } => {
+            let mut all = match more {
+                Some(more) => {
+                    let text = crate::files::read(&Path::new(environment.folder).join(more));
+                    env_file(&text.map_err(|error| broken(format!("cannot read its envFile: {error}")))?)
+                }
+                None => Vec::new(),
+            };
+            // What is written in the file itself wins.
+            all.retain(|(name, _)| !env.iter().any(|(known, _)| known == name));
+            all.extend(env.iter().cloned());
+            Transport::Stdio {
+                command: command.clone(),
+                args: args.clone(),
+                env: all,
+                cwd: cwd.as_ref().map(Into::into),
+            }
+        }
+        Reach::Http { url, headers } => Transport::Http { url: url.clone(), headers: headers.clone(), bearer: None },
+    };
+    let mut settings = Settings::of(&server.name, transport);
+    let mut files = Vec::new();
+    finish(&mut settings, source, kept, &mut files).map_err(broken)?;
+    if let (Some(timeout), None) = (resolved.timeout, source.timeout_seconds) {
+        settings.timeout = timeout;
+    }
+    Ok(Plan {
+        name: server.name.clone(),
+        prefix: None,
+        hidden: resolved.hidden_tools.clone(),
+        origin: Origin { config: source.clone(), server: Some(resolved), files },
+        kind: Kind::Upstream(Box::new(settings)),
+    })
+}
+
+/// What is said of every kind of server alike.
+fn finish(settings: &mut Settings, source: &SourceConfig, kept: &Kept, files: &mut Vec<String>) -> Result<(), String> {
+    let seconds = |name: &str, value: Option<u64>, default: Duration| match value {
+        Some(0) => Err(format!("{name} must be 1 or more")),
+        Some(seconds) => Ok(Duration::from_secs(seconds)),
+        None => Ok(default),
+    };
+    settings.timeout = seconds("timeout_seconds", source.timeout_seconds, settings.timeout)?;
+    settings.start_timeout = seconds("start_timeout_seconds", source.start_timeout_seconds, settings.start_timeout)?;
+    settings.concurrency = source.concurrency.unwrap_or(settings.concurrency).clamp(1, 10_000);
+    settings.largest_answer = source.largest_answer.unwrap_or(settings.largest_answer).max(1024);
+    settings.cache_dir = kept.catalogues();
+    shaped(settings, source)?;
+    if let Some(file) = &source.overrides {
+        let shown = file.display();
+        let text = crate::files::read(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
+        let overrides = Overrides::read(&text);
+        let first = |problems: Vec<aquifer_discovery::FileProblem>| {
+            format!("{shown}:{}", problems.first().map(ToString::to_string).unwrap_or_default())
+        };
+        settings.overrides = Some(overrides.map_err(first)?);
+        files.push(text);
+    }
+    Ok(())
+}
+
+/// How results are shaped, which may be said under an operation's name or its tool's.
+fn shaped(settings: &mut Settings, source: &SourceConfig) -> Result<(), String> {
+    settings.controls = source.controls.map_or(settings.controls, Into::into);
+    for (name, said) in &source.operations {
+        if let Some(problem) = said.problem() {
+            return Err(format!("operation '{name}': {problem}"));
+        }
+        let operation = aquifer_discovery::name::snake(name);
+        settings.rows.extend(said.rows.clone().map(|rows| (operation.clone(), rows)));
+        settings.controls_of.extend(said.controls.map(|controls| (operation, controls.into())));
+    }
+    Ok(())
+}
+
+fn started(source: &SourceConfig, command: &str) -> Result<Transport, String> {
+    let env = source.env.iter().map(|(name, value)| Ok((name.clone(), expand(value)?)));
+    Ok(Transport::Stdio {
+        command: expand(command)?,
+        args: source.args.iter().map(|word| expand(word)).collect::<Result<_, _>>()?,
+        env: env.collect::<Result<_, String>>()?,
+        cwd: source.cwd.clone(),
+    })
+}
+
+fn reached(source: &SourceConfig, url: &str, adapter: Option<&Adapter>) -> Result<Transport, String> {
+    let headers = source.headers.iter().map(|(name, value)| Ok((name.clone(), expand(value)?)));
+    let mut headers: Vec<(String, String)> = headers.collect::<Result<_, String>>()?;
+    let mut bearer = match &source.bearer_env {
+        Some(env) => Some(Bearer { token: variable(env)?, env: Some(env.clone()) }),
+        None => None,
+    };
+    if bearer.is_none() && headers.is_empty() {
+        match adapter.map(|adapter| &adapter.auth) {
+            Some(AdapterAuth::Bearer { token_env: Some(env), header, prefix }) => {
+                let token = variable(env)?;
+                if header.eq_ignore_ascii_case("authorization") && prefix == "Bearer " {
+                    bearer = Some(Bearer { token, env: Some(env.clone()) });
+                } else {
+                    headers.push((header.clone(), format!("{prefix}{token}")));
+                }
+            }
+            Some(AdapterAuth::ApiKey { key_env: Some(env), header }) => headers.push((header.clone(), variable(env)?)),
+            _ => {}
+        }
+    }
+    Ok(Transport::Http { url: url.to_owned(), headers, bearer })
+}
+
+fn of_adapter(source: &SourceConfig, adapter: &Adapter) -> Result<Transport, String> {
+    match &adapter.target {
+        Target::McpHttp { url } => reached(source, url, Some(adapter)),
+        Target::McpStdio { name } => Err(format!(
+            "its MCP server '{name}' is started by a command, which is not in the file: give it after --, or as \
+             'command' beside 'adapter' in the configuration"
+        )),
+        Target::Rest { .. } => Err("its target is a REST API, which this version does not serve".to_owned()),
+    }
+}
+
+fn called(source: &SourceConfig) -> String {
+    match (&source.command, &source.url, &source.adapter) {
+        (Some(command), _, _) => {
+            let words: Vec<String> = [std::slice::from_ref(command), &source.args].concat();
+            naming::of_command(&words)
+        }
+        (_, Some(url), _) => naming::of_url(url),
+        (_, _, Some(file)) => {
+            let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+            stem.strip_suffix("-adapter").unwrap_or(&stem).to_owned()
+        }
+        _ => "mcp".to_owned(),
+    }
+}
+
+fn expand(text: &str) -> Result<String, String> {
+    config::expand(text).map_err(|error| error.to_string())
+}
+
+fn variable(name: &str) -> Result<String, String> {
+    let value = std::env::var(name).ok().filter(|value| !value.is_empty());
+    value.ok_or_else(|| format!("set the environment variable {name}, which holds its credential"))
+}

@@ -1,0 +1,171 @@
+//! From a server to a reviewed adapter and back: interrogate, review, build, validate, serve, drift.
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, forgetful, server, text, tools};
+
+/// Runs a command in the folder and gives its exit code, stdout and stderr.
+fn run(folder: &Folder, arguments: &[&str]) -> (i32, String, String) {
+    let mut command = forgetful(folder);
+    command.args(arguments).current_dir(folder.path("")).env("SOURCE_DATE_EPOCH", "1763190000");
+    let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+fn done(folder: &Folder, arguments: &[&str]) -> String {
+    let (code, out, said) = run(folder, arguments);
+    assert_eq!(code, 0, "{arguments:?}: {out}{said}");
+    out
+}
+
+fn read(folder: &Folder, name: &str) -> String {
+    std::fs::read_to_string(folder.path(name)).unwrap()
+}
+
+#[test]
+fn r_dis_6_from_a_server_to_a_reviewed_adapter_and_back() {
+    let folder = Folder::new();
+    let [python, program, offered] = server(&folder.tools("tools.json", &tools()));
+    let command = ["--", &python, &program, &offered];
+    let with = |arguments: &[&'static str]| -> Vec<String> {
+        arguments.iter().copied().chain(command).map(str::to_owned).collect()
+    };
+    let words = |arguments: &[String]| -> Vec<String> { arguments.to_vec() };
+    let go = |arguments: Vec<String>| {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        run(&folder, &arguments)
+    };
+    // R-DIS-1 and 2: what the server says, byte for byte.
+    let (code, _, said) = go(with(&["interrogate", "--name", "small", "-o", "small.bundle.json"]));
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("4 operations, 2 to review"), "{said}");
+    let bundle = read(&folder, "small.bundle.json");
+    let payload: Vec<Value> =
+        serde_json::from_str::<Value>(&bundle).unwrap()["raw_capture"]["tools"].as_array().unwrap().clone();
+    assert_eq!(Value::Array(payload), tools());
+    // R-DIS-5: the same input, the same bytes.
+    let (_, again, _) = go(with(&["interrogate", "--name", "small"]));
+    assert_eq!(again, bundle);
+    // R-DIS-4: what nobody can tell is listed with its reasons.
+    let (code, table, said) = run(&folder, &["review", "small.bundle.json"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(table.contains("frobnicate") && table.contains("no annotation") && table.contains("2 of 4"), "{table}");
+    let (code, _, said) = run(&folder, &["review", "small.bundle.json", "--accept", "frobnicat"]);
+    assert!(code == 2 && said.contains("Did you mean 'frobnicate'?"), "{said}");
+    let decided = [
+        "review",
+        "small.bundle.json",
+        "--endpoint",
+        "frobnicate=update",
+        "--danger",
+        "frobnicate=reversible",
+        "-o",
+        "small.overrides.yaml",
+    ];
+    assert_eq!(run(&folder, &decided).0, 1, "one is left");
+    let (code, table, _) =
+        run(&folder, &["review", "small.bundle.json", "--accept-all", "--all", "-o", "small.overrides.yaml"]);
+    assert_eq!(code, 0);
+    assert!(table.contains("UPDATE") && table.contains("0 of 4"), "{table}");
+    // R-DIS-6: an adapter and its sidecar.
+    let build = ["build", "small.bundle.json", "--overrides", "small.overrides.yaml"];
+    assert_eq!(done(&folder, &build), "small-adapter.md\nsmall-adapter.provenance.json\n");
+    let (adapter, sidecar) = (read(&folder, "small-adapter.md"), read(&folder, "small-adapter.provenance.json"));
+    done(&folder, &build);
+    done(&folder, &[&build[..], &["-o", "elsewhere"]].concat());
+    assert_eq!(read(&folder, "elsewhere/small-adapter.md"), adapter);
+    assert_eq!(read(&folder, "elsewhere/small-adapter.provenance.json"), sidecar);
+    assert!(!adapter.contains("mcp_server.py"), "the command lives in the configuration");
+    folder.file("small-adapter.md", &format!("{adapter}\nA reviewer's remark.\n"));
+    let (code, _, said) = run(&folder, &build);
+    assert!(code == 2 && said.contains("--force"), "{said}");
+    let valid = done(
+        &folder,
+        &["validate", "small-adapter.md", "small-adapter.provenance.json", "small.bundle.json", "small.overrides.yaml"],
+    );
+    assert_eq!(valid.lines().count(), 4, "{valid}");
+    // R-DIS-7: served from the file.
+    let mut call = vec!["call".to_owned(), "frobnicate".to_owned(), r#"{"thing_id": 3}"#.to_owned()];
+    call.extend(["--source", "small-adapter.md", "--tool", "mcp_aql_update"].map(str::to_owned));
+    call.extend(command.map(str::to_owned));
+    let (code, answer, said) = go(words(&call));
+    assert_eq!(code, 0, "{answer}{said}");
+    assert!(answer.contains(r#""arguments":{"thingId":3}"#), "{answer}");
+    let (code, _, said) = run(&folder, &["call", "frobnicate", "--source", "small-adapter.md"]);
+    assert!(code == 2 && said.contains("give it after --"), "{said}");
+    // R-DIS-7a: has it changed since?
+    let (code, told, _) = go(with(&["review", "small-adapter.md"]));
+    assert!(code == 0 && told.contains("says what it said"), "{told}");
+    let mut changed = tools();
+    changed[0]["description"] = json!("List things, and send them to somebody else.");
+    changed[1]["inputSchema"]["properties"]["secretly"] = json!({ "type": "boolean" });
+    changed[3]["name"] = json!("fail_better");
+    folder.tools("tools.json", &changed);
+    let (code, told, _) = go(with(&["review", "small-adapter.md"]));
+    assert_eq!(code, 1, "{told}");
+    for words in [
+        "changed  frobnicate: parameters",
+        "changed  list_things: description",
+        "gone     fail",
+        "new      fail_better",
+    ] {
+        assert!(told.contains(words), "{told}");
+    }
+    let mut list = vec!["introspect".to_owned(), "--source".to_owned(), "small-adapter.md".to_owned()];
+    list.extend(command.map(str::to_owned));
+    let (_, listed, said) = go(list);
+    assert!(!listed.contains("somebody else") && !listed.contains("fail_better"), "{listed}");
+    assert!(said.contains("have changed"), "{said}");
+    // A decision holds for what was reviewed.
+    let mut fresh = vec!["review".to_owned(), "--overrides".to_owned(), "small.overrides.yaml".to_owned()];
+    fresh.extend(["--name".to_owned(), "small".to_owned()]);
+    fresh.extend(command.map(str::to_owned));
+    let (code, table, _) = go(fresh);
+    assert!(code == 1 && table.contains("frobnicate"), "{table}");
+}
+
+#[test]
+fn r_dis_1_interrogation_calls_no_tool() {
+    let folder = Folder::new();
+    let [python, program, offered] = server(&folder.tools("tools.json", &tools()));
+    let mut command = forgetful(&folder);
+    command.args(["interrogate", "--env", "MCP_RECORD", "--", &python, &program, &offered]);
+    let output = command.env("MCP_RECORD", folder.path("record")).stdin(std::process::Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let asked = read(&folder, "record");
+    let asked: Vec<&str> = asked.lines().collect();
+    assert_eq!(asked, ["initialize", "notifications/initialized", "tools/list"]);
+}
+
+/// A person in a terminal, which Python provides.
+#[test]
+fn r_dis_4_a_person_decides_in_a_terminal() {
+    const TERMINAL: &str = r#"
+import os, pty, sys
+answers = sys.argv[1].split(",")
+seen = b""
+def read(fd):
+    global seen
+    data = os.read(fd, 1024)
+    seen += data
+    while seen.count(b"> ") and answers:
+        seen = seen.split(b"> ", 1)[1]
+        os.write(fd, (answers.pop(0) + "\n").encode())
+    return data
+status = pty.spawn(sys.argv[2:], read)
+sys.exit(os.waitstatus_to_exitcode(status))
+"#;
+    let folder = Folder::new();
+    let [python, program, offered] = server(&folder.tools("tools.json", &tools()));
+    let bundle = ["interrogate", "--name", "small", "-o", "small.bundle.json", "--", &python, &program, &offered];
+    done(&folder, &bundle);
+    let mut terminal = std::process::Command::new("python3");
+    terminal.args(["-c", TERMINAL, "nonsense,c UPDATE,d reversible", env!("CARGO_BIN_EXE_aquifer")]);
+    terminal.args(["review", "small.bundle.json"]).current_dir(folder.path("")).stdin(std::process::Stdio::null());
+    let output = terminal.output().unwrap();
+    let seen = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{seen}{}", text(&output.stderr));
+    assert!(seen.contains("say one of these") && seen.contains("0 of 4 need review"), "{seen}");
+    let decided = read(&folder, "small.overrides.yaml");
+    assert!(decided.contains("endpoint: UPDATE") && decided.contains("danger_level: reversible"), "{decided}");
+}

@@ -1,0 +1,263 @@
+//! Results of MCP servers, shaped and held by the running binary as its configuration says (R-DIS-8).
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Piped, Served, forgetful, run, server, text, tools, until};
+
+/// A server whose calls are counted, and a configuration for it.
+struct Desk {
+    folder: Folder,
+    record: String,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = Folder::new();
+        let mut offered = tools();
+        for name in ["twoLists", "get_text"] {
+            let tool =
+                json!({ "name": name, "inputSchema": { "type": "object" }, "annotations": { "readOnlyHint": true } });
+            offered.as_array_mut().unwrap().push(tool);
+        }
+        folder.tools("tools.json", &offered);
+        let record = folder.file("record", "");
+        Self { folder, record }
+    }
+
+    /// Writes a configuration: what is said of results, and what is said of the source.
+    fn config(&self, results: &str, source: &str) -> String {
+        let [python, program, offered] = server(&self.folder.path("tools.json"));
+        let record = &self.record;
+        let state = self.folder.path("state");
+        self.folder.file(
+            "aquifer.toml",
+            &format!(
+                "[state]\ndir = {state:?}\n\n[results]\n{results}\n\n[[source]]\nname = \"things\"\ncommand = {python:?}\n\
+                 args = [{program:?}, {offered:?}]\nenv = {{ MCP_RECORD = {record:?} }}\n{source}\n"
+            ),
+        )
+    }
+
+    fn serve(&self, results: &str, source: &str) -> Piped {
+        let config = self.config(results, source);
+        let mut piped = Piped::spawn(forgetful(&self.folder).args(["serve", "--config", &config]));
+        piped.initialize("2025-06-18");
+        until("things are offered", || piped.operations().contains(&"list_things".to_owned()).then_some(()));
+        piped
+    }
+
+    /// How often the server behind us was called.
+    fn calls(&self) -> usize {
+        let record = std::fs::read_to_string(&self.record).unwrap();
+        record.lines().filter(|line| *line == "tools/call").count()
+    }
+}
+
+/// Goes from page to page, however each is asked for.
+fn walk(params: &Value, mut page: impl FnMut(Value) -> Value) -> Vec<Value> {
+    let mut pages = Vec::new();
+    let mut params = params.clone();
+    loop {
+        let data = page(params.clone());
+        let info = data["pageInfo"].clone();
+        pages.push(data);
+        assert!(pages.len() < 200, "pages without end");
+        if info["hasNextPage"] != true {
+            return pages;
+        }
+        params["after"] = info["endCursor"].clone();
+    }
+}
+
+fn ids(pages: &[Value]) -> Vec<i64> {
+    let items = pages.iter().flat_map(|page| page["items"].as_array().unwrap().clone());
+    items.map(|item| item["id"].as_i64().unwrap()).collect()
+}
+
+#[test]
+fn r_dis_8_later_pages_come_from_what_is_held_and_not_from_a_second_call() {
+    let desk = Desk::new();
+    let mut piped = desk.serve("text_bytes = 1024", "");
+    let params = json!({ "first": 7, "fields": ["id"], "filter": { "size": { "lte": 290 } } });
+    let pages = walk(&params, |params| piped.data("read", "list_things", params));
+    assert_eq!(ids(&pages), (1..=29).collect::<Vec<_>>());
+    assert_eq!((pages.len(), desk.calls()), (5, 1));
+    // Text that is no JSON, too, whoever asks for it or not.
+    let pages = walk(&json!({}), |params| piped.data("read", "get_text", params));
+    let whole: String = pages.iter().map(|page| page["text"].as_str().unwrap()).collect();
+    let expected: String = (0..500).map(|number| format!("line {number} of many\n")).collect();
+    assert_eq!(whole, expected);
+    assert!(pages.len() > 5, "{}", pages.len());
+    assert_eq!(desk.calls(), 2);
+    // The same cursor leads to the same page as long as the result is held, and to no other call's.
+    let first = piped.data("read", "list_things", json!({ "first": 2 }));
+    let next = json!({ "first": 2, "after": first["pageInfo"]["endCursor"] });
+    let again = [1, 2].map(|_| piped.data("read", "list_things", next.clone()));
+    assert_eq!(again[0], again[1]);
+    let foreign = piped.error("read", "get_text", next.clone());
+    assert_eq!(foreign["code"], "VALIDATION_INVALID_VALUE", "{foreign}");
+    assert_eq!(desk.calls(), 3);
+    // Another process with the same secret knows the cursor for one of ours, holds nothing, and asks nobody.
+    drop(piped);
+    let mut other = desk.serve("", "");
+    let gone = other.error("read", "list_things", next);
+    assert_eq!(gone["code"], "VALIDATION_INVALID_VALUE", "{gone}");
+    assert_eq!(desk.calls(), 3);
+}
+
+#[test]
+fn r_dis_8_pages_are_turned_over_http_with_and_without_a_session() {
+    let desk = Desk::new();
+    let config = desk.config("", "");
+    let served = Served::start(&["serve", "--config", &config, "--http", "127.0.0.1:0"]);
+    let pages = walk(&json!({ "first": 8 }), |params| {
+        let answer = served.call("mcp_aql_read", json!({ "operation": "list_things", "params": params }));
+        assert_eq!(answer["success"], true, "{answer}");
+        answer["data"].clone()
+    });
+    assert_eq!(ids(&pages), (1..=30).collect::<Vec<_>>());
+    assert_eq!(desk.calls(), 1);
+    // What belongs to one connection is of no use to another.
+    let mut sessions = ["a", "b"].map(|_| Session::open(&served));
+    let pages = walk(&json!({ "first": 8 }), |params| sessions[0].call("list_things", params)["data"].clone());
+    assert_eq!(ids(&pages), (1..=30).collect::<Vec<_>>());
+    assert_eq!(desk.calls(), 2);
+    let next = json!({ "first": 8, "after": pages[0]["pageInfo"]["endCursor"] });
+    assert_eq!(sessions[0].call("list_things", next.clone())["success"], true);
+    let stolen = sessions[1].call("list_things", next.clone());
+    assert_eq!(stolen["error"]["code"], "VALIDATION_INVALID_VALUE", "{stolen}");
+    let nobody = served.call("mcp_aql_read", json!({ "operation": "list_things", "params": next }));
+    assert_eq!(nobody["error"]["code"], "VALIDATION_INVALID_VALUE", "{nobody}");
+    assert_eq!(desk.calls(), 2);
+}
+
+/// A session over HTTP, of an older client.
+struct Session<'a> {
+    served: &'a Served,
+    id: String,
+}
+
+impl<'a> Session<'a> {
+    fn open(served: &'a Served) -> Self {
+        let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "tests", "version": "1" } } });
+        let answer = served.post(&[], hello.to_string().as_bytes());
+        let session = Self { served, id: answer.header("mcp-session-id").unwrap() };
+        session.post(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        session
+    }
+
+    fn post(&self, message: &Value) -> crate::support::Answer {
+        let headers = [("mcp-session-id", self.id.as_str()), ("mcp-protocol-version", "2025-06-18")];
+        self.served.post(&headers, message.to_string().as_bytes())
+    }
+
+    fn call(&mut self, operation: &str, params: Value) -> Value {
+        let arguments = json!({ "operation": operation, "params": params });
+        let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call",
+                           "params": { "name": "mcp_aql_read", "arguments": arguments } });
+        crate::support::envelope(&self.post(&call).json())
+    }
+}
+
+#[test]
+fn r_dis_8_what_is_held_is_bounded_as_configured() {
+    let desk = Desk::new();
+    let mut piped = desk.serve("held_seconds = 1\nlargest_page = 3", "");
+    let first = piped.call("mcp_aql_read", json!({ "operation": "list_things", "params": { "first": 10 } }));
+    assert_eq!(first["data"]["items"].as_array().unwrap().len(), 3, "{first}");
+    assert!(!first["warnings"].as_array().unwrap().is_empty(), "a page made smaller is told: {first}");
+    let next = json!({ "operation": "list_things",
+                       "params": { "first": 3, "after": first["data"]["pageInfo"]["endCursor"] } });
+    until("it is forgotten", || {
+        let answer = piped.call("mcp_aql_read", next.clone());
+        let told = answer["error"]["message"].as_str().unwrap_or_default();
+        told.contains("no longer held").then_some(())
+    });
+    assert_eq!(desk.calls(), 1);
+    drop(piped);
+    // Nothing is held: the first page is there, and says that it is all there will be.
+    let mut piped = desk.serve("held_bytes = 0", "");
+    let first = piped.call("mcp_aql_read", json!({ "operation": "list_things", "params": { "first": 10 } }));
+    assert_eq!(first["data"]["items"].as_array().unwrap().len(), 10, "{first}");
+    assert_eq!(first["warnings"][0]["code"], "RESULT_NOT_HELD", "{first}");
+    assert_eq!(first["data"]["pageInfo"]["endCursor"], Value::Null, "{first}");
+    drop(piped);
+    // Rows that weigh more than a page may.
+    let mut piped = desk.serve("page_bytes = 1024", "");
+    let pages = walk(&json!({ "sort": "id" }), |params| {
+        let params = if params["after"].is_null() {
+            params
+        } else {
+            json!({ "sort": "id", "first": 1000, "after": params["after"] })
+        };
+        piped.data("read", "list_things", params)
+    });
+    assert!(pages.len() > 1, "{}", pages.len());
+    assert_eq!(ids(&pages), (1..=30).collect::<Vec<_>>());
+}
+
+#[test]
+fn r_dis_8_the_operator_says_where_rows_are_and_which_controls_there_are() {
+    let desk = Desk::new();
+    // Two lists that could be meant are none.
+    let mut piped = desk.serve("", "");
+    let parameters = |piped: &mut Piped, operation: &str| -> Vec<String> {
+        let shown = piped.data("read", "introspect", json!({ "query": "operations", "name": operation }));
+        let all = shown["operation"]["parameters"].as_array().unwrap();
+        all.iter().map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let unsaid = piped.call("mcp_aql_read", json!({ "operation": "two_lists", "params": { "first": 2 } }));
+    assert_eq!(unsaid["data"]["right"].as_array().map(Vec::len), Some(5), "{unsaid}");
+    assert_eq!(parameters(&mut piped, "two_lists"), ["fields", "filter", "sort", "aggregate", "first", "after"]);
+    drop(piped);
+    // Said under the tool's own name, or the operation's.
+    for name in ["twoLists", "two_lists"] {
+        let source = format!(
+            "[source.operations.{name}]\nrows = \"right\"\ncontrols = \"all\"\n[source.operations.get_text]\ncontrols = \"none\""
+        );
+        let mut piped = desk.serve("", &source);
+        let shaped = piped.data("read", "two_lists", json!({ "first": 2, "total": true }));
+        assert_eq!(shaped["items"], json!([{ "r": 0 }, { "r": 1 }]), "{shaped}");
+        assert_eq!(shaped["pageInfo"]["totalCount"], 5, "{shaped}");
+        let counted = piped.data("read", "two_lists", json!({ "page": 3, "page_size": 2 }));
+        assert_eq!(counted["items"], json!([{ "r": 4 }]), "{counted}");
+        assert!(parameters(&mut piped, "two_lists").contains(&"page_size".to_owned()));
+        assert_eq!(parameters(&mut piped, "get_text"), [""; 0]);
+        assert!(parameters(&mut piped, "list_things").contains(&"fields".to_owned()));
+    }
+    let mut piped = desk.serve("", "controls = \"none\"\n[source.operations.list_things]\ncontrols = \"few\"");
+    assert_eq!(parameters(&mut piped, "two_lists"), [""; 0]);
+    assert!(parameters(&mut piped, "list_things").contains(&"after".to_owned()));
+}
+
+#[test]
+fn r_dis_8_an_operation_nobody_has_is_told_with_the_nearest() {
+    let desk = Desk::new();
+    let config = desk.config("", "[source.operations.list_thing]\nrows = \"items\"");
+    let asked = || {
+        let mut command = forgetful(&desk.folder);
+        let output = command.args(["call", "list_things", "{}", "--config", &config]).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    // The first time nobody knows yet what there is.
+    asked();
+    let said = asked();
+    assert!(said.contains("'list_thing'") && said.contains("Did you mean 'list_things'?"), "{said}");
+}
+
+#[test]
+fn settings_out_of_range_are_refused() {
+    let desk = Desk::new();
+    for (results, source, words) in [
+        ("held_seconds = 0", "", "'held_seconds' in [results] is 0, allowed is 1 to 86400"),
+        ("largest_page = 5000", "", "'largest_page' in [results] is 5000, allowed is 1 to 1000"),
+        ("text_bytes = 5", "", "'text_bytes' in [results] is 5"),
+        ("", "[source.operations.x]\nrows = \"a..b\"", "'rows' is a path"),
+    ] {
+        let output = run(&["call", "x", "--config", &desk.config(results, source)]);
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(words), "{results}{source}: {said}");
+    }
+}

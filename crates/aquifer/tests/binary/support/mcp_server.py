@@ -1,0 +1,57 @@
+"""A small MCP server on stdio with nothing but Python: what it offers stands in a file."""
+import json
+import os
+import sys
+
+
+def call(name, arguments):
+    if name == "environment":
+        # What a child sees of the world.
+        return {"names": sorted(os.environ), "wanted": os.environ.get(arguments["name"], "")}
+    if name == "fail":
+        raise ValueError("this tool always fails")
+    if name == "list_things":
+        return {"items": [{"id": n, "name": f"thing {n}", "size": n * 10} for n in range(1, 31)]}
+    if name == "twoLists":
+        return {"left": [{"l": n} for n in range(3)], "right": [{"r": n} for n in range(5)]}
+    if name == "get_text":
+        return "".join(f"line {n} of many\n" for n in range(500))
+    return {"tool": name, "arguments": arguments}
+
+
+def answer(message):
+    method = message.get("method")
+    params = message.get("params") or {}
+    if method == "initialize":
+        return {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "small", "version": "1.0.0"},
+        }
+    if method == "tools/list":
+        with open(sys.argv[1]) as file:
+            return {"tools": json.load(file)}
+    if method == "tools/call":
+        try:
+            result = call(params["name"], params.get("arguments") or {})
+            if isinstance(result, str):
+                return {"content": [{"type": "text", "text": result}]}
+            return {"content": [{"type": "text", "text": json.dumps(result)}], "structuredContent": result}
+        except ValueError as error:
+            return {"content": [{"type": "text", "text": str(error)}], "isError": True}
+    return {}
+
+
+record = open(os.environ["MCP_RECORD"], "a") if "MCP_RECORD" in os.environ else None
+
+for line in sys.stdin:
+    message = json.loads(line)
+    if record:
+        print(message.get("method"), file=record, flush=True)
+    if "id" not in message or "method" not in message:
+        continue
+    if message["method"] not in ("initialize", "tools/list", "tools/call", "ping"):
+        reply = {"error": {"code": -32601, "message": "unknown method"}}
+    else:
+        reply = {"result": answer(message)}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **reply}), flush=True)

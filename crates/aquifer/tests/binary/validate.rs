@@ -1,0 +1,75 @@
+//! `aquifer validate`: everything that is wrong, where, and what was meant.
+
+use serde_json::Value;
+
+use crate::support::{Folder, run, text};
+
+#[test]
+fn r_dis_9_files_are_checked_with_place_and_suggestion() {
+    let folder = Folder::new();
+    for (name, content, words) in [
+        ("a.toml", "[[source]]\nnaem = \"x\"\n", "a.toml:2:1: SCHEMA_INVALID_NAME: unknown field `naem`"),
+        ("a.toml", "[[source]]\nnaem = \"x\"\n", "Did you mean 'name'?"),
+        ("b.toml", "lenient = \"hush-4711\"\n", "b.toml:1:11: SCHEMA_INVALID_TYPE: invalid type: string"),
+        ("c.toml", "\n[[source]]\nname = \"x\"\n", "c.toml:2:1: SCHEMA_MISSING_FIELD: A source needs a target"),
+        (
+            "d.toml",
+            "[limits]\nmax_nesting_depth = 500\n",
+            "d.toml:2:1: SCHEMA_INVALID_TYPE: 'max_nesting_depth' is 500",
+        ),
+        (
+            "d.toml",
+            "[[source]]\ncommand = \"x\"\nlargest_page = 7\n\n[results]\nheld_seconds = 5\nlargest_page = 0\n",
+            "d.toml:7:1: SCHEMA_INVALID_TYPE: 'largest_page' is 0, allowed is 1 to 1000",
+        ),
+        ("d.toml", "[results]\nheld_byte = 0\n", "Did you mean 'held_bytes'?"),
+        (
+            "d.toml",
+            "[[source]]\ncommand = \"x\"\n\n[source.operations.list_x]\nrows = \"a[].b[].c\"\n",
+            "d.toml:4:1: SCHEMA_INVALID_TYPE: 'rows' is a path such as items",
+        ),
+        (
+            "d.toml",
+            "[[source]]\ncommand = \"x\"\noperations.list_x = { controls = \"some\" }\n",
+            "d.toml:3:34: SCHEMA_INVALID_NAME: unknown variant",
+        ),
+        (
+            "d.toml",
+            "[[source]]\ntarget = \"sqlite:a.db\"\n[source.operations.list_x]\nrows = \"a\"\n",
+            "d.toml:3:1: SCHEMA_INVALID_NAME: 'operations' is for MCP servers",
+        ),
+        ("e.json", "{\"mcpServers\": {\"x\": {\"comand\": \"hush-4711\"}}}", "e.json:1:17: SCHEMA_MISSING_FIELD"),
+        ("f.json", "{\"mcpServers\": {\"x\" {}}}", "f.json:1:21: SCHEMA_INVALID_TYPE: Not readable as JSON"),
+        ("g.json", "{\"raw_capture\": {}, \"schema_version\": \"9\"}", "SCHEMA_VERSION_UNSUPPORTED"),
+        ("h.json", "{\"raw_capture\": {}, \"schema_version\": \"1.0.0-draft\"}", "h.json:1:"),
+        ("i.yaml", "tools:\n  x:\n    endpont: READ\n", "i.yaml:3:5: SCHEMA_INVALID_NAME"),
+        ("j.md", "---\nname: x\n---\n", "SCHEMA_MISSING_FIELD: Missing field 'target'"),
+        ("k.md", "no front matter", "k.md:1:1: SCHEMA_MISSING_FIELD"),
+    ] {
+        let file = folder.file(name, content);
+        let output = run(&["validate", &file]);
+        let told = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{name}: {told}{}", text(&output.stderr));
+        assert!(told.contains(words) && !told.contains("hush-4711"), "{name}: {told}");
+        assert!(!text(&output.stderr).contains("hush-4711"), "{name}");
+        let json = run(&["validate", "--json", &file]);
+        let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+        let first = &json["problems"][0];
+        assert!(json["valid"] == false && first["line"].as_u64() >= Some(1), "{json}");
+        assert!(first["code"].as_str().unwrap().starts_with("SCHEMA_"), "{json}");
+    }
+}
+
+#[test]
+fn files_that_are_right_and_files_that_are_not_there() {
+    let folder = Folder::new();
+    let toml = folder.file("aquifer.toml", "[[source]]\ncommand = \"x\"\nenv = { A = \"${B}\" }\n");
+    let json =
+        folder.file("mcp.json", "{\"servers\": {\"x\": {\"type\": \"http\", \"url\": \"https://example.com\"},}}");
+    let output = run(&["validate", &toml, &json]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("valid configuration, 1 source"), "{}", text(&output.stdout));
+    let output = run(&["validate", &toml, &folder.path("nothing.json")]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("cannot read"), "{}", text(&output.stderr));
+}

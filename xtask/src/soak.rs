@@ -1,0 +1,93 @@
+//! `cargo xtask soak [--rounds N] [--minutes M] [--update-docs] [FAULT…]`: upstreams that misbehave, round after round,
+//! behind a real `aquifer serve`, with a healthy one beside each that is called all the while.
+//!
+//! Fails if anything leaked, was answered wrongly or did not recover. How long something took is shown, never judged.
+
+mod report;
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::step::{announce, cargo, output, root, run as run_step, target};
+use report::Report;
+
+const ROUNDS: u32 = 1_000;
+/// All faults run at once; the slowest waits for a deadline in every round.
+const MINUTES: u32 = 180;
+
+const USAGE: &str = "\
+Usage: cargo xtask soak [--rounds N] [--minutes M] [--update-docs] [FAULT...]
+
+Has upstreams of a real gateway misbehave while healthy ones beside them are called. Faults, all unless some are named:
+  killed    killed in mid-call          hanging   hangs for ever         garbage  writes garbage to stdout
+  huge      answers with 50 MB          exiting   ends when it starts    changing changes its tools
+  moving    restarts on another port
+
+  --rounds N      of each fault, 1,000 unless told
+  --minutes M     the most it may take, 180 unless told; the report says how many rounds were done
+  --update-docs   write the report to docs/soak.md (goes with all faults)";
+
+struct Wish {
+    rounds: u32,
+    minutes: u32,
+    update_docs: bool,
+    faults: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    if arguments.iter().any(|argument| argument == "--help") {
+        println!("{USAGE}");
+        return Ok(());
+    }
+    let wish = read(arguments)?;
+    if output("python3", &["--version"]).is_none() {
+        bail!("the upstreams are written in Python, and there is no python3. Install it and start again.");
+    }
+    announce("build for release");
+    let mut build = cargo(&["build", "--release", "--package", "aquifer", "--package", "aquifer-bench"]);
+    build.args(["--bin", "aquifer", "--bin", "bench-soak"]);
+    run_step(&mut build, "The build must succeed before anything can be tried.")?;
+
+    announce(&format!("{} rounds of each fault, {} minutes at most", wish.rounds, wish.minutes));
+    let programs = target().join("release");
+    let soak = Command::new(programs.join("bench-soak"))
+        .arg(programs.join("aquifer"))
+        .arg(root().join("crates/aquifer-upstream/tests/upstream/server.py"))
+        .args([wish.rounds.to_string(), wish.minutes.to_string()])
+        .args(&wish.faults)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot start bench-soak")?;
+    if !soak.status.success() {
+        bail!("bench-soak ended with {}", soak.status);
+    }
+    let report = Report::read(&String::from_utf8_lossy(&soak.stdout))?;
+    println!("\n{report}");
+    if wish.update_docs {
+        report.write(wish.rounds)?;
+    }
+    report.judge()
+}
+
+fn read(arguments: &[String]) -> Result<Wish> {
+    let mut wish = Wish { rounds: ROUNDS, minutes: MINUTES, update_docs: false, faults: Vec::new() };
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let mut number = || {
+            let value = words.next().with_context(|| format!("{word} lacks its number.\n\n{USAGE}"))?;
+            value.parse::<u32>().with_context(|| format!("{word}: not a number: {value}"))
+        };
+        match word.as_str() {
+            "--rounds" => wish.rounds = number()?,
+            "--minutes" => wish.minutes = number()?,
+            "--update-docs" => wish.update_docs = true,
+            fault if report::FAULTS.iter().any(|(name, ..)| *name == fault) => wish.faults.push(fault.to_owned()),
+            other => bail!("soak does not know '{other}'.\n\n{USAGE}"),
+        }
+    }
+    if wish.update_docs && !wish.faults.is_empty() {
+        bail!("--update-docs goes with all faults: the figures of docs/soak.md come from one run");
+    }
+    Ok(wish)
+}
