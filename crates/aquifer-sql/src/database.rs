@@ -16,6 +16,7 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::model::{Model, Table};
 use crate::offer::{Action, Generic, Offer, Verb, generic as generic_tables};
@@ -207,7 +208,7 @@ impl Database {
             return Err(gone().detail("operation", &*call.name));
         };
         let now = self.clock.now();
-        let mut params = call.params;
+        let (mut params, cancelled) = (call.params, call.context.cancelled);
         let (verb, index) = match action {
             Action::Table(verb, index) => (verb, index),
             // What is rare is boxed, here and below, so that what is not need not carry it along.
@@ -228,17 +229,17 @@ impl Database {
             }
         };
         let served = offer.table(index).ok_or_else(gone)?.clone();
-        self.perform(verb, served, &offer, index, now, params).await
+        self.perform(verb, (served, index), &offer, now, params, cancelled).await
     }
 
     async fn perform(
         &self,
         verb: Verb,
-        served: Arc<Served>,
+        (served, index): (Arc<Served>, usize),
         offer: &Offer,
-        index: usize,
         now: Timestamp,
         params: Map<String, Value>,
+        cancelled: CancellationToken,
     ) -> Result<Done, Failure> {
         let dialect = self.backend.dialect();
         let dry_run = params.get("dry_run").and_then(Value::as_bool).unwrap_or(false);
@@ -256,7 +257,8 @@ impl Database {
             Verb::List | Verb::Search => {
                 let family = if verb == Verb::List { Family::List } else { Family::Search };
                 let wanted = read(&served.collection, family, &params, &self.key)?;
-                let query = Query { served: served.clone(), dialect, now, plan: wanted.plan, key: self.key.clone() };
+                let (key, served) = (self.key.clone(), served.clone());
+                let query = Query { served, dialect, now, plan: wanted.plan, key, cancelled };
                 self.backend.read(query).await.map(|mut done| {
                     done.warnings.splice(0..0, wanted.warnings);
                     done
@@ -269,7 +271,7 @@ impl Database {
                     select.push(version);
                 }
                 let key = key(&served, &params)?;
-                self.backend.read(Get { served: served.clone(), dialect, now, key, select }).await
+                self.backend.read(Get { served: served.clone(), dialect, now, key, select, cancelled }).await
             }
             Verb::Create => {
                 let values = columns(&served, params)?;

@@ -3,6 +3,7 @@
 
 use aquifer_protocol::error::Failure;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use crate::rows::{Collector, Reader};
 use crate::statement::Statement;
@@ -53,9 +54,9 @@ pub(crate) trait Work: Send + Sync + 'static {
     /// Whether it takes several statements that must see the same data.
     fn needs_snapshot(&self) -> bool;
 
-    /// Whether it is done nearly at once: a row is read by its key, and nothing else.
-    fn is_brief(&self) -> bool {
-        false
+    /// Fires when its caller no longer wants it. Where that is known, work can be stopped without being dropped.
+    fn cancelled(&self) -> Option<&CancellationToken> {
+        None
     }
 
     /// Does it. What is said beside the output is whether its changes are to be kept.

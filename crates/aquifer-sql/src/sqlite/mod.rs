@@ -14,6 +14,7 @@ use futures::FutureExt;
 use rusqlite::{Connection, OpenFlags, StatementStatus};
 use serde_json::Value;
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use crate::model::Model;
 use crate::rows::{Cells as _, Collector, Reader};
@@ -74,11 +75,13 @@ type Slot = Arc<Mutex<Option<Arc<Job>>>>;
 struct Job {
     deadline: Instant,
     left: AtomicBool,
+    cancelled: Option<CancellationToken>,
 }
 
 impl Job {
     fn stops(&self) -> bool {
-        self.left.load(Ordering::Relaxed) || Instant::now() >= self.deadline
+        let cancelled = self.cancelled.as_ref().is_some_and(CancellationToken::is_cancelled);
+        cancelled || self.left.load(Ordering::Relaxed) || Instant::now() >= self.deadline
     }
 }
 
@@ -89,7 +92,7 @@ impl Brake<'_> {
     /// What is done here is stopped when this time is over.
     fn within<T>(&self, patience: Duration, work: impl FnOnce() -> T) -> T {
         let swap = |job| std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), job);
-        let sooner = Job { deadline: Instant::now() + patience, left: AtomicBool::new(false) };
+        let sooner = Job { deadline: Instant::now() + patience, left: AtomicBool::new(false), cancelled: None };
         let outer = swap(Some(Arc::new(sooner)));
         let done = work();
         swap(outer);
@@ -136,7 +139,7 @@ impl Sqlite {
             Ok((model, (link.file, version)))
         };
         let (model, found) =
-            self.on(&self.readers, false, move |link| look(link).map_err(|error| trouble::of(&error))).await?;
+            self.on(&self.readers, None, move |link| look(link).map_err(|error| trouble::of(&error))).await?;
         *self.reflected.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
         Ok(model)
@@ -151,7 +154,7 @@ impl Sqlite {
     /// Looks whether the schema is still the one reflected. A file that cannot be read has no other.
     pub(crate) async fn check(&self) -> bool {
         let seen = self.seen.clone();
-        let looking = self.on(&self.readers, false, move |link| {
+        let looking = self.on(&self.readers, None, move |link| {
             note(&seen, link.file, &link.connection);
             Ok::<(), Trouble>(())
         });
@@ -161,8 +164,8 @@ impl Sqlite {
     /// Does what only reads. One state of the data is seen throughout.
     pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         let seen = self.seen.clone();
-        let stay = work.is_brief() && may_block_here();
-        self.on(&self.readers, stay, move |link| {
+        let cancelled = work.cancelled().cloned();
+        self.on(&self.readers, cancelled, move |link| {
             let connection = &mut link.connection;
             let snapshot = work.needs_snapshot();
             if snapshot {
@@ -184,7 +187,7 @@ impl Sqlite {
     /// Does what changes something: all of it or nothing.
     pub(crate) async fn write<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         let seen = self.seen.clone();
-        self.on(&self.writer, false, move |link| {
+        self.on(&self.writer, None, move |link| {
             let connection = &mut link.connection;
             connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| trouble::of(&error))?;
             let (answer, _) = at_once(connection, &work);
@@ -208,18 +211,21 @@ impl Sqlite {
         .await
     }
 
-    /// Works on a connection, on this thread or on one of those that may block for long.
+    /// Works on a connection: on this thread, if others can go on elsewhere meanwhile and the work can be stopped without
+    /// being dropped, because changing threads takes as long as reading a row; else on a thread that may block.
     async fn on<T: Send + 'static, E: From<Trouble> + Send + 'static>(
         &self,
         lane: &Lane,
-        stay: bool,
+        cancelled: Option<CancellationToken>,
         work: impl FnOnce(&mut Link) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
         let permit = tokio::time::timeout(self.timeout, lane.permits.clone().acquire_owned()).await;
         let Ok(Ok(permit)) = permit else {
             return Err(Trouble::Busy { reason: "too many requests wait for it" }.into());
         };
-        let job = Arc::new(Job { deadline: Instant::now() + self.timeout, left: AtomicBool::new(false) });
+        let stays = cancelled.is_some() && may_block_here();
+        let (deadline, left) = (Instant::now() + self.timeout, AtomicBool::new(false));
+        let job = Arc::new(Job { deadline, left, cancelled });
         let _leaves = LeavesOnDrop(job.clone());
         let (place, idle, writes) = (self.place.clone(), lane.idle.clone(), lane.writes);
         let patience = LOCK_PATIENCE.min(self.timeout);
@@ -238,7 +244,7 @@ impl Sqlite {
             }
             answer
         };
-        if stay {
+        if stays {
             return tokio::task::block_in_place(run);
         }
         tokio::task::spawn_blocking(run).await.unwrap_or_else(|cause| {
@@ -247,8 +253,7 @@ impl Sqlite {
     }
 }
 
-/// Whether others can go on elsewhere while this thread waits. Then what is brief need not change threads, which takes
-/// longer than reading a row. It cannot be left before it is done, though, only run out of time.
+/// Whether others can go on elsewhere while this thread waits.
 fn may_block_here() -> bool {
     use tokio::runtime::{Handle, RuntimeFlavor};
     Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)

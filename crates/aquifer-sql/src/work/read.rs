@@ -9,6 +9,7 @@ use aquifer_query::evaluate::page_cut;
 use aquifer_query::plan::{Page, Path, Plan};
 use jiff::Timestamp;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::Done;
 use crate::rows::Collector;
@@ -25,6 +26,7 @@ pub(crate) struct Query {
     pub(crate) now: Timestamp,
     pub(crate) plan: Plan,
     pub(crate) key: CursorKey,
+    pub(crate) cancelled: CancellationToken,
 }
 
 impl Work for Query {
@@ -35,8 +37,12 @@ impl Work for Query {
         self.plan.aggregates.len() > 1 || (sums && self.plan.items)
     }
 
+    fn cancelled(&self) -> Option<&CancellationToken> {
+        Some(&self.cancelled)
+    }
+
     async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
-        let Query { served, dialect, now, plan, key } = self;
+        let Query { served, dialect, now, plan, key, .. } = self;
         let scope = Scope { served, dialect: *dialect, now: *now };
         let mut warnings = Vec::new();
         if plan.text.is_some() && served.table.index.is_none() {
@@ -94,6 +100,7 @@ pub(crate) struct Get {
     pub(crate) now: Timestamp,
     pub(crate) key: Vec<Value>,
     pub(crate) select: Vec<Path>,
+    pub(crate) cancelled: CancellationToken,
 }
 
 impl Work for Get {
@@ -103,12 +110,12 @@ impl Work for Get {
         false
     }
 
-    fn is_brief(&self) -> bool {
-        self.select.iter().all(|path| !path.computed)
+    fn cancelled(&self) -> Option<&CancellationToken> {
+        Some(&self.cancelled)
     }
 
     async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
-        let Get { served, dialect, now, key, select } = self;
+        let Get { served, dialect, now, key, select, .. } = self;
         let scope = Scope { served, dialect: *dialect, now: *now };
         let row = one(session, &scope, select, key, false).await?.ok_or_else(|| not_found(served, key))?;
         Ok((Done::assembled(row, Vec::new())?, false))
