@@ -21,6 +21,7 @@ mod library;
 mod link;
 mod message;
 mod pipe;
+mod roots;
 mod rounds;
 mod served;
 mod settings;

@@ -292,7 +292,7 @@ fn ourselves() -> Value {
 /// One connection serves clients of all kinds: it offers what the best of them can, and what the one behind a call
 /// cannot is declined when it is asked for.
 fn capabilities() -> Value {
-    json!({ "elicitation": {}, "sampling": {}, "roots": { "listChanged": false } })
+    json!({ "elicitation": {}, "sampling": {}, "roots": { "listChanged": true } })
 }
 
 fn read_greeting(result: &Json, identity: &str) -> Result<Greeting, Trouble> {

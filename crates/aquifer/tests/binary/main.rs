@@ -3,16 +3,20 @@
 
 mod absent;
 mod adapter_files;
+mod captures;
 mod command_line;
 mod configured;
 mod cursors;
 mod demo;
 mod documents;
 mod gateway;
+#[path = "../../../aquifer-discovery/tests/discovery/generated.rs"]
+mod generated;
 mod hostile;
 mod http;
 mod init;
 mod killed;
+mod offered;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod results;
