@@ -21,6 +21,8 @@ mod offered;
 mod postgres;
 mod results;
 mod secrets;
+#[cfg(feature = "clients")]
+mod servers;
 mod sqlite;
 mod stdio;
 mod support;
