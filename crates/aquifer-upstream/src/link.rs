@@ -65,7 +65,10 @@ impl Link {
                 stdio::serve(child, pipes, &shared, settings.largest_answer);
             }
             Transport::Http { url, headers, bearer } => {
-                let http = Http::new(url, headers, bearer.as_ref(), settings.largest_answer)?;
+                let mut http = Http::new(url, headers, bearer.as_ref(), settings.largest_answer)?;
+                if let Some(login) = &settings.login {
+                    http.log_in(login, words);
+                }
                 let _ = shared.out.set(Out::Http(Arc::new(http)));
             }
         }
