@@ -16,6 +16,7 @@ mod hostile;
 mod http;
 mod init;
 mod killed;
+mod logins;
 mod offered;
 #[cfg(feature = "postgres")]
 mod postgres;
