@@ -17,22 +17,22 @@ macro_rules! alone_and_beside_another {
 
             #[test]
             fn r_dis_7_stdio() {
-                over_stdio($client, "everything");
+                over_stdio($client, "everything", &Home::with_processes("stdio", "everything"));
             }
 
             #[test]
             fn r_dis_7_stdio_beside_another() {
-                over_stdio($client, "beside");
+                over_stdio($client, "beside", &Home::with_processes("stdio", "beside"));
             }
 
             #[test]
             fn r_dis_7_http() {
-                over_http($client, "everything");
+                over_http($client, "everything", &Home::with_processes("http", "everything"));
             }
 
             #[test]
             fn r_dis_7_http_beside_another() {
-                over_http($client, "beside");
+                over_http($client, "beside", &Home::with_processes("http", "beside"));
             }
         }
     )*};
@@ -45,33 +45,75 @@ alone_and_beside_another! {
     typescript_v2_2026_07_28: TYPESCRIPT_V2_2026_07_28;
 }
 
+/// The server itself on the web instead of behind pipes.
+mod on_the_web {
+    use super::*;
+
+    #[test]
+    fn r_dis_7_typescript_v1_2025_11_25() {
+        served_from_the_web(TYPESCRIPT_V1_2025_11_25);
+    }
+
+    #[test]
+    fn r_dis_7_typescript_v2_2026_07_28() {
+        served_from_the_web(TYPESCRIPT_V2_2026_07_28);
+    }
+
+    fn served_from_the_web(client: Client) {
+        let loopback = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/servers/loopback.cjs");
+        let mut command = Command::new(node());
+        command.args(["--require", loopback]).arg(everything()).arg("streamableHttp").env("PORT", "0");
+        let mut web = Process::start(command);
+        let port = web.line("it tells its port", |line| Some(line.strip_prefix("loopback port ")?.to_owned()));
+        let home = Home::new("web");
+        let url = format!("http://127.0.0.1:{port}/mcp");
+        home.write(&format!(r#"{{"mcpServers": {{"everything": {{"type": "http", "url": {url:?}}}}}}}"#));
+        over_stdio(client, "everything", &home);
+        over_http(client, "everything", &home);
+    }
+}
+
+fn node() -> String {
+    std::env::var("AQUIFER_TEST_NODE").expect("AQUIFER_TEST_NODE is not set. Run these tests with: cargo xtask test")
+}
+
+fn everything() -> PathBuf {
+    let installed = std::env::var_os("AQUIFER_TEST_SERVERS_NPM")
+        .expect("AQUIFER_TEST_SERVERS_NPM is not set. Run these tests with: cargo xtask test");
+    Path::new(&installed).join("node_modules/@modelcontextprotocol/server-everything/dist/index.js")
+}
+
 /// A folder with a client's file that names the servers, and a memory of its own.
 struct Home(PathBuf);
 
 impl Home {
-    fn new(of: &str, mode: &str) -> Self {
-        let folder =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("everything-{}-{of}-{mode}", std::process::id()));
+    fn new(of: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("everything-{}-{of}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
-        let installed = std::env::var_os("AQUIFER_TEST_SERVERS_NPM")
-            .unwrap_or_else(|| panic!("AQUIFER_TEST_SERVERS_NPM is not set. Run these tests with: cargo xtask test"));
-        let everything =
-            Path::new(&installed).join("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
-        let node = std::env::var("AQUIFER_TEST_NODE").expect("AQUIFER_TEST_NODE");
+        Self(folder)
+    }
+
+    /// With the server as a process, alone or beside one that makes sounds.
+    fn with_processes(of: &str, mode: &str) -> Self {
+        let home = Self::new(&format!("{of}-{mode}"));
+        let (node, everything) = (node(), everything());
         let small = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/binary/support/mcp_server.py");
-        let tools = folder.join("tools.json");
+        let tools = home.0.join("tools.json");
         let sound =
             r#"[{"name": "get_sound", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}}]"#;
         std::fs::write(&tools, sound).expect("a file");
-        let beside = if mode == "beside" {
-            format!(r#", "small": {{"command": "python3", "args": [{small:?}, {tools:?}]}}"#)
-        } else {
-            String::new()
+        let beside = match mode {
+            "beside" => format!(r#", "small": {{"command": "python3", "args": [{small:?}, {tools:?}]}}"#),
+            _ => String::new(),
         };
-        let servers =
-            format!(r#"{{"mcpServers": {{"everything": {{"command": {node:?}, "args": [{everything:?}]}}{beside}}}}}"#);
-        std::fs::write(folder.join("mcp.json"), servers).expect("a file");
-        Self(folder)
+        home.write(&format!(
+            r#"{{"mcpServers": {{"everything": {{"command": {node:?}, "args": [{everything:?}]}}{beside}}}}}"#
+        ));
+        home
+    }
+
+    fn write(&self, servers: &str) {
+        std::fs::write(self.servers(), servers).expect("a file");
     }
 
     fn servers(&self) -> String {
@@ -90,14 +132,12 @@ impl Drop for Home {
     }
 }
 
-fn over_stdio(client: Client, mode: &str) {
-    let home = Home::new("stdio", mode);
+fn over_stdio(client: Client, mode: &str, home: &Home) {
     let command = client.command(false, mode, ["stdio", AQUIFER, "serve", &home.servers()]);
     Process::start(home.remember_here(command)).passes();
 }
 
-fn over_http(client: Client, mode: &str) {
-    let home = Home::new("http", mode);
+fn over_http(client: Client, mode: &str, home: &Home) {
     let mut serve = home.remember_here(Command::new(AQUIFER));
     serve.args(["serve", "--http", "127.0.0.1:0", &home.servers()]).stdin(Stdio::null());
     let server = Server::of(serve);
