@@ -54,7 +54,7 @@ impl Zone {
             // Amazon's credential service.
             [0xfd00, 0x0ec2, ..] => Zone::Never,
             [0xfc00..=0xfdff, ..] => Zone::Private,
-            [0xfe80..=0xfeff | 0xff00..=0xffff, ..] => Zone::Never,
+            [0xfe80..=0xffff, ..] => Zone::Never,
             _ => Zone::Public,
         }
     }
@@ -71,6 +71,7 @@ impl Zone {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -132,6 +132,7 @@ pub(crate) fn read(url: &Url, redirect: &str, state: &str) -> Visit {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
 

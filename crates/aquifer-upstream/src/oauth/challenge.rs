@@ -98,6 +98,7 @@ fn split_value(text: &str) -> (String, &str) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -49,7 +49,7 @@ impl Client {
             _ => {}
         }
         if let Some(id) = &login.client_id {
-            let secret_in_form = !takes(server, "client_secret_basic") && takes(server, "client_secret_post");
+            let secret_in_form = preferred(server) == "client_secret_post";
             return Ok(Self {
                 id: id.clone(),
                 secret: login.client_secret.clone(),
@@ -79,13 +79,9 @@ impl Client {
                 "the authorization server registers nobody by itself: register a client with it and configure its 'client_id'",
             ));
         };
-        let method = if takes(server, "none") || server.token_endpoint_auth_methods_supported.is_none() {
-            "none"
-        } else if takes(server, "client_secret_basic") {
-            "client_secret_basic"
-        } else {
-            "client_secret_post"
-        };
+        let takes_none = |methods: &Vec<String>| methods.iter().any(|method| method == "none");
+        let needs_no_secret = server.token_endpoint_auth_methods_supported.as_ref().is_none_or(takes_none);
+        let method = if needs_no_secret { "none" } else { preferred(server) };
         let about = json!({
             "client_name": "Aquifer",
             "redirect_uris": [redirect],
@@ -144,15 +140,17 @@ impl Client {
     }
 }
 
-fn takes(server: &AuthorizationServer, method: &str) -> bool {
-    match &server.token_endpoint_auth_methods_supported {
-        Some(methods) => methods.iter().any(|known| known == method),
-        // What the standard says of servers that do not say.
-        None => method == "client_secret_basic",
-    }
+/// How a server wants a secret: in the first of the ways it names that is known here.
+fn preferred(server: &AuthorizationServer) -> &'static str {
+    const KNOWN: [&str; 2] = ["client_secret_basic", "client_secret_post"];
+    let named = server.token_endpoint_auth_methods_supported.iter().flatten();
+    let known = |method: &String| KNOWN.into_iter().find(|known| known == method);
+    // What the standard says of servers that do not say.
+    named.filter_map(known).next().unwrap_or("client_secret_basic")
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -116,6 +116,7 @@ pub(crate) fn refused(what: &str, answer: &Answered, secrets: &[&str]) -> LoginF
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -80,6 +80,7 @@ impl AuthorizationServer {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use serde_json::{Value, json};
 

@@ -85,6 +85,7 @@ fn with_path(url: &Url, path: &str) -> Url {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -25,6 +25,7 @@ pub(crate) fn is_same(one: &str, other: &str) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -209,6 +209,7 @@ pub(crate) fn now() -> i64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -136,7 +136,9 @@ impl Tokens {
 
     /// That a person must log in, and how. The log is told where the files are; callers are not.
     pub(crate) fn wanted(&self, why: &str) -> Gone {
-        Gone::new(format!("{why}; a person runs `{}`", self.login.command), &self.login.command_in_full)
+        let Login { command, command_in_full, .. } = &self.login;
+        let cause = if command == command_in_full { "no token that it takes" } else { command_in_full };
+        Gone::new(format!("{why}; a person runs `{command}`"), cause)
     }
 
     /// What a refusal means that another token of the same login would not change, if the server says so.

@@ -238,6 +238,7 @@ impl Resolve for Careful {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

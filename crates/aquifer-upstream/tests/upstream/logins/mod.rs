@@ -2,6 +2,8 @@
 
 mod guarded;
 mod logging_in;
+#[cfg(feature = "servers")]
+mod official;
 mod refused;
 mod renewing;
 mod secrets;
