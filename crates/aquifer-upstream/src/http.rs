@@ -141,11 +141,14 @@ impl Http {
         let body = Bytes::from(body);
         let token = self.token().await;
         let response = self.post_with(token.as_deref(), body.clone(), about).await?;
-        let (Some(tokens), StatusCode::UNAUTHORIZED) = (&self.tokens, response.status()) else {
-            return self.accepted(response);
-        };
         // Nothing was done: it may be asked again, once, with a better token.
-        let better = tokens.instead_of(token).await?;
+        let better = match (&self.tokens, response.status()) {
+            (Some(tokens), StatusCode::UNAUTHORIZED) => Some((tokens, tokens.instead_of(token).await?)),
+            // Somebody may have logged in for more meanwhile.
+            (Some(tokens), StatusCode::FORBIDDEN) => tokens.newer_than(token.as_deref()).map(|newer| (tokens, newer)),
+            _ => None,
+        };
+        let Some((tokens, better)) = better else { return self.accepted(response) };
         match self.post_with(Some(&better), body, about).await? {
             refused if refused.status() == StatusCode::UNAUTHORIZED => {
                 Err(tokens.wanted("its login is no longer accepted").into())

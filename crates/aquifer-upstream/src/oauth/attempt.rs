@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::callback::{self, Callback, Returned, Visit};
 use super::client::Client;
 use super::discover::{Discovered, discover};
-use super::failure::LoginFailure;
+use super::failure::{LoginFailure, harmless};
 use super::grant::Granted;
 use super::proof;
 use super::store::{self, About, Kept, Store};
@@ -58,8 +58,11 @@ impl Attempt {
                 "a server that is started by a command has no login; it reads its environment",
             ));
         };
-        let Some(login) = settings.login.as_ref().filter(|_| bearer.is_none()) else {
+        if bearer.is_some() || headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
             return Err(LoginFailure::new("the server has a token or a header for authorization in its configuration"));
+        }
+        let Some(login) = &settings.login else {
+            return Err(LoginFailure::new("there is nowhere to keep a login: no home, and no 'dir' under [state]"));
         };
         let server = Url::parse(url).map_err(|_| LoginFailure::new("the server's URL cannot be read"))?;
         let web = Web::around(&server).await?;
@@ -78,9 +81,9 @@ impl Attempt {
         self.url.as_str()
     }
 
-    /// The authorization server that asks.
-    pub fn issuer(&self) -> &str {
-        &self.found.server.issuer
+    /// The authorization server that asks, fit to be shown.
+    pub fn issuer(&self) -> String {
+        harmless(&self.found.server.issuer, &[])
     }
 
     /// Waits for the browser to come back, redeems what it brings and keeps the login. A browser on another machine cannot
@@ -144,7 +147,8 @@ impl Attempt {
         let unkept = |error| LoginFailure::new(format!("the login cannot be kept: {error}"));
         let _locked = self.store.lock(LOCKED).await.map_err(unkept)?;
         self.store.write(&kept).map_err(unkept)?;
-        Ok(LoggedIn { issuer: kept.issuer, scopes: kept.scopes, renews: kept.refresh_token.is_some() })
+        let scopes = kept.scopes.iter().map(|scope| harmless(scope, &[])).collect();
+        Ok(LoggedIn { issuer: harmless(&kept.issuer, &[]), scopes, renews: kept.refresh_token.is_some() })
     }
 }
 

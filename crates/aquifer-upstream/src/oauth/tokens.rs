@@ -78,6 +78,13 @@ impl Tokens {
         self.renew(refused).await
     }
 
+    /// The token of a login that was made since this one, if there is one.
+    pub(crate) fn newer_than(&self, used: Option<&Kept>) -> Option<Arc<Kept>> {
+        let kept = self.store.read()?;
+        let is_other = used.is_none_or(|used| used.access_token != kept.access_token);
+        (is_other && kept.is_fresh(store::now())).then(|| self.hold(kept))
+    }
+
     /// Renews in a task of its own: a caller who gives up must not lose a refresh token that was given meanwhile.
     async fn renew(self: &Arc<Self>, used: Option<Arc<Kept>>) -> Result<Arc<Kept>, Gone> {
         let tokens = self.clone();
