@@ -5,6 +5,7 @@ Usage: fastmcp_proxy.py FILE [--search] [--http PORT]
 
 import argparse
 import json
+import socket
 
 from fastmcp.server import create_proxy
 
@@ -23,4 +24,9 @@ if options.search:
 if options.http is None:
     proxy.run(show_banner=False)
 else:
-    proxy.run(transport="http", host="127.0.0.1", port=options.http, show_banner=False)
+    port = options.http
+    if port == 0:
+        # It would say port 0 and listen on another.
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+    proxy.run(transport="http", host="127.0.0.1", port=port, show_banner=False)

@@ -1,17 +1,19 @@
 // What every client must be able to do, whatever SDK it is built with. Each check prints one line; the first that
-// fails ends the process with a message. Knows no SDK: a client is {sessionful, listTools(), call(tool, arguments,
-// options)}, made by the sdk-*.mjs beside this file.
+// fails ends the process with a message. Knows no SDK: a client is {sessionful, askable, listTools(), call(tool, arguments,
+// options), mcp}, made by the sdk-*.mjs beside this file.
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 
+import { checkEverything, person } from './everything.mjs';
+
 // The SDKs are installed outside the source tree, so they are looked up from there.
 const installed = process.env.AQUIFER_TEST_CLIENTS_DIR;
 export const sdk = createRequire(installed ? resolve(installed, 'package.json') : import.meta.url);
 
-const USAGE = 'usage: SCRIPT [--hold] REVISION semantic|single (stdio COMMAND ARG... | http URL)';
+const USAGE = 'usage: SCRIPT [--hold] REVISION semantic|single|everything|beside (stdio COMMAND ARG... | http URL)';
 const PATIENCE_MS = 20_000;
 
 /** Reads the command line, connects, runs all checks and ends the process. */
@@ -19,17 +21,24 @@ export async function main(connect) {
   const line = process.argv.slice(2);
   const hold = line[0] === '--hold' && Boolean(line.shift());
   const [revision, mode, transport, ...target] = line;
-  if (!['semantic', 'single'].includes(mode) || !['stdio', 'http'].includes(transport) || target.length === 0) {
+  if (!['semantic', 'single', 'everything', 'beside'].includes(mode) || !['stdio', 'http'].includes(transport) || target.length === 0) {
     console.error(USAGE);
     process.exit(2);
   }
   try {
-    const client = await connect({ revision, transport, target });
+    const behind = ['everything', 'beside'].includes(mode);
+    const someone = behind ? person() : undefined;
+    const client = await connect({ revision, transport, target, someone });
     assert.equal(client.revision, revision, 'negotiated revision');
     passed(`connected at ${client.revision}`);
-    await checkTools(client, mode);
-    if (hold) await released();
-    await checkCalls(calls(client, mode), mode);
+    if (behind) {
+      const stranger = () => connect({ revision, transport, target });
+      await checkEverything({ client, someone, stranger, beside: mode === 'beside', passed });
+    } else {
+      await checkTools(client, mode);
+      if (hold) await released();
+      await checkCalls(calls(client, mode), mode);
+    }
     await client.close();
     passed('closed');
     process.exit(0);

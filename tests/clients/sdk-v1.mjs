@@ -9,14 +9,27 @@ const PACKAGES = {
   '2025-11-25': '@modelcontextprotocol/sdk',
 };
 
-await main(async ({ revision, transport, target }) => {
+await main(async ({ revision, transport, target, someone }) => {
   const name = PACKAGES[revision];
   if (!name) throw new Error(`no release for revision ${revision}; there are ${Object.keys(PACKAGES)}`);
   const { Client } = sdk(`${name}/client/index.js`);
   const { StdioClientTransport } = sdk(`${name}/client/stdio.js`);
   const { StreamableHTTPClientTransport } = sdk(`${name}/client/streamableHttp.js`);
+  const types = sdk(`${name}/types.js`);
 
-  const client = new Client({ name: 'typescript-sdk-v1', version: '1.0.0' });
+  const capabilities = someone ? { elicitation: {}, sampling: {}, roots: {} } : {};
+  const client = new Client({ name: 'typescript-sdk-v1', version: '1.0.0' }, { capabilities });
+  if (someone) {
+    const schemas = {
+      'elicitation/create': types.ElicitRequestSchema,
+      'sampling/createMessage': types.CreateMessageRequestSchema,
+      'roots/list': types.ListRootsRequestSchema,
+    };
+    for (const [method, answer] of Object.entries(someone.requests)) {
+      client.setRequestHandler(schemas[method], ({ params }) => answer(params));
+    }
+    client.setNotificationHandler(types.LoggingMessageNotificationSchema, ({ params }) => someone.log(params));
+  }
   const wire =
     transport === 'stdio'
       ? new StdioClientTransport({ command: target[0], args: target.slice(1) })
@@ -33,6 +46,8 @@ await main(async ({ revision, transport, target }) => {
   return {
     revision: negotiated,
     sessionful: true,
+    askable: true,
+    mcp: client,
     listTools: async () => (await client.listTools()).tools,
     call: (tool, request, options) => client.callTool({ name: tool, arguments: request }, undefined, options),
     close: async () => {

@@ -6,12 +6,21 @@ import { main, sdk } from './checks.mjs';
 const { Client, StreamableHTTPClientTransport } = sdk('@modelcontextprotocol/client');
 const { StdioClientTransport } = sdk('@modelcontextprotocol/client/stdio');
 
-await main(async ({ revision, transport, target }) => {
+await main(async ({ revision, transport, target, someone }) => {
   const modern = revision === '2026-07-28';
   const client = new Client(
     { name: 'typescript-sdk-v2', version: '1.0.0' },
-    { versionNegotiation: { mode: modern ? 'auto' : 'legacy' } },
+    {
+      versionNegotiation: { mode: modern ? 'auto' : 'legacy' },
+      capabilities: someone ? { elicitation: {}, sampling: {}, roots: {} } : {},
+    },
   );
+  if (someone) {
+    for (const [method, answer] of Object.entries(someone.requests)) {
+      client.setRequestHandler(method, ({ params }) => answer(params));
+    }
+    client.setNotificationHandler('notifications/message', ({ params }) => someone.log(params));
+  }
   const wire =
     transport === 'stdio'
       ? new StdioClientTransport({ command: target[0], args: target.slice(1) })
@@ -20,6 +29,8 @@ await main(async ({ revision, transport, target }) => {
   return {
     revision: client.getNegotiatedProtocolVersion(),
     sessionful: !modern || transport === 'stdio',
+    askable: !modern,
+    mcp: client,
     listTools: async () => (await client.listTools()).tools,
     call: (tool, request, options) => client.callTool({ name: tool, arguments: request }, options),
     close: async () => {

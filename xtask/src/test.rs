@@ -7,7 +7,8 @@ use crate::postgres::Postgres;
 use crate::servers;
 use crate::step::{self, announce, cargo, output};
 
-/// The tests that need more than Rust, too. Plain `cargo test` leaves those out and does not list them.
+/// The tests that need more than Rust, too. Plain `cargo test` leaves those out and does not list them. What is not here
+/// needs something that cannot be installed: CONTRIBUTING.md says what.
 pub(crate) const EVERYTHING: [&str; 3] =
     ["--workspace", "--features", "aquifer/clients,aquifer/postgres,aquifer-sql/postgres,aquifer-upstream/servers"];
 
@@ -36,4 +37,31 @@ pub(crate) fn run(chosen: &[String]) -> Result<()> {
     }
     announce("all tests passed");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Needs the specification's schemas, whose licence keeps them out of here.
+    const BY_HAND: &str = "aquifer-discovery/published";
+
+    #[test]
+    fn every_feature_of_the_tests_is_turned_on() {
+        let mut seen = 0;
+        let crates = std::fs::read_dir(step::root().join("crates"));
+        for entry in crates.into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let manifest = std::fs::read_to_string(entry.path().join("Cargo.toml")).unwrap_or_default();
+            let features = manifest.lines().skip_while(|line| *line != "[features]").skip(1);
+            for line in features.take_while(|line| !line.starts_with('[')) {
+                let Some((feature, "[]")) = line.split_once(" = ") else { continue };
+                let wanted = format!("{name}/{feature}");
+                let is_on = EVERYTHING.iter().flat_map(|words| words.split(',')).any(|on| on == wanted);
+                assert!(is_on || wanted == BY_HAND, "{wanted} is in no run of the tests");
+                seen += 1;
+            }
+        }
+        assert!(seen >= 5, "{seen} features");
+    }
 }

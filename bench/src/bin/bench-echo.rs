@@ -38,6 +38,8 @@ impl ServerHandler for Echo {
     ) -> Result<ListToolsResult, ErrorData> {
         let mut schema = Map::new();
         schema.insert("type".to_owned(), json!("object"));
+        // What goes through the gateway is checked by name.
+        schema.insert("properties".to_owned(), json!({ "text": { "type": "string" } }));
         Ok(ListToolsResult::with_all_items(vec![Tool::new("echo", "Answers with its arguments.", Arc::new(schema))]))
     }
 

@@ -23,7 +23,11 @@ pub(crate) async fn fetch<T: DeserializeOwned>(
 ) -> Result<T, ErrorData> {
     let cancelled = context.cancelled.clone();
     let found = cancelled.run_until_cancelled(engine.fetch(wanted, context)).await;
-    let found = found.ok_or_else(|| ErrorData::internal_error("The request was cancelled", None))?.map_err(told)?;
+    let mut found = found.ok_or_else(|| ErrorData::internal_error("The request was cancelled", None))?.map_err(told)?;
+    // Older servers do not say it and newer clients insist on it; the SDK takes it away again for older clients.
+    if let Value::Object(found) = &mut found {
+        found.entry("resultType").or_insert_with(|| "complete".into());
+    }
     serde_json::from_value(found)
         .map_err(|_| ErrorData::internal_error("The source answered with something else", None))
 }

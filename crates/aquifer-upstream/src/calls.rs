@@ -149,6 +149,12 @@ impl Calls {
         ids.next().copied().filter(|_| ids.next().is_none())
     }
 
+    /// Whether calls of other clients than this one are under way.
+    pub(crate) fn has_others(&self, than: &Companion) -> bool {
+        let registry = self.registry();
+        registry.open.values().any(|open| open.companion.client.is_some() && open.companion.session != than.session)
+    }
+
     /// Who is behind the calls under way, if all of them are of one client.
     pub(crate) fn sole_client(&self) -> Option<Arc<Companion>> {
         let registry = self.registry();

@@ -12,10 +12,12 @@ use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 
 use crate::calls::Companion;
 use crate::message::{self, Json, RpcError};
+use crate::oauth::{Kept, Login, Tokens};
 use crate::settings::Bearer;
 use crate::shared::Shared;
 use crate::sse::Events;
 use crate::trouble::{Gone, Trouble};
+use crate::words::Words;
 
 const CONNECT_IN: Duration = Duration::from_secs(10);
 const SEND_IN: Duration = Duration::from_secs(10);
@@ -38,6 +40,8 @@ pub(crate) struct Http {
     client: Client,
     url: Url,
     headers: HeaderMap,
+    /// What a login gave, unless a token is configured.
+    tokens: Option<Arc<Tokens>>,
     session: OnceLock<HeaderValue>,
     protocol: OnceLock<HeaderValue>,
     stateless: AtomicBool,
@@ -72,11 +76,10 @@ impl Http {
             value.set_sensitive(true);
             all.insert(name, value);
         }
-        let (host, port) = (url.host_str().map(str::to_owned), url.port_or_known_default());
+        let origin = url.origin();
         // Our headers are for this server and no other.
         let same_server = Policy::custom(move |attempt| {
-            let to = attempt.url();
-            let same = to.host_str() == host.as_deref() && to.port_or_known_default() == port;
+            let same = attempt.url().origin() == origin;
             if same && attempt.previous().len() <= MOST_REDIRECTS { attempt.follow() } else { attempt.stop() }
         });
         let mut builder = Client::builder().connect_timeout(CONNECT_IN).redirect(same_server).tcp_nodelay(true);
@@ -89,11 +92,19 @@ impl Http {
             client,
             url,
             headers: all,
+            tokens: None,
             session: OnceLock::new(),
             protocol: OnceLock::new(),
             stateless: AtomicBool::new(false),
             largest,
         })
+    }
+
+    /// Sends the tokens of a login with every request, unless the configuration has something else to send.
+    pub(crate) fn log_in(&mut self, login: &Login, words: &Words) {
+        if !self.headers.contains_key(AUTHORIZATION) {
+            self.tokens = Tokens::new(&self.url, login, words);
+        }
     }
 
     /// From now on every request says which revision it is of.
@@ -104,8 +115,19 @@ impl Http {
         self.stateless.store(stateless, Ordering::Relaxed);
     }
 
-    fn with_headers(&self, mut request: RequestBuilder) -> RequestBuilder {
+    /// The token to send now.
+    async fn token(&self) -> Option<Arc<Kept>> {
+        match &self.tokens {
+            Some(tokens) => tokens.current().await,
+            None => None,
+        }
+    }
+
+    fn with_headers(&self, mut request: RequestBuilder, token: Option<&Kept>) -> RequestBuilder {
         request = request.headers(self.headers.clone());
+        if let Some(token) = token.and_then(Kept::header) {
+            request = request.header(AUTHORIZATION, token);
+        }
         if let Some(session) = self.session.get() {
             request = request.header(SESSION, session);
         }
@@ -116,8 +138,47 @@ impl Http {
     }
 
     async fn post(&self, body: Vec<u8>, about: Option<About<'_>>) -> Result<Response, Trouble> {
+        let body = Bytes::from(body);
+        let token = self.token().await;
+        let response = self.post_with(token.as_deref(), body.clone(), about).await?;
+        // Nothing was done: it may be asked again, once, with a better token.
+        let better = match (&self.tokens, response.status()) {
+            (Some(tokens), StatusCode::UNAUTHORIZED) => Some((tokens, tokens.instead_of(token).await?)),
+            // Somebody may have logged in for more meanwhile.
+            (Some(tokens), StatusCode::FORBIDDEN) => tokens.newer_than(token.as_deref()).map(|newer| (tokens, newer)),
+            _ => None,
+        };
+        let Some((tokens, better)) = better else { return self.accepted(response) };
+        match self.post_with(Some(&better), body, about).await? {
+            refused if refused.status() == StatusCode::UNAUTHORIZED => {
+                Err(tokens.wanted("its login is no longer accepted").into())
+            }
+            response => self.accepted(response),
+        }
+    }
+
+    fn accepted(&self, response: Response) -> Result<Response, Trouble> {
+        match response.status() {
+            StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST if self.session.get().is_some() => {
+                Err(Trouble::SessionLost)
+            }
+            status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+                let forbidden = self.tokens.as_ref().and_then(|tokens| tokens.forbidden(response.headers()));
+                Err(forbidden
+                    .unwrap_or_else(|| Trouble::gone("it wants authorization", format!("HTTP status {status}"))))
+            }
+            _ => Ok(response),
+        }
+    }
+
+    async fn post_with(
+        &self,
+        token: Option<&Kept>,
+        body: Bytes,
+        about: Option<About<'_>>,
+    ) -> Result<Response, Trouble> {
         let mut request = self
-            .with_headers(self.client.post(self.url.clone()))
+            .with_headers(self.client.post(self.url.clone()), token)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json, text/event-stream");
         if let (Some(about), true) = (about, self.stateless.load(Ordering::Relaxed)) {
@@ -126,16 +187,7 @@ impl Http {
                 request = request.header(NAME, header_text(name));
             }
         }
-        let response = request.body(body).send().await.map_err(broken)?;
-        match response.status() {
-            StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST if self.session.get().is_some() => {
-                Err(Trouble::SessionLost)
-            }
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                Err(Trouble::gone("it wants authorization", format!("HTTP status {}", response.status())))
-            }
-            _ => Ok(response),
-        }
+        request.body(body).send().await.map_err(broken)
     }
 
     /// Sends a request and waits for its answer. What else comes on its stream is handed on.
@@ -257,7 +309,9 @@ impl Http {
     }
 
     async fn listen(&self, after: Option<&str>) -> Result<Response, Trouble> {
-        let mut request = self.with_headers(self.client.get(self.url.clone())).header(ACCEPT, "text/event-stream");
+        let token = self.token().await;
+        let mut request =
+            self.with_headers(self.client.get(self.url.clone()), token.as_deref()).header(ACCEPT, "text/event-stream");
         if let Some(after) = after {
             request = request.header(LAST_EVENT, after);
         }
@@ -312,7 +366,8 @@ impl Http {
     /// Tells the server that we will not come again.
     pub(crate) async fn leave(&self) {
         if self.session.get().is_some() {
-            let leaving = self.with_headers(self.client.delete(self.url.clone())).send();
+            let token = self.tokens.as_ref().and_then(|tokens| tokens.last());
+            let leaving = self.with_headers(self.client.delete(self.url.clone()), token.as_deref()).send();
             let _ = tokio::time::timeout(Duration::from_secs(1), leaving).await;
         }
     }

@@ -65,7 +65,10 @@ impl Link {
                 stdio::serve(child, pipes, &shared, settings.largest_answer);
             }
             Transport::Http { url, headers, bearer } => {
-                let http = Http::new(url, headers, bearer.as_ref(), settings.largest_answer)?;
+                let mut http = Http::new(url, headers, bearer.as_ref(), settings.largest_answer)?;
+                if let Some(login) = &settings.login {
+                    http.log_in(login, words);
+                }
                 let _ = shared.out.set(Out::Http(Arc::new(http)));
             }
         }
@@ -292,7 +295,7 @@ fn ourselves() -> Value {
 /// One connection serves clients of all kinds: it offers what the best of them can, and what the one behind a call
 /// cannot is declined when it is asked for.
 fn capabilities() -> Value {
-    json!({ "elicitation": {}, "sampling": {}, "roots": { "listChanged": false } })
+    json!({ "elicitation": {}, "sampling": {}, "roots": { "listChanged": true } })
 }
 
 fn read_greeting(result: &Json, identity: &str) -> Result<Greeting, Trouble> {

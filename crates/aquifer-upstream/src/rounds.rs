@@ -11,6 +11,7 @@ use crate::calls::Companion;
 use crate::keeper::Upkeep;
 use crate::link::{Era, Link};
 use crate::message::{Json, RpcError};
+use crate::roots;
 use crate::trouble::Trouble;
 
 /// One that never has enough answers is refused.
@@ -57,6 +58,9 @@ pub(crate) async fn call(
         let companion = Companion::new(context.progress.clone(), context.client.clone(), session.clone());
         let companion = Arc::new(companion);
         link.shared.used_by(&companion);
+        if link.era == Era::Sessions {
+            roots::bring(&link.shared, &companion, timeout).await;
+        }
         let params = |id| Params {
             name: tool,
             arguments,

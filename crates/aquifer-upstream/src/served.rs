@@ -112,7 +112,7 @@ impl Served {
         while self.tools.contains_key(name.as_str()) {
             name.push('_');
         }
-        let words = format!("Whether this MCP server is there. It is not now: {reason}. Calling this tries again.");
+        let words = format!("This MCP server is not there now: {reason}. Calling this tries again.");
         let mut operation = Operation::new(&name, Category::Read, &words);
         operation.native = false;
         self.offering.operations.push(operation);

@@ -11,6 +11,8 @@ use aquifer_engine::shape::Controls;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
+use crate::oauth::Login;
+
 /// What an operator says of one MCP server behind us.
 #[derive(Clone)]
 pub struct Settings {
@@ -36,6 +38,8 @@ pub struct Settings {
     pub controls: Controls,
     /// The same for single operations, by their names without prefix.
     pub controls_of: BTreeMap<String, Controls>,
+    /// How one logs in to it, if it is reached over HTTP and wants that.
+    pub login: Option<Login>,
     /// Where the rows are inside the results of an operation, by its name without prefix. Looked for where not said.
     pub rows: BTreeMap<String, String>,
 }
@@ -88,6 +92,7 @@ impl Settings {
             overrides: None,
             adapter: None,
             controls: Controls::default(),
+            login: None,
             controls_of: BTreeMap::new(),
             rows: BTreeMap::new(),
         }
@@ -173,7 +178,8 @@ impl Settings {
                 let values = query.split('&').filter_map(|pair| pair.split_once('=').map(|(_, value)| value));
                 let hidden = headers.iter().filter(|(name, value)| redact::header(name, value) != *value);
                 let words = hidden.flat_map(|(_, value)| value.split_whitespace());
-                words.chain(bearer.iter().map(|bearer| bearer.token.as_str())).chain(values).collect()
+                let client = self.login.iter().filter_map(|login| login.client_secret.as_deref());
+                words.chain(bearer.iter().map(|bearer| bearer.token.as_str())).chain(values).chain(client).collect()
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::calls::{Calls, Companion};
 use crate::http::Http;
 use crate::message::{self, Incoming, RpcError};
 use crate::pipe::Pipe;
+use crate::roots::Roots;
 use crate::trouble::{Gone, Trouble};
 use crate::words::Words;
 
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     /// Counts how often the upstream said that its tools are others.
     pub(crate) tools_changed: watch::Sender<u64>,
     pub(crate) out: OnceLock<Out>,
+    pub(crate) roots: Roots,
     questions: Arc<Semaphore>,
     recent: Mutex<Recent>,
 }
@@ -59,6 +61,7 @@ impl Shared {
             ended: CancellationToken::new(),
             tools_changed: watch::Sender::new(0),
             out: OnceLock::new(),
+            roots: Roots::default(),
             questions: Arc::new(Semaphore::new(MOST_QUESTIONS)),
             recent: Mutex::default(),
         })
@@ -161,7 +164,10 @@ impl Shared {
             "ping" => return self.send(message::answer(id, Ok(json!({})))),
             "elicitation/create" => Favour::Elicitation,
             "sampling/createMessage" => Favour::Sampling,
-            "roots/list" => Favour::Roots,
+            "roots/list" => {
+                self.roots.want();
+                Favour::Roots
+            }
             _ => return self.send(message::answer(id, Err((-32601, "This client does not know the method")))),
         };
         let asked = self.client(origin).filter(|(_, client)| client.can(favour));
@@ -170,7 +176,7 @@ impl Shared {
             (asked, place, serde_json::from_str::<Map<String, Value>>(params))
         else {
             tracing::debug!(source = &*self.name, method, "declined: there is nobody to ask");
-            return self.send(decline(id, favour));
+            return self.decline(id, favour);
         };
         let (shared, id) = (self.clone(), id.to_owned());
         tokio::spawn(async move {
@@ -186,19 +192,19 @@ impl Shared {
                 Ok(result) => shared.send(message::answer(&id, Ok(result))),
                 Err(failure) => {
                     tracing::debug!(source = &*shared.name, cause = failure.cause(), "the client did not answer");
-                    shared.send(decline(&id, favour));
+                    shared.decline(&id, favour);
                 }
             }
         });
     }
-}
 
-/// What an upstream is told when nobody can be asked.
-fn decline(id: &RawValue, favour: Favour) -> Vec<u8> {
-    match favour {
-        Favour::Elicitation => message::answer(id, Ok(json!({ "action": "decline" }))),
-        Favour::Sampling => message::answer(id, Err((-32601, "The client behind this call offers no sampling"))),
-        Favour::Roots => message::answer(id, Ok(json!({ "roots": [] }))),
+    /// Answers when nobody can be asked.
+    fn decline(self: &Arc<Self>, id: &RawValue, favour: Favour) {
+        self.send(match favour {
+            Favour::Elicitation => message::answer(id, Ok(json!({ "action": "decline" }))),
+            Favour::Sampling => message::answer(id, Err((-32601, "The client behind this call offers no sampling"))),
+            Favour::Roots => message::answer(id, Ok(self.roots.list())),
+        });
     }
 }
 

@@ -1,5 +1,7 @@
 //! What goes wrong between us and an upstream, and what a caller is told of it.
 
+use std::borrow::Cow;
+
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::limits::LimitKind;
 use aquifer_protocol::response::too_large;
@@ -27,6 +29,13 @@ pub(crate) enum Trouble {
         /// How many bytes it has, as far as they were counted.
         size: usize,
     },
+    /// It knows us, and we may not do this.
+    Forbidden {
+        /// Why, and what can be done about it.
+        reason: String,
+        /// What a login would have to allow.
+        scopes: Vec<String>,
+    },
     /// Its answer is none.
     Unintelligible(String),
 }
@@ -35,18 +44,24 @@ pub(crate) enum Trouble {
 #[derive(Debug, Clone)]
 pub(crate) struct Gone {
     /// For the caller: a few words without names or paths.
-    pub(crate) reason: &'static str,
+    pub(crate) reason: Cow<'static, str>,
     /// For the log.
     pub(crate) cause: String,
 }
 
 impl Gone {
-    pub(crate) fn new(reason: &'static str, cause: impl std::fmt::Display) -> Self {
-        Self { reason, cause: cause.to_string() }
+    pub(crate) fn new(reason: impl Into<Cow<'static, str>>, cause: impl std::fmt::Display) -> Self {
+        Self { reason: reason.into(), cause: cause.to_string() }
+    }
+
+    /// The same, with something more for the log.
+    pub(crate) fn because(mut self, cause: &dyn std::fmt::Display) -> Self {
+        self.cause = format!("{}: {cause}", self.cause);
+        self
     }
 
     pub(crate) fn into_failure(self, source: &str) -> Failure {
-        unavailable(source, self.reason).because(self.cause)
+        unavailable(source, &self.reason).because(self.cause)
     }
 }
 
@@ -76,6 +91,11 @@ impl Trouble {
                     failure = failure.detail("upstream_code", error.code);
                 }
                 failure
+            }
+            Trouble::Forbidden { reason, scopes } => {
+                Failure::new(Code::PermissionDenied, format!("Permission denied: source '{source}' refuses: {reason}"))
+                    .detail("source", source)
+                    .detail("required_scopes", scopes)
             }
             Trouble::TooLarge { size } => too_large(LimitKind::ResponseSize, largest, size).detail("source", source),
             Trouble::Unintelligible(cause) => {

@@ -76,6 +76,11 @@ impl Upstream {
         self.upkeep.link.load().as_ref().is_some_and(|link| link.is_alive())
     }
 
+    /// Whether it is known what it offers, from itself, from before or from a reviewed adapter.
+    pub fn is_known(&self) -> bool {
+        self.upkeep.served.load().is_known
+    }
+
     /// How the live tools differ from the reviewed adapter, or from what they were before, if they do.
     pub fn drift(&self) -> Option<Drift> {
         self.upkeep.served.load().drift.clone()

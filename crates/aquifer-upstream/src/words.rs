@@ -1,5 +1,7 @@
 //! What an upstream says, made fit to be shown: no secrets of ours, no traces, no escapes, not too long.
 
+use std::sync::{Arc, PoisonError, RwLock};
+
 use aquifer_discovery::redact::REDACTED;
 use aquifer_discovery::text;
 
@@ -15,6 +17,8 @@ const SHORTEST_SECRET: usize = 6;
 #[derive(Clone)]
 pub(crate) struct Words {
     secrets: Vec<String>,
+    /// Those that came later: tokens are given and renewed.
+    learned: Arc<RwLock<Vec<String>>>,
 }
 
 impl Words {
@@ -27,7 +31,19 @@ impl Words {
             .collect();
         // One may be part of another.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        Self { secrets }
+        Self { secrets, learned: Arc::default() }
+    }
+
+    /// From now on this is not to be repeated either. The oldest of many are forgotten: they hold no longer.
+    pub(crate) fn learn(&self, secret: &str) {
+        const MOST: usize = 32;
+        let mut learned = self.learned.write().unwrap_or_else(PoisonError::into_inner);
+        if secret.chars().count() >= SHORTEST_SECRET && !learned.iter().any(|known| known == secret) {
+            if learned.len() == MOST {
+                learned.remove(0);
+            }
+            learned.push(secret.to_owned());
+        }
     }
 
     /// The text for a log: one line's worth, clean.
@@ -49,7 +65,8 @@ impl Words {
 
     fn without_secrets(&self, said: &str) -> String {
         let mut said = said.to_owned();
-        for secret in &self.secrets {
+        let learned = self.learned.read().unwrap_or_else(PoisonError::into_inner);
+        for secret in self.secrets.iter().chain(&*learned) {
             if said.contains(secret.as_str()) {
                 said = said.replace(secret.as_str(), REDACTED);
             }

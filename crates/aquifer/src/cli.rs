@@ -27,6 +27,7 @@ Examples:
   aquifer serve sqlite:my.db                     your database, for an MCP client
   aquifer serve mcp.json                         the MCP servers you have, as one to five tools
   aquifer init                                   find them on this machine
+  aquifer login https://mcp.example.com/mcp      for those on the web that want a login
   aquifer introspect --source demo:              which operations are there?
   aquifer call get_order '{\"id\": 1}' --source demo:
 
@@ -123,6 +124,28 @@ Examples:
 
 Exit codes: 0 all are right, 1 something is wrong with one, 2 one cannot be read.")]
     Validate(ValidateArgs),
+
+    /// Log in to an MCP server on the web that wants a login (OAuth).
+    #[command(after_help = "\
+Examples:
+  aquifer login https://mcp.example.com/mcp      opens a browser, and waits until you are back
+  aquifer login mcp.json --server example        a server of a client's file
+  aquifer login example --config aquifer.toml    a server of the configuration
+  aquifer login example --config aquifer.toml --scope notes.read --scope notes.write
+  aquifer login https://mcp.example.com/mcp --no-browser
+                                                 only shows where to go. If the browser is on another machine, paste
+                                                 the address that it ends at
+
+The login is kept in the state directory, for you alone to read, and renews itself. A running server takes it up by
+itself. Exit codes: 0 logged in, 1 not, 2 bad usage.")]
+    Login(LoginArgs),
+
+    /// Forget a login, and have it revoked where that is possible.
+    #[command(after_help = "\
+Examples:
+  aquifer logout https://mcp.example.com/mcp
+  aquifer logout example --config aquifer.toml")]
+    Logout(LogoutArgs),
 
     /// Find the MCP clients on this machine and write a configuration with the servers they have.
     #[command(after_help = "\
@@ -415,6 +438,46 @@ pub(crate) struct ValidateArgs {
     /// Print one JSON object for each file.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Which server's login.
+#[derive(Debug, Args)]
+pub(crate) struct RemoteArgs {
+    /// The server: https://…, FILE.json of a client, or the name it has in the configuration.
+    #[arg(value_name = "SOURCE|NAME")]
+    pub(crate) server: String,
+
+    /// Read the configuration from this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Of a file that names several servers: this one.
+    #[arg(long = "server", value_name = "NAME")]
+    pub(crate) one: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LoginArgs {
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
+
+    /// What to ask for; else what the configuration says, else what the server wants. Can be repeated.
+    #[arg(long = "scope", value_name = "SCOPE")]
+    pub(crate) scopes: Vec<String>,
+
+    /// Show where to go, and open nothing.
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+
+    /// How many seconds to wait for you.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    pub(crate) timeout: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogoutArgs {
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
 }
 
 #[derive(Debug, Args)]

@@ -34,6 +34,9 @@ pub(crate) struct Config {
     pub(crate) state: StateConfig,
     #[serde(default)]
     pub(crate) source: Vec<SourceConfig>,
+    /// The file it was read from.
+    #[serde(skip)]
+    pub(crate) path: Option<PathBuf>,
     /// Accept unknown parameters with a warning. For development.
     #[serde(default)]
     pub(crate) lenient: bool,
@@ -122,6 +125,8 @@ pub(crate) struct SourceConfig {
     pub(crate) headers: BTreeMap<String, String>,
     /// The environment variable that holds a token for it.
     pub(crate) bearer_env: Option<String>,
+    /// How one logs in to it, if it wants that and does not say enough itself.
+    pub(crate) login: Option<LoginConfig>,
     /// Of a file that names several servers: only these.
     #[serde(default)]
     pub(crate) servers: Vec<String>,
@@ -155,6 +160,24 @@ pub(crate) struct SourceConfig {
     pub(crate) largest_page: Option<usize>,
     #[serde(default)]
     pub(crate) tables: BTreeMap<String, TableConfig>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LoginConfig {
+    /// A client that was registered with the authorization server.
+    pub(crate) client_id: Option<String>,
+    /// The environment variable that holds its secret.
+    pub(crate) client_secret_env: Option<String>,
+    /// The authorization server it was registered with.
+    pub(crate) issuer: Option<String>,
+    /// The URL of a document that describes a client.
+    pub(crate) client_document: Option<String>,
+    /// What to ask for.
+    #[serde(default)]
+    pub(crate) scopes: Vec<String>,
+    /// Where the browser comes back to, if the client was registered with a port.
+    pub(crate) port: Option<u16>,
 }
 
 impl SourceConfig {
@@ -282,6 +305,7 @@ impl Config {
 
     /// Files that a configuration names by a relative path stand beside it.
     fn beside(mut self, path: &Path) -> Self {
+        self.path = Some(path.to_owned());
         let folder = path.parent().unwrap_or(Path::new(""));
         for source in &mut self.source {
             for file in [&mut source.adapter, &mut source.overrides, &mut source.cwd].into_iter().flatten() {

@@ -65,6 +65,8 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Review(arguments) => command::review::run(arguments).await,
             Command::Build(arguments) => command::build::run(arguments),
             Command::Validate(arguments) => command::validate::run(arguments),
+            Command::Login(arguments) => command::login::run(arguments).await,
+            Command::Logout(arguments) => command::login::forget(arguments).await,
             Command::Init(arguments) => command::init::run(arguments),
             Command::Completions { shell } => command::completions::run(shell),
         }

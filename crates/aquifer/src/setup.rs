@@ -70,7 +70,10 @@ impl Wanted<'_> {
 
     /// What would be opened.
     pub(crate) fn plan(&self) -> anyhow::Result<Plans> {
-        Plans::make(self.targets, self.upstream, &self.config.source, &Kept::of(&self.config.state))
+        let kept = Kept::of(&self.config.state);
+        let mut plans = Plans::make(self.targets, self.upstream, &self.config.source, &kept)?;
+        plans.log_in(self, &kept);
+        Ok(plans)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What outlives the process: the secret that cursors are sealed with, and what MCP servers said they offer.
+//! What outlives the process: the secret that cursors are sealed with, what MCP servers said they offer, and logins.
 
 use std::fs;
 use std::io::Write as _;
@@ -26,6 +26,11 @@ impl Kept {
     /// What MCP servers said they offer, so that nobody waits for them to start.
     pub(crate) fn catalogues(&self) -> Option<PathBuf> {
         self.directory.as_ref().map(|directory| directory.join("catalogues"))
+    }
+
+    /// Logins to MCP servers on the web.
+    pub(crate) fn logins(&self) -> Option<PathBuf> {
+        self.directory.as_ref().map(|directory| directory.join("logins"))
     }
 }
 

@@ -6,6 +6,7 @@ mod arguments;
 mod captures;
 mod classification;
 mod fixture;
+mod generated;
 mod laws;
 mod names;
 mod overrides;

@@ -7,6 +7,7 @@ mod catalogue;
 mod faults;
 mod interrogation;
 mod library;
+mod logins;
 mod over_http;
 mod passing_through;
 mod processes;

@@ -8,6 +8,7 @@ pub(crate) mod demo;
 pub(crate) mod init;
 pub(crate) mod interrogate;
 pub(crate) mod introspect;
+pub(crate) mod login;
 pub(crate) mod review;
 pub(crate) mod serve;
 mod table;

@@ -7,6 +7,7 @@ mod adapter_file;
 mod client_file;
 mod database;
 mod hidden;
+mod login;
 mod naming;
 mod upstream;
 
@@ -241,6 +242,11 @@ impl Plan {
         }
     }
 
+    /// What the configuration says of logging in to it.
+    pub(crate) fn login(&self) -> Option<&config::LoginConfig> {
+        self.origin.config.login.as_ref()
+    }
+
     /// Opens the source.
     pub(crate) async fn open(self, key: &CursorKey, absence: Absence) -> anyhow::Result<Opened> {
         let (name, prefix, origin) = (self.name, self.prefix, self.origin);
@@ -290,12 +296,7 @@ impl Opened {
 
     /// The MCP server, if nobody knows yet what it offers.
     pub(crate) fn unknown(&self) -> Option<&Arc<Upstream>> {
-        let is_known = |upstream: &&Arc<Upstream>| {
-            // All that is offered then is to say that it is not there.
-            let offering = upstream.offering();
-            offering.operations.iter().any(|operation| operation.name.trim_end_matches('_') != "upstream_status")
-        };
-        self.upstream.as_ref().filter(|upstream| !is_known(upstream))
+        self.upstream.as_ref().filter(|upstream| !upstream.is_known())
     }
 }
 

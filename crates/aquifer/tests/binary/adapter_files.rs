@@ -169,3 +169,39 @@ sys.exit(os.waitstatus_to_exitcode(status))
     let decided = read(&folder, "small.overrides.yaml");
     assert!(decided.contains("endpoint: UPDATE") && decided.contains("danger_level: reversible"), "{decided}");
 }
+
+/// A REST adapter as people write one: everything is checked, though this version serves none.
+#[test]
+fn r_dis_9_unknown_plugins_and_credentials_in_a_file_are_refused() {
+    const REST: &str = "---\nname: tasks-api\ntype: adapter\nversion: \"1.0.0\"\ndescription: Tasks\nauthor: someone\n\
+        target:\n  base_url: https://api.example.com/v1\n  transport: http\n  protocol: rest\n  serialization: json\n\
+        auth:\n  type: bearer\n  token_env: TASKS_TOKEN\n\
+        operations:\n  read:\n    - name: get_task\n      maps_to: GET /tasks/{id}\n      description: Get a task.\n      \
+        params:\n        id:\n          type: string\n          required: true\n---\n# Tasks\n";
+    let folder = Folder::new();
+    folder.file("tasks-adapter.md", REST);
+    done(&folder, &["validate", "tasks-adapter.md"]);
+    let (code, _, said) = run(&folder, &["serve", "tasks-adapter.md"]);
+    assert!(code == 2 && said.contains("its target is a REST API, which this version does not serve"), "{said}");
+    for (right, wrong, told) in [
+        ("transport: http", "transport: carrier-pigeon", "PLUGIN_NOT_FOUND"),
+        ("protocol: rest", "protocol: graphql", "PLUGIN_NOT_FOUND"),
+        ("serialization: json", "serialization: xml", "PLUGIN_NOT_FOUND"),
+        ("type: bearer", "type: kerberos", "PLUGIN_NOT_FOUND"),
+        ("token_env: TASKS_TOKEN", "token: hush-4711-and-more", "credential"),
+        ("https://api", "https://me:hush-4711@api", "credential"),
+        ("author: someone", "author: ghp_hush4711hush4711hush4711hush4711hu", "credential"),
+    ] {
+        let file = REST.replacen(right, wrong, 1);
+        assert_ne!(file, REST, "{right}");
+        folder.file("tasks-adapter.md", &file);
+        let line = file.lines().position(|line| line.contains(wrong)).unwrap() + 1;
+        let (code, out, said) = run(&folder, &["validate", "tasks-adapter.md"]);
+        assert_eq!(code, 1, "{wrong}: {out}{said}");
+        assert!(out.contains(told) && out.contains(&format!("tasks-adapter.md:{line}:")), "{wrong}: {out}");
+        let (code, _, refused) = run(&folder, &["serve", "tasks-adapter.md"]);
+        assert!(code == 2 && refused.contains(told), "{wrong}: {refused}");
+        let everything = format!("{out}{said}{refused}");
+        assert!(!everything.contains("hush"), "{wrong}: {everything}");
+    }
+}

@@ -3,20 +3,27 @@
 
 mod absent;
 mod adapter_files;
+mod captures;
 mod command_line;
 mod configured;
 mod cursors;
 mod demo;
 mod documents;
 mod gateway;
+#[path = "../../../aquifer-discovery/tests/discovery/generated.rs"]
+mod generated;
 mod hostile;
 mod http;
 mod init;
 mod killed;
+mod logins;
+mod offered;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod results;
 mod secrets;
+#[cfg(feature = "clients")]
+mod servers;
 mod sqlite;
 mod stdio;
 mod support;

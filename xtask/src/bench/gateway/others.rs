@@ -50,18 +50,19 @@ impl Gateways {
     /// server over HTTP, which runs at `url`.
     pub(super) fn on_stdio(&self, file: &str, url: &str) -> Vec<Described> {
         vec![
-            described(COMPRESSOR, "echo_invoke_tool", &invoked("echo"), &[], self.compressor(&["--config", file])),
+            described(COMPRESSOR, "invoke_tool", &invoked("echo"), &[], self.compressor(&["--config", file])),
             described(FASTMCP, "echo", ARGUMENTS, &[], self.fastmcp(&[file])),
             described(MCP_PROXY, "echo", ARGUMENTS, &[], self.mcp_proxy(&["--transport", "streamablehttp", url])),
         ]
     }
 
-    /// The others over HTTP, in front of the same.
-    pub(super) fn over_http(&self, file: &str, echo: &str) -> Vec<Described> {
+    /// The others over HTTP, in front of the same. One says port 0 when it is told to choose, so that a free one is
+    /// chosen for it.
+    pub(super) fn over_http(&self, file: &str, echo: &str, port: u16) -> Vec<Described> {
         vec![
             described(
                 COMPRESSOR,
-                "echo_invoke_tool",
+                "invoke_tool",
                 &invoked("echo"),
                 &["--session", "--path", "/mcp"],
                 self.compressor(&["--config", file, "--transport", "streamable-http", "--port", "0"]),
@@ -77,8 +78,8 @@ impl Gateways {
                 MCP_PROXY,
                 "echo",
                 ARGUMENTS,
-                &["--session", "--path", "/mcp"],
-                self.mcp_proxy(&["--port", "0", echo, "--", "--stdio"]),
+                &["--session", "--path", "/servers/echo/mcp"],
+                self.mcp_proxy(&["--port", &port.to_string(), "--named-server", "echo", &format!("{echo} --stdio")]),
             ),
         ]
     }

@@ -1,6 +1,7 @@
 //! Round trips, processor time, memory and start-up.
 
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
@@ -112,7 +113,8 @@ impl Bench<'_> {
         self.beside(table, "round-trip", "http", &["--runs", "10"], &ours, &bare, &trips, true)?;
         let few = ["--runs", "3", "--blocks", "6", "--calls", "50"];
         let program = echo.first().context("no echo server")?;
-        for other in self.gateways.over_http(&file, program) {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        for other in self.gateways.over_http(&file, program, port) {
             self.beside(table, "round-trip", "http", &few, &ours, &other, &trips, false)?;
         }
         Ok(())

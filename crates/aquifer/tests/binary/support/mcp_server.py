@@ -4,7 +4,13 @@ import os
 import sys
 
 
+# Whether whatever is called says only what reached it.
+ECHO = "echo" in sys.argv[2:]
+
+
 def call(name, arguments):
+    if ECHO:
+        return {"tool": name, "arguments": arguments}
     if name == "environment":
         # What a child sees of the world.
         return {"names": sorted(os.environ), "wanted": os.environ.get(arguments["name"], "")}
@@ -14,6 +20,9 @@ def call(name, arguments):
         return {"items": [{"id": n, "name": f"thing {n}", "size": n * 10} for n in range(1, 31)]}
     if name == "twoLists":
         return {"left": [{"l": n} for n in range(3)], "right": [{"r": n} for n in range(5)]}
+    if name == "get_sound":
+        sound = {"type": "audio", "mimeType": "audio/wav", "data": "UklGRiQAAABXQVZF"}
+        return {"content": [{"type": "text", "text": "Listen:"}, sound]}
     if name == "get_text":
         return "".join(f"line {n} of many\n" for n in range(500))
     return {"tool": name, "arguments": arguments}
@@ -34,6 +43,8 @@ def answer(message):
     if method == "tools/call":
         try:
             result = call(params["name"], params.get("arguments") or {})
+            if isinstance(result, dict) and "content" in result:
+                return result
             if isinstance(result, str):
                 return {"content": [{"type": "text", "text": result}]}
             return {"content": [{"type": "text", "text": json.dumps(result)}], "structuredContent": result}

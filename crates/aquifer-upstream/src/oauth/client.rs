@@ -1,0 +1,171 @@
+//! As whom we ask: a client that the operator registered, a document that describes us, or one registered on the spot.
+
+use base64::Engine as _;
+use reqwest::header::HeaderValue;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::Login;
+use super::failure::LoginFailure;
+use super::metadata::AuthorizationServer;
+use super::places;
+use super::web::{Web, encoded};
+
+/// Who we are to an authorization server.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Client {
+    pub(crate) id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) secret: Option<String>,
+    /// Whether the secret goes into the form, not into a header.
+    #[serde(default)]
+    secret_in_form: bool,
+    /// Whether the secret is the operator's, who keeps it: then it is not written down here.
+    #[serde(default)]
+    has_own_secret: bool,
+}
+
+impl Client {
+    /// The client that a login is made as, in the order that MCP gives: registered by the operator, described by a
+    /// document, registered now.
+    pub(crate) async fn choose(
+        web: &Web,
+        server: &AuthorizationServer,
+        login: &Login,
+        redirect: &str,
+    ) -> Result<Self, LoginFailure> {
+        // A server that names another authorization server must not get a secret there.
+        match &login.issuer {
+            Some(issuer) if !places::same_issuer(issuer, &server.issuer) => {
+                return Err(LoginFailure::new(
+                    "the server names another authorization server than the configured issuer",
+                ));
+            }
+            None if login.client_secret.is_some() => {
+                return Err(LoginFailure::new(
+                    "a client secret needs the 'issuer' that it is for in its configuration",
+                ));
+            }
+            _ => {}
+        }
+        if let Some(id) = &login.client_id {
+            let secret_in_form = preferred(server) == "client_secret_post";
+            return Ok(Self {
+                id: id.clone(),
+                secret: login.client_secret.clone(),
+                secret_in_form,
+                has_own_secret: login.client_secret.is_some(),
+            });
+        }
+        if let Some(document) = login.client_document.as_ref().filter(|_| server.client_id_metadata_document_supported)
+        {
+            return Ok(Self { id: document.clone(), secret: None, secret_in_form: false, has_own_secret: false });
+        }
+        Self::register(web, server, redirect).await
+    }
+
+    /// Registers (RFC 7591).
+    async fn register(web: &Web, server: &AuthorizationServer, redirect: &str) -> Result<Self, LoginFailure> {
+        #[derive(Deserialize)]
+        struct Registered {
+            client_id: String,
+            #[serde(default)]
+            client_secret: Option<String>,
+            #[serde(default)]
+            token_endpoint_auth_method: Option<String>,
+        }
+        let Some(endpoint) = &server.registration_endpoint else {
+            return Err(LoginFailure::new(
+                "the authorization server registers nobody by itself: register a client with it and configure its 'client_id'",
+            ));
+        };
+        let takes_none = |methods: &Vec<String>| methods.iter().any(|method| method == "none");
+        let needs_no_secret = server.token_endpoint_auth_methods_supported.as_ref().is_none_or(takes_none);
+        let method = if needs_no_secret { "none" } else { preferred(server) };
+        let about = json!({
+            "client_name": "Aquifer",
+            "redirect_uris": [redirect],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": method,
+            "application_type": "native",
+        });
+        let answer = web.post_json(endpoint, &about).await?;
+        if !answer.status.is_success() {
+            return Err(super::grant::refused("the authorization server refuses to register us", &answer, &[]));
+        }
+        let made: Registered = serde_json::from_slice(&answer.body)
+            .map_err(|_| LoginFailure::new("the authorization server's registration cannot be read"))?;
+        let method = made.token_endpoint_auth_method.as_deref().unwrap_or(method);
+        Ok(Self {
+            id: made.client_id,
+            secret: made.client_secret.filter(|_| method != "none"),
+            secret_in_form: method == "client_secret_post",
+            has_own_secret: false,
+        })
+    }
+
+    /// What is written down of it.
+    pub(crate) fn to_keep(&self) -> Self {
+        Self { secret: self.secret.clone().filter(|_| !self.has_own_secret), ..self.clone() }
+    }
+
+    /// What was written down, with the secret that was not.
+    pub(crate) fn completed(&self, own_secret: Option<&str>) -> Result<Self, LoginFailure> {
+        match (self.has_own_secret, own_secret) {
+            (false, _) => Ok(self.clone()),
+            (true, Some(secret)) => Ok(Self { secret: Some(secret.to_owned()), ..self.clone() }),
+            (true, None) => Err(LoginFailure::new("the client's secret is not configured any more")),
+        }
+    }
+
+    /// What a form to the authorization server says of us.
+    pub(crate) fn fields(&self) -> Vec<(&str, &str)> {
+        let mut fields = vec![("client_id", self.id.as_str())];
+        if let Some(secret) = self.secret.as_deref().filter(|_| self.secret_in_form) {
+            fields.push(("client_secret", secret));
+        }
+        fields
+    }
+
+    /// What a header says of us.
+    pub(crate) fn header(&self) -> Option<HeaderValue> {
+        let secret = self.secret.as_deref().filter(|_| !self.secret_in_form)?;
+        // As a form would hold them (RFC 6749, 2.3.1).
+        let part = |text: &str| encoded(&[(text, "")]).trim_end_matches('=').to_owned();
+        let both = base64::engine::general_purpose::STANDARD.encode(format!("{}:{}", part(&self.id), part(secret)));
+        let mut value = HeaderValue::from_str(&format!("Basic {both}")).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+}
+
+/// How a server wants a secret: in the first of the ways it names that is known here.
+fn preferred(server: &AuthorizationServer) -> &'static str {
+    const KNOWN: [&str; 2] = ["client_secret_basic", "client_secret_post"];
+    let named = server.token_endpoint_auth_methods_supported.iter().flatten();
+    let known = |method: &String| KNOWN.into_iter().find(|known| known == method);
+    // What the standard says of servers that do not say.
+    named.filter_map(known).next().unwrap_or("client_secret_basic")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_go_where_the_server_wants_them() {
+        let secret = Some("c d".to_owned());
+        let mut client = Client { id: "a:b".to_owned(), secret, secret_in_form: false, has_own_secret: true };
+        let kept = serde_json::to_string(&client.to_keep()).unwrap();
+        assert!(!kept.contains("c d"), "{kept}");
+        let kept: Client = serde_json::from_str(&kept).unwrap();
+        assert!(kept.completed(Some("c d")).unwrap() == client && kept.completed(None).is_err());
+        assert_eq!(client.header().unwrap(), "Basic YSUzQWI6Yytk");
+        assert_eq!(client.fields(), [("client_id", "a:b")]);
+        client.secret_in_form = true;
+        assert!(client.header().is_none());
+        assert_eq!(client.fields(), [("client_id", "a:b"), ("client_secret", "c d")]);
+    }
+}

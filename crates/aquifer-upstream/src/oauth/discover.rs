@@ -1,0 +1,79 @@
+//! From a server that wants a login to the authorization server that gives one.
+
+use reqwest::Url;
+
+use super::challenge::Challenge;
+use super::failure::LoginFailure;
+use super::metadata::{AuthorizationServer, ProtectedResource};
+use super::places;
+use super::web::Web;
+
+/// What was found out.
+pub(crate) struct Discovered {
+    /// What the token is to be for.
+    pub(crate) resource: String,
+    /// What the server wants the token to allow; nothing if it does not say.
+    pub(crate) scopes: Vec<String>,
+    pub(crate) server: AuthorizationServer,
+}
+
+/// Finds the authorization server of an MCP server.
+pub(crate) async fn discover(
+    web: &Web,
+    server: &Url,
+    headers: &[(String, String)],
+) -> Result<Discovered, LoginFailure> {
+    let answer = web.knock(headers).await?;
+    let wants = answer.status() == reqwest::StatusCode::UNAUTHORIZED;
+    let challenge = if wants { Challenge::read(answer.headers()).unwrap_or_default() } else { Challenge::default() };
+    drop(answer);
+    let described = described(web, server, &challenge).await?;
+    if !wants && described.is_none() {
+        return Err(LoginFailure::new("the server does not ask for a login"));
+    }
+    let (resource, issuer, supported) = match described {
+        Some(found) => {
+            let issuer = found.authorization_servers.into_iter().next();
+            let issuer = issuer.ok_or_else(|| LoginFailure::new("the server names no authorization server"))?;
+            (found.resource, issuer, found.scopes_supported)
+        }
+        // Servers of 2025-03-26 are their own authorization servers.
+        None => (places::resource(server), server.origin().ascii_serialization(), Vec::new()),
+    };
+    let scopes = if challenge.scopes.is_empty() { supported } else { challenge.scopes };
+    Ok(Discovered { resource, scopes, server: authorization_server(web, &issuer).await? })
+}
+
+async fn described(web: &Web, server: &Url, challenge: &Challenge) -> Result<Option<ProtectedResource>, LoginFailure> {
+    if let Some(named) = &challenge.resource_metadata {
+        let named = server.join(named);
+        let named =
+            named.map_err(|_| LoginFailure::new("the server names a description of its login that is no URL"))?;
+        let text = web.get(&named).await?;
+        let text =
+            text.ok_or_else(|| LoginFailure::new("the server names a description of its login that is not there"))?;
+        return ProtectedResource::read(&text, server).map(Some);
+    }
+    for place in places::resource_metadata(server) {
+        // Many servers answer any path with a page.
+        if let Some(text) = web.get(&place).await?.filter(|text| is_object(text)) {
+            return ProtectedResource::read(&text, server).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+async fn authorization_server(web: &Web, issuer: &str) -> Result<AuthorizationServer, LoginFailure> {
+    let url = Url::parse(issuer).ok().filter(places::is_secure);
+    let url = url.ok_or_else(|| LoginFailure::new("the server names an authorization server without https"))?;
+    for place in places::issuer_metadata(&url) {
+        if let Some(text) = web.get(&place).await?.filter(|text| is_object(text)) {
+            return AuthorizationServer::read(&text, issuer);
+        }
+    }
+    Err(LoginFailure::new("the authorization server does not describe itself (RFC 8414), so nobody can log in"))
+}
+
+fn is_object(text: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok() && text.trim_ascii_start().starts_with(b"{")
+}

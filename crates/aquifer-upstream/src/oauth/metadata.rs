@@ -1,0 +1,135 @@
+//! The two documents that a login begins with: what a server says of itself, and what its authorization server says.
+//! Only what the login needs is read.
+
+use reqwest::Url;
+use serde::Deserialize;
+
+use super::failure::LoginFailure;
+use super::places;
+use super::written;
+
+/// What a server says of whom it trusts (RFC 9728).
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct ProtectedResource {
+    pub(crate) resource: String,
+    #[serde(default)]
+    pub(crate) authorization_servers: Vec<String>,
+    #[serde(default)]
+    pub(crate) scopes_supported: Vec<String>,
+}
+
+impl ProtectedResource {
+    /// Reads it for a server. It must be about that server: a token for another is none of ours to ask for.
+    pub(crate) fn read(text: &[u8], server: &Url) -> Result<Self, LoginFailure> {
+        let found: Self = serde_json::from_slice(text)
+            .map_err(|_| LoginFailure::new("the server's description of its login (RFC 9728) cannot be read"))?;
+        if !places::covers(&found.resource, server) {
+            return Err(LoginFailure::new(
+                "the server's description of its login is about another server; that is refused",
+            ));
+        }
+        Ok(found)
+    }
+}
+
+/// What an authorization server says of itself (RFC 8414).
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct AuthorizationServer {
+    pub(crate) issuer: String,
+    #[serde(with = "written")]
+    pub(crate) authorization_endpoint: Url,
+    #[serde(with = "written")]
+    pub(crate) token_endpoint: Url,
+    #[serde(default, with = "written::optional")]
+    pub(crate) registration_endpoint: Option<Url>,
+    #[serde(default, with = "written::optional")]
+    pub(crate) revocation_endpoint: Option<Url>,
+    #[serde(default)]
+    pub(crate) scopes_supported: Vec<String>,
+    #[serde(default)]
+    code_challenge_methods_supported: Vec<String>,
+    #[serde(default)]
+    pub(crate) token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) client_id_metadata_document_supported: bool,
+    #[serde(default)]
+    pub(crate) authorization_response_iss_parameter_supported: bool,
+}
+
+impl AuthorizationServer {
+    /// Reads it for the issuer that was asked. One that calls itself something else, that does not protect codes (PKCE)
+    /// or that wants secrets in the open is refused.
+    pub(crate) fn read(text: &[u8], issuer: &str) -> Result<Self, LoginFailure> {
+        let found: Self = serde_json::from_slice(text)
+            .map_err(|_| LoginFailure::new("the authorization server's description of itself cannot be read"))?;
+        if !places::same_issuer(&found.issuer, issuer) {
+            return Err(LoginFailure::new("the authorization server calls itself something else (issuer mismatch)"));
+        }
+        if !found.code_challenge_methods_supported.iter().any(|method| method == "S256") {
+            return Err(LoginFailure::new(
+                "the authorization server does not say that it supports PKCE with S256; without it codes can be stolen",
+            ));
+        }
+        let all = [Some(&found.authorization_endpoint), Some(&found.token_endpoint)];
+        let more = [found.registration_endpoint.as_ref(), found.revocation_endpoint.as_ref()];
+        if !all.into_iter().chain(more).flatten().all(places::is_secure) {
+            return Err(LoginFailure::new("the authorization server has an endpoint without https"));
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn described(change: impl FnOnce(&mut Value)) -> Result<AuthorizationServer, LoginFailure> {
+        let mut said = json!({
+            "issuer": "https://as.example", "authorization_endpoint": "https://as.example/authorize",
+            "token_endpoint": "https://as.example/token", "code_challenge_methods_supported": ["plain", "S256"],
+        });
+        change(&mut said);
+        AuthorizationServer::read(said.to_string().as_bytes(), "https://as.example")
+    }
+
+    #[test]
+    fn a_sound_description_is_taken() {
+        let found = described(|_| {}).unwrap();
+        assert_eq!(found.token_endpoint.as_str(), "https://as.example/token");
+        assert!(found.registration_endpoint.is_none() && !found.client_id_metadata_document_supported);
+    }
+
+    #[test]
+    fn an_unsound_one_is_refused() {
+        for (name, value, expected) in [
+            ("issuer", json!("https://as.example.evil.example"), "issuer"),
+            ("issuer", json!("https://as.example/tenant"), "issuer"),
+            ("code_challenge_methods_supported", json!(["plain"]), "PKCE"),
+            ("code_challenge_methods_supported", json!([]), "PKCE"),
+            ("token_endpoint", json!("http://as.example/token"), "https"),
+            ("authorization_endpoint", json!("javascript:alert(1)"), "https"),
+            ("registration_endpoint", json!("file:///etc/passwd"), "https"),
+            ("token_endpoint", json!(5), "cannot be read"),
+        ] {
+            let failure = described(|said| said[name] = value.clone()).unwrap_err();
+            assert!(failure.to_string().contains(expected), "{name} {value}: {failure}");
+        }
+        let absent = described(|said| {
+            said.as_object_mut().unwrap().remove("code_challenge_methods_supported");
+        });
+        assert!(absent.unwrap_err().to_string().contains("PKCE"));
+    }
+
+    #[test]
+    fn a_description_of_another_server_is_refused() {
+        let server = Url::parse("https://a.example/mcp").unwrap();
+        let read =
+            |resource: &str| ProtectedResource::read(json!({ "resource": resource }).to_string().as_bytes(), &server);
+        assert!(read("https://a.example/mcp").is_ok());
+        assert!(read("https://b.example/mcp").unwrap_err().to_string().contains("another server"));
+        assert!(ProtectedResource::read(b"<html>", &server).is_err());
+    }
+}

@@ -1,0 +1,288 @@
+//! Logins on disk: one file for each server, for nobody else to read, there whole or not at all.
+//!
+//! The file is the truth that all processes share. Refresh tokens are often good for one use only, so whoever renews a
+//! login holds its lock and looks into the file first: another may have been faster.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use reqwest::Url;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::client::Client;
+use super::grant::Granted;
+use super::places;
+use super::written;
+
+const VERSION: u32 = 1;
+
+/// A larger file is none of ours.
+const LARGEST: u64 = 1024 * 1024;
+
+/// A token that holds no longer than this is renewed before it is used, unless it is short-lived by nature.
+const SKEW_SECONDS: i64 = 60;
+
+/// A login, with everything that it takes to renew it.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    version: u32,
+    /// The server it is for.
+    server: String,
+    pub(crate) issuer: String,
+    pub(crate) resource: String,
+    #[serde(with = "written")]
+    pub(crate) token_endpoint: Url,
+    #[serde(default, with = "written::optional")]
+    pub(crate) revocation_endpoint: Option<Url>,
+    pub(crate) client: Client,
+    pub(crate) access_token: String,
+    pub(crate) refresh_token: Option<String>,
+    obtained_at: i64,
+    expires_at: Option<i64>,
+    pub(crate) scopes: Vec<String>,
+}
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Kept").field("issuer", &self.issuer).finish_non_exhaustive()
+    }
+}
+
+/// What a login is besides its tokens.
+pub(crate) struct About<'a> {
+    pub(crate) server: &'a Url,
+    pub(crate) issuer: &'a str,
+    pub(crate) resource: &'a str,
+    pub(crate) token_endpoint: &'a Url,
+    pub(crate) revocation_endpoint: Option<&'a Url>,
+    pub(crate) client: &'a Client,
+    pub(crate) scopes: &'a [String],
+}
+
+impl Kept {
+    pub(crate) fn new(about: &About<'_>, granted: Granted, now: i64) -> Self {
+        let kept = Self {
+            version: VERSION,
+            server: places::resource(about.server),
+            issuer: about.issuer.to_owned(),
+            resource: about.resource.to_owned(),
+            token_endpoint: about.token_endpoint.clone(),
+            revocation_endpoint: about.revocation_endpoint.cloned(),
+            client: about.client.to_keep(),
+            access_token: String::new(),
+            refresh_token: None,
+            obtained_at: now,
+            expires_at: None,
+            scopes: about.scopes.to_vec(),
+        };
+        kept.renewed(granted, now)
+    }
+
+    /// The same login with what was given for its refresh token, which may be another one now.
+    pub(crate) fn renewed(&self, granted: Granted, now: i64) -> Self {
+        let expires_at = granted.expires_in().map(|seconds| now.saturating_add(seconds));
+        let scopes = granted.scope.as_deref().map(super::challenge::scopes).filter(|scopes| !scopes.is_empty());
+        Self {
+            access_token: granted.access_token,
+            refresh_token: granted.refresh_token.or_else(|| self.refresh_token.clone()),
+            obtained_at: now,
+            expires_at,
+            scopes: scopes.unwrap_or_else(|| self.scopes.clone()),
+            ..self.clone()
+        }
+    }
+
+    /// Whether the token will still hold when it arrives.
+    pub(crate) fn is_fresh(&self, now: i64) -> bool {
+        let Some(end) = self.expires_at else { return true };
+        let skew = (end.saturating_sub(self.obtained_at) / 4).clamp(0, SKEW_SECONDS);
+        now.saturating_add(skew) < end
+    }
+
+    /// Everything in it that must not be shown.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let secrets = [Some(&self.access_token), self.refresh_token.as_ref(), self.client.secret.as_ref()];
+        secrets.into_iter().flatten().map(String::as_str)
+    }
+}
+
+/// Where the login of one server is kept.
+pub(crate) struct Store {
+    path: PathBuf,
+    server: String,
+}
+
+/// Held by whoever changes a login.
+pub(crate) struct Locked {
+    _file: File,
+}
+
+impl Store {
+    pub(crate) fn of(folder: &Path, server: &Url) -> Self {
+        let mut whole = server.clone();
+        whole.set_fragment(None);
+        let digest = Sha256::digest(whole.as_str().as_bytes());
+        let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        Self { path: folder.join(format!("{name}.json")), server: places::resource(server) }
+    }
+
+    /// The login, if there is one that can be read.
+    pub(crate) fn read(&self) -> Option<Kept> {
+        let file = File::open(&self.path).ok()?;
+        let mut text = String::new();
+        file.take(LARGEST).read_to_string(&mut text).ok()?;
+        let kept: Kept = serde_json::from_str(&text).ok()?;
+        (kept.version == VERSION && kept.server == self.server).then_some(kept)
+    }
+
+    pub(crate) fn write(&self, kept: &Kept) -> io::Result<()> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        self.make_folder()?;
+        let draft = format!("{}-{}.new", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let draft = self.path.with_extension(draft);
+        let text = serde_json::to_vec(kept)?;
+        let written = private(OpenOptions::new().write(true).create_new(true)).open(&draft).and_then(|mut file| {
+            file.write_all(&text)?;
+            file.sync_all()
+        });
+        let replaced = written.and_then(|()| fs::rename(&draft, &self.path));
+        if replaced.is_err() {
+            let _ = fs::remove_file(&draft);
+        }
+        replaced
+    }
+
+    /// Forgets the login. Says whether there was one.
+    pub(crate) fn remove(&self) -> io::Result<bool> {
+        match fs::remove_file(&self.path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits until nobody else changes the login, not for ever.
+    pub(crate) async fn lock(&self, within: Duration) -> io::Result<Locked> {
+        self.make_folder()?;
+        let path = self.path.with_extension("lock");
+        let file = private(OpenOptions::new().write(true).create(true).truncate(false)).open(path)?;
+        let deadline = tokio::time::Instant::now() + within;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Locked { _file: file }),
+                Err(TryLockError::WouldBlock) if tokio::time::Instant::now() < deadline => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::TimedOut.into()),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+    }
+
+    fn make_folder(&self) -> io::Result<()> {
+        let Some(folder) = self.path.parent() else { return Ok(()) };
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(folder)?;
+        // It may have been there before.
+        #[cfg(unix)]
+        fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+        Ok(())
+    }
+}
+
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> i64 {
+    jiff::Timestamp::now().as_second()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn kept(lifetime: Option<i64>) -> Kept {
+        let server = Url::parse("https://a.example/mcp?key=hidden").unwrap();
+        let endpoint = Url::parse("https://as.example/token").unwrap();
+        let client: Client = serde_json::from_str(r#"{"id": "c"}"#).unwrap();
+        let granted = granted(r#"{"access_token": "one", "token_type": "Bearer", "refresh_token": "two"}"#);
+        let about = About {
+            server: &server,
+            issuer: "https://as.example",
+            resource: "https://a.example/mcp",
+            token_endpoint: &endpoint,
+            revocation_endpoint: None,
+            client: &client,
+            scopes: &["read".to_owned()],
+        };
+        let mut kept = Kept::new(&about, granted, 1_000);
+        kept.expires_at = lifetime.map(|lifetime| 1_000 + lifetime);
+        kept
+    }
+
+    fn granted(text: &str) -> Granted {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn tokens_are_renewed_before_they_end() {
+        assert!(kept(None).is_fresh(i64::MAX));
+        assert!(kept(Some(3_600)).is_fresh(1_000 + 3_539));
+        assert!(!kept(Some(3_600)).is_fresh(1_000 + 3_540));
+        // What lives for eight seconds is not old after none.
+        assert!(kept(Some(8)).is_fresh(1_000) && !kept(Some(8)).is_fresh(1_006));
+        assert!(!kept(Some(0)).is_fresh(1_000));
+    }
+
+    #[test]
+    fn a_refresh_token_is_kept_until_there_is_another() {
+        let same =
+            kept(None).renewed(granted(r#"{"access_token": "x", "token_type": "bearer", "expires_in": 9}"#), 2_000);
+        assert_eq!((same.refresh_token.as_deref(), same.expires_at), (Some("two"), Some(2_009)));
+        assert_eq!(same.scopes, ["read"]);
+        let other = r#"{"access_token": "x", "token_type": "bearer", "refresh_token": "three", "scope": "read write"}"#;
+        let other = same.renewed(granted(other), 2_000);
+        assert_eq!((other.refresh_token.as_deref(), other.scopes.len()), (Some("three"), 2));
+        assert!(!format!("{other:?}").contains("three"));
+    }
+
+    #[tokio::test]
+    async fn files_are_private_whole_and_locked() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = std::env::temp_dir().join(format!("aquifer-logins-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        let server = Url::parse("https://a.example/mcp?key=hidden").unwrap();
+        let store = Store::of(&folder, &server);
+        assert!(store.read().is_none());
+        store.write(&kept(None)).unwrap();
+        assert_eq!(store.read().unwrap().access_token, "one");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&folder), mode(&store.path)), (0o700, 0o600));
+        assert!(!fs::read_to_string(&store.path).unwrap().contains("hidden"));
+        // Another server's login is not there.
+        let other = Store::of(&folder, &Url::parse("https://b.example/mcp").unwrap());
+        fs::copy(&store.path, &other.path).unwrap();
+        assert!(other.read().is_none());
+        let held = store.lock(Duration::from_secs(1)).await.unwrap();
+        assert!(store.lock(Duration::from_millis(50)).await.is_err());
+        drop(held);
+        assert!(store.lock(Duration::from_secs(1)).await.is_ok());
+        fs::write(&store.path, "{\"version\": 1").unwrap();
+        assert!(store.read().is_none());
+        assert!(store.remove().unwrap() && !store.remove().unwrap());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,58 @@
+//! The example server of the official SDK, with the authorization server that comes with it: nobody here wrote either.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use aquifer_upstream::{LoggedOut, Login, Settings, logout};
+use serde_json::json;
+
+use super::guarded::log_in;
+use crate::support::{Folder, Stage, until};
+
+struct Example(Child);
+
+impl Drop for Example {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test]
+async fn the_official_example_is_logged_in_to() {
+    let packages =
+        std::env::var_os("AQUIFER_TEST_SERVERS_NPM").expect("run `cargo xtask test`, which installs servers");
+    let examples = Path::new(&packages).join("node_modules/@modelcontextprotocol/sdk/dist/esm/examples/server");
+    let loopback = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/servers/loopback.cjs");
+    let free = [0, 0].map(|port| TcpListener::bind(("127.0.0.1", port)).unwrap());
+    let [port, authorization_port] = free.map(|listener| listener.local_addr().unwrap().port());
+    let mut command = Command::new("node");
+    command.arg("--require").arg(loopback).arg(examples.join("simpleStreamableHttp.js"));
+    // Strict: it takes only tokens that were given for it.
+    command.args(["--oauth", "--oauth-strict"]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.env("MCP_PORT", port.to_string()).env("MCP_AUTH_PORT", authorization_port.to_string());
+    let _example = Example(command.spawn().unwrap());
+    for port in [port, authorization_port] {
+        until("it listens", async || tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok()).await;
+    }
+    let folder = Folder::new();
+    let mut settings = Settings::http("example", &format!("http://localhost:{port}/mcp"));
+    settings.login = Some(Login {
+        folder: folder.0.join("logins"),
+        command: "aquifer login example".to_owned(),
+        ..Login::default()
+    });
+    let stage = Stage::new(settings.clone());
+    let failure = stage.upstream.ready().await.unwrap_err();
+    assert!(failure.message().contains("it wants a login"), "{failure:?}");
+    let logged_in = log_in(&settings, &[]).await.unwrap();
+    assert_eq!(logged_in.scopes, ["mcp:tools"]);
+    until("it is found", async || {
+        stage.refresh();
+        stage.ask("greet", json!({ "name": "Ada" })).await["success"] == true
+    })
+    .await;
+    assert_eq!(stage.get("greet", json!({ "name": "Ada" })).await, "Hello, Ada!");
+    assert_eq!(logout(&settings).await, Ok(LoggedOut::Forgotten), "it revokes nothing");
+}

@@ -1,0 +1,80 @@
+//! Logins that must not come about, and tokens that must not go somewhere.
+
+use serde_json::json;
+
+use super::guarded::{Guarded, failure, log_in, nothing};
+use crate::support::{Served, Stage};
+use aquifer_upstream::{Bearer, Settings, Transport};
+
+#[tokio::test]
+async fn what_is_wrong_is_refused_and_told() {
+    for (options, expected) in [
+        (json!({ "deny": true }), "the login was declined"),
+        (json!({ "issuer": "https://evil.example" }), "issuer mismatch"),
+        (json!({ "pkce": null }), "PKCE"),
+        (json!({ "pkce": ["plain"] }), "PKCE"),
+        (json!({ "registration": false }), "'client_id'"),
+        (json!({ "iss": "wrong" }), "another authorization server"),
+        (json!({ "iss": "promised" }), "does not say which authorization server"),
+        (json!({ "resource": "https://evil.example/mcp" }), "about another server"),
+        (json!({ "servers": ["http://as.example"] }), "without https"),
+        (json!({ "servers": ["https://169.254.169.254"] }), "not its to name"),
+        (json!({ "metadata_url": "http://169.254.169.254/latest/meta-data" }), "not its to name"),
+        (json!({ "metadata_url": "file:///etc/passwd" }), "not its to name"),
+        (json!({ "metadata_url": "/nowhere" }), "not there"),
+        (json!({ "huge": true }), "too large"),
+        (json!({ "token_status": 500 }), "temporarily_unavailable"),
+        (json!({ "token_status": 302 }), "gives no token"),
+    ] {
+        let failure = failure(options.clone()).await;
+        assert!(failure.contains(expected), "{options}: {failure}");
+    }
+}
+
+#[tokio::test]
+async fn servers_without_a_login_say_so() {
+    let open = Served::start(0, &[]);
+    let guarded = Guarded::start(nothing()).await;
+    let login = guarded.settings().login;
+    let settings = Settings { login: login.clone(), ..open.settings() };
+    let failure = log_in(&settings, &[]).await.unwrap_err().to_string();
+    assert!(failure.contains("does not ask for a login"), "{failure}");
+    let settings = Settings { login: login.clone(), ..crate::support::fake(&[]) };
+    assert!(log_in(&settings, &[]).await.unwrap_err().to_string().contains("started by a command"));
+    let settings = Settings { login: login.clone(), ..Settings::http("x", "http://a.example/mcp") };
+    assert!(log_in(&settings, &[]).await.unwrap_err().to_string().contains("only over https"));
+    let settings = Settings { login, ..Settings::http("x", "http://127.0.0.1:9/mcp") };
+    assert!(log_in(&settings, &[]).await.unwrap_err().to_string().contains("cannot be reached"));
+}
+
+#[tokio::test]
+async fn a_token_goes_nowhere_else() {
+    let guarded = Guarded::start(nothing()).await;
+    guarded.log_in().await;
+    let token = guarded.kept()["access_token"].as_str().unwrap().to_owned();
+    let other = Guarded::start(nothing()).await;
+    guarded.set(json!({ "redirect": other.url("/mcp") })).await;
+    let stage = Stage::new(guarded.settings());
+    stage.upstream.ready().await.unwrap_err();
+    assert!(guarded.told().await["seen"].to_string().contains(&token), "it was sent where it belongs");
+    assert_eq!(other.told().await["seen"], json!([]), "and nobody was sent on");
+    // The login of one server is not used for another, though both share a folder.
+    let settings = Settings { login: guarded.settings().login, ..other.settings() };
+    Stage::new(settings).upstream.ready().await.unwrap_err();
+    let seen = other.told().await["seen"].to_string();
+    assert!(!seen.contains("Bearer") && seen.contains("null"), "{seen}");
+}
+
+#[tokio::test]
+async fn what_is_configured_is_sent_instead() {
+    let guarded = Guarded::start(nothing()).await;
+    guarded.log_in().await;
+    let mut settings = guarded.settings();
+    let Transport::Http { bearer, .. } = &mut settings.transport else { unreachable!() };
+    *bearer = Some(Bearer { token: "configured".to_owned(), env: None });
+    let failure = Stage::new(settings.clone()).upstream.ready().await.unwrap_err();
+    assert!(failure.message().contains("it wants authorization"), "{failure:?}");
+    let seen = guarded.told().await["seen"].clone();
+    assert_eq!(seen.as_array().unwrap().last().unwrap(), "Bearer configured");
+    assert!(log_in(&settings, &[]).await.unwrap_err().to_string().contains("in its configuration"));
+}

@@ -1,0 +1,140 @@
+//! `aquifer login` and `logout`: a person's consent in a browser, kept for the servers that ask for it.
+
+use std::io::BufRead;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use aquifer_upstream::{Attempt, LoggedOut, Settings, Transport};
+use tokio::sync::mpsc;
+
+use crate::Ending;
+use crate::cli::{LoginArgs, LogoutArgs, RemoteArgs, UpstreamArgs};
+use crate::config::{Config, LoginConfig};
+use crate::setup::Wanted;
+
+pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<Ending> {
+    let settings = server(&arguments.remote)?;
+    let scopes: Vec<String> =
+        arguments.scopes.iter().flat_map(|scopes| scopes.split_whitespace()).map(str::to_owned).collect();
+    let logged_in = async {
+        let attempt = Attempt::begin(&settings, &scopes).await?;
+        eprintln!("{} asks you to agree. Open this in a browser:\n\n  {}\n", attempt.issuer(), attempt.url());
+        if !arguments.no_browser && open(attempt.url()) {
+            eprintln!("A browser is being opened.");
+        }
+        eprintln!("Waiting for you. If the browser is on another machine, paste the address that it ends at here.");
+        attempt.finish(Duration::from_secs(arguments.timeout), pasted()).await
+    };
+    match logged_in.await {
+        Ok(logged_in) => {
+            let scopes = if logged_in.scopes.is_empty() {
+                String::new()
+            } else {
+                format!(" for {}", logged_in.scopes.join(" "))
+            };
+            eprintln!("Logged in to '{}'{scopes}.", settings.name);
+            if !logged_in.renews {
+                eprintln!("The login cannot renew itself: when it ends, log in again.");
+            }
+            Ok(Ending::Done)
+        }
+        Err(failure) => {
+            eprintln!("aquifer: not logged in to '{}': {failure}", settings.name);
+            Ok(Ending::Failure)
+        }
+    }
+}
+
+pub(crate) async fn forget(arguments: LogoutArgs) -> anyhow::Result<Ending> {
+    let settings = server(&arguments.remote)?;
+    let name = &settings.name;
+    match aquifer_upstream::logout(&settings).await? {
+        LoggedOut::Nothing => eprintln!("There is no login to '{name}'."),
+        LoggedOut::Forgotten => {
+            eprintln!("The login to '{name}' is forgotten. It was not revoked: its tokens hold until they end.");
+        }
+        LoggedOut::Revoked => eprintln!("The login to '{name}' is forgotten and revoked."),
+    }
+    Ok(Ending::Done)
+}
+
+/// The server that is meant: one of the configuration by its name, or a target as other commands take it.
+fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
+    let config = Config::read(arguments.config.as_deref())?;
+    let given = &arguments.server;
+    let is_target =
+        given.contains("://") || [".json", ".jsonc", ".json5", ".md"].iter().any(|end| given.ends_with(end));
+    let none = UpstreamArgs { servers: arguments.one.iter().cloned().collect(), ..UpstreamArgs::default() };
+    if !config.source.is_empty() {
+        let plans = Wanted { targets: &[], upstream: &none, config: &config }.plan()?;
+        let is_meant = |settings: &&Settings| match &settings.transport {
+            Transport::Http { url, .. } if is_target => url == given,
+            _ => settings.name == *given,
+        };
+        let found = plans.plans.iter().find(|plan| plan.upstream().is_some_and(|settings| is_meant(&settings)));
+        if let Some((settings, plan)) = found.and_then(|plan| Some((plan.upstream()?, plan))) {
+            secret_is_there(plan.login())?;
+            return Ok(settings.clone());
+        }
+        if let Some(broken) = plans.broken.iter().find(|broken| broken.name == *given) {
+            bail!("'{given}' cannot be served: {}", broken.why);
+        }
+        let names: Vec<&str> =
+            plans.plans.iter().filter(|plan| plan.upstream().is_some()).map(|plan| plan.name.as_str()).collect();
+        if !is_target {
+            bail!("the configuration has no MCP server '{given}'. There are: {}", names.join(", "));
+        }
+    }
+    if !is_target {
+        bail!("'{given}' is neither a URL nor a file. A name needs the configuration it stands in: --config FILE");
+    }
+    let targets = [given.clone()];
+    let plans = Wanted { targets: &targets, upstream: &none, config: &config }.plan()?;
+    let mut found = plans.plans.iter().filter_map(|plan| plan.upstream());
+    match (found.next(), found.next()) {
+        (Some(settings), None) => Ok(settings.clone()),
+        (None, _) => bail!("this is no MCP server"),
+        (Some(_), Some(_)) => bail!("there are several servers. Choose one with --server NAME"),
+    }
+}
+
+fn secret_is_there(login: Option<&LoginConfig>) -> anyhow::Result<()> {
+    let Some(name) = login.and_then(|login| login.client_secret_env.as_deref()) else { return Ok(()) };
+    let found = std::env::var(name).ok().filter(|value| !value.is_empty());
+    found.map(|_| ()).with_context(|| format!("set the environment variable {name}, which holds the client's secret"))
+}
+
+/// Lines that are typed, for as long as somebody takes them.
+fn pasted() -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel(1);
+    // A thread of its own: a read that nobody ends must not hold up the end of the process.
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// Opens a browser where one is known. Says whether there was something to start.
+fn open(url: &str) -> bool {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let program = match set("BROWSER") {
+        Some(program) => program,
+        None if cfg!(target_os = "macos") => "open".to_owned(),
+        None if set("DISPLAY").or_else(|| set("WAYLAND_DISPLAY")).is_some() => "xdg-open".to_owned(),
+        None => return false,
+    };
+    let quiet = || Stdio::null();
+    let started = tokio::process::Command::new(program).arg(url).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
+    match started {
+        Ok(mut browser) => {
+            tokio::spawn(async move { browser.wait().await });
+            true
+        }
+        Err(_) => false,
+    }
+}

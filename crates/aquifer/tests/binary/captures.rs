@@ -1,0 +1,36 @@
+//! What real servers offer, behind the running binary: nothing is lost, what their schemas accept reaches them unchanged,
+//! and what they refuse is refused before they are asked.
+
+use serde_json::Value;
+
+use crate::offered::check;
+use crate::support::Folder;
+
+/// What servers answered to `tools/list`, kept for the tests of discovery.
+fn captures() -> Vec<(String, Value)> {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../aquifer-discovery/tests/discovery/captures");
+    let mut found: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let page: Value = serde_json::from_str(&text).unwrap();
+            (path.file_stem().unwrap().to_string_lossy().into_owned(), page["tools"].clone())
+        })
+        .collect();
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    assert!(found.len() >= 10, "too few captures");
+    found
+}
+
+#[test]
+fn r_dis_7_every_capture_is_served_whole_and_called_exactly() {
+    let folder = Folder::new();
+    let mut total = (0, 0);
+    for (name, tools) in captures() {
+        let (passed, refused) = check(&name, &tools, &folder);
+        total = (total.0 + passed, total.1 + refused);
+    }
+    assert!(total.0 > 1_000 && total.1 > 1_000, "{total:?}");
+}
