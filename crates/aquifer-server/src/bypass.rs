@@ -123,7 +123,7 @@ fn quote(text: &str, out: &mut Vec<u8>) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 mod tests {
     use super::*;
     use rmcp::model::{JsonRpcResponse, NumberOrString};
