@@ -58,7 +58,7 @@ Parts, all of them unless some are named:
   gateway   upstreams through the gateway, beside the bare upstream, mcp-compressor, FastMCP and mcp-proxy; tokens
             (needs Node.js and Python)
 
-  --update-docs   write the table into docs/performance.md";
+  --update-docs   write the tables into docs/performance.md (goes with all parts, or with the gateway alone)";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if arguments.iter().any(|argument| argument == "--help") {
@@ -74,10 +74,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let programs = Programs::build()?;
     let databases = (parts.contains(&Part::Sql) || peers.is_some()).then(|| Databases::make(&programs)).transpose()?;
     let mut table = Table::default();
+    let mut gateway = Table::default();
     for (name, part) in PARTS.iter().filter(|(_, part)| parts.contains(part)) {
         announce(&format!("measure {name}"));
         if let (Part::Gateway, Some(gateways)) = (part, &gateways) {
-            gateways.measure(&programs, &mut table)?;
+            gateways.measure(&programs, &mut gateway)?;
             continue;
         }
         match (part, &databases, &peers) {
@@ -90,9 +91,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             (Part::Sql | Part::Peers | Part::Gateway, ..) => bail!("nothing to measure {name} with"),
         }
     }
-    println!("\n{table}");
-    if update_docs {
-        docs::update(&table)?;
+    for (table, block) in [(&table, &docs::ALL), (&gateway, &docs::GATEWAY)] {
+        if table.is_empty() {
+            continue;
+        }
+        println!("\n{table}");
+        if update_docs {
+            docs::update(table, block)?;
+        }
     }
     Ok(())
 }
@@ -107,8 +113,8 @@ fn chosen(arguments: &[String]) -> Result<(Vec<Part>, bool)> {
             None => bail!("bench does not know '{argument}'.\n\n{USAGE}"),
         }
     }
-    if update_docs && !parts.is_empty() {
-        bail!("--update-docs goes with all parts: the figures of docs/performance.md come from one run");
+    if update_docs && !parts.is_empty() && parts != [Part::Gateway] {
+        bail!("--update-docs goes with all parts, or with the gateway alone: the figures of a table come from one run");
     }
     if parts.is_empty() {
         parts.extend(PARTS.map(|(_, part)| part));

@@ -59,11 +59,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         .stderr(Stdio::inherit())
         .output()
         .context("cannot start bench-soak")?;
-    if !soak.status.success() {
-        bail!("bench-soak ended with {}", soak.status);
-    }
     let report = Report::read(&String::from_utf8_lossy(&soak.stdout))?;
     println!("\n{report}");
+    if !soak.status.success() {
+        bail!("bench-soak ended with {}; what it could tell stands above", soak.status);
+    }
     if wish.update_docs {
         report.write(wish.rounds)?;
     }

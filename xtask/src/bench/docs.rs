@@ -1,20 +1,34 @@
-//! The marked block of docs/performance.md.
+//! The marked blocks of docs/performance.md.
 
 use anyhow::{Context, Result};
 
 use super::table::Table;
 use crate::step::{output, root};
 
-const BEGIN: &str = "<!-- bench: begin -->\n";
-const END: &str = "<!-- bench: end -->";
+/// Where a table stands: between these two lines.
+pub(super) struct Block {
+    begin: &'static str,
+    end: &'static str,
+    /// What writes it.
+    command: &'static str,
+}
 
-/// Puts the table into the documentation.
-pub(super) fn update(table: &Table) -> Result<()> {
+pub(super) const ALL: Block =
+    Block { begin: "<!-- bench: begin -->\n", end: "<!-- bench: end -->", command: "cargo xtask bench --update-docs" };
+pub(super) const GATEWAY: Block = Block {
+    begin: "<!-- bench gateway: begin -->\n",
+    end: "<!-- bench gateway: end -->",
+    command: "cargo xtask bench gateway --update-docs",
+};
+
+/// Puts a table into the documentation.
+pub(super) fn update(table: &Table, block: &Block) -> Result<()> {
     let path = root().join("docs/performance.md");
     let page = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let block = format!("Made by `cargo xtask bench --update-docs` {}.\n\n{table}", circumstances());
-    let page = replaced(&page, &block)
-        .with_context(|| format!("{} has no block between '{}' and '{END}'", path.display(), BEGIN.trim_end()))?;
+    let text = format!("Made by `{}` {}.\n\n{table}", block.command, circumstances());
+    let page = replaced(&page, block, &text).with_context(|| {
+        format!("{} has no block between '{}' and '{}'", path.display(), block.begin.trim_end(), block.end)
+    })?;
     std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))
 }
 
@@ -30,10 +44,11 @@ fn circumstances() -> String {
     format!("on a {cores}-core {system} machine with {version}")
 }
 
-fn replaced(page: &str, block: &str) -> Option<String> {
-    let (before, rest) = page.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}{block}{END}{after}"))
+fn replaced(page: &str, block: &Block, text: &str) -> Option<String> {
+    let Block { begin, end, .. } = block;
+    let (before, rest) = page.split_once(begin)?;
+    let (_, after) = rest.split_once(end)?;
+    Some(format!("{before}{begin}{text}{end}{after}"))
 }
 
 #[cfg(test)]
@@ -42,8 +57,12 @@ mod tests {
 
     #[test]
     fn only_the_block_is_replaced() {
-        let page = format!("a\n{BEGIN}old\n{END}\nb\n");
-        assert_eq!(replaced(&page, "new\n"), Some(format!("a\n{BEGIN}new\n{END}\nb\n")));
-        assert_eq!(replaced("a page without one", "new\n"), None);
+        let page = |first: &str, second: &str| {
+            format!("a\n{}{first}{}\nb\n{}{second}{}\nc\n", ALL.begin, ALL.end, GATEWAY.begin, GATEWAY.end)
+        };
+        let before = page("old\n", "older\n");
+        assert_eq!(replaced(&before, &ALL, "new\n"), Some(page("new\n", "older\n")));
+        assert_eq!(replaced(&before, &GATEWAY, "new\n"), Some(page("old\n", "new\n")));
+        assert_eq!(replaced("a page without one", &ALL, "new\n"), None);
     }
 }

@@ -48,6 +48,10 @@ impl Table {
         self.0.push(row);
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn append(&mut self, other: Table) {
         self.0.extend(other.0);
     }

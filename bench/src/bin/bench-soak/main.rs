@@ -45,17 +45,18 @@ fn main() -> anyhow::Result<()> {
     if chosen.is_empty() {
         bail!("no such fault: {}", names.join(" "));
     }
-    let tallies = std::thread::scope(|scope| {
+    let outcomes = std::thread::scope(|scope| {
         let running: Vec<_> =
             chosen.iter().map(|fault| (fault.name, scope.spawn(|| faults::endure(fault, &plan)))).collect();
         let ended = running.into_iter().map(|(name, thread)| match thread.join() {
             Ok(tally) => tally.with_context(|| format!("fault '{name}'")),
             Err(_) => bail!("fault '{name}' panicked"),
         });
-        ended.collect::<anyhow::Result<Vec<Tally>>>()
-    })?;
-    for tally in &tallies {
+        ended.collect::<Vec<anyhow::Result<Tally>>>()
+    });
+    // What one fault broke does not hide what became of the others.
+    for tally in outcomes.iter().flatten() {
         tally.print();
     }
-    Ok(())
+    outcomes.into_iter().collect::<anyhow::Result<Vec<_>>>().map(drop)
 }

@@ -37,10 +37,15 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The tools, and the tokens of the list as it was sent.
+/// The tools, and the tokens of what clients show a model of them: names, descriptions and input schemas.
 fn connect(session: &mut Session) -> anyhow::Result<(Vec<Value>, usize)> {
     let tools = session.tools()?;
-    let tokens = count(&Value::from(tools.clone()).to_string())?;
+    let shown = |tool: &Value| {
+        let members = ["name", "description", "inputSchema"];
+        members.iter().filter_map(|name| Some(((*name).to_owned(), tool.get(name)?.clone()))).collect::<Value>()
+    };
+    let shown: Vec<Value> = tools.iter().map(shown).collect();
+    let tokens = count(&Value::from(shown).to_string())?;
     Ok((tools, tokens))
 }
 
