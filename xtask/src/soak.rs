@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         bail!("bench-soak ended with {}; what it could tell stands above", soak.status);
     }
     if wish.update_docs {
-        report.write(wish.rounds)?;
+        report.write(wish.rounds, wish.minutes)?;
     }
     report.judge()
 }

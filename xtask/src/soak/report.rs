@@ -72,7 +72,7 @@ impl Report {
     }
 
     /// Puts the tables into docs/soak.md.
-    pub(crate) fn write(&self, wanted: u32) -> Result<()> {
+    pub(crate) fn write(&self, rounds: u32, minutes: u32) -> Result<()> {
         const BEGIN: &str = "<!-- soak: begin -->\n";
         const END: &str = "<!-- soak: end -->";
         let path = root().join("docs/soak.md");
@@ -84,8 +84,8 @@ impl Report {
             Err(problem) => format!("{problem}").trim_end().to_owned(),
         };
         let page = format!(
-            "{before}{BEGIN}Made by `cargo xtask soak --rounds {wanted} --update-docs`; rounds that were not done in the \
-             time allowed are missing from the first column.\n\n{self}\n{verdict}\n{END}{after}"
+            "{before}{BEGIN}Made by `cargo xtask soak --rounds {rounds} --minutes {minutes} --update-docs`. Where there are \
+             fewer than {rounds}\nrounds the minutes were over.\n\n{self}\n{verdict}\n{END}{after}"
         );
         std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))
     }
