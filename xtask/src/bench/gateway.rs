@@ -91,7 +91,7 @@ impl Gateways {
     fn ten(&self, programs: &Programs) -> Result<String> {
         let folder = root().join("crates/aquifer-discovery/tests/discovery/captures");
         let stub = |name: &str| stub(programs, &folder.join(format!("{name}.json")));
-        self.servers_file("ten", &TEN.map(|name| (name.to_owned(), stub(name))))
+        self.servers_file("ten", &TEN.map(|name| (short(name).to_owned(), stub(name))))
     }
 
     /// Ours, with a state directory of its own, where catalogues are kept.
@@ -101,6 +101,11 @@ impl Gateways {
         command.extend(words.iter().map(|word| (*word).to_owned()));
         command
     }
+}
+
+/// What a server is called: a long name would be shortened where it prefixes operations.
+fn short(name: &str) -> &str {
+    name.split('-').next().unwrap_or(name)
 }
 
 /// A stub that lists the tools of a capture.

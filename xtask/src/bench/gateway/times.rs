@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, ensure};
 
 use super::others::{ARGUMENTS, COMPRESSOR, Described, FASTMCP, MCP_PROXY};
-use super::{Gateways, TEN, asked};
+use super::{Gateways, TEN, asked, short};
 use crate::bench::programs::{Figures, Programs, figures};
 use crate::bench::table::{Aim, Row, Table};
 use crate::bench::trips::ECHO;
@@ -170,8 +170,8 @@ impl Bench<'_> {
         );
         let shown = String::from_utf8_lossy(&output.stdout);
         for name in TEN {
-            let name = name.replace('-', "_");
-            ensure!(shown.contains(&format!("{name}_")), "ours does not know {name}:\n{shown}");
+            let prefix = format!("{}_", short(name));
+            ensure!(shown.lines().any(|line| line.starts_with(&prefix)), "ours does not know '{name}'");
         }
         Ok(())
     }
