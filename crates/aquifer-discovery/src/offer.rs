@@ -86,6 +86,7 @@ impl Offer {
         let input = schema::read_input(tool.input_schema());
         let mut operation = Operation::new(&made.operation_name, made.endpoint, &made.description);
         operation.danger = made.danger_level;
+        operation.open = input.open;
         operation.returns =
             Returns { type_name: "object".into(), description: made.returns.description.as_str().into() };
         operation.parameters = made
@@ -119,6 +120,7 @@ impl Offer {
             operation.returns = Returns { type_name: "object".into(), description: returns.as_str().into() };
         }
         let input: Option<Input> = reviewed.input_schema.as_ref().map(|schema| schema::read_input(Some(schema)));
+        operation.open = input.as_ref().is_some_and(|input| input.open);
         // Without a sidecar a parameter is what its own lines say; a document without definitions is all it needs.
         let document = json!({});
         let mut reader = SchemaReader::new(&document);

@@ -41,7 +41,7 @@ pub const CODES: &[(&str, Severity, &str)] = &[
     (DUPLICATE_TOOL, Severity::Error, "A second tool of the same name cannot be called and became no operation"),
     (INVALID_SCHEMA, Severity::Error, "A tool's schema is broken and was read as far as possible"),
     (NO_INPUT_SCHEMA, Severity::Warning, "A tool has no input schema and is offered without parameters"),
-    (OPEN_INPUT, Severity::Info, "A tool accepts parameters it does not name; they cannot be given"),
+    (OPEN_INPUT, Severity::Info, "A tool accepts parameters it does not name; they are passed on as they are"),
     (SHAPE_NARROWED, Severity::Info, "A parameter says more than the published shape has room for"),
     (SCHEMA_NOT_READ, Severity::Warning, "A part of a schema is not checked before the call"),
     (HIDDEN_TEXT, Severity::Warning, "Terminal escapes or hidden characters were taken out of a text"),

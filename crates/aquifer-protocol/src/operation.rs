@@ -46,6 +46,8 @@ pub struct Operation {
     pub source: Arc<str>,
     /// Whether its parameters are shaped by us, or are an upstream's own.
     pub native: bool,
+    /// Whether its source takes parameters that it does not name.
+    pub open: bool,
     /// The states of the execution it starts, if it starts one.
     pub lifecycle: Option<Lifecycle>,
     /// Values derived from each row, on request.
@@ -182,6 +184,7 @@ impl Operation {
             danger: Danger::infer(name, category),
             source: "".into(),
             native: true,
+            open: false,
             lifecycle: None,
             computed_fields: Vec::new(),
             aggregation_support: None,
@@ -200,14 +203,21 @@ impl Operation {
         self.parameters.iter().find(|parameter| &*parameter.name == name)
     }
 
-    /// What it does, and in its last words how dangerous that is (R-INT-2).
+    /// What it does, what its parameters cannot say, and in its last words how dangerous it is (R-INT-2).
     pub fn full_description(&self) -> String {
         let mut words = self.description.to_string();
-        if self.danger >= Danger::Destructive {
-            if !words.ends_with(['.', '!', '?']) {
+        let mut add = |sentence: &str| {
+            if !words.is_empty() && !words.ends_with(['.', '!', '?']) {
                 words.push('.');
             }
-            words.push_str(&format!(" Danger: {}.", self.danger));
+            words.push(' ');
+            words.push_str(sentence);
+        };
+        if self.open {
+            add("Takes further parameters of any name.");
+        }
+        if self.danger >= Danger::Destructive {
+            add(&format!("Danger: {}.", self.danger));
         }
         words
     }

@@ -24,6 +24,8 @@ pub(crate) struct Input {
     pub(crate) parameters: Vec<InputParameter>,
     /// The named types they refer to.
     pub(crate) types: Types,
+    /// Whether parameters of other names are taken, too.
+    pub(crate) open: bool,
     /// What is wrong with the schema itself.
     pub(crate) broken: Vec<String>,
     /// What else is worth knowing.
@@ -60,7 +62,13 @@ impl InputParameter {
 
 /// Reads a tool's input schema; without one it takes nothing.
 pub(crate) fn read_input(schema: Option<&Value>) -> Input {
-    let mut input = Input { parameters: Vec::new(), types: Types::new(), broken: Vec::new(), warnings: Vec::new() };
+    let mut input = Input {
+        parameters: Vec::new(),
+        types: Types::new(),
+        open: false,
+        broken: Vec::new(),
+        warnings: Vec::new(),
+    };
     let Some(schema) = schema else {
         let message = "The tool has no input schema; it is offered without parameters.";
         input.warnings.push(BundleWarning::new(warning::NO_INPUT_SCHEMA, message).field("inputSchema"));
@@ -85,9 +93,9 @@ pub(crate) fn read_input(schema: Option<&Value>) -> Input {
         let message = "Terminal escapes or hidden characters were taken out of the schema's texts.";
         input.warnings.push(BundleWarning::new(warning::HIDDEN_TEXT, message).field(path));
     }
-    let open = matches!(schema.get("additionalProperties"), Some(Value::Bool(true) | Value::Object(_)));
-    if open || schema.get("patternProperties").is_some() {
-        let message = "The tool accepts parameters that it does not name; they cannot be given.";
+    input.open = is_open(schema);
+    if input.open {
+        let message = "The tool accepts parameters that it does not name; they are passed on as they are.";
         input.warnings.push(BundleWarning::new(warning::OPEN_INPUT, message).field("inputSchema"));
     }
     let mut reader = SchemaReader::new(&readable);
@@ -102,6 +110,19 @@ pub(crate) fn read_input(schema: Option<&Value>) -> Input {
     }
     input.types = reader.into_types();
     input
+}
+
+/// Whether a schema wants more than the parameters it names. One that names some and is silent about others is taken at
+/// its word, so that a misspelt name is refused here and not ignored there; one that names nothing at all takes anything.
+fn is_open(schema: &Value) -> bool {
+    match schema.get("additionalProperties") {
+        Some(Value::Bool(open)) if !open => schema.get("patternProperties").is_some(),
+        Some(_) => true,
+        None => {
+            const NAMING: &[&str] = &["properties", "required", "$ref", "allOf", "anyOf", "oneOf", "if"];
+            schema.get("patternProperties").is_some() || !NAMING.iter().any(|key| schema.get(key).is_some())
+        }
+    }
 }
 
 /// The definition a local reference points to.

@@ -131,7 +131,8 @@ impl Routed {
 }
 
 /// Parameters under their canonical names, and the names that are none. camelCase is an alias (R-REQ-3), and what
-/// stands in `params` wins over what stands beside it (R-REQ-2).
+/// stands in `params` wins over what stands beside it (R-REQ-2). Where parameters of any name are taken, they are those in
+/// `params`: beside it a misspelt name would go to the source unseen.
 fn sort_out(
     operation: &Operation,
     params: Map<String, Value>,
@@ -144,14 +145,19 @@ fn sort_out(
     let mut known = Map::new();
     let mut unknown = Vec::new();
     for (name, value) in params {
-        let Some(parameter) = named(operation, &name) else {
-            unknown.push(name);
-            continue;
+        let canonical = match named(operation, &name) {
+            Some(parameter) => parameter.name.to_string(),
+            None if operation.open => name,
+            None => {
+                unknown.push(name);
+                continue;
+            }
         };
-        if known.insert(parameter.name.to_string(), value).is_some() {
-            let twice = format!("Parameter '{}' is given twice, once under an alias. Send it once", parameter.name);
-            problems.push((Stage::Constraint, Problem::new(Code::ValidationInvalidValue, &*parameter.name, twice)));
+        if known.contains_key(&canonical) {
+            let twice = format!("Parameter '{canonical}' is given twice, once under an alias. Send it once");
+            problems.push((Stage::Constraint, Problem::new(Code::ValidationInvalidValue, &*canonical, twice)));
         }
+        known.insert(canonical, value);
     }
     for (name, value) in beside {
         match named(operation, &name) {
