@@ -19,5 +19,6 @@ pub mod scan;
 pub mod schema;
 pub mod suggest;
 pub mod surface;
+pub mod trust;
 pub mod validate;
 pub mod warning;

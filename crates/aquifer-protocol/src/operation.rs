@@ -1,6 +1,7 @@
 //! The definition of an operation: the single source that dispatch, validation, introspection and tool texts read.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -8,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::category::Category;
 use crate::danger::Danger;
 use crate::schema::Parameter;
+use crate::trust::Trust;
 
 /// Names that only the protocol may use (R-END-5a).
 pub const RESERVED: &[&str] = &[
@@ -42,8 +44,12 @@ pub struct Operation {
     pub examples: Vec<Example>,
     /// How much harm it can do.
     pub danger: Danger,
+    /// What has to be known before it is confirmed.
+    pub safeguards: Safeguards,
     /// The source that answers it.
     pub source: Arc<str>,
+    /// How far that source is trusted.
+    pub trust: Trust,
     /// Whether its parameters are shaped by us, or are an upstream's own.
     pub native: bool,
     /// Whether its source takes parameters that it does not name.
@@ -58,6 +64,19 @@ pub struct Operation {
     pub relationship_capabilities: Option<RelationshipCapabilities>,
     /// What is done to its results on our side, where its source does not do it (R-DIS-8).
     pub shaping: Option<Shaping>,
+}
+
+/// What a source says about confirming an operation.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Safeguards {
+    /// Whether a person is to be asked, whatever the danger.
+    pub always_confirm: bool,
+    /// Why it is dangerous, in words for a person.
+    pub reasons: Vec<Arc<str>>,
+    /// What a person is asked, with `{param}` where a parameter's value goes.
+    pub message: Option<Arc<str>>,
+    /// How long a confirmation rests before it counts.
+    pub cooldown: Duration,
 }
 
 /// How results are shaped after a source gave them: by parameters that the source never sees.
@@ -182,7 +201,9 @@ impl Operation {
             returns: Returns { type_name: "object".into(), description: "The result".into() },
             examples: Vec::new(),
             danger: Danger::infer(name, category),
+            safeguards: Safeguards::default(),
             source: "".into(),
+            trust: Trust::Validated,
             native: true,
             open: false,
             lifecycle: None,

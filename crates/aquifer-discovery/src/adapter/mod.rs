@@ -11,7 +11,7 @@ mod sidecar;
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
-use serde::{Deserialize, Serialize};
+use aquifer_protocol::trust::Trust;
 use serde_json::Value;
 
 use crate::problem::FileProblem;
@@ -88,42 +88,6 @@ pub enum AdapterAuth {
         /// The header.
         header: String,
     },
-}
-
-/// How far an adapter may be trusted, least first (R-SAF-2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Trust {
-    /// Nobody tried it.
-    Untested,
-    /// Made by a program.
-    Generated,
-    /// Passed tests.
-    Validated,
-    /// Reviewed by others.
-    CommunityReviewed,
-    /// Vouched for.
-    Certified,
-}
-
-impl Trust {
-    /// The level of this name, in either vocabulary.
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "untested" | "untrusted" => Trust::Untested,
-            "generated" | "low" => Trust::Generated,
-            "validated" | "medium" => Trust::Validated,
-            "community_reviewed" | "high" => Trust::CommunityReviewed,
-            "certified" | "verified" => Trust::Certified,
-            _ => return None,
-        })
-    }
-
-    /// What remains of it when a file says it of itself.
-    #[must_use]
-    pub fn of_itself(self) -> Self {
-        self.min(Trust::Generated)
-    }
 }
 
 /// One operation of an adapter.

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Trust;
 use crate::bundle::{Bundle, NormalizedOperation, Provenance, Source};
 use crate::classify::Confidence;
 use crate::digest::{Pin, pin};
 use crate::tool::Tool;
 use crate::warning::BundleWarning;
+use aquifer_protocol::trust::Trust;
 
 /// Everything about an adapter that its front matter cannot say.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -1,11 +1,12 @@
 //! Adapter files: built, read back, and refused with a place (R-DIS-6, R-DIS-7, R-DIS-9).
 
-use aquifer_discovery::adapter::{AdapterAuth, MapsTo, Sidecar, Target, Trust, build};
+use aquifer_discovery::adapter::{AdapterAuth, MapsTo, Sidecar, Target, build};
 use aquifer_discovery::bundle::{Auth, RawCapture, Transport};
 use aquifer_discovery::{Adapter, Bundle, Offer, normalize};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::schema::input_schema;
+use aquifer_protocol::trust::Trust;
 use serde_json::{Value, json};
 
 use crate::fixture::{bundle, bundles, catalog, http, reach};

@@ -7,8 +7,9 @@ mod sidecar;
 mod target;
 
 use aquifer_protocol::error::Code;
+use aquifer_protocol::trust::Trust;
 
-use super::{Adapter, Target, Trust};
+use super::{Adapter, Target};
 use crate::bundle::SCHEMA_VERSION;
 use crate::problem::{FileProblem, Findings, join};
 use crate::redact;

@@ -1,0 +1,1 @@
+//! State that outlives a request: in SQLite, in Redis (R-SAF-6).
