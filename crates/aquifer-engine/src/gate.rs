@@ -1,4 +1,4 @@
-//! The seam to policy: the only place where an operation that would be accepted can be stopped.
+//! The seam to policy: the only place where something that would be accepted can be stopped.
 
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::operation::Operation;
@@ -7,21 +7,32 @@ use aquifer_protocol::warning::Warning;
 use futures::future::{BoxFuture, FutureExt};
 use serde_json::{Value, json};
 
-use crate::source::{Context, InputRequest};
+use crate::source::{Context, InputRequest, Outcome};
 
 /// Decides whether a checked request may run.
 pub trait Gate: Send + Sync + 'static {
     /// Decides. Called once for each operation, also inside a batch.
     fn decide<'a>(&'a self, request: &'a Checked, context: &'a Context) -> BoxFuture<'a, Decision>;
 
+    /// Decides whether something beside operations may be got. It is put as an operation of its source that reads:
+    /// `read_resource`, `get_prompt`, `complete` and the lists.
+    fn admit<'a>(&'a self, _reading: &'a Operation, _context: &'a Context) -> BoxFuture<'a, Result<(), Failure>> {
+        std::future::ready(Ok(())).boxed()
+    }
+
     /// Whether it can ask for confirmation; told by introspection.
     fn confirms(&self) -> bool {
         false
     }
 
+    /// Whether it may ask for confirmation of this operation. If so, the operation takes a `confirmation_token`.
+    fn may_confirm(&self, _operation: &Operation) -> bool {
+        false
+    }
+
     /// The quotas and how much of them the caller has used; told by introspection. None are none.
-    fn quota(&self, _context: &Context) -> Value {
-        json!({ "quotas": [] })
+    fn quota<'a>(&'a self, _context: &'a Context) -> BoxFuture<'a, Value> {
+        std::future::ready(json!({ "quotas": [] })).boxed()
     }
 
     /// What it would decide if nothing about a call spoke for or against it; told by introspection.
@@ -33,12 +44,36 @@ pub trait Gate: Send + Sync + 'static {
 /// What the gate decided.
 #[derive(Debug)]
 pub enum Decision {
-    /// It may run; these warnings go with the answer.
-    Allow(Vec<Warning>),
+    /// It may run.
+    Allow(Pass),
     /// It may not.
     Refuse(Failure),
     /// A person has to say.
     Ask(InputRequest),
+}
+
+/// Leave to run.
+#[derive(Default)]
+pub struct Pass {
+    /// Go with the answer.
+    pub warnings: Vec<Warning>,
+    /// Wants to know what came of it.
+    pub receipt: Option<Box<dyn Receipt>>,
+}
+
+/// Waits for the outcome of an operation that was let pass.
+///
+/// One that is dropped instead of settled will never know: the caller gave up or the source panicked, and the operation
+/// may have been done all the same.
+pub trait Receipt: Send + 'static {
+    /// Called once, when the source has answered and before the caller learns of it.
+    fn settle<'a>(self: Box<Self>, outcome: &'a Outcome) -> BoxFuture<'a, ()>;
+}
+
+impl std::fmt::Debug for Pass {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pass").field("warnings", &self.warnings).field("receipt", &self.receipt.is_some()).finish()
+    }
 }
 
 /// Lets everything pass.
@@ -47,7 +82,7 @@ pub struct OpenGate;
 
 impl Gate for OpenGate {
     fn decide<'a>(&'a self, _request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
-        std::future::ready(Decision::Allow(Vec::new())).boxed()
+        std::future::ready(Decision::Allow(Pass::default())).boxed()
     }
 }
 
@@ -55,5 +90,5 @@ impl Gate for OpenGate {
 #[derive(Debug)]
 pub(crate) struct Cleared {
     pub(crate) request: Checked,
-    pub(crate) warnings: Vec<Warning>,
+    pub(crate) pass: Pass,
 }

@@ -24,7 +24,7 @@ const SEARCH_PAGE: usize = 5;
 const MOST_HITS: usize = 500;
 
 /// Answers `introspect`.
-pub(crate) fn answer(
+pub(crate) async fn answer(
     snapshot: &Snapshot,
     gate: &dyn Gate,
     shaper: &Shaper,
@@ -48,7 +48,7 @@ pub(crate) fn answer(
         Query::Type(name) => Ok(answers.named_type(&name).into()),
         Query::Summary => Ok(answers.summary().into()),
         Query::Limits => Ok(answers.limits().into()),
-        Query::Quota => Ok(gate.quota(context).into()),
+        Query::Quota => Ok(gate.quota(context).await.into()),
         Query::Policy => Ok(policy(snapshot, gate, context).into()),
     }
 }

@@ -9,7 +9,9 @@ use aquifer_protocol::operation::{LONGEST_NAME, Operation};
 use aquifer_protocol::response::JsonText;
 use aquifer_protocol::schema::{Schema, Types};
 use aquifer_protocol::surface::{Surface, Tool};
+use aquifer_protocol::trust::Trust;
 
+use crate::gate::Gate;
 use crate::search::{Document, SearchIndex};
 use crate::source::{Offering, Source};
 
@@ -46,10 +48,33 @@ pub struct Mount {
     pub source: Arc<dyn Source>,
     /// What its operations begin with. Without one that is the source's name, unless it is the only source.
     pub prefix: Option<String>,
+    /// How far the operator trusts it. Unless they say so, what its operations say counts.
+    pub trust: Option<Trust>,
+}
+
+impl Mount {
+    /// The source under its own name, trusted as far as its operations say.
+    pub fn new(source: Arc<dyn Source>) -> Self {
+        Self { source, prefix: None, trust: None }
+    }
+
+    /// How far the source itself may be trusted: no further than the least of its operations.
+    pub(crate) fn trust(&self, catalog: &Catalog) -> Trust {
+        let of_operations = || {
+            let own = catalog.operations().iter().filter(|operation| &*operation.source == self.source.name());
+            own.map(|operation| operation.trust).min()
+        };
+        self.trust.or_else(of_operations).unwrap_or(Trust::Validated)
+    }
 }
 
 impl Snapshot {
-    pub(crate) fn build(mounted: &[Mount], surface: Arc<Surface>, facts: Facts) -> Result<Self, CatalogError> {
+    pub(crate) fn build(
+        mounted: &[Mount],
+        surface: Arc<Surface>,
+        gate: &dyn Gate,
+        facts: Facts,
+    ) -> Result<Self, CatalogError> {
         let alone = mounted.len() == 1;
         let mut operations: Vec<Operation> = Vec::new();
         let mut types = Types::new();
@@ -70,11 +95,15 @@ impl Snapshot {
             }
             for (own_name, mut operation) in offering.operations {
                 operation.source = name.clone();
+                operation.trust = mount.trust.unwrap_or(operation.trust);
                 // Nobody chose what an upstream calls its tools: a name too long or already there must not keep the
                 // others from being served.
                 let is_free = |name: &str| operation.native || !routes.contains_key(name);
                 if operation.name.len() > LONGEST_NAME || !is_free(&operation.name) {
                     operation.name = marked(&operation.name, is_free).into();
+                }
+                if gate.may_confirm(&operation) {
+                    operation.take_token();
                 }
                 routes.insert(operation.name.clone(), Route { source: mount.source.clone(), name: own_name });
                 operations.push(operation);

@@ -259,6 +259,8 @@ pub struct Context {
     pub progress: Progress,
     /// Whether the person behind the caller can be asked.
     pub interactive: bool,
+    /// Whether that person could be asked if the call were not one of a batch.
+    pub interactive_alone: bool,
     /// Whether the call is one of a batch.
     pub in_batch: bool,
     /// The person's answers to earlier questions of this call, by key.
@@ -299,6 +301,7 @@ impl Context {
             cancelled: CancellationToken::new(),
             progress: Progress::silent(),
             interactive: false,
+            interactive_alone: false,
             in_batch: false,
             answers: Arc::default(),
             client: None,

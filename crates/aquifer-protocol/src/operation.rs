@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::category::Category;
 use crate::danger::Danger;
-use crate::schema::Parameter;
+use crate::schema::{Parameter, Schema};
 use crate::trust::Trust;
 
 /// Names that only the protocol may use (R-END-5a).
@@ -21,6 +21,9 @@ pub const RESERVED: &[&str] = &[
     "confirm_operation",
     "verify_challenge",
 ];
+
+/// The parameter that a confirmation token travels in.
+pub const TOKEN: &str = "confirmation_token";
 
 /// Longer names are refused by some clients.
 pub const LONGEST_NAME: usize = 48;
@@ -46,6 +49,8 @@ pub struct Operation {
     pub danger: Danger,
     /// What has to be known before it is confirmed.
     pub safeguards: Safeguards,
+    /// Whether its parameter `confirmation_token` is the protocol's, and never reaches the source.
+    pub takes_token: bool,
     /// The source that answers it.
     pub source: Arc<str>,
     /// How far that source is trusted.
@@ -202,6 +207,7 @@ impl Operation {
             examples: Vec::new(),
             danger: Danger::infer(name, category),
             safeguards: Safeguards::default(),
+            takes_token: false,
             source: "".into(),
             trust: Trust::Validated,
             native: true,
@@ -217,6 +223,19 @@ impl Operation {
     /// Whether it takes changes to a resource in `input`, merged into what is stored (R-REQ-6).
     pub fn takes_changes(&self) -> bool {
         self.native && self.category == Category::Update
+    }
+
+    /// Has it take the protocol's `confirmation_token` (R-INT-2a). A parameter of that name which it has already stays its
+    /// own; the token then comes as `_confirmation`.
+    pub fn take_token(&mut self) {
+        if self.takes_token || self.parameter(TOKEN).is_some() {
+            return;
+        }
+        let description = "From a CONFIRMATION_REQUIRED answer to this very request, once a person has agreed.";
+        let mut token = Parameter::optional(TOKEN, Schema::string().describe(description));
+        token.sensitive = true;
+        self.parameters.push(token);
+        self.takes_token = true;
     }
 
     /// The parameter of this canonical name.

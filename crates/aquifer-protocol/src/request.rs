@@ -20,12 +20,33 @@ pub struct Request {
 }
 
 /// What a caller tells the protocol rather than the operation.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Metadata {
     /// A confirmation token given as `_confirmation`.
     pub confirmation: Option<String>,
     /// A quota token given as `_quota_continue`.
     pub quota_continue: Option<String>,
+}
+
+/// What the tokens of quotas begin with.
+const QUOTA: &str = "quota_continue_";
+
+impl Metadata {
+    /// Takes a token that was given as a parameter: that is the canonical place, so it wins.
+    pub(crate) fn accept(&mut self, token: String) {
+        let place = if token.starts_with(QUOTA) { &mut self.quota_continue } else { &mut self.confirmation };
+        *place = Some(token);
+    }
+}
+
+/// Tokens are secrets: it says which there are, not what they are.
+impl std::fmt::Debug for Metadata {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Metadata")
+            .field("confirmation", &self.confirmation.is_some())
+            .field("quota_continue", &self.quota_continue.is_some())
+            .finish()
+    }
 }
 
 /// What a request turned out to be.
@@ -140,10 +161,12 @@ fn take_text(params: &mut Map<String, Value>, name: &str) -> Option<String> {
     params.remove(name).and_then(text)
 }
 
+/// A token. What is no text is none that anybody was given, and is treated like one.
 fn text(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),
-        _ => None,
+        Value::Null => None,
+        _ => Some(String::new()),
     }
 }
 

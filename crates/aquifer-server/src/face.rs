@@ -120,6 +120,7 @@ impl Face {
             cancelled: context.ct.clone(),
             progress,
             interactive: *asks != question::Asks::Never,
+            interactive_alone: false,
             in_batch: false,
             answers: Arc::new(answers.clone()),
             client,

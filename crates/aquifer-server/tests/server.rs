@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use aquifer_engine::gate::{Decision, Gate};
+use aquifer_engine::gate::{Decision, Gate, Pass};
 use aquifer_engine::source::{Call, Favour, Offering, Outcome};
 use aquifer_engine::{Answer, Context, Engine, InputRequest, Source};
 use aquifer_protocol::category::Category;
@@ -90,7 +90,7 @@ impl Gate for Careful {
         assert!(&*request.operation().name != "get_panic", "a gate that panics");
         let refused = || Decision::Refuse(Failure::new(Code::PermissionDenied, "Permission denied: a person said no"));
         let decision = match (request.operation().category, context.answers.get("sure")) {
-            (Category::Delete, Some(answer)) if answer["action"] == "accept" => Decision::Allow(Vec::new()),
+            (Category::Delete, Some(answer)) if answer["action"] == "accept" => Decision::Allow(Pass::default()),
             (Category::Delete, Some(_)) => refused(),
             (Category::Delete, None) => Decision::Ask(InputRequest {
                 key: "sure".to_owned(),
@@ -100,7 +100,7 @@ impl Gate for Careful {
                     .unwrap()
                     .clone(),
             }),
-            _ => Decision::Allow(Vec::new()),
+            _ => Decision::Allow(Pass::default()),
         };
         std::future::ready(decision).boxed()
     }

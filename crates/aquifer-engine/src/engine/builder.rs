@@ -92,14 +92,21 @@ impl EngineBuilder {
     /// Adds a source. With several sources, operations get the source's name as a prefix.
     #[must_use]
     pub fn source(mut self, source: Arc<dyn Source>) -> Self {
-        self.mounted.push(Mount { source, prefix: None });
+        self.mounted.push(Mount::new(source));
         self
     }
 
     /// Adds a source under a prefix of the operator's choice; an empty one leaves names as they are.
     #[must_use]
     pub fn source_prefixed(mut self, source: Arc<dyn Source>, prefix: &str) -> Self {
-        self.mounted.push(Mount { source, prefix: Some(prefix.to_owned()) });
+        self.mounted.push(Mount { prefix: Some(prefix.to_owned()), ..Mount::new(source) });
+        self
+    }
+
+    /// Adds a source with everything the operator says of it.
+    #[must_use]
+    pub fn mount(mut self, mount: Mount) -> Self {
+        self.mounted.push(mount);
         self
     }
 
@@ -162,7 +169,7 @@ impl EngineBuilder {
         let surface = Arc::new(self.surface);
         let facts = facts(&self.settings, &*self.gate);
         let generation = super::mounts::generation(&self.mounted);
-        let snapshot = Snapshot::build(&self.mounted, surface.clone(), facts)?;
+        let snapshot = Snapshot::build(&self.mounted, surface.clone(), &*self.gate, facts)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new(self.clock.clone(), STORED)));
         let cursors = match self.cursors {
             Some(key) => key,

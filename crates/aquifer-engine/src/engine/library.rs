@@ -4,7 +4,9 @@
 //! With one source everything keeps its name. With several a prompt gets the same prefix as the operations of its source,
 //! and a document stands under `aquifer://SOURCE/` with its own address after that.
 
+use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::operation::Operation;
 use futures::future::join_all;
 use serde_json::{Map, Value};
 
@@ -28,7 +30,7 @@ impl Engine {
         let asked = mounted.iter().filter(|mount| mount.source.shelves().has(list)).map(|mount| {
             let (list, context) = (list.clone(), context.clone());
             async move {
-                let found = mount.source.fetch(list.clone(), context).await.unwrap_or_else(|failure| {
+                let found = self.get(mount, list.clone(), context).await.unwrap_or_else(|failure| {
                     tracing::debug!(source = mount.source.name(), cause = failure.cause(), "{}", failure.message());
                     Value::Null
                 });
@@ -58,7 +60,7 @@ impl Engine {
             if !mount.source.shelves().has(&wanted) {
                 continue;
             }
-            match mount.source.fetch(wanted.clone().of(own), context.clone()).await {
+            match self.get(mount, wanted.clone().of(own), context.clone()).await {
                 Ok(mut found) => {
                     if own != name {
                         rename_contents(&mut found, own, &name);
@@ -69,6 +71,26 @@ impl Engine {
             }
         }
         Err(failure)
+    }
+
+    /// Asks one source, if the gate lets pass what is wanted of it.
+    async fn get(&self, mount: &Mount, wanted: Fetch, context: Context) -> Result<Value, Failure> {
+        let mut reading = Operation::new(action(&wanted), Category::Read, "Reads what a source has beside operations.");
+        reading.source = mount.source.name().into();
+        reading.trust = mount.trust(self.snapshot.load().catalog());
+        self.gate.admit(&reading, &context).await?;
+        mount.source.fetch(wanted, context).await
+    }
+}
+
+/// What policy calls it.
+fn action(wanted: &Fetch) -> &'static str {
+    match wanted {
+        Fetch::Resources | Fetch::ResourceTemplates => "list_resources",
+        Fetch::Resource(_) => "read_resource",
+        Fetch::Prompts => "list_prompts",
+        Fetch::Prompt { .. } => "get_prompt",
+        Fetch::Completion { .. } => "complete",
     }
 }
 

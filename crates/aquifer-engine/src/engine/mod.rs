@@ -14,7 +14,7 @@ use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::request::{BatchItem, NotARequest, Parsed, Request, parse};
 use aquifer_protocol::response::{Meta, Response, Success};
 use aquifer_protocol::surface::{Receiver, Surface};
-use aquifer_protocol::validate::route;
+use aquifer_protocol::validate::{Checked, route};
 use aquifer_protocol::warning::Warning;
 use arc_swap::ArcSwap;
 use futures::FutureExt;
@@ -187,7 +187,7 @@ impl Engine {
         let mut answer = BatchAnswer::new(items.len(), &self.settings.limits);
         let mut items = items.into_iter().enumerate();
         // Asking in the middle would run the operations before it again when the request is repeated: halt instead.
-        let context = Context { interactive: false, in_batch: true, ..context };
+        let context = Context { interactive: false, interactive_alone: context.interactive, in_batch: true, ..context };
         for (index, item) in items.by_ref() {
             let response = match item.request {
                 Err(failure) => Response::Failure(failure),
@@ -216,25 +216,46 @@ impl Engine {
             Err(failure) => return Outcome::Failed(failure),
         };
         match self.gate.decide(&request, context).await {
-            Decision::Allow(warnings) => self.ask_source(snapshot, Cleared { request, warnings }, context).await,
+            Decision::Allow(pass) => self.run(snapshot, Cleared { request, pass }, context).await,
             Decision::Refuse(failure) => Outcome::Failed(failure),
             Decision::Ask(question) => Outcome::NeedsInput(question),
         }
     }
 
-    async fn ask_source(&self, snapshot: &Snapshot, cleared: Cleared, context: &Context) -> Outcome {
-        let (operation, mut params, mut warnings) = cleared.request.into_parts();
-        warnings.extend(cleared.warnings);
+    /// Asks the source, and has the gate know what came of it. A call that was cancelled or panicked may have been done
+    /// or not: its receipt is dropped, which says so.
+    async fn run(&self, snapshot: &Snapshot, cleared: Cleared, context: &Context) -> Outcome {
+        let Cleared { request, pass } = cleared;
+        match self.ask_source(snapshot, request, pass.warnings, context).await {
+            Ran::Answered(outcome) => {
+                if let Some(receipt) = pass.receipt {
+                    receipt.settle(&outcome).await;
+                }
+                outcome
+            }
+            Ran::Unknown(failure) => Outcome::Failed(failure),
+        }
+    }
+
+    async fn ask_source(
+        &self,
+        snapshot: &Snapshot,
+        request: Checked,
+        more_warnings: Vec<Warning>,
+        context: &Context,
+    ) -> Ran {
+        let (operation, mut params, mut warnings) = request.into_parts();
+        warnings.extend(more_warnings);
         let Some(route) = snapshot.route(&operation.name) else {
-            return match introspection::answer(snapshot, &*self.gate, &self.shaper, &params, context) {
-                Ok(data) => Outcome::Done(Answer::new(data)),
-                Err(failure) => Outcome::Failed(failure),
+            return match introspection::answer(snapshot, &*self.gate, &self.shaper, &params, context).await {
+                Ok(data) => Ran::Answered(Outcome::Done(Answer::new(data))),
+                Err(failure) => Ran::Answered(Outcome::Failed(failure)),
             };
         };
         let shaping = match self.shaper.begin(&operation, &mut params, &context.caller).await {
             None => None,
             Some(Begun::Ask(shaping)) => Some(shaping),
-            Some(Begun::Answered(outcome)) => return with_warnings(outcome, warnings),
+            Some(Begun::Answered(outcome)) => return Ran::Answered(with_warnings(outcome, warnings)),
         };
         let name = operation.name.clone();
         let call = Call { name: route.name.clone(), operation, params, context: context.clone() };
@@ -243,7 +264,7 @@ impl Engine {
             biased;
             () = context.cancelled.cancelled() => {
                 self.observer.observe(Event::Cancelled { request_id: &context.request_id, operation: &name });
-                return Outcome::Failed(cancelled());
+                return Ran::Unknown(cancelled());
             }
             outcome = running => outcome,
         };
@@ -252,16 +273,16 @@ impl Engine {
             Ok(Outcome::Done(answer)) => {
                 warnings.extend(answer.warnings);
                 let answer = Answer { warnings, ..answer };
-                match shaping {
+                Ran::Answered(match shaping {
                     Some(shaping) => self.shaper.finish(shaping, answer).await,
                     None => Outcome::Done(answer),
-                }
+                })
             }
-            Ok(other) => other,
+            Ok(other) => Ran::Answered(other),
             Err(panic) => {
                 let message = panic_message(&*panic);
                 self.observer.observe(Event::Panicked { request_id: &context.request_id, operation: &name, message });
-                Outcome::Failed(Failure::internal(message))
+                Ran::Unknown(Failure::internal(message))
             }
         }
     }
@@ -274,6 +295,14 @@ impl Engine {
             cause: failure.cause(),
         });
     }
+}
+
+/// What came of asking a source.
+enum Ran {
+    /// It answered.
+    Answered(Outcome),
+    /// It did not, and may have done what it was asked for or not.
+    Unknown(Failure),
 }
 
 /// Whether a request asks what there is, or for something that is not there.

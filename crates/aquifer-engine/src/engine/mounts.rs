@@ -19,7 +19,7 @@ impl Engine {
         let _building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
         let mounted = self.mounted.load_full();
         self.generation.store(generation(&mounted), Ordering::Relaxed);
-        let snapshot = Snapshot::build(&mounted, self.surface.clone(), facts(&self.settings, &*self.gate))?;
+        let snapshot = self.build(&mounted)?;
         if snapshot.catalog().digest() == self.snapshot.load().catalog().digest() {
             return Ok(false);
         }
@@ -34,7 +34,7 @@ impl Engine {
     pub fn remount(&self, mounts: Vec<Mount>) -> Result<(), BuildError> {
         check_names(&mounts)?;
         let building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        let snapshot = Snapshot::build(&mounts, self.surface.clone(), facts(&self.settings, &*self.gate))?;
+        let snapshot = self.build(&mounts)?;
         self.generation.store(generation(&mounts), Ordering::Relaxed);
         self.mounted.store(Arc::new(mounts));
         // The same operations may be answered by other sources now: the routes count, not only the words.
@@ -42,6 +42,11 @@ impl Engine {
         drop(building);
         self.remounted.send_modify(|count| *count = count.wrapping_add(1));
         Ok(())
+    }
+
+    fn build(&self, mounts: &[Mount]) -> Result<Snapshot, BuildError> {
+        let facts = facts(&self.settings, &*self.gate);
+        Ok(Snapshot::build(mounts, self.surface.clone(), &*self.gate, facts)?)
     }
 
     fn show(&self, snapshot: Snapshot) {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use aquifer_engine::event::{Event, Observer};
-use aquifer_engine::gate::{Decision, Gate};
+use aquifer_engine::gate::{Decision, Gate, Pass};
 use aquifer_engine::source::{Call, Offering, Outcome};
 use aquifer_engine::{Caller, Context, Engine, EngineBuilder, InputRequest, Reply, Source};
 use aquifer_protocol::error::{Code, Failure};
@@ -90,7 +90,7 @@ impl Gate for Careful {
     fn decide<'a>(&'a self, request: &'a Checked, context: &'a Context) -> BoxFuture<'a, Decision> {
         let confirmed = request.metadata().confirmation.is_some() || context.answers.contains_key("sure");
         let decision = if &*request.operation().name != "delete_task" || confirmed {
-            Decision::Allow(Vec::new())
+            Decision::Allow(Pass::default())
         } else if context.interactive {
             Decision::Ask(InputRequest { key: "sure".to_owned(), message: "Sure?".to_owned(), schema: Map::new() })
         } else {

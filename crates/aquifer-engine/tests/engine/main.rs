@@ -5,6 +5,7 @@ mod adapter;
 mod batch;
 mod execution;
 mod fixture;
+mod gate;
 mod introspection;
 mod mounts;
 mod pipeline;

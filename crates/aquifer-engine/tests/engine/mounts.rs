@@ -13,7 +13,7 @@ fn named(name: &str) -> Arc<dyn Source> {
 }
 
 fn alone(source: Arc<dyn Source>) -> Mount {
-    Mount { source, prefix: None }
+    Mount::new(source)
 }
 
 #[tokio::test]
@@ -37,7 +37,7 @@ async fn r_dis_7_what_cannot_be_mounted_changes_nothing() {
     let engine = Engine::builder(surface()).source(board()).build().unwrap();
     let twins = engine.remount(vec![alone(named("a")), alone(named("a"))]).unwrap_err();
     assert!(twins.to_string().contains("two sources are called 'a'"), "{twins}");
-    let unprefixed = |name: &str| Mount { source: named(name), prefix: Some(String::new()) };
+    let unprefixed = |name: &str| Mount { prefix: Some(String::new()), ..Mount::new(named(name)) };
     let same = engine.remount(vec![unprefixed("a"), unprefixed("b")]).unwrap_err();
     assert!(same.to_string().contains("defined twice"), "{same}");
     assert_eq!(ask(&engine, operation("list_tasks", json!({}))).await["success"], true);

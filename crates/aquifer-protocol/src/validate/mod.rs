@@ -13,7 +13,7 @@ use crate::catalog::Catalog;
 use crate::error::problems::{explain_unknown, listed};
 use crate::error::wording::{looks_like_a_leak, quotable};
 use crate::error::{Code, Failure, Problem};
-use crate::operation::Operation;
+use crate::operation::{Operation, TOKEN};
 use crate::request::{Metadata, Request};
 use crate::schema::{Parameter, Types, type_words};
 use crate::suggest;
@@ -125,6 +125,12 @@ impl Routed {
             {
                 known.insert(parameter.name.to_string(), default.clone());
             }
+        }
+        let mut metadata = metadata;
+        if operation.takes_token
+            && let Some(Value::String(token)) = known.shift_remove(TOKEN)
+        {
+            metadata.accept(token);
         }
         Ok(Checked { operation, params: known, metadata, warnings })
     }

@@ -284,7 +284,7 @@ pub(crate) struct Opened {
 impl Opened {
     /// The source under the prefix it gets.
     pub(crate) fn mount(&self) -> Mount {
-        Mount { source: self.source.clone(), prefix: self.prefix.clone() }
+        Mount { prefix: self.prefix.clone(), ..Mount::new(self.source.clone()) }
     }
 
     /// Goes on looking for a database that is not there, as long as it is served.
