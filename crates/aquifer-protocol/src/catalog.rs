@@ -16,7 +16,7 @@ use crate::validate::accepts;
 pub struct Catalog {
     operations: Vec<Arc<Operation>>,
     by_name: HashMap<Arc<str>, usize>,
-    types: Types,
+    types: Arc<Types>,
     sources: Vec<Arc<str>>,
     digest: u64,
 }
@@ -57,7 +57,7 @@ impl Catalog {
         let mut catalog = Self {
             operations: Vec::new(),
             by_name: HashMap::new(),
-            types: protocol_types::all(),
+            types: Arc::new(protocol_types::all()),
             sources: Vec::new(),
             digest: 0,
         };
@@ -65,7 +65,7 @@ impl Catalog {
             if catalog.types.get(&name).is_some_and(|known| !known.is_same(&schema)) {
                 return Err(CatalogError::DuplicateType(name.to_string()));
             }
-            catalog.types.insert(name, schema);
+            Arc::make_mut(&mut catalog.types).insert(name, schema);
         }
         for operation in operations {
             check(&operation, &catalog.types)?;
@@ -109,7 +109,7 @@ impl Catalog {
         let base = pascal_case(&operation.name);
         for parameter in &mut operation.parameters {
             let name = format!("{base}{}", pascal_case(&parameter.name));
-            name_objects(&mut parameter.schema, &name, &mut self.types);
+            name_objects(&mut parameter.schema, &name, Arc::make_mut(&mut self.types));
         }
         operation
     }
@@ -130,7 +130,7 @@ impl Catalog {
     }
 
     /// The named types.
-    pub fn types(&self) -> &Types {
+    pub fn types(&self) -> &Arc<Types> {
         &self.types
     }
 

@@ -36,6 +36,7 @@ pub struct Checked {
     params: Map<String, Value>,
     metadata: Metadata,
     warnings: Vec<Warning>,
+    types: Arc<Types>,
 }
 
 /// When a problem is looked for. The earliest stage decides the code of the whole.
@@ -132,7 +133,7 @@ impl Routed {
         {
             metadata.accept(token);
         }
-        Ok(Checked { operation, params: known, metadata, warnings })
+        Ok(Checked { operation, params: known, metadata, warnings, types: catalog.types().clone() })
     }
 }
 
@@ -258,6 +259,11 @@ impl Checked {
     /// The parameters, complete.
     pub fn params(&self) -> &Map<String, Value> {
         &self.params
+    }
+
+    /// The named types that its parameters may refer to.
+    pub fn types(&self) -> &Types {
+        &self.types
     }
 
     /// What the protocol was told.

@@ -1,0 +1,117 @@
+//! What callers are told about tokens, as the specification words it. None of it repeats a token that was wrong.
+
+use std::time::Duration;
+
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::operation::Operation;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::message::Asked;
+use super::record::{later, to_the_second};
+use super::scope::Difference;
+
+/// Unknown and malformed look alike.
+pub(super) fn invalid() -> Failure {
+    Failure::new(Code::TokenInvalid, "Invalid confirmation token. Send the request without a token to get a new one")
+}
+
+pub(super) fn expired(at: Timestamp, now: Timestamp) -> Failure {
+    Failure::new(
+        Code::TokenExpired,
+        "Confirmation token has expired. Send the request without a token to get a new one",
+    )
+    .detail("expired_at", to_the_second(at))
+    .detail("current_time", to_the_second(now))
+}
+
+pub(super) fn already_used() -> Failure {
+    Failure::new(
+        Code::TokenAlreadyUsed,
+        "Confirmation token has already been used. Send the request without a token to get a new one",
+    )
+}
+
+pub(super) fn mismatch(difference: Difference) -> Failure {
+    let what = match difference {
+        Difference::Caller => "caller",
+        Difference::Operation => "operation",
+        Difference::Params => "parameters",
+    };
+    Failure::new(
+        Code::TokenScopeMismatch,
+        format!("Confirmation token scope mismatch: it was issued for something else (another {what})"),
+    )
+    .detail("mismatch", what)
+}
+
+/// The specification's answer; an approval adds who has to do something before the token works.
+pub(super) fn required(
+    operation: &Operation,
+    asked: &Asked,
+    token: &str,
+    expires_at: Timestamp,
+    approval: Option<&str>,
+) -> Failure {
+    let message = match approval {
+        None => "This operation requires confirmation".to_owned(),
+        Some(id) => format!(
+            "This operation requires confirmation by a person: approval '{id}' is open. Once it is given, send the same \
+             request with the token"
+        ),
+    };
+    let failure = details(Failure::new(Code::ConfirmationRequired, message), operation, asked)
+        .detail("confirmation_token", token)
+        .detail("expires_at", to_the_second(expires_at));
+    match approval {
+        None => failure,
+        Some(id) => failure.detail("approval_id", id).detail("approval_status", "pending"),
+    }
+}
+
+pub(super) fn early(
+    operation: &Operation,
+    asked: &Asked,
+    token: &str,
+    expires_at: Timestamp,
+    wait: Duration,
+) -> Failure {
+    let seconds = whole_seconds(wait);
+    let message = format!(
+        "This operation requires confirmation, and rests before it is done: wait {seconds} seconds, then send the same \
+         request with the same token"
+    );
+    details(Failure::new(Code::ConfirmationRequired, message), operation, asked)
+        .detail("confirmation_token", token)
+        .detail("expires_at", to_the_second(expires_at))
+        .detail("retry_after_seconds", seconds)
+}
+
+pub(super) fn only_alone(operation: &Operation, asked: &Asked) -> Failure {
+    let message = "This operation requires confirmation by a person, who cannot be asked in the middle of a batch: send \
+                   it alone";
+    details(Failure::new(Code::ConfirmationRequired, message), operation, asked)
+}
+
+fn details(failure: Failure, operation: &Operation, asked: &Asked) -> Failure {
+    failure
+        .detail("operation", &*operation.name)
+        .detail("danger_level", operation.danger.as_str())
+        .detail("reasons", json!(asked.reasons))
+        .detail("confirmation_message", asked.message.as_str())
+}
+
+/// A caller does something too often.
+pub(crate) fn too_many(what: &str, most: u64, frees: Duration, now: Timestamp) -> Failure {
+    Failure::new(Code::RateLimitExceeded, format!("API rate limit exceeded: too many {what}"))
+        .detail("limit", most)
+        .detail("remaining", 0)
+        .detail("window", "minute")
+        .detail("resets_at", to_the_second(later(now, frees)))
+        .detail("retry_after_seconds", whole_seconds(frees))
+}
+
+/// Rounded up, so that whoever waits so long has waited long enough.
+pub(crate) fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
+}

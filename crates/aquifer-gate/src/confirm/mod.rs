@@ -1,0 +1,357 @@
+//! Confirmation: an operation that has to be confirmed runs only with a token for exactly this call, once (R-SAF-3).
+//!
+//! Three things are held alike in the state store: tokens that confirm, questions that were put to a person, and tokens
+//! to go on after a quota's pause. Each is 256 unguessable bits, known to the store by its hash, bound to source,
+//! operation, caller, session and every parameter, and moves from ready to used by one atomic step before anything runs.
+//! Which of them a call needs is policy's business; here they are given out and taken back.
+
+pub mod approvals;
+mod failure;
+mod message;
+mod record;
+mod scope;
+mod settings;
+mod token;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aquifer_engine::clock::SharedClock;
+use aquifer_engine::store::{Record, StateStore, StoreError};
+use aquifer_engine::{Caller, Context};
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::validate::Checked;
+use jiff::Timestamp;
+
+use crate::patience::within;
+use crate::policy::Strength;
+use record::{Held, later};
+use scope::Difference;
+
+pub use settings::ConfirmSettings;
+pub use settings::ConfirmSettingsError;
+
+pub(crate) use failure::too_many;
+pub(crate) use message::Asked;
+pub(crate) use record::State;
+pub(crate) use record::to_the_second;
+pub(crate) use scope::Scope;
+pub(crate) use token::Purpose;
+
+/// A longer rest than this is cut: a token has to end some time.
+const LONGEST_COOLDOWN: Duration = Duration::from_secs(5 * 60);
+
+/// Somebody may take a token, approve it or use it up between reading and writing; nobody does so for ever.
+const ATTEMPTS: usize = 8;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Gives out tokens and takes them back.
+pub(crate) struct Confirmations {
+    store: Arc<dyn StateStore>,
+    clock: SharedClock,
+    settings: ConfirmSettings,
+}
+
+/// What is asked for when a token is given out.
+pub(crate) struct Wanted<'a> {
+    pub(crate) purpose: Purpose,
+    pub(crate) strength: Strength,
+    pub(crate) scope: Scope,
+    pub(crate) operation: &'a Operation,
+    pub(crate) caller: &'a Caller,
+}
+
+/// A token that was given out.
+pub(crate) struct Issued {
+    pub(crate) token: String,
+    pub(crate) expires_at: Timestamp,
+    /// How a person refers to it, where one has to approve it.
+    pub(crate) approval: Option<String>,
+}
+
+/// Why there is no token, or why a token does not do.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The token, or the caller.
+    Token(Failure),
+    /// A person has not said yes yet.
+    Pending {
+        /// How that person refers to it.
+        approval: String,
+        expires_at: Timestamp,
+    },
+    /// A person said no.
+    Denied,
+    /// It has to rest for so much longer.
+    Early { wait: Duration, expires_at: Timestamp },
+    /// Nobody can say: the store does not answer.
+    Store(StoreError),
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Refusal::Store(error)
+    }
+}
+
+impl Confirmations {
+    pub(crate) fn new(store: Arc<dyn StateStore>, clock: SharedClock, settings: ConfirmSettings) -> Self {
+        Self { store, clock, settings }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Gives out a token for one call. With `asked`, a person will be shown that when approving it.
+    pub(crate) async fn issue(&self, wanted: Wanted<'_>, asked: Option<&Asked>) -> Result<Issued, Refusal> {
+        let Wanted { purpose, strength, scope, operation, caller } = wanted;
+        self.count("issued", caller, self.settings.issued_per_minute).await?;
+        let now = self.now();
+        let cooldown = match purpose {
+            Purpose::Confirmation | Purpose::Question => operation.safeguards.cooldown.min(LONGEST_COOLDOWN),
+            Purpose::Quota => Duration::ZERO,
+        };
+        let lifetime = match purpose {
+            Purpose::Quota => self.settings.quota_lifetime,
+            Purpose::Confirmation | Purpose::Question => self.settings.lifetime_of(operation.danger),
+        };
+        let ready_at = later(now, cooldown);
+        let expires_at = later(ready_at, lifetime);
+        let (token, key) = new_token(purpose)?;
+        let state = if strength == Strength::Approval { State::Pending } else { State::Ready };
+        let mut held = Held { purpose, scope, strength, state, ready_at, expires_at, approval: None };
+        let keep = held.keep(now, self.settings.skew);
+        if let (State::Pending, Some(asked)) = (state, asked) {
+            let approval = approvals::Approval::of(operation, caller, asked, now, expires_at);
+            held.approval = Some(approvals::announce(&*self.store, approval, &key, keep).await?);
+        }
+        if !within(self.store.compare_and_set(&key, None, held.to_bytes(), keep)).await? {
+            // 256 random bits came twice, or the store lies.
+            return Err(Refusal::Store(StoreError("a new token was already there".to_owned())));
+        }
+        Ok(Issued { token, expires_at, approval: held.approval })
+    }
+
+    /// Takes a token back, once. Whoever gets `Ok` may go on, and nobody else ever will with the same token.
+    pub(crate) async fn redeem(
+        &self,
+        token: &str,
+        purpose: Purpose,
+        least: Strength,
+        scope: &Scope,
+        caller: &Caller,
+    ) -> Result<(), Refusal> {
+        self.end(token, purpose, least, scope, caller, State::Used).await
+    }
+
+    /// Whether a token would be taken back now. It stays what it is.
+    pub(crate) async fn inspect(
+        &self,
+        token: &str,
+        purpose: Purpose,
+        scope: &Scope,
+        caller: &Caller,
+    ) -> Result<(), Refusal> {
+        self.look(token, purpose, Strength::Token, scope, caller).await.map(drop)
+    }
+
+    /// A person said no: the question is over.
+    pub(crate) async fn decline(&self, question: &str, scope: &Scope, caller: &Caller) -> Result<(), Refusal> {
+        self.end(question, Purpose::Question, Strength::Token, scope, caller, State::Denied).await
+    }
+
+    async fn end(
+        &self,
+        token: &str,
+        purpose: Purpose,
+        least: Strength,
+        scope: &Scope,
+        caller: &Caller,
+        state: State,
+    ) -> Result<(), Refusal> {
+        for _ in 0..ATTEMPTS {
+            let (key, mut held, version) = self.look(token, purpose, least, scope, caller).await?;
+            let now = self.now();
+            if held.ready_at > now && state == State::Used {
+                let wait = Duration::try_from(held.ready_at.duration_since(now)).unwrap_or(Duration::ZERO);
+                return Err(Refusal::Early { wait, expires_at: held.expires_at });
+            }
+            held.state = state;
+            let keep = held.keep(now, self.settings.skew);
+            if within(self.store.compare_and_set(&key, Some(version), held.to_bytes(), keep)).await? {
+                return Ok(());
+            }
+        }
+        Err(Refusal::Store(StoreError("a record changes all the time".to_owned())))
+    }
+
+    /// The record of a token that is good for this call.
+    async fn look(
+        &self,
+        token: &str,
+        purpose: Purpose,
+        least: Strength,
+        scope: &Scope,
+        caller: &Caller,
+    ) -> Result<(String, Held, u64), Refusal> {
+        self.may_try(caller).await?;
+        let Some((key, held, version)) = self.find(token, purpose).await? else {
+            self.was_wrong(caller).await;
+            return Err(Refusal::Token(failure::invalid()));
+        };
+        let difference = held.scope.differs(scope).or((held.strength < least).then_some(Difference::Operation));
+        if let Some(difference) = difference {
+            self.was_wrong(caller).await;
+            return Err(Refusal::Token(failure::mismatch(difference)));
+        }
+        let now = self.now();
+        if held.is_expired(now, self.settings.skew) {
+            return Err(Refusal::Token(failure::expired(held.expires_at, now)));
+        }
+        match held.state {
+            State::Ready => Ok((key, held, version)),
+            State::Used => Err(Refusal::Token(failure::already_used())),
+            State::Denied => Err(Refusal::Denied),
+            State::Pending => {
+                let approval = held.approval.unwrap_or_default();
+                Err(Refusal::Pending { approval, expires_at: held.expires_at })
+            }
+        }
+    }
+
+    async fn find(&self, token: &str, purpose: Purpose) -> Result<Option<(String, Held, u64)>, StoreError> {
+        let Some(key) = token::key(token) else { return Ok(None) };
+        let Some(Record { value, version }) = within(self.store.get(&key)).await? else { return Ok(None) };
+        let held = Held::read(&value).filter(|held| held.purpose == purpose);
+        Ok(held.map(|held| (key, held, version)))
+    }
+
+    /// Refuses a caller who has tried too many wrong tokens.
+    async fn may_try(&self, caller: &Caller) -> Result<(), Refusal> {
+        let key = counter("wrong", caller);
+        let most = self.settings.wrong_per_minute.max(1);
+        let tried = within(self.store.spend(&key, 0, most - 1, MINUTE)).await?;
+        if !tried.accepted {
+            return Err(Refusal::Token(too_many("wrong confirmation tokens", most, tried.frees, self.now())));
+        }
+        Ok(())
+    }
+
+    async fn was_wrong(&self, caller: &Caller) {
+        let key = counter("wrong", caller);
+        // If the store cannot count it, it will not find the next token either.
+        if let Err(error) = within(self.store.spend(&key, 1, u64::MAX, MINUTE)).await {
+            tracing::warn!(%error, "a wrong token was not counted");
+        }
+    }
+
+    async fn count(&self, what: &str, caller: &Caller, most: u64) -> Result<(), Refusal> {
+        let spent = within(self.store.spend(&counter(what, caller), 1, most, MINUTE)).await?;
+        if !spent.accepted {
+            return Err(Refusal::Token(too_many("requests for confirmation", most, spent.frees, self.now())));
+        }
+        Ok(())
+    }
+
+    /// The key of the question that a repeated call answers, if it answers one of ours, and what was answered.
+    pub(crate) fn answered(context: &Context) -> Option<(&str, Answered)> {
+        let prefix = Purpose::Question.prefix();
+        let (key, answer) = context.answers.iter().find(|(key, _)| key.starts_with(prefix))?;
+        let action = answer.get("action").and_then(serde_json::Value::as_str);
+        Some((key, Answered::read(action.unwrap_or_default())))
+    }
+}
+
+/// What a person answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answered {
+    Yes,
+    No,
+    /// Closed the question without an answer.
+    Cancelled,
+    /// Did not answer in time.
+    TimedOut,
+}
+
+impl Answered {
+    fn read(action: &str) -> Self {
+        match action {
+            "accept" => Answered::Yes,
+            "decline" => Answered::No,
+            "timeout" => Answered::TimedOut,
+            // What nobody understands is not a yes.
+            _ => Answered::Cancelled,
+        }
+    }
+
+    /// What the caller is told of anything but a yes.
+    pub(crate) fn failure(self, operation: &Operation) -> Failure {
+        let words = match self {
+            Answered::Yes | Answered::No => "the person who was asked declined",
+            Answered::Cancelled => "the person who was asked closed the question without an answer",
+            Answered::TimedOut => "nobody answered the question in time",
+        };
+        Failure::new(Code::PermissionDenied, format!("Permission denied: {words}. Nothing was done"))
+            .detail("operation", &*operation.name)
+            .detail("danger_level", operation.danger.as_str())
+    }
+}
+
+/// What a refused confirmation comes to for the caller.
+impl Refusal {
+    pub(crate) fn into_failure(self, request: &Checked, asked: &Asked, token: &str) -> Failure {
+        let operation = request.operation();
+        match self {
+            Refusal::Token(failure) => failure,
+            Refusal::Denied => Failure::new(
+                Code::PermissionDenied,
+                "Permission denied: a person decided against this request. Nothing was done",
+            )
+            .detail("operation", &*operation.name)
+            .detail("danger_level", operation.danger.as_str()),
+            Refusal::Pending { approval, expires_at } => {
+                failure::required(operation, asked, token, expires_at, Some(&approval))
+            }
+            Refusal::Early { wait, expires_at } => failure::early(operation, asked, token, expires_at, wait),
+            Refusal::Store(error) => store_down(operation.danger, &error),
+        }
+    }
+}
+
+impl Issued {
+    /// The answer to a call that has to be confirmed first.
+    pub(crate) fn into_failure(self, operation: &Operation, asked: &Asked) -> Failure {
+        failure::required(operation, asked, &self.token, self.expires_at, self.approval.as_deref())
+    }
+}
+
+/// What a caller is told whose confirmation cannot be looked up or kept.
+pub(crate) fn store_down(danger: Danger, error: &StoreError) -> Failure {
+    Failure::new(
+        Code::InternalError,
+        "Internal error: the state store does not answer, so operations which need confirmation or limits are refused. \
+         Nothing was done. Try again later",
+    )
+    .detail("danger_level", danger.as_str())
+    .because(error)
+}
+
+/// What a caller is told who can be asked, but not in the middle of a batch.
+pub(crate) fn only_alone(operation: &Operation, asked: &Asked) -> Failure {
+    failure::only_alone(operation, asked)
+}
+
+fn new_token(purpose: Purpose) -> Result<(String, String), StoreError> {
+    let made = token::make(purpose).map_err(|error| StoreError(format!("no randomness: {error}")))?;
+    let key = token::key(&made).ok_or_else(|| StoreError("a token without a key".to_owned()))?;
+    Ok((made, key))
+}
+
+/// Whose tries are counted: the principal, else the connection, else everybody together.
+fn counter(what: &str, caller: &Caller) -> String {
+    format!("gate/{what}/{}", caller.owner().unwrap_or("-"))
+}

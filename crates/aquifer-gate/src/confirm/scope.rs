@@ -1,0 +1,205 @@
+//! What a confirmation is for, down to the last parameter: it holds for exactly that and nothing else.
+
+use std::io::Write;
+
+use aquifer_engine::Caller;
+use aquifer_protocol::operation::Operation;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Number, Value};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::token::hex;
+
+/// What a confirmation is for. Callers and parameters are kept as hashes: they may be secrets, and need only be compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Scope {
+    source: String,
+    operation: String,
+    caller: String,
+    params: String,
+}
+
+/// How what is asked for differs from what was confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Difference {
+    Caller,
+    Operation,
+    Params,
+}
+
+impl Scope {
+    pub(crate) fn new(operation: &Operation, caller: &Caller, params: &Map<String, Value>) -> Self {
+        Self {
+            source: operation.source.to_string(),
+            operation: operation.name.to_string(),
+            caller: caller_hash(caller),
+            params: params_hash(params),
+        }
+    }
+
+    /// The first difference, as far as it may be told.
+    pub(super) fn differs(&self, other: &Scope) -> Option<Difference> {
+        let same = |a: &str, b: &str| bool::from(a.as_bytes().ct_eq(b.as_bytes()));
+        if !same(&self.caller, &other.caller) {
+            Some(Difference::Caller)
+        } else if self.source != other.source || self.operation != other.operation {
+            Some(Difference::Operation)
+        } else if !same(&self.params, &other.params) {
+            Some(Difference::Params)
+        } else {
+            None
+        }
+    }
+}
+
+/// Who asks, principal and connection both: what was confirmed in one session is nothing in another.
+fn caller_hash(caller: &Caller) -> String {
+    let mut hash = Sha256::new();
+    for part in [&caller.principal, &caller.session] {
+        match part {
+            // The length keeps two parts from running into each other.
+            Some(text) => hash.update(format!("{}:{text}", text.len())),
+            None => hash.update("-"),
+        }
+    }
+    hex(&hash.finalize())
+}
+
+/// The hash of everything that reaches the source. Tokens and other metadata are no parameters by now; a parameter of
+/// the source's own that begins with `_` counts like any other.
+fn params_hash(params: &Map<String, Value>) -> String {
+    let mut hash = Sha256::new();
+    write_object(params, &mut hash);
+    hex(&hash.finalize())
+}
+
+/// Canonical JSON: names sorted, numbers written one way, nothing between.
+fn write_canonical(value: &Value, out: &mut Sha256) {
+    match value {
+        Value::Null => out.update("null"),
+        Value::Bool(true) => out.update("true"),
+        Value::Bool(false) => out.update("false"),
+        Value::Number(number) => out.update(number_text(number)),
+        Value::String(text) => write_text(text, out),
+        Value::Array(items) => {
+            out.update("[");
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.update(",");
+                }
+                write_canonical(item, out);
+            }
+            out.update("]");
+        }
+        Value::Object(fields) => write_object(fields, out),
+    }
+}
+
+fn write_object(fields: &Map<String, Value>, out: &mut Sha256) {
+    let mut sorted: Vec<(&String, &Value)> = fields.iter().collect();
+    sorted.sort_unstable_by_key(|(name, _)| *name);
+    out.update("{");
+    for (index, (name, value)) in sorted.into_iter().enumerate() {
+        if index > 0 {
+            out.update(",");
+        }
+        write_text(name, out);
+        out.update(":");
+        write_canonical(value, out);
+    }
+    out.update("}");
+}
+
+fn write_text(text: &str, out: &mut Sha256) {
+    // A hash takes every byte, and text is always JSON: neither can fail.
+    let _ = serde_json::to_writer(&mut *out, text);
+    let _ = out.flush();
+}
+
+/// 1, 1.0 and 1e0 are the same number.
+fn number_text(number: &Number) -> String {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match number.as_f64() {
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT => {
+            #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
+            let whole = float as i64;
+            whole.to_string()
+        }
+        _ => number.to_string(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn hash(params: &Value) -> String {
+        params_hash(params.as_object().unwrap())
+    }
+
+    #[test]
+    fn r_saf_3_the_same_parameters_have_the_same_hash_however_they_are_written() {
+        let same = [
+            (r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#),
+            (r#"{"a":1}"#, r#"{"a":1.0}"#),
+            (r#"{"a":100}"#, r#"{"a":1e2}"#),
+            (r#"{"a":0}"#, r#"{"a":-0.0}"#),
+            (r#"{"a":{"x":[1,{"p":1,"q":2}]}}"#, r#"{"a":{"x":[1.0,{"q":2,"p":1}]}}"#),
+            ("{\"a\":\"\\u00e9\"}", "{\"a\":\"é\"}"),
+        ];
+        for (one, other) in same {
+            let [one, other] = [one, other].map(|text| hash(&serde_json::from_str(text).unwrap()));
+            assert_eq!(one, other);
+        }
+    }
+
+    #[test]
+    fn r_saf_3_any_change_of_a_parameter_is_another_hash() {
+        let all = [
+            json!({}),
+            json!({ "a": null }),
+            json!({ "a": 1 }),
+            json!({ "a": "1" }),
+            json!({ "a": true }),
+            json!({ "a": [1] }),
+            json!({ "a": [1, 2] }),
+            json!({ "a": [2, 1] }),
+            json!({ "a": { "a": 1 } }),
+            json!({ "a": 1, "b": 1 }),
+            json!({ "a": "x\",\"b\":1" }),
+            json!({ "b": 1 }),
+            json!({ "a": 1.5 }),
+            json!({ "_a": 1 }),
+            json!({ "a": 9_007_199_254_740_993_u64 }),
+            json!({ "a": 9_007_199_254_740_992_u64 }),
+        ];
+        for (index, one) in all.iter().enumerate() {
+            for other in all.iter().skip(index + 1) {
+                assert_ne!(hash(one), hash(other), "{one} {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn r_saf_3_callers_are_told_apart_by_principal_and_session() {
+        let caller = |principal: Option<&str>, session: Option<&str>| {
+            caller_hash(&Caller { principal: principal.map(Into::into), session: session.map(Into::into) })
+        };
+        let all = [
+            caller(None, None),
+            caller(Some("a"), None),
+            caller(None, Some("a")),
+            caller(Some("a"), Some("a")),
+            caller(Some(""), None),
+            caller(Some("1:a"), None),
+            caller(Some("-"), Some("a")),
+        ];
+        for (index, one) in all.iter().enumerate() {
+            assert!(!all.iter().skip(index + 1).any(|other| other == one));
+        }
+    }
+}
