@@ -129,9 +129,15 @@ impl<'a> Judge<'a> {
         }
         for (name, chain) in self.chains {
             let head = self.by_chain.get(name.as_str()).copied();
-            let by_head = head.and_then(|head| head.beginning.as_ref());
-            let by_line = self.beginnings.get(&name);
-            report.add(chain.verdict(head, &[by_head, by_line]));
+            // Anybody can write a chain that says that another begins later. Where there is a head, only it may say so.
+            let beginning = match head {
+                Some(head) => head.beginning.as_ref(),
+                None => self.beginnings.get(&name),
+            };
+            if beginning.is_some_and(|beginning| beginning.gone) && chain.is_empty() {
+                continue;
+            }
+            report.add(chain.verdict(head, beginning));
         }
         report
     }
@@ -147,6 +153,11 @@ impl Chain {
             end: spot.clone(),
             missing: None,
         }
+    }
+
+    /// Nothing of it was found.
+    fn is_empty(&self) -> bool {
+        self.report.entries == 0 && self.report.fault.is_none() && self.report.unfinished.is_none()
     }
 
     /// Only the first fault counts.
@@ -212,17 +223,16 @@ impl Chain {
         true
     }
 
-    fn verdict(mut self, head: Option<&Head>, beginnings: &[Option<&Beginning>]) -> ChainReport {
+    fn verdict(mut self, head: Option<&Head>, beginning: Option<&Beginning>) -> ChainReport {
         self.report.has_head = head.is_some();
-        let gone = || beginnings.iter().flatten().any(|beginning| beginning.gone);
-        let fault = if self.report.entries > 0 && !self.begins_rightly(beginnings) {
+        let fault = if self.report.entries > 0 && !self.begins_rightly(beginning) {
             // Earlier than any other fault, because it is about the first line.
             let words = format!("entries before {} are missing", self.report.first);
             let moved = self.report.fault.take_if(|fault| fault.kind == Kind::Reordered && fault.spot == self.began);
             Some(moved.unwrap_or_else(|| Fault::new(Kind::Removed, self.began, words)))
         } else if self.report.fault.is_some() {
             self.report.fault.take()
-        } else if let Some(head) = head.filter(|head| head.sequence > self.report.last && !gone()) {
+        } else if let Some(head) = head.filter(|head| head.sequence > self.report.last) {
             let mut spot = self.end;
             if self.report.entries > 0 && self.report.unfinished.is_none() {
                 spot.line += 1;
@@ -242,10 +252,10 @@ impl Chain {
     }
 
     /// Whether the first line is the first of the chain, or the first that was to be kept.
-    fn begins_rightly(&self, beginnings: &[Option<&Beginning>]) -> bool {
+    fn begins_rightly(&self, beginning: Option<&Beginning>) -> bool {
         let first = self.report.first;
         (first == 1 && self.previous == NOTHING)
-            || beginnings.iter().flatten().any(|beginning| {
+            || beginning.is_some_and(|beginning| {
                 first < beginning.sequence || (first == beginning.sequence && self.previous == beginning.previous)
             })
     }
