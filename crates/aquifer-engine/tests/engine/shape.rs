@@ -7,7 +7,7 @@ use std::time::Duration;
 use aquifer_engine::clock::Clock;
 use aquifer_engine::shape::{self, Controls};
 use aquifer_engine::source::{Call, Offering, Outcome};
-use aquifer_engine::store::{MemoryStore, Record, StateStore, StoreError};
+use aquifer_engine::store::{MemoryStore, Record, Spent, StateStore, StoreError};
 use aquifer_engine::{Answer, Caller, Context, Engine, EngineBuilder, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::wording::looks_like_a_leak;
@@ -350,8 +350,18 @@ impl StateStore for Shared {
         self.0.compare_and_set(key, expected, value, keep)
     }
 
-    fn count<'a>(&'a self, key: &'a str, window: Duration) -> BoxFuture<'a, Result<u64, StoreError>> {
-        self.0.count(key, window)
+    fn list<'a>(&'a self, prefix: &'a str, most: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
+        self.0.list(prefix, most)
+    }
+
+    fn spend<'a>(
+        &'a self,
+        key: &'a str,
+        amount: u64,
+        most: u64,
+        window: Duration,
+    ) -> BoxFuture<'a, Result<Spent, StoreError>> {
+        self.0.spend(key, amount, most, window)
     }
 }
 
