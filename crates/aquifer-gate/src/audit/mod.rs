@@ -1,1 +1,248 @@
-//! What was decided and done, in a chain that shows when a line is missing (R-SAF-5).
+//! The record of what was decided and done (R-SAF-5): append-only JSON lines, each tied to the one before by its hash.
+//!
+//! [`Audit`] takes entries from any task; one thread of its own seals, writes and syncs them, many at a time. Every
+//! process writes chains of its own, so no two ever write one file, and the head of each chain is kept in the state
+//! store, so that a line that is gone is missed. [`verify`] reads it all again. Nothing here decides anything, and
+//! nothing is ever told that the caller was not meant to know: what is written is redacted when an [`Entry`] is made.
+
+mod entry;
+mod file;
+mod head;
+mod line;
+mod redact;
+mod retention;
+mod shelf;
+mod verify;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use aquifer_engine::clock::SharedClock;
+use aquifer_engine::store::{StateStore, StoreError};
+use tokio::sync::{mpsc, oneshot};
+
+pub use entry::Ended;
+pub use entry::Entry;
+pub use entry::Event;
+pub use entry::Noted;
+pub use head::Beginning;
+pub use head::Head;
+pub use head::Heads;
+pub use verify::ChainReport;
+pub use verify::Fault;
+pub use verify::Kind;
+pub use verify::Report;
+pub use verify::Spot;
+pub use verify::verify;
+pub use verify::verify_store;
+
+/// Where the audit goes and how it behaves.
+#[derive(Debug, Clone)]
+pub struct AuditSettings {
+    /// Where entries go; each to all of them. None: no audit.
+    pub sinks: Vec<Sink>,
+    /// Whether operations that must be on record are refused while it cannot be written.
+    pub required: bool,
+    /// How long an entry may take until it is on record.
+    pub patience: Duration,
+    /// Entries that may wait.
+    pub queue: usize,
+}
+
+impl Default for AuditSettings {
+    fn default() -> Self {
+        Self { sinks: Vec::new(), required: true, patience: Duration::from_secs(5), queue: 4096 }
+    }
+}
+
+impl AuditSettings {
+    /// Files in this directory, each of at most 16 MiB, at most 256 MiB in all.
+    pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
+        let file = Sink::File { directory: directory.into(), size: 16 * 1024 * 1024, keep: 16 };
+        Self { sinks: vec![file], ..Self::default() }
+    }
+}
+
+/// A place where entries go.
+#[derive(Debug, Clone)]
+pub enum Sink {
+    /// Files in a directory.
+    File {
+        /// The directory, made if there is none.
+        directory: PathBuf,
+        /// A file that would grow beyond so many bytes is followed by another.
+        size: u64,
+        /// So many files of that size are kept; the oldest are dropped.
+        keep: u32,
+    },
+    /// The error output.
+    Stderr,
+    /// The state store.
+    Store {
+        /// How long it keeps an entry.
+        keep: Duration,
+    },
+}
+
+/// An entry is not on record.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AuditError {
+    /// The settings cannot be followed.
+    #[error("the audit cannot be set up: {0}")]
+    Settings(String),
+    /// A file cannot be written or read.
+    #[error("audit file {path}: {cause}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        cause: String,
+    },
+    /// The state store did not take the entry or the head.
+    #[error("audit: {0}")]
+    Store(String),
+    /// It takes too long, or too many are waiting.
+    #[error("the audit cannot keep up")]
+    Busy,
+    /// The writer has ended.
+    #[error("the audit is closed")]
+    Closed,
+}
+
+impl AuditError {
+    fn file(path: &Path, cause: &std::io::Error) -> Self {
+        AuditError::File { path: path.to_owned(), cause: cause.to_string() }
+    }
+}
+
+impl From<StoreError> for AuditError {
+    fn from(error: StoreError) -> Self {
+        AuditError::Store(error.to_string())
+    }
+}
+
+/// How much has been written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Figures {
+    /// Entries on record.
+    pub entries: u64,
+    /// Times that entries were written and synced together.
+    pub writes: u64,
+    /// Entries that could not be put on record.
+    pub failures: u64,
+}
+
+/// Takes entries. Cheap to clone; the writer ends after the last clone is gone and everything waiting is written.
+#[derive(Debug, Clone)]
+pub struct Audit {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    clock: Time,
+    queue: Option<mpsc::Sender<writer::Job>>,
+    required: bool,
+    patience: Duration,
+    state: Arc<State>,
+}
+
+struct Time(SharedClock);
+
+impl std::fmt::Debug for Time {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Clock")
+    }
+}
+
+/// What the writer tells everybody.
+#[derive(Debug, Default)]
+struct State {
+    entries: AtomicU64,
+    writes: AtomicU64,
+    failures: AtomicU64,
+    /// Somebody waited in vain, and the writer has finished nothing since.
+    stuck: AtomicBool,
+}
+
+impl Audit {
+    /// Starts the writer. Must be called inside the runtime that drives the store. A chain begins with its first entry.
+    pub fn open(settings: AuditSettings, clock: SharedClock, store: Arc<dyn StateStore>) -> Result<Self, AuditError> {
+        let state = Arc::new(State::default());
+        let queue = match settings.sinks.is_empty() {
+            true => None,
+            false => Some(writer::start(&settings, store, state.clone())?),
+        };
+        let AuditSettings { required, patience, .. } = settings;
+        Ok(Self { inner: Arc::new(Inner { clock: Time(clock), queue, required, patience, state }) })
+    }
+
+    /// No audit.
+    pub fn off(clock: SharedClock) -> Self {
+        let (required, patience) = (false, Duration::ZERO);
+        Self { inner: Arc::new(Inner { clock: Time(clock), queue: None, required, patience, state: Arc::default() }) }
+    }
+
+    /// Whether operations that must be on record are to be refused when [`record`](Audit::record) fails.
+    pub fn is_required(&self) -> bool {
+        self.inner.required && self.inner.queue.is_some()
+    }
+
+    /// Puts an entry on record: when this returns, it is on disk (or in the store, where there are no files), and the
+    /// head of its chain is in the store. An entry that is reported as failed because it took too long may still be
+    /// written later.
+    pub async fn record(&self, entry: Entry) -> Result<Noted, AuditError> {
+        let Some(queue) = &self.inner.queue else { return Ok(Noted { chain: "".into(), sequence: 0 }) };
+        let state = &self.inner.state;
+        if state.stuck.load(Ordering::Relaxed) {
+            return Err(AuditError::Busy);
+        }
+        let (reply, answer) = oneshot::channel();
+        let job = self.job(entry, Some(reply));
+        let through = async {
+            queue.send(job).await.map_err(|_| AuditError::Closed)?;
+            answer.await.map_err(|_| AuditError::Closed)?
+        };
+        tokio::time::timeout(self.inner.patience, through).await.unwrap_or_else(|_| {
+            state.stuck.store(true, Ordering::Relaxed);
+            Err(AuditError::Busy)
+        })
+    }
+
+    /// Hands in an entry without waiting for it, where waiting is impossible. What comes of it is not told.
+    pub fn note(&self, entry: Entry) -> Result<(), AuditError> {
+        let Some(queue) = &self.inner.queue else { return Ok(()) };
+        queue.try_send(self.job(entry, None)).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => AuditError::Busy,
+            mpsc::error::TrySendError::Closed(_) => AuditError::Closed,
+        })
+    }
+
+    /// Waits until everything handed in before is written or has failed.
+    pub async fn flush(&self) -> Result<(), AuditError> {
+        let Some(queue) = &self.inner.queue else { return Ok(()) };
+        let (reply, answer) = oneshot::channel();
+        let through = async {
+            queue.send(writer::Job::Flush(reply)).await.map_err(|_| AuditError::Closed)?;
+            answer.await.map_err(|_| AuditError::Closed)
+        };
+        tokio::time::timeout(self.inner.patience, through).await.unwrap_or(Err(AuditError::Busy))
+    }
+
+    /// How much has been written.
+    pub fn figures(&self) -> Figures {
+        let state = &self.inner.state;
+        Figures {
+            entries: state.entries.load(Ordering::Relaxed),
+            writes: state.writes.load(Ordering::Relaxed),
+            failures: state.failures.load(Ordering::Relaxed),
+        }
+    }
+
+    fn job(&self, entry: Entry, reply: Option<oneshot::Sender<Result<Noted, AuditError>>>) -> writer::Job {
+        writer::Job::Write { time: self.inner.clock.0.now(), members: entry.members(), reply }
+    }
+}

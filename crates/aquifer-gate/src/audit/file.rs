@@ -1,0 +1,207 @@
+//! Files of lines: appended to, synced, begun anew when they grow too large.
+//!
+//! What was not synced never happened: after a failed write the file is cut back to its last good line before anything
+//! else is written. A file that is not as we left it is evidence; it is not touched again.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use super::AuditError;
+use super::line::Link;
+
+/// Writes the files of one chain after the other.
+#[derive(Debug)]
+pub(super) struct Files {
+    directory: PathBuf,
+    /// A file that would grow beyond this is followed by another.
+    size: u64,
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    file: File,
+    path: PathBuf,
+    /// How long it is as far as it is synced.
+    length: u64,
+    /// Whether there may be more in it than that.
+    dirty: bool,
+}
+
+/// Where the next lines go.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Into the file that is open.
+    Here,
+    /// Into a new file of the same chain.
+    NextFile,
+    /// Into a new chain: there is none yet, or its file is not as we left it.
+    NewChain,
+}
+
+impl Files {
+    /// Makes sure that there is a directory that files can be made in.
+    pub(super) fn new(directory: &Path, size: u64) -> Result<Self, AuditError> {
+        let files = Self { directory: directory.to_owned(), size, open: None };
+        files.make_directory().map_err(|error| AuditError::file(directory, &error))?;
+        let probe = directory.join(format!(".audit-probe-{}", std::process::id()));
+        create(&probe).map_err(|error| AuditError::file(&probe, &error))?;
+        std::fs::remove_file(&probe).map_err(|error| AuditError::file(&probe, &error))?;
+        Ok(files)
+    }
+
+    /// The directory.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// How large a file may become.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The name of the open file.
+    pub(super) fn current(&self) -> Option<String> {
+        Some(self.open.as_ref()?.path.file_name()?.to_string_lossy().into_owned())
+    }
+
+    /// Says where so many more bytes belong, having repaired what can be repaired.
+    pub(super) fn place(&mut self, more: usize) -> Result<Place, AuditError> {
+        let Some(open) = &mut self.open else { return Ok(Place::NewChain) };
+        let there = match std::fs::symlink_metadata(&open.path) {
+            Ok(there) => there,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Place::NewChain),
+            Err(error) => return Err(AuditError::file(&open.path, &error)),
+        };
+        let ours = open.file.metadata().map_err(|error| AuditError::file(&open.path, &error))?;
+        if !same(&there, &ours) {
+            return Ok(Place::NewChain);
+        }
+        if open.dirty && ours.len() >= open.length {
+            match open.file.set_len(open.length).and_then(|()| open.file.sync_all()) {
+                Ok(()) => open.dirty = false,
+                // A file that may only be appended to.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(Place::NewChain),
+                Err(error) => return Err(AuditError::file(&open.path, &error)),
+            }
+        } else if ours.len() != open.length {
+            return Ok(Place::NewChain);
+        }
+        let fits = open.length.saturating_add(more as u64) <= self.size;
+        Ok(if fits || open.length == 0 { Place::Here } else { Place::NextFile })
+    }
+
+    /// Appends to the open file, and returns when the bytes are on disk.
+    pub(super) fn append(&mut self, lines: &[u8]) -> Result<(), AuditError> {
+        let Some(open) = &mut self.open else { return Err(AuditError::Closed) };
+        open.dirty = true;
+        open.file
+            .write_all(lines)
+            .and_then(|()| open.file.sync_data())
+            .map_err(|error| AuditError::file(&open.path, &error))?;
+        open.dirty = false;
+        open.length = open.length.saturating_add(lines.len() as u64);
+        Ok(())
+    }
+
+    /// Begins a new file with these lines. The one before stays the open one if that fails.
+    pub(super) fn begin(&mut self, name: &str, lines: &[u8]) -> Result<(), AuditError> {
+        let path = self.directory.join(name);
+        match self.try_begin(&path, lines) {
+            Ok(file) => {
+                self.open = Some(Open { file, path, length: lines.len() as u64, dirty: false });
+                Ok(())
+            }
+            Err(error) => {
+                // Best effort: nothing in it was ever acknowledged, and the next attempt removes it, too.
+                let _ = std::fs::remove_file(&path);
+                Err(AuditError::file(&path, &error))
+            }
+        }
+    }
+
+    fn try_begin(&self, path: &Path, lines: &[u8]) -> io::Result<File> {
+        self.make_directory()?;
+        let mut file = match create(path) {
+            // Only we know the chain's id, so it is what an attempt of ours left behind.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                std::fs::remove_file(path)?;
+                create(path)?
+            }
+            other => other?,
+        };
+        // Held as long as the file is open, so that nobody drops a file that is being written. A file system without
+        // locks can do without: files are dropped oldest first.
+        let _ = file.try_lock();
+        file.write_all(lines)?;
+        file.sync_all()?;
+        self.sync_directory()?;
+        Ok(file)
+    }
+
+    fn make_directory(&self) -> io::Result<()> {
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&self.directory)
+    }
+
+    /// A new file's name has to be on disk as well as its bytes.
+    #[cfg(unix)]
+    fn sync_directory(&self) -> io::Result<()> {
+        File::open(&self.directory)?.sync_all()
+    }
+
+    #[cfg(not(unix))]
+    fn sync_directory(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+#[cfg(unix)]
+fn same(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+#[cfg(not(unix))]
+fn same(one: &Metadata, other: &Metadata) -> bool {
+    one.is_file() && other.is_file()
+}
+
+/// What a file's name says: when its chain began, which chain it is, and the number of its first line.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Name {
+    pub(super) chain: String,
+    pub(super) first: u64,
+}
+
+impl Name {
+    /// The name of the file that begins after this link.
+    pub(super) fn of(chain: &str, started: Timestamp, link: &Link) -> String {
+        let stamp: String = started.to_string().chars().take(19).filter(char::is_ascii_alphanumeric).collect();
+        format!("audit-{stamp}Z-{chain}-{:012}.jsonl", link.sequence.saturating_add(1))
+    }
+
+    /// Reads a name that [`of`](Name::of) wrote.
+    pub(super) fn read(name: &str) -> Option<Self> {
+        let mut parts = name.strip_prefix("audit-")?.strip_suffix(".jsonl")?.split('-');
+        let (_stamp, chain, first) = (parts.next()?, parts.next()?, parts.next()?);
+        if parts.next().is_some() || chain.len() != 32 || !chain.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        Some(Self { chain: chain.to_owned(), first: first.parse().ok()? })
+    }
+}

@@ -1,0 +1,114 @@
+//! Which files are dropped, oldest first, when there is more than is to be kept.
+//!
+//! Dropping is part of the record: the chain that drops says where every chain concerned begins from then on, and so do
+//! their heads, before the files go. That is how a dropped file is told from a removed one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+use super::file::Name;
+use super::head::Beginning;
+use super::line;
+
+/// Dropped at once; the rest has to wait for the next time.
+const MOST_AT_ONCE: usize = 64;
+/// Files in a directory, however small they are.
+const MOST_FILES: usize = 4096;
+
+/// What is to be dropped, as it is written down.
+#[derive(Debug, Serialize)]
+pub(super) struct Plan {
+    event: &'static str,
+    files: Vec<String>,
+    pub(super) beginnings: Vec<Beginning>,
+    #[serde(skip)]
+    paths: Vec<PathBuf>,
+}
+
+struct Kept {
+    path: PathBuf,
+    name: String,
+    size: u64,
+    modified: SystemTime,
+}
+
+/// Says what has to go so that this many bytes remain. `None`: nothing.
+pub(super) fn plan(directory: &Path, most: u64, current: Option<&str>) -> io::Result<Option<Plan>> {
+    let mut chains: BTreeMap<String, BTreeMap<u64, Kept>> = BTreeMap::new();
+    let mut ages: BTreeSet<(SystemTime, String, u64)> = BTreeSet::new();
+    let (mut bytes, mut count) = (0_u64, 0_usize);
+    for found in std::fs::read_dir(directory)? {
+        let found = found?;
+        let name = found.file_name().to_string_lossy().into_owned();
+        let Some(Name { chain, first }) = Name::read(&name) else { continue };
+        let Ok(metadata) = found.metadata() else { continue };
+        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        bytes = bytes.saturating_add(metadata.len());
+        count += 1;
+        ages.insert((modified, chain.clone(), first));
+        let kept = Kept { path: found.path(), name, size: metadata.len(), modified };
+        chains.entry(chain).or_default().insert(first, kept);
+    }
+    let mut plan = Plan { event: "FILES_DROPPED", files: Vec::new(), beginnings: Vec::new(), paths: Vec::new() };
+    let mut touched = BTreeSet::new();
+    for (_, chain, _) in ages {
+        if (bytes <= most && count <= MOST_FILES) || plan.files.len() >= MOST_AT_ONCE {
+            break;
+        }
+        // Of a chain always the first, whatever the times say, so that what remains of it is one piece.
+        let Some(entry) = chains.get_mut(&chain).and_then(|files| files.first_entry()) else { continue };
+        if Some(entry.get().name.as_str()) == current || in_use(&entry.get().path) {
+            continue;
+        }
+        let kept = entry.remove();
+        tracing::debug!(file = kept.name, modified = ?kept.modified, "audit file is to be dropped");
+        bytes = bytes.saturating_sub(kept.size);
+        count -= 1;
+        plan.files.push(kept.name);
+        plan.paths.push(kept.path);
+        touched.insert(chain);
+    }
+    for chain in touched {
+        let rest = chains.get(&chain).and_then(|files| files.first_key_value());
+        let (sequence, previous) = match rest {
+            // Whoever altered that line made the chain begin with a fault, and so it stays.
+            Some((first, kept)) => {
+                (*first, first_line(&kept.path).map(|sealed| sealed.links.previous).unwrap_or_default())
+            }
+            None => (u64::MAX, String::new()),
+        };
+        plan.beginnings.push(Beginning { chain, sequence, previous, gone: rest.is_none() });
+    }
+    Ok((!plan.files.is_empty()).then_some(plan))
+}
+
+impl Plan {
+    /// Drops the files.
+    pub(super) fn carry_out(&self) {
+        for path in &self.paths {
+            if let Err(error) = std::fs::remove_file(path) {
+                tracing::warn!(file = %path.display(), %error, "an old audit file cannot be dropped");
+            }
+        }
+    }
+}
+
+/// Whether some process writes it now.
+fn in_use(path: &Path) -> bool {
+    match File::open(path) {
+        Ok(file) => matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)),
+        Err(_) => true,
+    }
+}
+
+/// The first line of a file, if it is one.
+pub(super) fn first_line(path: &Path) -> Option<line::Sealed> {
+    let mut text = Vec::new();
+    BufReader::new(File::open(path).ok()?).take(line::LONGEST as u64 + 1).read_until(b'\n', &mut text).ok()?;
+    line::read(text.strip_suffix(b"\n")?).ok()
+}

@@ -1,0 +1,262 @@
+//! The rules, and what has to be remembered of each chain to apply them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::super::head::{Beginning, Head};
+use super::line::{Flaw, NOTHING, Sealed};
+use super::{ChainReport, Fault, Heads, Kind, Report, Spot};
+
+/// Faults told of files that belong to no chain.
+const MOST_STRAY: usize = 100;
+
+pub(super) struct Judge<'a> {
+    heads: Option<&'a Heads>,
+    by_chain: BTreeMap<&'a str, &'a Head>,
+    chains: BTreeMap<String, Chain>,
+    /// Where chains begin, as lines of any chain say.
+    beginnings: BTreeMap<String, Beginning>,
+    stray: Vec<Fault>,
+    spot: Spot,
+    /// The chain that lines of this file belong to when they cannot say so themselves.
+    current: Option<String>,
+    /// A flaw in this file before anybody could know whose it is.
+    homeless: Option<Fault>,
+}
+
+struct Chain {
+    report: ChainReport,
+    /// The hash of the last whole line.
+    hash: String,
+    /// The first line's `previous`, and where the line is.
+    previous: String,
+    began: Spot,
+    /// Where the chain ends.
+    end: Spot,
+    /// The number that was expected where there was another.
+    missing: Option<u64>,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(heads: Option<&'a Heads>) -> Self {
+        let known = heads.map(|heads| heads.known.as_slice()).unwrap_or_default();
+        Self {
+            heads,
+            by_chain: known.iter().map(|head| (head.chain.as_str(), head)).collect(),
+            chains: BTreeMap::new(),
+            beginnings: BTreeMap::new(),
+            stray: Vec::new(),
+            spot: Spot { file: PathBuf::new(), line: 0 },
+            current: None,
+            homeless: None,
+        }
+    }
+
+    /// The lines that follow are from this file.
+    pub(super) fn file(&mut self, path: &Path, chain: Option<String>) {
+        self.settle_homeless();
+        self.spot = Spot { file: path.to_owned(), line: 0 };
+        self.current = chain;
+    }
+
+    /// A line whose hash is right.
+    pub(super) fn line(&mut self, sealed: Sealed) {
+        self.spot.line += 1;
+        let head = self.by_chain.get(sealed.links.chain.as_str()).copied();
+        let chain = self
+            .chains
+            .entry(sealed.links.chain.clone())
+            .or_insert_with(|| Chain::new(&sealed.links.chain, &self.spot));
+        if let Some(flaw) = self.homeless.take() {
+            chain.fail(flaw);
+        }
+        self.current = Some(sealed.links.chain.clone());
+        let vouches = chain.take(&sealed, head, &self.spot);
+        if vouches {
+            for beginning in sealed.links.beginnings {
+                self.beginnings.insert(beginning.chain.clone(), beginning);
+            }
+        }
+    }
+
+    /// A line that is none.
+    pub(super) fn flaw(&mut self, flaw: Flaw) {
+        self.spot.line += 1;
+        let words = match flaw {
+            Flaw::Form => "this is no line of an audit",
+            Flaw::Hash => "this line was altered: its hash is another",
+        };
+        let fault = Fault::new(Kind::Altered, self.spot.clone(), words.to_owned());
+        match &self.current {
+            Some(name) => self.chains.entry(name.clone()).or_insert_with(|| Chain::new(name, &self.spot)).fail(fault),
+            None => self.homeless = self.homeless.take().or(Some(fault)),
+        }
+    }
+
+    /// The file ends within a line.
+    pub(super) fn unfinished(&mut self) {
+        self.spot.line += 1;
+        let Some(name) = &self.current else {
+            let words = "this is no line of an audit".to_owned();
+            self.homeless = self.homeless.take().or(Some(Fault::new(Kind::Altered, self.spot.clone(), words)));
+            return;
+        };
+        let chain = self.chains.entry(name.clone()).or_insert_with(|| Chain::new(name, &self.spot));
+        chain.end = self.spot.clone();
+        if chain.report.unfinished.is_none() {
+            chain.report.unfinished = Some(self.spot.clone());
+        }
+    }
+
+    fn settle_homeless(&mut self) {
+        if let Some(fault) = self.homeless.take()
+            && self.stray.len() < MOST_STRAY
+        {
+            self.stray.push(fault);
+        }
+    }
+
+    /// What is to be said, now that everything was seen.
+    pub(super) fn verdict(mut self) -> Report {
+        self.settle_homeless();
+        let mut report = Report { chains: Vec::new(), stray: self.stray };
+        if let Some(heads) = self.heads {
+            report.unreadable_heads(heads);
+        }
+        for head in self.by_chain.values() {
+            let spot = Spot { file: head.file.clone().unwrap_or_default().into(), line: 1 };
+            self.chains.entry(head.chain.clone()).or_insert_with(|| Chain::new(&head.chain, &spot));
+        }
+        for (name, chain) in self.chains {
+            let head = self.by_chain.get(name.as_str()).copied();
+            // Anybody can write a chain that says that another begins later. Where there is a head, only it may say so.
+            let beginning = match head {
+                Some(head) => head.beginning.as_ref(),
+                None => self.beginnings.get(&name),
+            };
+            if beginning.is_some_and(|beginning| beginning.gone) && chain.is_empty() {
+                continue;
+            }
+            report.add(chain.verdict(head, beginning));
+        }
+        report
+    }
+}
+
+impl Chain {
+    fn new(name: &str, spot: &Spot) -> Self {
+        Self {
+            report: ChainReport::new(name),
+            hash: NOTHING.to_owned(),
+            previous: NOTHING.to_owned(),
+            began: spot.clone(),
+            end: spot.clone(),
+            missing: None,
+        }
+    }
+
+    /// Nothing of it was found.
+    fn is_empty(&self) -> bool {
+        self.report.entries == 0 && self.report.fault.is_none() && self.report.unfinished.is_none()
+    }
+
+    /// Only the first fault counts.
+    fn fail(&mut self, fault: Fault) {
+        self.report.fault.get_or_insert(fault);
+    }
+
+    /// Takes the next line of the chain, and says whether it is in its place.
+    fn take(&mut self, sealed: &Sealed, head: Option<&Head>, spot: &Spot) -> bool {
+        let links = &sealed.links;
+        let sequence = links.sequence;
+        if let Some(fault) = &mut self.report.fault {
+            // What was missing and now comes was not removed.
+            if self.missing == Some(sequence) && links.previous == self.hash {
+                fault.kind = Kind::Reordered;
+                fault.words = format!("entry {sequence} does not stand here but later");
+            }
+            return false;
+        }
+        let mut fault = |kind, spot: &Spot, words: String| {
+            self.report.fault = Some(Fault::new(kind, spot.clone(), words));
+            false
+        };
+        if let Some(spot) = &self.report.unfinished {
+            let spot = spot.clone();
+            return fault(Kind::CutOff, &spot, "this line was cut off, and the chain goes on after it".to_owned());
+        }
+        if self.report.entries == 0 {
+            self.report.first = sequence;
+            self.previous.clone_from(&links.previous);
+            self.began = spot.clone();
+        } else {
+            let expected = self.report.last.saturating_add(1);
+            if sequence < self.report.first {
+                let spot = self.began.clone();
+                return fault(Kind::Reordered, &spot, format!("entry {sequence} does not stand before this but later"));
+            }
+            if sequence < expected {
+                return fault(Kind::Duplicated, spot, format!("entry {sequence} stands here again"));
+            }
+            if sequence > expected {
+                self.missing = Some(expected);
+                let words = match sequence - 1 {
+                    last if last == expected => format!("entry {expected} is missing before this line"),
+                    last => format!("entries {expected} to {last} are missing before this line"),
+                };
+                return fault(Kind::Removed, spot, words);
+            }
+            if links.previous != self.hash {
+                return fault(Kind::Altered, spot, "this line does not follow the one before it".to_owned());
+            }
+        }
+        if head.is_some_and(|head| head.sequence == sequence && head.hash != sealed.hash) {
+            return fault(Kind::Altered, spot, format!("entry {sequence} is not the one that the head vouches for"));
+        }
+        self.hash.clone_from(&sealed.hash);
+        self.end = spot.clone();
+        self.report.last = sequence;
+        self.report.entries += 1;
+        if head.is_some_and(|head| sequence > head.sequence) {
+            self.report.beyond_head += 1;
+        }
+        true
+    }
+
+    fn verdict(mut self, head: Option<&Head>, beginning: Option<&Beginning>) -> ChainReport {
+        self.report.has_head = head.is_some();
+        let fault = if self.report.entries > 0 && !self.begins_rightly(beginning) {
+            // Earlier than any other fault, because it is about the first line.
+            let words = format!("entries before {} are missing", self.report.first);
+            let moved = self.report.fault.take_if(|fault| fault.kind == Kind::Reordered && fault.spot == self.began);
+            Some(moved.unwrap_or_else(|| Fault::new(Kind::Removed, self.began, words)))
+        } else if self.report.fault.is_some() {
+            self.report.fault.take()
+        } else if let Some(head) = head.filter(|head| head.sequence > self.report.last) {
+            let mut spot = self.end;
+            if self.report.entries > 0 && self.report.unfinished.is_none() {
+                spot.line += 1;
+            }
+            Some(match self.report.entries {
+                0 => Fault::new(Kind::Removed, spot, format!("all {} entries of the chain are missing", head.sequence)),
+                _ => {
+                    let first = self.report.last + 1;
+                    Fault::new(Kind::CutOff, spot, format!("entries {first} to {} are missing here", head.sequence))
+                }
+            })
+        } else {
+            None
+        };
+        self.report.fault = fault;
+        self.report
+    }
+
+    /// Whether the first line is the first of the chain, or the first that was to be kept.
+    fn begins_rightly(&self, beginning: Option<&Beginning>) -> bool {
+        let first = self.report.first;
+        (first == 1 && self.previous == NOTHING)
+            || beginning.is_some_and(|beginning| {
+                first < beginning.sequence || (first == beginning.sequence && self.previous == beginning.previous)
+            })
+    }
+}

@@ -1,0 +1,146 @@
+//! Reading it all again: is every line what was written, in its place, and none missing?
+//!
+//! Streaming: one line at a time, and a few words for each chain, however long the chains are. Every chain is judged by
+//! itself, and of each the first fault is told, because what follows a fault proves nothing.
+
+mod judge;
+mod lines;
+mod report;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use aquifer_engine::store::{StateStore, StoreError};
+
+use super::AuditError;
+use super::file::Name;
+use super::head::Heads;
+use super::line;
+use super::retention::first_line;
+use super::shelf;
+
+use judge::Judge;
+use lines::{Line, Lines};
+pub use report::ChainReport;
+pub use report::Fault;
+pub use report::Kind;
+pub use report::Report;
+pub use report::Spot;
+
+/// Files looked at in one go.
+const MOST_FILES: usize = 100_000;
+/// How far below the last line found in the store another is looked for.
+const GAP: u64 = 64;
+
+/// Judges the audit files at these paths: files, or directories whose audit files are all meant. The heads must have
+/// been read before, because a process may be writing on; without any only the files can speak for themselves.
+/// Blocks while it reads.
+pub fn verify(paths: &[PathBuf], heads: Option<&Heads>) -> Result<Report, AuditError> {
+    let mut judge = Judge::new(heads);
+    for file in in_order(paths)? {
+        // A file may have been dropped since the directory was read; its chain says so.
+        let opened = match File::open(&file.path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            other => other.map_err(|error| AuditError::file(&file.path, &error))?,
+        };
+        judge.file(&file.path, file.name.map(|name| name.chain));
+        let mut lines = Lines::new(opened);
+        while let Some(line) = lines.next().map_err(|error| AuditError::file(&file.path, &error))? {
+            match line {
+                Line::Whole(text) => match line::read(text) {
+                    Ok(sealed) => judge.line(sealed),
+                    Err(flaw) => judge.flaw(flaw),
+                },
+                Line::TooLong => judge.flaw(line::Flaw::Form),
+                Line::Unfinished => judge.unfinished(),
+            }
+        }
+    }
+    Ok(judge.verdict())
+}
+
+/// Judges the lines that a store holds, from the head of each chain back to the oldest that is kept.
+pub async fn verify_store(store: &dyn StateStore, heads: &Heads) -> Result<Report, StoreError> {
+    let mut report = Report::default();
+    report.unreadable_heads(heads);
+    for head in &heads.known {
+        let mut chain = ChainReport::new(&head.chain);
+        let (mut sequence, mut hash) = (head.sequence, head.hash.clone());
+        while sequence > 0 {
+            let spot = Spot { file: shelf::key(&head.chain, sequence).into(), line: sequence };
+            let Some(record) = store.get(&shelf::key(&head.chain, sequence)).await? else {
+                // Old lines expire in their order. One that is missing above another did not expire.
+                if chain.entries == 0 || stands_below(store, &head.chain, sequence).await? {
+                    chain.fault = Some(Fault::new(Kind::Removed, spot, format!("entry {sequence} is missing")));
+                }
+                break;
+            };
+            match line::read(&record.value) {
+                Ok(sealed) if sealed.hash == hash && sealed.links.sequence == sequence => hash = sealed.links.previous,
+                _ => {
+                    chain.fault = Some(Fault::new(Kind::Altered, spot, format!("entry {sequence} was altered")));
+                    break;
+                }
+            }
+            chain.entries += 1;
+            sequence -= 1;
+        }
+        chain.has_head = true;
+        chain.first = sequence + 1;
+        chain.last = head.sequence;
+        report.add(chain);
+    }
+    Ok(report)
+}
+
+async fn stands_below(store: &dyn StateStore, chain: &str, sequence: u64) -> Result<bool, StoreError> {
+    for below in (sequence.saturating_sub(GAP).max(1)..sequence).rev() {
+        if store.get(&shelf::key(chain, below)).await?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+struct Found {
+    path: PathBuf,
+    name: Option<Name>,
+    /// Which chain it begins with, and where.
+    order: (String, u64),
+}
+
+/// The files in the order in which they were written, chain by chain.
+fn in_order(paths: &[PathBuf]) -> Result<Vec<Found>, AuditError> {
+    let mut found = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            found.push(Found::at(path));
+            continue;
+        }
+        for entry in std::fs::read_dir(path).map_err(|error| AuditError::file(path, &error))? {
+            let entry = entry.map_err(|error| AuditError::file(path, &error))?;
+            if Name::read(&entry.file_name().to_string_lossy()).is_some() {
+                found.push(Found::at(&entry.path()));
+            }
+            if found.len() > MOST_FILES {
+                return Err(AuditError::Settings(format!("more than {MOST_FILES} audit files")));
+            }
+        }
+    }
+    found.sort_by(|one, other| (&one.order, &one.path).cmp(&(&other.order, &other.path)));
+    found.dedup_by(|one, other| one.path == other.path);
+    Ok(found)
+}
+
+impl Found {
+    /// What its first line says counts; what its name says, if that line is no longer one.
+    fn at(path: &Path) -> Self {
+        let name = path.file_name().and_then(|name| Name::read(&name.to_string_lossy()));
+        let order = match (first_line(path), &name) {
+            (Some(sealed), _) => (sealed.links.chain, sealed.links.sequence),
+            (None, Some(name)) => (name.chain.clone(), name.first),
+            (None, None) => (String::new(), 0),
+        };
+        Self { path: path.to_owned(), name, order }
+    }
+}

@@ -1,0 +1,154 @@
+//! What a verification found.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::Heads;
+
+/// What is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A line is not what was written there.
+    Altered,
+    /// Lines are missing.
+    Removed,
+    /// Lines stand in another order.
+    Reordered,
+    /// A line stands there again.
+    Duplicated,
+    /// Lines are missing at the end.
+    CutOff,
+    /// The head of the chain cannot be read.
+    Head,
+}
+
+/// A line of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Spot {
+    /// The file, or the record in a store.
+    pub file: PathBuf,
+    /// The line, counted from 1.
+    pub line: u64,
+}
+
+/// The first thing that is wrong with a chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// What.
+    pub kind: Kind,
+    /// Where it is noticed first.
+    pub spot: Spot,
+    /// In words.
+    pub words: String,
+}
+
+impl Fault {
+    pub(super) fn new(kind: Kind, spot: Spot, words: String) -> Self {
+        Self { kind, spot, words }
+    }
+}
+
+/// What is to be said of one chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChainReport {
+    /// The chain.
+    pub chain: String,
+    /// Entries that are whole: all of them, or those before the fault.
+    pub entries: u64,
+    /// The number of the first entry there is.
+    pub first: u64,
+    /// The number of the last entry that is whole.
+    pub last: u64,
+    /// Whether the head was at hand. Without it nobody can tell whether entries are missing at the end.
+    pub has_head: bool,
+    /// Whole entries after the head: written by a process that is running, or ended before it could move the head. They
+    /// are chained, but nothing else vouches for them.
+    pub beyond_head: u64,
+    /// An unfinished last line that nobody was told is on record: the process ended while it wrote.
+    pub unfinished: Option<Spot>,
+    /// What is wrong.
+    pub fault: Option<Fault>,
+}
+
+impl ChainReport {
+    pub(super) fn new(chain: &str) -> Self {
+        Self {
+            chain: chain.to_owned(),
+            entries: 0,
+            first: 0,
+            last: 0,
+            has_head: false,
+            beyond_head: 0,
+            unfinished: None,
+            fault: None,
+        }
+    }
+}
+
+/// What is to be said of all chains.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Report {
+    /// Every chain found or known by its head.
+    pub chains: Vec<ChainReport>,
+    /// Faults in files that belong to no chain.
+    pub stray: Vec<Fault>,
+}
+
+impl Report {
+    /// Whether nothing is wrong.
+    pub fn is_whole(&self) -> bool {
+        self.stray.is_empty() && self.chains.iter().all(|chain| chain.fault.is_none())
+    }
+
+    /// Chains in which nothing is wrong.
+    pub fn whole_chains(&self) -> usize {
+        self.chains.iter().filter(|chain| chain.fault.is_none()).count()
+    }
+
+    /// Entries that are whole, over all chains.
+    pub fn whole_entries(&self) -> u64 {
+        self.chains.iter().map(|chain| chain.entries).sum()
+    }
+
+    /// Every fault, one of each chain.
+    pub fn faults(&self) -> impl Iterator<Item = &Fault> {
+        self.chains.iter().filter_map(|chain| chain.fault.as_ref()).chain(&self.stray)
+    }
+
+    pub(super) fn add(&mut self, chain: ChainReport) {
+        self.chains.push(chain);
+    }
+
+    pub(super) fn unreadable_heads(&mut self, heads: &Heads) {
+        for chain in &heads.unreadable {
+            let spot = Spot { file: format!("audit/head/{chain}").into(), line: 1 };
+            self.stray.push(Fault::new(Kind::Head, spot, "the head in the state store cannot be read".to_owned()));
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, all) = (self.whole_chains(), self.chains.len());
+        writeln!(f, "{} entries are whole; {whole} of {all} chains are.", self.whole_entries())?;
+        for fault in self.faults() {
+            writeln!(f, "{}:{}: {}", fault.spot.file.display(), fault.spot.line, fault.words)?;
+        }
+        for chain in self.chains.iter().filter(|chain| chain.fault.is_none()) {
+            let name = &chain.chain;
+            if !chain.has_head {
+                writeln!(f, "chain {name}: no head is known; entries missing at its end would not show")?;
+            }
+            if chain.has_head && chain.beyond_head > 0 {
+                writeln!(f, "chain {name}: {} entries after the head", chain.beyond_head)?;
+            }
+            if let Some(spot) = &chain.unfinished {
+                writeln!(f, "{}:{}: an unfinished line, as a crash leaves it", spot.file.display(), spot.line)?;
+            }
+        }
+        Ok(())
+    }
+}

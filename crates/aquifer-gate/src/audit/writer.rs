@@ -1,0 +1,353 @@
+//! The thread that writes: takes whatever waits, seals it, writes and syncs it once, moves the head, and answers.
+//!
+//! The order is what makes it right. Files first: what did not get there never happened. Then the store and the error
+//! output, then the head, then the answers, so that nobody goes on before the head vouches for the line.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use aquifer_engine::store::{StateStore, StoreError};
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use serde::Serialize;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+
+use super::entry::members_of;
+use super::file::{Files, Name, Place};
+use super::head::{self, Head};
+use super::line::{Link, hex};
+use super::retention::{self, Plan};
+use super::shelf::{self, Shelf};
+use super::{AuditError, AuditSettings, Noted, Sink, State};
+
+/// Entries written together.
+const BATCH: usize = 512;
+/// What a line has beside its entry's members, roughly; decides only when the next file begins.
+const AROUND: usize = 320;
+
+/// What the writer is asked to do.
+pub(super) enum Job {
+    /// Put this on record.
+    Write {
+        /// When it happened.
+        time: Timestamp,
+        /// The members of its JSON object.
+        members: String,
+        /// Who waits for it.
+        reply: Option<oneshot::Sender<Result<Noted, AuditError>>>,
+    },
+    /// Say when everything before is done.
+    Flush(oneshot::Sender<()>),
+}
+
+/// The first line of a chain: who writes it.
+#[derive(Serialize)]
+struct Started<'a> {
+    event: &'static str,
+    version: &'static str,
+    process: u32,
+    started: Timestamp,
+    /// The chain of the same process before it, whose file could not be written on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<&'a str>,
+}
+
+/// The first line of every further file.
+#[derive(Serialize)]
+struct Continued {
+    event: &'static str,
+    version: &'static str,
+    process: u32,
+    file: Option<String>,
+}
+
+struct Chain {
+    id: Arc<str>,
+    link: Link,
+}
+
+struct Writer {
+    files: Option<Files>,
+    most_bytes: u64,
+    stderr: bool,
+    shelf: Option<Shelf>,
+    store: Arc<dyn StateStore>,
+    runtime: Handle,
+    patience: Duration,
+    started: Timestamp,
+    chain: Chain,
+    state: Arc<State>,
+}
+
+/// A batch of lines, sealed but not written.
+struct Draft {
+    chain: Chain,
+    /// The new file they begin, if they do.
+    file: Option<String>,
+    text: Vec<u8>,
+    noted: Vec<u64>,
+    first: u64,
+    plan: Option<Plan>,
+}
+
+type Waiting = (Timestamp, String, Option<oneshot::Sender<Result<Noted, AuditError>>>);
+
+/// Starts the thread.
+pub(super) fn start(
+    settings: &AuditSettings,
+    store: Arc<dyn StateStore>,
+    state: Arc<State>,
+) -> Result<mpsc::Sender<Job>, AuditError> {
+    let runtime = Handle::try_current().map_err(|error| AuditError::Settings(error.to_string()))?;
+    let (mut files, mut most_bytes, mut stderr, mut shelf) = (None, u64::MAX, false, None);
+    for sink in &settings.sinks {
+        match sink {
+            Sink::File { .. } if files.is_some() => {
+                return Err(AuditError::Settings("one directory is enough".to_owned()));
+            }
+            Sink::File { directory, size, keep } => {
+                most_bytes = size.saturating_mul(u64::from((*keep).max(1)));
+                files = Some(Files::new(directory, *size)?);
+            }
+            Sink::Stderr => stderr = true,
+            Sink::Store { keep } => shelf = Some(Shelf::new(*keep)),
+        }
+    }
+    let started = Timestamp::now();
+    let chain = Chain::fresh()?;
+    let patience = settings.patience;
+    let writer = Writer { files, most_bytes, stderr, shelf, store, runtime, patience, started, chain, state };
+    let (sender, queue) = mpsc::channel(settings.queue.max(1));
+    std::thread::Builder::new()
+        .name("audit".to_owned())
+        .spawn(move || writer.run(queue))
+        .map_err(|error| AuditError::Settings(error.to_string()))?;
+    Ok(sender)
+}
+
+impl Chain {
+    fn fresh() -> Result<Self, AuditError> {
+        let mut id = [0_u8; 16];
+        getrandom::fill(&mut id).map_err(|error| AuditError::Settings(error.to_string()))?;
+        Ok(Self { id: hex(&id).into(), link: Link::unbegun() })
+    }
+}
+
+impl Writer {
+    fn run(mut self, mut queue: mpsc::Receiver<Job>) {
+        let mut jobs = Vec::with_capacity(BATCH);
+        while let Some(job) = queue.blocking_recv() {
+            jobs.push(job);
+            while jobs.len() < BATCH
+                && let Ok(job) = queue.try_recv()
+            {
+                jobs.push(job);
+            }
+            let (mut entries, mut flushes) = (Vec::new(), Vec::new());
+            for job in jobs.drain(..) {
+                match job {
+                    Job::Write { time, members, reply } => entries.push((time, members, reply)),
+                    Job::Flush(reply) => flushes.push(reply),
+                }
+            }
+            if !entries.is_empty() {
+                self.batch(entries);
+            }
+            self.state.stuck.store(false, Ordering::Relaxed);
+            for reply in flushes {
+                // Whoever gave up waiting does not mind.
+                let _ = reply.send(());
+            }
+        }
+    }
+
+    fn batch(&mut self, entries: Vec<Waiting>) {
+        let count = entries.len() as u64;
+        let written = self.write(&entries);
+        self.state.writes.fetch_add(1, Ordering::Relaxed);
+        let counter = if written.is_ok() { &self.state.entries } else { &self.state.failures };
+        counter.fetch_add(count, Ordering::Relaxed);
+        if let Err(error) = &written {
+            tracing::error!(%error, entries = count, "the audit cannot be written");
+        }
+        for (position, (_, _, reply)) in entries.into_iter().enumerate() {
+            let Some(reply) = reply else { continue };
+            let answer = match &written {
+                Ok(noted) => noted
+                    .get(position)
+                    .map(|sequence| Noted { chain: self.chain.id.clone(), sequence: *sequence })
+                    .ok_or(AuditError::Closed),
+                Err(error) => Err(error.clone()),
+            };
+            let _ = reply.send(answer);
+        }
+    }
+
+    /// Puts the entries on record, and says which numbers they got.
+    fn write(&mut self, entries: &[Waiting]) -> Result<Vec<u64>, AuditError> {
+        if self.shelf.as_ref().is_some_and(|shelf| !shelf.has_room(entries.len() + 2)) {
+            self.catch_up()?;
+        }
+        let mut draft = self.draft(entries)?;
+        if let Some(files) = &mut self.files {
+            match &draft.file {
+                Some(name) => files.begin(name, &draft.text)?,
+                None => files.append(&draft.text)?,
+            }
+        }
+        // From here on the lines are part of the chain, whatever else fails.
+        self.chain = draft.chain;
+        let told = self.tell(&draft.text);
+        if let Some(shelf) = &mut self.shelf {
+            let lines = draft.text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+            for (sequence, line) in (draft.first..).zip(lines) {
+                shelf.add(&self.chain.id, sequence, line);
+            }
+        }
+        self.catch_up()?;
+        let plan = draft.plan.take();
+        self.move_head(plan.as_ref())?;
+        if let Some(plan) = plan {
+            plan.carry_out();
+        }
+        told?;
+        Ok(draft.noted)
+    }
+
+    /// Seals the entries, after a first line where they begin a file or a chain.
+    fn draft(&mut self, entries: &[Waiting]) -> Result<Draft, AuditError> {
+        let more = entries.iter().map(|(_, members, _)| members.len() + AROUND).sum();
+        let unbegun = self.chain.link.sequence == 0;
+        let place = match &mut self.files {
+            Some(files) => files.place(more)?,
+            None if unbegun => Place::NewChain,
+            None => Place::Here,
+        };
+        let mut draft = Draft {
+            chain: Chain { id: self.chain.id.clone(), link: self.chain.link.clone() },
+            file: None,
+            text: Vec::with_capacity(more),
+            noted: Vec::with_capacity(entries.len()),
+            first: 0,
+            plan: None,
+        };
+        let (version, process) = (env!("CARGO_PKG_VERSION"), std::process::id());
+        let opening = match place {
+            Place::Here => None,
+            Place::NextFile => {
+                let file = self.files.as_ref().and_then(Files::current);
+                Some(members_of(&Continued { event: "CHAIN_CONTINUED", version, process, file }))
+            }
+            Place::NewChain => {
+                let after = (!unbegun).then_some(&*self.chain.id);
+                if after.is_some() {
+                    draft.chain = Chain::fresh()?;
+                }
+                let started = self.started;
+                Some(members_of(&Started { event: "CHAIN_STARTED", version, process, started, after }))
+            }
+        };
+        draft.first = draft.chain.link.sequence.saturating_add(1);
+        if let (Some(opening), Some((time, _, _))) = (opening, entries.first()) {
+            if let Some(files) = &self.files {
+                draft.file = Some(Name::of(&draft.chain.id, self.started, &draft.chain.link));
+                draft.plan = self.retention(files);
+            }
+            draft.seal(*time, &opening);
+            if let Some(plan) = &draft.plan {
+                let members = members_of(plan);
+                draft.seal(*time, &members);
+            }
+        }
+        for (time, members, _) in entries {
+            draft.seal(*time, members);
+            draft.noted.push(draft.chain.link.sequence);
+        }
+        Ok(draft)
+    }
+
+    /// What is to be dropped now that there will be another file. Not being able to look is no reason not to write.
+    fn retention(&self, files: &Files) -> Option<Plan> {
+        let most = self.most_bytes.saturating_sub(files.size());
+        retention::plan(files.directory(), most, files.current().as_deref()).unwrap_or_else(|error| {
+            tracing::warn!(%error, "old audit files cannot be looked through");
+            None
+        })
+    }
+
+    /// Writes to the error output. Its failing counts only where there is nothing else.
+    fn tell(&self, lines: &[u8]) -> Result<(), AuditError> {
+        if !self.stderr {
+            return Ok(());
+        }
+        let told = std::io::stderr().lock().write_all(lines);
+        match told {
+            Err(error) if self.files.is_none() && self.shelf.is_none() => {
+                Err(AuditError::file("standard error".as_ref(), &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes to the store whatever it does not have yet.
+    fn catch_up(&mut self) -> Result<(), AuditError> {
+        let Some(shelf) = &self.shelf else { return Ok(()) };
+        let (lines, keep) = (shelf.waiting(), shelf.keep);
+        self.ask(move |store| Box::pin(async move { shelf::write(&*store, lines, keep).await }))?;
+        if let Some(shelf) = &mut self.shelf {
+            shelf.done();
+        }
+        Ok(())
+    }
+
+    /// Moves the head to the last line, and says where chains begin whose files are to be dropped.
+    fn move_head(&self, plan: Option<&Plan>) -> Result<(), AuditError> {
+        let beginnings = plan.map(|plan| plan.beginnings.clone()).unwrap_or_default();
+        let head = Head {
+            chain: self.chain.id.to_string(),
+            sequence: self.chain.link.sequence,
+            hash: self.chain.link.hash.clone(),
+            file: self.files.as_ref().and_then(Files::current),
+            beginning: beginnings.iter().find(|beginning| *beginning.chain == *self.chain.id).cloned(),
+        };
+        self.ask(move |store| {
+            Box::pin(async move {
+                head::advance(&*store, &head).await?;
+                for beginning in beginnings.iter().filter(|beginning| beginning.chain != head.chain) {
+                    head::begin_at(&*store, beginning).await?;
+                }
+                Ok(())
+            })
+        })
+    }
+
+    /// Has the runtime talk to the store, and waits for it, but not for ever.
+    fn ask(
+        &self,
+        work: impl FnOnce(Arc<dyn StateStore>) -> BoxFuture<'static, Result<(), StoreError>>,
+    ) -> Result<(), AuditError> {
+        let (sender, answer) = std::sync::mpsc::sync_channel(1);
+        let work = work(self.store.clone());
+        let task = self.runtime.spawn(async move {
+            let _ = sender.send(work.await);
+        });
+        // Half, so that whoever waits for the entry still hears why.
+        match answer.recv_timeout(self.patience / 2) {
+            Ok(done) => Ok(done?),
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                task.abort();
+                Err(AuditError::Store("the state store takes too long".to_owned()))
+            }
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => Err(AuditError::Closed),
+        }
+    }
+}
+
+impl Draft {
+    fn seal(&mut self, time: Timestamp, members: &str) {
+        self.chain.link.seal(&self.chain.id, time, members, &mut self.text);
+    }
+}
