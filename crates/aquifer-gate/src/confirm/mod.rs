@@ -33,7 +33,7 @@ use scope::Difference;
 pub use settings::ConfirmSettings;
 pub use settings::ConfirmSettingsError;
 
-pub(crate) use failure::too_many;
+pub(crate) use failure::whole_seconds;
 pub(crate) use message::Asked;
 pub(crate) use record::State;
 pub(crate) use record::to_the_second;
@@ -236,7 +236,7 @@ impl Confirmations {
         let most = self.settings.wrong_per_minute.max(1);
         let tried = within(self.store.spend(&key, 0, most - 1, MINUTE)).await?;
         if !tried.accepted {
-            return Err(Refusal::Token(too_many("wrong confirmation tokens", most, tried.frees, self.now())));
+            return Err(Refusal::Token(failure::too_many("wrong confirmation tokens", most, tried.frees, self.now())));
         }
         Ok(())
     }
@@ -252,7 +252,7 @@ impl Confirmations {
     async fn count(&self, what: &str, caller: &Caller, most: u64) -> Result<(), Refusal> {
         let spent = within(self.store.spend(&counter(what, caller), 1, most, MINUTE)).await?;
         if !spent.accepted {
-            return Err(Refusal::Token(too_many("requests for confirmation", most, spent.frees, self.now())));
+            return Err(Refusal::Token(failure::too_many("requests for confirmation", most, spent.frees, self.now())));
         }
         Ok(())
     }

@@ -1,0 +1,106 @@
+//! Which calls are counted together, and under which key.
+
+use aquifer_engine::Caller;
+use aquifer_protocol::category::Category;
+use aquifer_protocol::operation::Operation;
+use sha2::{Digest, Sha256};
+
+use super::settings::{Counted, Per};
+use crate::policy::glob::Patterns;
+
+/// Callers with longer names are counted under a hash of it.
+const LONGEST_CALLER: usize = 100;
+
+/// Which calls are counted together.
+#[derive(Debug, Clone)]
+pub(super) struct Counter {
+    /// What its keys begin with.
+    name: String,
+    source: Patterns,
+    operation: Patterns,
+    categories: Vec<Category>,
+    caller: Patterns,
+    per: Vec<Per>,
+}
+
+impl Counter {
+    pub(super) fn new(name: &str, counted: &Counted, problems: &mut Vec<String>) -> Self {
+        let mut complain = |problem: String| problems.push(format!("'{name}': {problem}"));
+        let source = Patterns::new(counted.source.iter(), &mut complain);
+        let operation = Patterns::new(counted.operation.iter(), &mut complain);
+        let caller = Patterns::new(counted.caller.iter(), &mut complain);
+        let mut categories = Vec::new();
+        for word in counted.category.iter() {
+            match Category::ALL.into_iter().find(|category| category.as_str().eq_ignore_ascii_case(word)) {
+                Some(category) => categories.push(category),
+                None => complain(format!("'{word}' is no category")),
+            }
+        }
+        Self { name: name.to_owned(), source, operation, categories, caller, per: counted.per.clone() }
+    }
+
+    pub(super) fn counts(&self, operation: &Operation, caller: &Caller) -> bool {
+        self.source.admits(&operation.source)
+            && self.operation.admits(&operation.name)
+            && (self.categories.is_empty() || self.categories.contains(&operation.category))
+            && self.counts_caller(caller)
+    }
+
+    pub(super) fn counts_caller(&self, caller: &Caller) -> bool {
+        self.caller.is_empty() || self.caller.admits(caller.principal.as_deref().unwrap_or_default())
+    }
+
+    /// Where a call is counted.
+    pub(super) fn key(&self, operation: &Operation, caller: &Caller) -> String {
+        let mut key = self.start();
+        for per in &self.per {
+            key.push('/');
+            match per {
+                // Kept for the end: only a caller's name can have anything in it.
+                Per::Caller => key.push('*'),
+                Per::Source => key.push_str(&operation.source),
+                Per::Category => key.push_str(operation.category.as_str()),
+                Per::Operation => key.push_str(&operation.name),
+            }
+        }
+        self.end(key, caller)
+    }
+
+    /// Where calls of a caller are counted, if that depends on nothing else.
+    pub(super) fn key_of_caller(&self, caller: &Caller) -> Option<String> {
+        if self.per.iter().any(|per| *per != Per::Caller) {
+            return None;
+        }
+        let mut key = self.start();
+        self.per.iter().for_each(|_| key.push_str("/*"));
+        Some(self.end(key, caller))
+    }
+
+    pub(super) fn per(&self) -> Vec<&'static str> {
+        self.per.iter().map(|per| per.as_str()).collect()
+    }
+
+    fn start(&self) -> String {
+        let mut key = String::with_capacity(64);
+        key.push_str("gate/spent/");
+        key.push_str(&self.name);
+        key
+    }
+
+    fn end(&self, mut key: String, caller: &Caller) -> String {
+        if !self.per.contains(&Per::Caller) {
+            return key;
+        }
+        key.push_str(match (&caller.principal, &caller.session) {
+            (Some(_), _) => "/p:",
+            (None, Some(_)) => "/s:",
+            (None, None) => "/-",
+        });
+        match caller.owner() {
+            Some(owner) if owner.len() > LONGEST_CALLER => key.push_str(&format!("{:x}", Sha256::digest(owner))),
+            Some(owner) => key.push_str(owner),
+            None => {}
+        }
+        key
+    }
+}

@@ -1,0 +1,380 @@
+//! Rate limits and quotas (R-SAF-4): how often, and how much, before a warning, a pause and the end.
+//!
+//! A rate limit counts every attempt. A quota counts what is really asked of a source, so it is only looked up before a
+//! confirmation and spent after it. All counts are sliding windows in the state store, so that several processes count
+//! together.
+
+mod counter;
+mod settings;
+mod status;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aquifer_engine::Caller;
+use aquifer_engine::clock::SharedClock;
+use aquifer_engine::store::{Spent, StateStore, StoreError};
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::warning::{Severity, Warning};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Number, Value};
+
+use crate::confirm::{to_the_second, whole_seconds};
+use crate::patience::within;
+use crate::policy::glob::Patterns;
+use counter::Counter;
+
+pub use settings::CostSettings;
+pub use settings::Counted;
+pub use settings::Per;
+pub use settings::QuotaSettings;
+pub use settings::QuotaSettingsError;
+pub use settings::RateLimitSettings;
+pub use settings::Span;
+pub use settings::ThresholdSettings;
+
+/// Costs are counted in millionths.
+const MILLION: f64 = 1_000_000.0;
+
+/// The limits in force.
+pub(crate) struct Quotas {
+    store: Arc<dyn StateStore>,
+    clock: SharedClock,
+    rates: Vec<Rate>,
+    quotas: Vec<Quota>,
+    prices: Vec<Price>,
+    currency: Option<String>,
+}
+
+struct Rate {
+    name: String,
+    counter: Counter,
+    most: u64,
+    span: Span,
+}
+
+struct Quota {
+    metric: String,
+    what: Metric,
+    span: Span,
+    counter: Counter,
+    warn: Option<u64>,
+    pause: Option<u64>,
+    stop: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Metric {
+    Requests,
+    Cost,
+}
+
+struct Price {
+    operation: Patterns,
+    source: Patterns,
+    millionths: u64,
+}
+
+/// Why a call does not go on.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// A rate limit.
+    Rate { name: String, most: u64, failure: Failure },
+    /// A quota's pause: somebody has to say that it goes on.
+    Paused(Paused),
+    /// The end of a quota.
+    Exhausted { metric: String, used: u64, most: u64, failure: Failure },
+    /// Nobody can say: the store does not answer.
+    Store(StoreError),
+}
+
+/// A quota's pause.
+#[derive(Debug)]
+pub(crate) struct Paused {
+    pub(crate) metric: String,
+    pub(crate) used: u64,
+    pub(crate) most: u64,
+    current: Value,
+    pause: Value,
+    stop: Option<Value>,
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Stop::Store(error)
+    }
+}
+
+impl Quotas {
+    pub(crate) fn new(
+        settings: &QuotaSettings,
+        store: Arc<dyn StateStore>,
+        clock: SharedClock,
+    ) -> Result<Self, QuotaSettingsError> {
+        let mut problems = Vec::new();
+        let mut names: Vec<&str> = Vec::new();
+        let mut rates = Vec::new();
+        for rate in &settings.rate_limit {
+            if rate.name.is_empty() || rate.name.contains('/') || names.contains(&rate.name.as_str()) {
+                problems.push(format!("rate limit '{}': a rate limit needs a name of its own, without '/'", rate.name));
+            }
+            names.push(&rate.name);
+            let counter = Counter::new(&rate.name, &rate.counted, &mut problems);
+            rates.push(Rate { name: rate.name.clone(), counter, most: rate.limit, span: rate.window });
+        }
+        let mut quotas = Vec::new();
+        for (number, quota) in settings.quota.iter().enumerate() {
+            quotas.extend(Quota::new(number, quota, &mut problems));
+        }
+        let mut prices = Vec::new();
+        for price in &settings.cost {
+            let mut complain = |problem: String| problems.push(format!("cost: {problem}"));
+            prices.push(Price {
+                operation: Patterns::new(price.operation.iter(), &mut complain),
+                source: Patterns::new(price.source.iter(), &mut complain),
+                millionths: amount(Metric::Cost, price.cost_per_call).unwrap_or_else(|| {
+                    complain(format!("{} is no price", price.cost_per_call));
+                    0
+                }),
+            });
+        }
+        if !problems.is_empty() {
+            return Err(QuotaSettingsError(problems));
+        }
+        Ok(Self { store, clock, rates, quotas, prices, currency: settings.currency.clone() })
+    }
+
+    /// Whether anything is counted when this caller calls this operation.
+    pub(crate) fn concern(&self, operation: &Operation, caller: &Caller) -> bool {
+        self.rates.iter().any(|rate| rate.counter.counts(operation, caller))
+            || self.quotas.iter().any(|quota| quota.counter.counts(operation, caller))
+    }
+
+    /// Whether a call may be paused, so that it takes a token to go on.
+    pub(crate) fn may_pause(&self) -> bool {
+        self.quotas.iter().any(|quota| quota.pause.is_some())
+    }
+
+    /// Counts an attempt. One that a limit refuses has been counted by the limits before it: whoever runs into one limit
+    /// is not to be spared another.
+    pub(crate) async fn attempt(&self, operation: &Operation, caller: &Caller) -> Result<(), Stop> {
+        for rate in self.rates.iter().filter(|rate| rate.counter.counts(operation, caller)) {
+            let key = rate.counter.key(operation, caller);
+            let spent = within(self.store.spend(&key, 1, rate.most, rate.span.duration())).await?;
+            if !spent.accepted {
+                return Err(Stop::Rate { name: rate.name.clone(), most: rate.most, failure: self.limited(rate, &spent) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the quotas would let a call pass. Nothing is spent.
+    pub(crate) async fn look(&self, operation: &Operation, caller: &Caller, goes_on: bool) -> Result<(), Stop> {
+        for (quota, amount) in self.concerned(operation, caller) {
+            let key = quota.counter.key(operation, caller);
+            let Some(most) = quota.most(goes_on) else { continue };
+            let room = most.saturating_sub(amount);
+            let spent = within(self.store.spend(&key, 0, room, quota.span.duration())).await?;
+            if !spent.accepted || amount > most {
+                return Err(self.stopped(quota, amount, &spent));
+            }
+        }
+        Ok(())
+    }
+
+    /// Spends what a call costs, and tells which quotas are nearly used up.
+    pub(crate) async fn spend(
+        &self,
+        operation: &Operation,
+        caller: &Caller,
+        goes_on: bool,
+    ) -> Result<Vec<Warning>, Stop> {
+        if self.concerned(operation, caller).nth(1).is_some() {
+            // Nothing is spent on one quota where another stops the call.
+            self.look(operation, caller, goes_on).await?;
+        }
+        let mut warnings = Vec::new();
+        for (quota, amount) in self.concerned(operation, caller) {
+            let key = quota.counter.key(operation, caller);
+            let most = quota.most(goes_on).unwrap_or(u64::MAX);
+            let spent = within(self.store.spend(&key, amount, most, quota.span.duration())).await?;
+            if !spent.accepted {
+                return Err(self.stopped(quota, amount, &spent));
+            }
+            warnings.extend(quota.warning(spent.total));
+        }
+        Ok(warnings)
+    }
+
+    /// The quotas that count a call, and how much of each it uses.
+    fn concerned<'a>(
+        &'a self,
+        operation: &'a Operation,
+        caller: &'a Caller,
+    ) -> impl Iterator<Item = (&'a Quota, u64)> {
+        let counting = self.quotas.iter().filter(|quota| quota.counter.counts(operation, caller));
+        counting
+            .map(|quota| match quota.what {
+                Metric::Requests => (quota, 1),
+                Metric::Cost => (quota, self.price(operation)),
+            })
+            .filter(|(_, amount)| *amount > 0)
+    }
+
+    fn price(&self, operation: &Operation) -> u64 {
+        let applies = |price: &&Price| price.operation.admits(&operation.name) && price.source.admits(&operation.source);
+        self.prices.iter().rfind(applies).map_or(0, |price| price.millionths)
+    }
+
+    fn limited(&self, rate: &Rate, spent: &Spent) -> Failure {
+        let failure = Failure::new(Code::RateLimitExceeded, "API rate limit exceeded")
+            .detail("limit_name", rate.name.as_str())
+            .detail("limit", rate.most)
+            .detail("remaining", 0)
+            .detail("window", rate.span.as_str());
+        self.waiting(failure, spent.frees)
+    }
+
+    fn stopped(&self, quota: &Quota, amount: u64, spent: &Spent) -> Stop {
+        let used = spent.total;
+        match quota.stop {
+            Some(stop) if used.saturating_add(amount) > stop => {
+                let failure = Failure::new(Code::RateLimitQuotaExhausted, "Quota exhausted")
+                    .detail("metric", quota.metric.as_str())
+                    .detail("current", quota.shown(used))
+                    .detail("hard_stop_threshold", quota.shown(stop));
+                let failure = self.waiting(failure, spent.frees);
+                Stop::Exhausted { metric: quota.metric.clone(), used, most: stop, failure }
+            }
+            stop => {
+                let pause = quota.pause.unwrap_or_default();
+                Stop::Paused(Paused {
+                    metric: quota.metric.clone(),
+                    used,
+                    most: pause,
+                    current: quota.shown(used),
+                    pause: quota.shown(pause),
+                    stop: stop.map(|stop| quota.shown(stop)),
+                })
+            }
+        }
+    }
+
+    /// Adds how long to wait, unless waiting does not help.
+    fn waiting(&self, failure: Failure, frees: Duration) -> Failure {
+        let resets_at = SignedDuration::try_from(frees).ok().and_then(|frees| self.clock.now().checked_add(frees).ok());
+        match resets_at {
+            Some(resets_at) => failure
+                .detail("resets_at", to_the_second(after(resets_at)))
+                .detail("retry_after_seconds", whole_seconds(frees)),
+            None => failure,
+        }
+    }
+}
+
+/// Told to the second, and never too early.
+fn after(time: Timestamp) -> Timestamp {
+    let up = i64::from(time.subsec_nanosecond() > 0);
+    Timestamp::from_second(time.as_second().saturating_add(up)).unwrap_or(time)
+}
+
+impl Quota {
+    fn new(number: usize, settings: &ThresholdSettings, problems: &mut Vec<String>) -> Option<Self> {
+        let metric = settings.metric.as_str();
+        let read = metric.split_once("_per_").and_then(|(what, span)| {
+            let what = match what {
+                "requests" => Metric::Requests,
+                "cost" => Metric::Cost,
+                _ => return None,
+            };
+            Some((what, Span::named(span)?))
+        });
+        let Some((what, span)) = read else {
+            problems.push(format!(
+                "quota '{metric}': a metric is 'requests' or 'cost', '_per_', and second, minute, hour, day or month"
+            ));
+            return None;
+        };
+        let mut threshold = |name: &str, value: Option<f64>| {
+            let value = value?;
+            let read = amount(what, value);
+            if read.is_none() {
+                problems.push(format!("quota '{metric}': {name} = {value} is no amount"));
+            }
+            read
+        };
+        let (warn, pause, stop) = (
+            threshold("warn", settings.warn),
+            threshold("pause", settings.pause),
+            threshold("hard_stop", settings.hard_stop),
+        );
+        let rising: Vec<u64> = [warn, pause, stop].into_iter().flatten().collect();
+        if rising.is_empty() {
+            problems.push(format!("quota '{metric}': it needs 'warn', 'pause' or 'hard_stop'"));
+        }
+        if !rising.is_sorted() {
+            problems.push(format!("quota '{metric}': 'warn', 'pause' and 'hard_stop' have to rise"));
+        }
+        // Two quotas may count the same metric, of different calls.
+        let counter = Counter::new(&format!("{metric}#{number}"), &settings.counted, problems);
+        Some(Self { metric: metric.to_owned(), what, span, counter, warn, pause, stop })
+    }
+
+    /// How much may have been used after a call, whoever asks or after somebody said that it goes on.
+    fn most(&self, goes_on: bool) -> Option<u64> {
+        if goes_on { self.stop } else { self.pause.or(self.stop) }
+    }
+
+    fn shown(&self, used: u64) -> Value {
+        match self.what {
+            Metric::Requests => used.into(),
+            #[expect(clippy::cast_precision_loss, reason = "amounts of money are shown, not added up")]
+            Metric::Cost => Number::from_f64(used as f64 / MILLION).map_or(Value::Null, Value::Number),
+        }
+    }
+
+    fn warning(&self, used: u64) -> Option<Warning> {
+        let warn = self.warn.filter(|warn| used >= *warn)?;
+        let words = format!("Approaching quota limit '{}'", self.metric);
+        let mut warning = Warning::new("RATE_LIMIT_QUOTA_WARNING", words)
+            .detail("metric", self.metric.as_str())
+            .detail("current", self.shown(used))
+            .detail("warn_threshold", self.shown(warn))
+            .severity(Severity::Medium);
+        if let Some(pause) = self.pause {
+            warning = warning.detail("pause_threshold", self.shown(pause));
+        }
+        if let Some(stop) = self.stop {
+            warning = warning.detail("hard_stop_threshold", self.shown(stop));
+        }
+        Some(warning)
+    }
+}
+
+impl Paused {
+    /// What the caller is told, with the token to go on.
+    pub(crate) fn into_failure(self, token: &str, expires_at: Timestamp) -> Failure {
+        let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached")
+            .detail("metric", self.metric)
+            .detail("current", self.current)
+            .detail("pause_threshold", self.pause);
+        let failure = match self.stop {
+            Some(stop) => failure.detail("hard_stop_threshold", stop),
+            None => failure,
+        };
+        failure.detail("confirmation_token", token).detail("expires_at", to_the_second(expires_at))
+    }
+}
+
+/// An amount as it is counted.
+fn amount(what: Metric, value: f64) -> Option<u64> {
+    let counted = match what {
+        Metric::Requests => value,
+        Metric::Cost => (value * MILLION).round(),
+    };
+    // Beyond this a float does not count in ones.
+    let fits = counted.is_finite() && (0.0..9_007_199_254_740_992.0).contains(&counted) && counted.fract() == 0.0;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, not negative, below 2^53")]
+    fits.then_some(counted as u64)
+}

@@ -1,0 +1,160 @@
+//! Rate limits, quotas and prices as an operator writes them.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::policy::Words;
+
+/// Rate limits, quotas and prices.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct QuotaSettings {
+    /// How often something may be done. What is beyond is refused.
+    pub rate_limit: Vec<RateLimitSettings>,
+    /// How much may be used, with a warning and a pause before the end.
+    pub quota: Vec<ThresholdSettings>,
+    /// What a call costs. Where several say so, the last one does.
+    pub cost: Vec<CostSettings>,
+    /// What costs are counted in.
+    pub currency: Option<String>,
+}
+
+/// Which calls are counted together. Patterns as in rules; what is not said admits everything.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Counted {
+    /// Patterns over the source's name.
+    pub source: Words,
+    /// Patterns over the operation's name.
+    pub operation: Words,
+    /// Categories.
+    pub category: Words,
+    /// Patterns over the authenticated principal's name.
+    pub caller: Words,
+    /// What is counted apart: with `caller`, every caller has a count of its own.
+    pub per: Vec<Per>,
+}
+
+/// What is counted apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Per {
+    /// The principal, else the connection, else everybody unknown together.
+    Caller,
+    /// The source.
+    Source,
+    /// The category.
+    Category,
+    /// The operation.
+    Operation,
+}
+
+impl Per {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Per::Caller => "caller",
+            Per::Source => "source",
+            Per::Category => "category",
+            Per::Operation => "operation",
+        }
+    }
+}
+
+/// How often something may be done.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct RateLimitSettings {
+    /// What it is called. Processes that share a store count together under one name.
+    pub name: String,
+    /// So many calls.
+    pub limit: u64,
+    /// Within so long.
+    pub window: Span,
+    /// Of these.
+    #[serde(flatten)]
+    pub counted: Counted,
+}
+
+/// How much may be used.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ThresholdSettings {
+    /// What is counted, and within how long: `requests_per_hour`, `cost_per_day`.
+    pub metric: String,
+    /// From here on answers carry a warning.
+    #[serde(default)]
+    pub warn: Option<f64>,
+    /// From here on somebody has to say that it goes on, call by call.
+    #[serde(default)]
+    pub pause: Option<f64>,
+    /// Beyond this nothing goes on.
+    #[serde(default)]
+    pub hard_stop: Option<f64>,
+    /// Of these.
+    #[serde(flatten)]
+    pub counted: Counted,
+}
+
+/// What a call costs.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CostSettings {
+    /// Patterns over the operation's name.
+    #[serde(default)]
+    pub operation: Words,
+    /// Patterns over the source's name.
+    #[serde(default)]
+    pub source: Words,
+    /// What one call costs.
+    pub cost_per_call: f64,
+}
+
+/// How long something is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Span {
+    /// A second.
+    Second,
+    /// A minute.
+    Minute,
+    /// An hour.
+    Hour,
+    /// A day.
+    Day,
+    /// Thirty days.
+    Month,
+}
+
+impl Span {
+    const ALL: [Span; 5] = [Span::Second, Span::Minute, Span::Hour, Span::Day, Span::Month];
+
+    /// The span in one word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Span::Second => "second",
+            Span::Minute => "minute",
+            Span::Hour => "hour",
+            Span::Day => "day",
+            Span::Month => "month",
+        }
+    }
+
+    /// How long it is.
+    pub const fn duration(self) -> Duration {
+        Duration::from_secs(match self {
+            Span::Second => 1,
+            Span::Minute => 60,
+            Span::Hour => 60 * 60,
+            Span::Day => 24 * 60 * 60,
+            Span::Month => 30 * 24 * 60 * 60,
+        })
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Span::ALL.into_iter().find(|span| span.as_str() == name)
+    }
+}
+
+/// What is wrong with the settings, everything at once.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.join("\n"))]
+pub struct QuotaSettingsError(pub Vec<String>);

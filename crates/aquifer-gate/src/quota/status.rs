@@ -1,0 +1,71 @@
+//! How much of what is used, for those who ask (R-INT-6).
+
+use aquifer_engine::Caller;
+use serde_json::{Map, Value, json};
+
+use super::{Quota, Quotas};
+use crate::confirm::to_the_second;
+use crate::patience::within;
+
+impl Quotas {
+    /// How much of which limit and quota this caller has used. What is counted by source or operation has no single
+    /// number, and is told without one.
+    pub(crate) async fn status(&self, caller: &Caller) -> Value {
+        let mut limits = Map::new();
+        for rate in self.rates.iter().filter(|rate| rate.counter.counts_caller(caller)) {
+            let mut told = json!({ "limit": rate.most, "window": rate.span.as_str(), "per": rate.counter.per() });
+            if let (Some(key), Some(told)) = (rate.counter.key_of_caller(caller), told.as_object_mut()) {
+                match within(self.store.spend(&key, 0, rate.most.saturating_sub(1), rate.span.duration())).await {
+                    Ok(spent) => {
+                        told.insert("remaining".to_owned(), rate.most.saturating_sub(spent.total).into());
+                        let frees = jiff::SignedDuration::try_from(spent.frees).ok();
+                        if let Some(at) = frees.and_then(|frees| self.clock.now().checked_add(frees).ok()) {
+                            told.insert("resets_at".to_owned(), to_the_second(super::after(at)).into());
+                        }
+                    }
+                    Err(_) => drop(told.insert("status".to_owned(), "unknown".into())),
+                }
+            }
+            limits.insert(rate.name.clone(), told);
+        }
+        let mut quotas = Vec::new();
+        for quota in self.quotas.iter().filter(|quota| quota.counter.counts_caller(caller)) {
+            quotas.push(self.quota_status(quota, caller).await);
+        }
+        json!({ "api_limits": limits, "quotas": quotas })
+    }
+
+    async fn quota_status(&self, quota: &Quota, caller: &Caller) -> Value {
+        let mut told = Map::new();
+        told.insert("metric".to_owned(), quota.metric.as_str().into());
+        let used = match quota.counter.key_of_caller(caller) {
+            Some(key) => within(self.store.spend(&key, 0, u64::MAX, quota.span.duration())).await.ok(),
+            None => None,
+        };
+        if let Some(used) = &used {
+            told.insert("current".to_owned(), quota.shown(used.total));
+        }
+        for (name, threshold) in [("warn", quota.warn), ("pause", quota.pause), ("hard_stop", quota.stop)] {
+            told.extend(threshold.map(|threshold| (name.to_owned(), quota.shown(threshold))));
+        }
+        let status = used.map_or("unknown", |used| quota.status(used.total));
+        told.insert("status".to_owned(), status.into());
+        told.insert("per".to_owned(), json!(quota.counter.per()));
+        if let (super::Metric::Cost, Some(currency)) = (quota.what, &self.currency) {
+            told.insert("currency".to_owned(), currency.as_str().into());
+        }
+        Value::Object(told)
+    }
+}
+
+impl Quota {
+    fn status(&self, used: u64) -> &'static str {
+        let reached = |threshold: Option<u64>| threshold.is_some_and(|threshold| used >= threshold);
+        match () {
+            () if reached(self.stop) => "exhausted",
+            () if reached(self.pause) => "paused",
+            () if reached(self.warn) => "warn",
+            () => "ok",
+        }
+    }
+}
