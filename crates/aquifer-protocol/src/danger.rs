@@ -52,6 +52,15 @@ pub const PATTERNS: &[(Danger, Place, &str)] = &[
 ];
 
 impl Danger {
+    /// Every level, least first.
+    pub const ALL: [Danger; 5] =
+        [Danger::Safe, Danger::Reversible, Danger::Destructive, Danger::Dangerous, Danger::Forbidden];
+
+    /// The level of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|danger| danger.as_str() == name)
+    }
+
     /// The level as it stands on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,0 +1,114 @@
+//! The published matrix of danger and trust as data, the one place where we are stricter, and the cells that an
+//! operator sets (R-SAF-2).
+
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::trust::Trust;
+use serde::{Deserialize, Serialize};
+
+/// What the matrix says of one danger level and one trust level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cell {
+    /// Nothing but introspection.
+    IntrospectOnly,
+    /// Not to be done.
+    Deny,
+    /// A person is asked.
+    Confirm,
+    /// Goes ahead.
+    Allow,
+}
+
+impl Cell {
+    /// The cell as the specification spells it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Cell::IntrospectOnly => "introspect_only",
+            Cell::Deny => "deny",
+            Cell::Confirm => "confirm",
+            Cell::Allow => "allow",
+        }
+    }
+
+    /// Whether nothing can be done, confirmed or not.
+    pub const fn denies(self) -> bool {
+        matches!(self, Cell::IntrospectOnly | Cell::Deny)
+    }
+}
+
+/// The published matrix: a row for each danger level, least first, a column for each trust level, least first.
+#[rustfmt::skip]
+pub const PUBLISHED: [[Cell; 5]; 5] = {
+    use Cell::{Allow, Confirm, Deny, IntrospectOnly};
+    [
+        [IntrospectOnly, Allow, Allow,   Allow,   Allow],
+        [Deny,           Deny,  Allow,   Allow,   Allow],
+        [Deny,           Deny,  Confirm, Allow,   Allow],
+        [Deny,           Deny,  Deny,    Confirm, Allow],
+        [Deny,           Deny,  Deny,    Deny,    Confirm],
+    ]
+};
+
+/// From here on a person is asked, however trusted the source is, unless the operator's own cell says otherwise.
+pub const ASKED_FROM: Danger = Danger::Destructive;
+
+/// Where a cell's value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The published matrix.
+    Published,
+    /// The published matrix would allow it, but destructive and above are asked for.
+    Floor,
+    /// The operator's configuration.
+    Operator,
+}
+
+/// The matrix in force.
+#[derive(Debug, Clone)]
+pub(super) struct Matrix([[(Cell, Origin); 5]; 5]);
+
+impl Default for Matrix {
+    fn default() -> Self {
+        let mut matrix = Self([[(Cell::Deny, Origin::Published); 5]; 5]);
+        for danger in Danger::ALL {
+            for trust in Trust::ALL {
+                let cell = match published(danger, trust) {
+                    Cell::Allow if danger >= ASKED_FROM => (Cell::Confirm, Origin::Floor),
+                    cell => (cell, Origin::Published),
+                };
+                matrix.put(danger, trust, cell);
+            }
+        }
+        matrix
+    }
+}
+
+impl Matrix {
+    /// The operator's word on a cell.
+    pub(super) fn set(&mut self, danger: Danger, trust: Trust, cell: Cell) {
+        self.put(danger, trust, (cell, Origin::Operator));
+    }
+
+    pub(super) fn cell(&self, danger: Danger, trust: Trust) -> (Cell, Origin) {
+        let row = self.0.get(danger as usize);
+        row.and_then(|row| row.get(trust as usize)).copied().unwrap_or((Cell::Deny, Origin::Published))
+    }
+
+    /// The least trust, not less than this, under which an operation of this danger is not denied.
+    pub(super) fn least_trust(&self, danger: Danger, minimum: Option<Trust>) -> Option<Trust> {
+        let minimum = minimum.unwrap_or(Trust::Untested);
+        Trust::ALL.into_iter().find(|trust| *trust >= minimum && !self.cell(danger, *trust).0.denies())
+    }
+
+    fn put(&mut self, danger: Danger, trust: Trust, cell: (Cell, Origin)) {
+        if let Some(place) = self.0.get_mut(danger as usize).and_then(|row| row.get_mut(trust as usize)) {
+            *place = cell;
+        }
+    }
+}
+
+/// The published cell, before anything makes it stricter.
+pub fn published(danger: Danger, trust: Trust) -> Cell {
+    PUBLISHED.get(danger as usize).and_then(|row| row.get(trust as usize)).copied().unwrap_or(Cell::Deny)
+}

@@ -1,0 +1,58 @@
+//! What is wrong with an operator's settings, all of it at once.
+
+use std::fmt;
+
+use aquifer_protocol::suggest;
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingsProblem {
+    /// Where: `rule 2 'no deletes'`, `matrix`, `trust_policy`.
+    pub place: String,
+    /// What.
+    pub message: String,
+}
+
+impl fmt::Display for SettingsProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+/// Settings that make no policy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct SettingsError {
+    /// Everything that is wrong.
+    pub problems: Vec<SettingsProblem>,
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.problems.iter().enumerate() {
+            let between = if index == 0 { "" } else { "\n" };
+            write!(f, "{between}{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Collects problems of one place.
+pub(super) struct Complaints<'a> {
+    pub(super) place: &'a str,
+    pub(super) problems: &'a mut Vec<SettingsProblem>,
+}
+
+impl Complaints<'_> {
+    pub(super) fn add(&mut self, message: impl Into<String>) {
+        self.problems.push(SettingsProblem { place: self.place.to_owned(), message: message.into() });
+    }
+
+    /// A word that none of the known ones is.
+    pub(super) fn unknown(&mut self, what: &str, word: &str, known: &[&str]) {
+        let meant = match suggest::nearest(word, known.iter().copied()) {
+            Some(near) => format!("Did you mean '{near}'?"),
+            None => format!("Known are {}", known.join(", ")),
+        };
+        self.add(format!("unknown {what} '{word}'. {meant}"));
+    }
+}

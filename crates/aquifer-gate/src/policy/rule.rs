@@ -1,0 +1,190 @@
+//! One rule, read from its settings: what it concerns, whom, and under which conditions.
+
+use std::sync::Arc;
+
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::operation::Operation;
+
+use super::Subject;
+use super::condition::{Condition, Doubt};
+use super::glob::{Glob, Patterns};
+use super::problem::{Complaints, SettingsProblem};
+use super::settings::{RuleEffect, RuleSettings, Words};
+use super::strength::Strength;
+
+/// A rule in force.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// Its number in the configuration, from 1.
+    pub number: usize,
+    /// Its name, if it has one.
+    pub name: Option<Arc<str>>,
+    /// What it does.
+    pub effect: RuleEffect,
+    /// Whether it lowers what the matrix and the source say.
+    pub loosens: bool,
+    /// How strong a confirmation it wants.
+    pub strength: Option<Strength>,
+    /// Why, in the operator's words.
+    pub reason: Option<Arc<str>>,
+    source: Patterns,
+    operation: Patterns,
+    categories: Vec<Category>,
+    dangers: Vec<Danger>,
+    caller: Patterns,
+    scope: Patterns,
+    when: Vec<Condition>,
+}
+
+/// Whether a rule applies to a subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Applies {
+    Yes,
+    No,
+    /// Its conditions ask for parameters, of which nothing is known.
+    Perhaps,
+}
+
+impl Rule {
+    pub(super) fn new(number: usize, settings: &RuleSettings, problems: &mut Vec<SettingsProblem>) -> Self {
+        let place = match &settings.name {
+            Some(name) => format!("rule {number} '{name}'"),
+            None => format!("rule {number}"),
+        };
+        let mut complaints = Complaints { place: &place, problems };
+        consistent(settings, &mut complaints);
+        let mut patterns = |what: &str, words: &Words| {
+            Patterns::new(words.iter(), |problem| complaints.add(format!("{what}: {problem}")))
+        };
+        let (source, operation) = (patterns("source", &settings.source), patterns("operation", &settings.operation));
+        let (caller, scope) = (patterns("caller", &settings.caller), patterns("scope", &settings.scope));
+        let categories = Category::ALL.map(|category| (category, category.as_str()));
+        let dangers = Danger::ALL.map(|danger| (danger, danger.as_str()));
+        Self {
+            number,
+            name: settings.name.as_deref().map(Into::into),
+            effect: settings.effect,
+            loosens: settings.loosen,
+            strength: settings.strength,
+            reason: settings.reason.as_deref().map(|reason| reason.trim().into()),
+            source,
+            operation,
+            categories: closed("category", &settings.category, &categories, false, &mut complaints),
+            dangers: closed("danger", &settings.danger, &dangers, true, &mut complaints),
+            caller,
+            scope,
+            when: settings.when.iter().filter_map(|written| Condition::new(written, &mut complaints)).collect(),
+        }
+    }
+
+    /// Whether it can concern this operation at all.
+    pub(super) fn concerns(&self, operation: &Operation) -> bool {
+        self.categories.contains(&operation.category)
+            && self.dangers.contains(&operation.danger)
+            && self.source.admits(&operation.source)
+            && self.operation.admits(&operation.name)
+    }
+
+    /// Whether it depends on nothing but the operation.
+    pub(super) fn is_settled(&self) -> bool {
+        self.caller.is_empty() && self.scope.is_empty() && self.when.is_empty()
+    }
+
+    /// Whether a rule that concerns the operation applies to this call of it.
+    pub(super) fn applies(&self, subject: &Subject<'_>) -> Applies {
+        let principal = subject.caller.principal.as_deref().unwrap_or_default();
+        let admits_scopes = match subject.scopes {
+            [] => self.scope.admits(""),
+            scopes => self.scope.admits_one_of(scopes.iter().map(|scope| &**scope)),
+        };
+        if !admits_scopes || !self.caller.admits(principal) {
+            return Applies::No;
+        }
+        let Some(params) = subject.params else {
+            return if self.when.is_empty() { Applies::Yes } else { Applies::Perhaps };
+        };
+        let doubt = if self.loosens { Doubt::Loosens } else { Doubt::Restricts };
+        let holds = self.when.iter().all(|condition| condition.holds(subject.operation, params, doubt));
+        if holds { Applies::Yes } else { Applies::No }
+    }
+}
+
+/// How an explanation calls a rule.
+impl std::fmt::Display for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "rule {} '{name}'", self.number),
+            None => write!(f, "rule {}", self.number),
+        }
+    }
+}
+
+/// Refuses rules that contradict themselves, or loosen more than their author can have meant.
+fn consistent(settings: &RuleSettings, complaints: &mut Complaints<'_>) {
+    if settings.name.as_deref().is_some_and(|name| name.trim().is_empty() || name.chars().any(char::is_control)) {
+        complaints.add("its name is empty or not readable");
+    }
+    if settings.loosen && settings.effect == RuleEffect::Deny {
+        complaints.add("a denial cannot loosen anything: remove 'loosen'");
+    }
+    if settings.strength.is_some() && settings.effect != RuleEffect::Confirm {
+        complaints.add("only a rule with effect = \"confirm\" has a strength");
+    }
+    let says_what = [&settings.source, &settings.operation, &settings.category, &settings.danger]
+        .into_iter()
+        .chain([&settings.caller, &settings.scope])
+        .any(|words| !words.0.is_empty());
+    if settings.loosen && !says_what {
+        complaints.add("a rule with 'loosen' has to name what it loosens; operation = \"*\" is everything");
+    }
+}
+
+/// The values of a closed vocabulary that a list admits. Nothing said admits all. On a ladder, `x+` is x and above.
+fn closed<T: Copy, const N: usize>(
+    what: &str,
+    words: &Words,
+    known: &[(T, &'static str); N],
+    is_ladder: bool,
+    complaints: &mut Complaints<'_>,
+) -> Vec<T> {
+    let mut only = vec![false; N];
+    let mut never = vec![false; N];
+    let (mut has_only, mut is_readable) = (false, true);
+    for written in words.iter() {
+        let (excludes, word) = written.strip_prefix('!').map_or((false, written), |word| (true, word));
+        has_only |= !excludes;
+        let into = if excludes { &mut never } else { &mut only };
+        let above = word.strip_suffix('+').filter(|_| is_ladder);
+        let (word, and_above) = above.map_or((word, false), |word| (word, true));
+        let glob = match Glob::new(&word.to_ascii_lowercase()) {
+            Ok(glob) => glob,
+            Err(problem) => {
+                complaints.add(format!("{what}: {problem}"));
+                is_readable = false;
+                continue;
+            }
+        };
+        let mut found = false;
+        for (place, (_, name)) in into.iter_mut().zip(known) {
+            let matches = glob.matches(&name.to_ascii_lowercase());
+            *place |= matches || (and_above && found);
+            found |= matches;
+        }
+        if !found {
+            complaints.unknown(what, word, &known.map(|(_, name)| name));
+            is_readable = false;
+        }
+    }
+    let admitted = |only: bool, never: bool| (only || !has_only) && !never;
+    let values: Vec<T> = known
+        .iter()
+        .zip(only.into_iter().zip(never))
+        .filter(|(_, (only, never))| admitted(*only, *never))
+        .map(|((value, _), _)| *value)
+        .collect();
+    if values.is_empty() && is_readable {
+        complaints.add(format!("it can never apply: its {what} admits nothing"));
+    }
+    values
+}

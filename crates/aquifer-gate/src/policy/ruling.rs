@@ -1,0 +1,209 @@
+//! What was decided about a call, and everything that had a say in it.
+
+use std::sync::Arc;
+
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::trust::Trust;
+
+use super::matrix::{Cell, Origin};
+use super::rule::Rule;
+use super::settings::RuleEffect;
+use super::strength::Asking;
+
+/// What is to happen to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// It goes ahead.
+    Allow,
+    /// A person is asked, in this way.
+    Confirm(Asking),
+    /// It is refused.
+    Deny(Denial),
+}
+
+/// Why a call is refused; each has a code of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denial {
+    /// The operation is too dangerous for the trust its source has.
+    Danger,
+    /// The source is not trusted enough, by the matrix (introspection only) or the operator's minimum.
+    Trust,
+    /// A rule says so.
+    Rule,
+}
+
+impl Effect {
+    /// The decision in one word: `allow`, `confirm` or `deny`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Effect::Allow => "allow",
+            Effect::Confirm(_) => "confirm",
+            Effect::Deny(_) => "deny",
+        }
+    }
+
+    /// How restrictive it is.
+    pub const fn severity(self) -> RuleEffect {
+        match self {
+            Effect::Allow => RuleEffect::Allow,
+            Effect::Confirm(_) => RuleEffect::Confirm,
+            Effect::Deny(_) => RuleEffect::Deny,
+        }
+    }
+}
+
+/// A decision that explains itself.
+#[derive(Debug, Clone)]
+pub struct Ruling {
+    /// What is to happen.
+    pub effect: Effect,
+    /// Everything that had a say, what decided first.
+    pub because: Vec<Reason>,
+}
+
+/// Something that has a say in a decision.
+#[derive(Debug, Clone)]
+pub enum Reason {
+    /// The protocol's own operations are always there.
+    Protocol,
+    /// The cell of the matrix.
+    Cell {
+        /// The operation's danger.
+        danger: Danger,
+        /// The source's trust.
+        trust: Trust,
+        /// What the cell says.
+        cell: Cell,
+        /// Who says it.
+        origin: Origin,
+        /// The least trust under which neither the matrix nor the operator's minimum denies it.
+        needed: Option<Trust>,
+        /// Whether a rule has loosened it.
+        overruled: bool,
+    },
+    /// The operator's minimum for the category, which the source does not reach.
+    Minimum {
+        /// The operation's category.
+        category: Category,
+        /// The minimum.
+        required: Trust,
+        /// What the source has.
+        actual: Trust,
+        /// The least trust under which neither the matrix nor the minimum denies it.
+        needed: Option<Trust>,
+    },
+    /// The operator wants sources below this level asked for.
+    ConfirmBelow {
+        /// The level.
+        required: Trust,
+        /// What the source has.
+        actual: Trust,
+    },
+    /// The operation's source wants a person asked.
+    Safeguard {
+        /// Whether a rule has loosened it.
+        overruled: bool,
+    },
+    /// A rule that applies.
+    Rule(Arc<Rule>),
+    /// A rule that may apply, depending on the parameters.
+    Perhaps(Arc<Rule>),
+}
+
+/// What is known of an operation before any rule is read.
+#[derive(Debug, Clone)]
+pub(super) struct Facts {
+    pub(super) category: Category,
+    pub(super) danger: Danger,
+    pub(super) trust: Trust,
+    pub(super) cell: (Cell, Origin),
+    pub(super) minimum: Option<Trust>,
+    pub(super) confirm_below: Option<Trust>,
+    pub(super) always_confirm: bool,
+    pub(super) needed: Option<Trust>,
+    pub(super) asking: Asking,
+}
+
+impl Facts {
+    /// The decision, given the rules that apply.
+    ///
+    /// What the matrix and the source say can be loosened by a rule that is marked so. What the operator says (minimums
+    /// and other rules) cannot: there the most restrictive wins.
+    pub(super) fn rule(&self, rules: &[Arc<Rule>]) -> Ruling {
+        let loosened = rules.iter().filter(|rule| rule.loosens).map(|rule| rule.effect).max();
+        let mut voices = Vec::new();
+        let mut loosenable = |severity: RuleEffect, reason: fn(&Self, bool) -> Reason| {
+            let overruled = loosened.is_some_and(|loosened| loosened < severity);
+            let severity = loosened.map_or(severity, |loosened| severity.min(loosened));
+            // Overruled, it has lost its say.
+            let order = if overruled { Order::Overruled } else { Order::Given };
+            voices.push((severity, order, reason(self, overruled)));
+        };
+        loosenable(severity_of(self.cell.0), Self::cell_reason);
+        if self.always_confirm {
+            loosenable(RuleEffect::Confirm, |_, overruled| Reason::Safeguard { overruled });
+        }
+        if let Some(required) = self.minimum.filter(|required| self.trust < *required) {
+            let (category, actual, needed) = (self.category, self.trust, self.needed);
+            voices.push((RuleEffect::Deny, Order::Operator, Reason::Minimum { category, required, actual, needed }));
+        }
+        if let Some(required) = self.confirm_below.filter(|required| self.trust < *required) {
+            let reason = Reason::ConfirmBelow { required, actual: self.trust };
+            voices.push((RuleEffect::Confirm, Order::Operator, reason));
+        }
+        for rule in rules {
+            // A plain allow restricts nothing and loosens nothing.
+            let has_say = rule.loosens || rule.effect > RuleEffect::Allow;
+            let order = if has_say { Order::Rule } else { Order::Overruled };
+            voices.push((rule.effect, order, Reason::Rule(rule.clone())));
+        }
+        // What decided stands first: the most restrictive, and among those the one an operator can most easily find.
+        voices.sort_by_key(|(severity, order, _)| (std::cmp::Reverse(*severity), *order));
+        let severity = voices.first().map_or(RuleEffect::Deny, |(severity, ..)| *severity);
+        let because: Vec<Reason> = voices.into_iter().map(|(.., reason)| reason).collect();
+        let effect = match severity {
+            RuleEffect::Allow => Effect::Allow,
+            RuleEffect::Confirm => Effect::Confirm(self.asking(rules)),
+            RuleEffect::Deny => Effect::Deny(match because.first() {
+                Some(Reason::Rule(_)) => Denial::Rule,
+                Some(Reason::Cell { cell: Cell::Deny, .. }) | None => Denial::Danger,
+                Some(_) => Denial::Trust,
+            }),
+        };
+        Ruling { effect, because }
+    }
+
+    fn cell_reason(&self, overruled: bool) -> Reason {
+        let (cell, origin) = self.cell;
+        Reason::Cell { danger: self.danger, trust: self.trust, cell, origin, needed: self.needed, overruled }
+    }
+
+    /// How a person is asked: as the danger demands, or as a loosening rule says instead, and never more weakly than
+    /// any rule wants.
+    fn asking(&self, rules: &[Arc<Rule>]) -> Asking {
+        let strengths = |loosens: bool| {
+            let own = rules.iter().filter(move |rule| rule.loosens == loosens);
+            own.filter_map(|rule| rule.strength).map(Asking::from).reduce(Asking::and)
+        };
+        let begun = strengths(true).unwrap_or(self.asking);
+        strengths(false).map_or(begun, |wanted| begun.and(wanted))
+    }
+}
+
+/// Among voices that say the same, who is named first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Order {
+    Rule,
+    Operator,
+    Given,
+    Overruled,
+}
+
+fn severity_of(cell: Cell) -> RuleEffect {
+    match cell {
+        Cell::Allow => RuleEffect::Allow,
+        Cell::Confirm => RuleEffect::Confirm,
+        Cell::IntrospectOnly | Cell::Deny => RuleEffect::Deny,
+    }
+}

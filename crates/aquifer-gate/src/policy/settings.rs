@@ -1,0 +1,217 @@
+//! What an operator can write about policy: the serde types of the `[gate]` table.
+//!
+//! Levels and patterns are words here. [`Policy::new`](super::Policy::new) reads them, and tells of every mistake at
+//! once with the name of its rule.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::matrix::Cell;
+use super::strength::Strength;
+
+/// Everything about policy. Without a word of it the published matrix is in force, and destructive and above are
+/// asked for.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PolicySettings {
+    /// Cells of the matrix that are the operator's own: `matrix.destructive.certified = "allow"`. They may loosen.
+    pub matrix: BTreeMap<String, BTreeMap<String, Cell>>,
+    /// How far a source has to be trusted for what.
+    pub trust_policy: TrustPolicySettings,
+    /// How strong a confirmation has to be, by danger level: `strength.destructive = "approval"`.
+    pub strength: BTreeMap<String, Strength>,
+    /// The rules. The most restrictive of those that apply wins.
+    pub rule: Vec<RuleSettings>,
+}
+
+/// How far a source has to be trusted for what: the trust document's block, with a setting for each category. Where
+/// two speak of the same operation the higher one counts.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrustPolicySettings {
+    /// READ.
+    pub minimum_trust_for_reads: Option<String>,
+    /// Everything else.
+    pub minimum_trust_for_writes: Option<String>,
+    /// CREATE.
+    pub minimum_trust_for_creates: Option<String>,
+    /// UPDATE.
+    pub minimum_trust_for_updates: Option<String>,
+    /// DELETE.
+    pub minimum_trust_for_deletes: Option<String>,
+    /// EXECUTE.
+    pub minimum_trust_for_executes: Option<String>,
+    /// Sources trusted less are asked for, whatever the operation.
+    pub require_confirmation_below: Option<String>,
+}
+
+/// One rule: what happens to whatever all of its patterns and conditions admit.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleSettings {
+    /// What it is called in explanations. A number unless said.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// What happens.
+    pub effect: RuleEffect,
+    /// Whether it may lower what the matrix and the source itself say. Without it, a rule can only restrict: an `allow`
+    /// then changes nothing.
+    #[serde(default)]
+    pub loosen: bool,
+    /// Patterns over the source's name.
+    #[serde(default)]
+    pub source: Words,
+    /// Patterns over the operation's name, as the catalog has it.
+    #[serde(default)]
+    pub operation: Words,
+    /// Categories.
+    #[serde(default)]
+    pub category: Words,
+    /// Danger levels; `destructive+` is that and everything above.
+    #[serde(default)]
+    pub danger: Words,
+    /// Patterns over the authenticated principal's name, which is empty for everybody else: `?*` is every principal,
+    /// `!?*` nobody known.
+    #[serde(default)]
+    pub caller: Words,
+    /// Patterns over the caller's scopes, of which one has to match: `!admin` is everybody without it.
+    #[serde(default)]
+    pub scope: Words,
+    /// Conditions on the parameters, all of which have to hold.
+    #[serde(default)]
+    pub when: Vec<ConditionSettings>,
+    /// How strong the confirmation has to be.
+    #[serde(default)]
+    pub strength: Option<Strength>,
+    /// Why, in words for the caller.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+impl RuleSettings {
+    /// A rule that says nothing but its effect, and so applies to everything.
+    pub fn of(effect: RuleEffect) -> Self {
+        Self {
+            name: None,
+            effect,
+            loosen: false,
+            source: Words::default(),
+            operation: Words::default(),
+            category: Words::default(),
+            danger: Words::default(),
+            caller: Words::default(),
+            scope: Words::default(),
+            when: Vec::new(),
+            strength: None,
+            reason: None,
+        }
+    }
+}
+
+/// What a rule does, least restrictive first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleEffect {
+    /// Nothing stands in the way.
+    Allow,
+    /// A person is asked.
+    Confirm,
+    /// It is not done.
+    Deny,
+}
+
+impl RuleEffect {
+    /// The effect as configuration spells it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            RuleEffect::Allow => "allow",
+            RuleEffect::Confirm => "confirm",
+            RuleEffect::Deny => "deny",
+        }
+    }
+}
+
+/// A condition on one parameter: its path and exactly one test.
+///
+/// A path goes into objects by dots and into every element of a list. Where it finds several values, or one that the
+/// test makes no sense for, the caller gets no benefit of the doubt: a rule that restricts holds if any value passes or
+/// cannot be compared, one that loosens only if all pass.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ConditionSettings {
+    /// The parameter, and where in it: `input.owner.name`.
+    pub param: String,
+    /// It is exactly this.
+    pub equals: Option<Value>,
+    /// It is one of these.
+    pub one_of: Option<Vec<Value>>,
+    /// It matches a pattern. Numbers and truth values are compared as they are written.
+    pub matches: Option<Words>,
+    /// It is more than this.
+    pub greater: Option<f64>,
+    /// It is less than this.
+    pub less: Option<f64>,
+    /// It was sent, or it was not.
+    pub present: Option<bool>,
+    /// The opposite of the test. What is not there passes it.
+    pub not: bool,
+}
+
+/// One word or several: `"a"` or `["a", "b"]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Words(pub Vec<String>);
+
+impl Words {
+    /// Every one of them.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+}
+
+impl<S: Into<String>, const N: usize> From<[S; N]> for Words {
+    fn from(words: [S; N]) -> Self {
+        Self(words.into_iter().map(Into::into).collect())
+    }
+}
+
+impl From<&str> for Words {
+    fn from(word: &str) -> Self {
+        Self(vec![word.to_owned()])
+    }
+}
+
+impl<'de> Deserialize<'de> for Words {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WordsVisitor)
+    }
+}
+
+struct WordsVisitor;
+
+impl<'de> Visitor<'de> for WordsVisitor {
+    type Value = Words;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a word or a list of words")
+    }
+
+    fn visit_str<E>(self, word: &str) -> Result<Words, E> {
+        Ok(Words(vec![word.to_owned()]))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Words, A::Error> {
+        let mut words = Vec::new();
+        while let Some(word) = list.next_element()? {
+            words.push(word);
+        }
+        if words.is_empty() {
+            // Taken for "nothing was said" it would match everything.
+            return Err(serde::de::Error::custom("an empty list matches nothing: leave it out"));
+        }
+        Ok(Words(words))
+    }
+}

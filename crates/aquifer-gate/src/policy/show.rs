@@ -1,0 +1,58 @@
+//! What a caller may do: a line for each operation of a catalog.
+
+use std::sync::Arc;
+
+use aquifer_engine::Caller;
+use aquifer_protocol::catalog::Catalog;
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::trust::Trust;
+use serde::Serialize;
+
+use super::ruling::Effect;
+use super::strength::Asking;
+use super::{Policy, Subject};
+
+/// What happens to one operation in general.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PolicyLine {
+    /// Its name.
+    pub operation: Arc<str>,
+    /// Its source.
+    pub source: Arc<str>,
+    /// Its category.
+    pub category: Category,
+    /// Its danger.
+    pub danger: Danger,
+    /// The trust of its source.
+    pub trust: Trust,
+    /// `allow`, `confirm` or `deny`.
+    pub decision: &'static str,
+    /// How a person is asked, if one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strength: Option<Asking>,
+    /// What decided, and which rules may yet, in words.
+    pub why: String,
+}
+
+impl Policy {
+    /// What this caller may do, operation by operation.
+    pub fn show(&self, catalog: &Catalog, caller: &Caller, scopes: &[Arc<str>]) -> Vec<PolicyLine> {
+        let line = |operation: &Arc<_>| {
+            let operation: &aquifer_protocol::operation::Operation = operation;
+            let ruling = self.rule(&Subject { operation, caller, scopes, params: None });
+            let strength = if let Effect::Confirm(asking) = ruling.effect { Some(asking) } else { None };
+            PolicyLine {
+                operation: operation.name.clone(),
+                source: operation.source.clone(),
+                category: operation.category,
+                danger: operation.danger,
+                trust: operation.trust,
+                decision: ruling.effect.as_str(),
+                strength,
+                why: ruling.why(),
+            }
+        };
+        catalog.operations().iter().map(line).collect()
+    }
+}
