@@ -8,7 +8,7 @@ use rmcp::model::{
     CallToolResponse, ElicitRequest, ElicitRequestParams, ElicitationSchema, InputRequest as McpInputRequest,
     InputRequests, InputRequiredResult, InputResponses, ProtocolVersion,
 };
-use rmcp::service::{Peer, RequestContext};
+use rmcp::service::{Peer, RequestContext, ServiceError};
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value, json};
 
@@ -50,6 +50,7 @@ pub(crate) async fn ask(peer: &Peer<RoleServer>, question: InputRequest) -> (Str
     let Ok(params) = form(question) else { return (key, refusal) };
     match peer.create_elicitation_with_timeout(params, Some(PATIENCE)).await {
         Ok(result) => (key, serde_json::to_value(result).unwrap_or(refusal)),
+        Err(ServiceError::Timeout { .. }) => (key, json!({ "action": "timeout" })),
         Err(cause) => {
             tracing::debug!(%cause, "the person could not be asked");
             (key, refusal)

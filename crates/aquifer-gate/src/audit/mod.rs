@@ -24,6 +24,8 @@ use aquifer_engine::clock::SharedClock;
 use aquifer_engine::store::{StateStore, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
+pub(crate) use redact::redact;
+
 pub use entry::Ended;
 pub use entry::Entry;
 pub use entry::Event;
@@ -184,6 +186,11 @@ impl Audit {
     pub fn off(clock: SharedClock) -> Self {
         let (required, patience) = (false, Duration::ZERO);
         Self { inner: Arc::new(Inner { clock: Time(clock), queue: None, required, patience, state: Arc::default() }) }
+    }
+
+    /// Whether entries go anywhere. If not, there is no point in making any.
+    pub fn is_kept(&self) -> bool {
+        self.inner.queue.is_some()
     }
 
     /// Whether operations that must be on record are to be refused when [`record`](Audit::record) fails.

@@ -85,7 +85,7 @@ const BEGINS_SECRET: &[&str] = &[
 const NAMES_NEIGHBOURS: &[&str] = &["name", "key", "field", "header", "column", "param", "parameter", "property"];
 
 /// The parameters without secrets.
-pub(super) fn redact(operation: &Operation, types: Option<&Types>, params: &Map<String, Value>) -> Value {
+pub(crate) fn redact(operation: &Operation, types: Option<&Types>, params: &Map<String, Value>) -> Value {
     let shape = Shape { fields: operation.parameters.clone(), ..Shape::default() };
     let schema = Schema { kind: Kind::Object(shape), ..Schema::default() };
     Walk { types, left: MOST_BYTES }.object(params, &[&schema], 0)

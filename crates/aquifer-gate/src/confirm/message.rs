@@ -38,8 +38,7 @@ impl Asked {
             Some(template) => fill_in(template, &shown),
             None => plain(operation, &shown),
         };
-        let mut reasons: Vec<String> =
-            operation.safeguards.reasons.iter().map(|reason| clean(reason, MOST)).collect();
+        let mut reasons: Vec<String> = operation.safeguards.reasons.iter().map(|reason| clean(reason, MOST)).collect();
         if reasons.is_empty() {
             reasons.extend(danger_in_words(operation.danger).map(str::to_owned));
         }

@@ -7,7 +7,7 @@ const LONGEST: usize = 256;
 
 /// One pattern, taken apart once. Matching goes forward only: text that was passed is never looked at by another part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Glob {
+pub(crate) struct Glob {
     /// What stands between the stars.
     parts: Vec<Part>,
 }
@@ -22,7 +22,7 @@ enum Part {
 
 impl Glob {
     /// Takes a pattern apart, or says what is wrong with it.
-    pub(super) fn new(pattern: &str) -> Result<Self, String> {
+    pub(crate) fn new(pattern: &str) -> Result<Self, String> {
         if pattern.trim().is_empty() {
             return Err("an empty pattern matches nothing: leave it out, or write '*'".to_owned());
         }
@@ -44,7 +44,7 @@ impl Glob {
     }
 
     /// Whether the whole text is as the pattern says.
-    pub(super) fn matches(&self, text: &str) -> bool {
+    pub(crate) fn matches(&self, text: &str) -> bool {
         let Some((first, rest)) = self.parts.split_first() else { return false };
         let Some(mut left) = first.at_start(text) else { return false };
         let Some((last, middle)) = rest.split_last() else { return left.is_empty() };
@@ -110,14 +110,14 @@ impl Part {
 
 /// Several patterns, some of which exclude (`!…`). None at all admit everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Patterns {
+pub(crate) struct Patterns {
     only: Vec<Glob>,
     never: Vec<Glob>,
 }
 
 impl Patterns {
     /// Compiles a list; every bad pattern is told.
-    pub(super) fn new<'a>(list: impl IntoIterator<Item = &'a str>, mut complain: impl FnMut(String)) -> Self {
+    pub(crate) fn new<'a>(list: impl IntoIterator<Item = &'a str>, mut complain: impl FnMut(String)) -> Self {
         let mut patterns = Self::default();
         for written in list {
             let (into, pattern) = match written.strip_prefix('!') {
@@ -133,17 +133,17 @@ impl Patterns {
     }
 
     /// Whether it admits everything because nothing was said.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.only.is_empty() && self.never.is_empty()
     }
 
     /// Whether a name is admitted.
-    pub(super) fn admits(&self, name: &str) -> bool {
+    pub(crate) fn admits(&self, name: &str) -> bool {
         self.admits_one_of([name])
     }
 
     /// Whether somebody with these names is admitted: one of them is wanted, and none of them excluded.
-    pub(super) fn admits_one_of<'a>(&self, names: impl IntoIterator<Item = &'a str> + Clone) -> bool {
+    pub(crate) fn admits_one_of<'a>(&self, names: impl IntoIterator<Item = &'a str> + Clone) -> bool {
         let any = |globs: &[Glob]| names.clone().into_iter().any(|name| globs.iter().any(|glob| glob.matches(name)));
         (self.only.is_empty() || any(&self.only)) && !any(&self.never)
     }

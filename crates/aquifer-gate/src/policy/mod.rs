@@ -17,7 +17,7 @@
 mod condition;
 mod explain;
 mod failure;
-mod glob;
+pub(crate) mod glob;
 pub mod matrix;
 mod problem;
 mod rule;
@@ -159,6 +159,15 @@ impl Policy {
             needed: self.matrix.least_trust(danger, minimum),
             asking: strength.map_or_else(|| Asking::by_default(danger), Asking::from),
         }
+    }
+}
+
+impl Policy {
+    /// Whether any call of this operation may have to be confirmed.
+    pub fn may_confirm(&self, operation: &Operation) -> bool {
+        let compiled = self.compile(operation);
+        matches!(compiled.settled.effect, Effect::Confirm(_))
+            || compiled.open.iter().any(|rule| rule.effect == RuleEffect::Confirm)
     }
 }
 

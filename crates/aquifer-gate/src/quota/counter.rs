@@ -40,10 +40,15 @@ impl Counter {
     }
 
     pub(super) fn counts(&self, operation: &Operation, caller: &Caller) -> bool {
-        self.source.admits(&operation.source)
-            && self.operation.admits(&operation.name)
+        self.may_count(operation) && self.counts_caller(caller)
+    }
+
+    /// Whether it counts calls of this operation, of some caller.
+    pub(super) fn may_count(&self, operation: &Operation) -> bool {
+        let any = |patterns: &Patterns, name: &str| patterns.is_empty() || patterns.admits(name);
+        any(&self.source, &operation.source)
+            && any(&self.operation, &operation.name)
             && (self.categories.is_empty() || self.categories.contains(&operation.category))
-            && self.counts_caller(caller)
     }
 
     pub(super) fn counts_caller(&self, caller: &Caller) -> bool {

@@ -151,9 +151,9 @@ impl Quotas {
             || self.quotas.iter().any(|quota| quota.counter.counts(operation, caller))
     }
 
-    /// Whether a call may be paused, so that it takes a token to go on.
-    pub(crate) fn may_pause(&self) -> bool {
-        self.quotas.iter().any(|quota| quota.pause.is_some())
+    /// Whether a call of this operation may be paused, so that it takes a token to go on.
+    pub(crate) fn may_pause(&self, operation: &Operation) -> bool {
+        self.quotas.iter().any(|quota| quota.pause.is_some() && quota.counter.may_count(operation))
     }
 
     /// Counts an attempt. One that a limit refuses has been counted by the limits before it: whoever runs into one limit
@@ -163,7 +163,11 @@ impl Quotas {
             let key = rate.counter.key(operation, caller);
             let spent = within(self.store.spend(&key, 1, rate.most, rate.span.duration())).await?;
             if !spent.accepted {
-                return Err(Stop::Rate { name: rate.name.clone(), most: rate.most, failure: self.limited(rate, &spent) });
+                return Err(Stop::Rate {
+                    name: rate.name.clone(),
+                    most: rate.most,
+                    failure: self.limited(rate, &spent),
+                });
             }
         }
         Ok(())
@@ -208,11 +212,7 @@ impl Quotas {
     }
 
     /// The quotas that count a call, and how much of each it uses.
-    fn concerned<'a>(
-        &'a self,
-        operation: &'a Operation,
-        caller: &'a Caller,
-    ) -> impl Iterator<Item = (&'a Quota, u64)> {
+    fn concerned<'a>(&'a self, operation: &'a Operation, caller: &'a Caller) -> impl Iterator<Item = (&'a Quota, u64)> {
         let counting = self.quotas.iter().filter(|quota| quota.counter.counts(operation, caller));
         counting
             .map(|quota| match quota.what {
@@ -223,7 +223,8 @@ impl Quotas {
     }
 
     fn price(&self, operation: &Operation) -> u64 {
-        let applies = |price: &&Price| price.operation.admits(&operation.name) && price.source.admits(&operation.source);
+        let applies =
+            |price: &&Price| price.operation.admits(&operation.name) && price.source.admits(&operation.source);
         self.prices.iter().rfind(applies).map_or(0, |price| price.millionths)
     }
 

@@ -1,0 +1,475 @@
+//! The gate itself: policy, then limits, then confirmation, then the record of what is about to happen, then the pass.
+//!
+//! A call that policy allows, nothing counts and nobody has to remember costs a look-up and no I/O. When the state store
+//! does not answer, reads go on without being counted, and everything that needed it is refused. When the audit cannot
+//! be written, nothing destructive is done.
+
+mod receipt;
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use aquifer_engine::clock::SharedClock;
+use aquifer_engine::gate::{Decision, Gate, Pass};
+use aquifer_engine::store::{StateStore, StoreError};
+use aquifer_engine::{Caller, Context, InputRequest};
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::validate::Checked;
+use aquifer_protocol::warning::Warning;
+use futures::future::{BoxFuture, FutureExt};
+use serde_json::{Map, Value, json};
+
+use crate::audit::{Audit, Entry, Event, Noted};
+use crate::confirm::{
+    Answered, Asked, ConfirmSettings, ConfirmSettingsError, Confirmations, Purpose, Refusal, Scope, Wanted, only_alone,
+    store_down,
+};
+use crate::policy::{Asking, Compiled, Effect, Policy, PolicySettings, Ruling, SettingsError, Strength, Subject};
+use crate::quota::{QuotaSettings, QuotaSettingsError, Quotas, Stop};
+use receipt::OnRecord;
+
+/// More operations than this no catalog has for long.
+const MOST_COMPILED: usize = 20_000;
+
+/// What an operator can set.
+#[derive(Debug, Clone, Default)]
+pub struct GateSettings {
+    /// Matrix, rules and strengths.
+    pub policy: PolicySettings,
+    /// How long confirmations hold.
+    pub confirm: ConfirmSettings,
+    /// Rate limits and quotas.
+    pub quota: QuotaSettings,
+}
+
+/// What is wrong with the settings.
+#[derive(Debug, thiserror::Error)]
+pub enum GateSettingsError {
+    /// With policy.
+    #[error(transparent)]
+    Policy(#[from] SettingsError),
+    /// With confirmations.
+    #[error(transparent)]
+    Confirm(#[from] ConfirmSettingsError),
+    /// With limits.
+    #[error(transparent)]
+    Quota(#[from] QuotaSettingsError),
+}
+
+/// Stops what policy denies, what has not been confirmed and what is too much.
+pub struct SafetyGate {
+    policy: Policy,
+    /// What policy says of each operation, as far as that can be said before a call.
+    compiled: RwLock<HashMap<Arc<str>, Arc<Compiled>>>,
+    confirmations: Confirmations,
+    quotas: Quotas,
+    audit: Audit,
+}
+
+/// One call on its way through the gate.
+#[derive(Clone, Copy)]
+struct Passing<'a> {
+    request: &'a Checked,
+    context: &'a Context,
+    ruling: &'a Ruling,
+}
+
+/// Anything but a pass. Boxed, because most calls pass.
+type Stopped = Box<Decision>;
+
+fn refused(failure: Failure) -> Stopped {
+    Box::new(Decision::Refuse(failure))
+}
+
+impl<'a> Passing<'a> {
+    fn operation(&self) -> &'a Arc<Operation> {
+        self.request.operation()
+    }
+
+    fn caller(&self) -> &'a Caller {
+        &self.context.caller
+    }
+
+    fn entry(&self, event: Event) -> Entry {
+        Entry::about(event, self.operation()).within(self.context)
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::new(self.operation(), self.caller(), self.request.params())
+    }
+
+    fn asked(&self) -> Asked {
+        Asked::about(self.request, &self.ruling.why())
+    }
+}
+
+impl SafetyGate {
+    /// A gate over this store.
+    pub fn new(
+        settings: &GateSettings,
+        audit: Audit,
+        store: Arc<dyn StateStore>,
+        clock: SharedClock,
+    ) -> Result<Self, GateSettingsError> {
+        settings.confirm.check()?;
+        if settings.confirm.skew > Duration::from_secs(60) {
+            tracing::warn!(seconds = settings.confirm.skew.as_secs(), "a large skew lets tokens live longer");
+        }
+        Ok(Self {
+            policy: Policy::new(&settings.policy)?,
+            compiled: RwLock::default(),
+            quotas: Quotas::new(&settings.quota, store.clone(), clock.clone())?,
+            confirmations: Confirmations::new(store, clock, settings.confirm.clone()),
+            audit,
+        })
+    }
+
+    /// The policy in force.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    fn rule(&self, operation: &Operation, caller: &Caller, params: Option<&Map<String, Value>>) -> Arc<Ruling> {
+        let subject = Subject { operation, caller, scopes: &[], params };
+        let known = self.compiled.read().unwrap_or_else(PoisonError::into_inner).get(&operation.name).cloned();
+        if let Some(compiled) = known.filter(|compiled| compiled.is_of(operation)) {
+            return compiled.rule(&subject);
+        }
+        let compiled = Arc::new(self.policy.compile(operation));
+        let mut all = self.compiled.write().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MOST_COMPILED {
+            all.clear();
+        }
+        all.insert(operation.name.clone(), compiled.clone());
+        drop(all);
+        compiled.rule(&subject)
+    }
+
+    async fn weigh(&self, passing: Passing<'_>) -> Result<Pass, Stopped> {
+        let (operation, caller) = (passing.operation(), passing.caller());
+        if let Some(denied) = passing.ruling.failure(operation) {
+            let entry = || passing.entry(Event::Denied).code(denied.code().as_str()).reason(&passing.ruling.why());
+            self.note(entry);
+            return Err(refused(denied));
+        }
+        if let Err(stop) = self.quotas.attempt(operation, caller).await {
+            self.stop(passing, stop)?;
+        }
+        let confirmed = match passing.ruling.effect {
+            Effect::Confirm(asking) => {
+                self.may_pay(passing).await?;
+                self.confirm(passing, asking).await?;
+                true
+            }
+            Effect::Allow | Effect::Deny(_) => false,
+        };
+        let warnings = self.pay(passing).await?;
+        let mut pass = Pass { warnings, receipt: None };
+        if confirmed || operation.danger >= Danger::Destructive {
+            let intent = self.intend(passing).await?;
+            pass.receipt = self.audit.is_kept().then(|| OnRecord::new(self.audit.clone(), passing, intent).boxed());
+        }
+        Ok(pass)
+    }
+
+    /// Lets pass only with a confirmation as strong as policy wants it.
+    async fn confirm(&self, passing: Passing<'_>, asking: Asking) -> Result<(), Stopped> {
+        let context = passing.context;
+        // Whoever could be asked alone is not asked less in a batch.
+        let required = asking.with(context.interactive || context.interactive_alone);
+        if let Some(token) = &passing.request.metadata().confirmation {
+            return self.redeem(passing, token, required).await;
+        }
+        if required != Strength::Elicit {
+            return Err(self.issue(passing, required).await);
+        }
+        if !context.interactive {
+            return Err(refused(only_alone(passing.operation(), &passing.asked())));
+        }
+        match Confirmations::answered(context) {
+            Some((key, answered)) => self.hear(passing, key, answered).await,
+            None => Err(self.ask(passing).await),
+        }
+    }
+
+    async fn redeem(&self, passing: Passing<'_>, token: &str, required: Strength) -> Result<(), Stopped> {
+        let (scope, caller) = (passing.scope(), passing.caller());
+        match self.confirmations.redeem(token, Purpose::Confirmation, required, &scope, caller).await {
+            Ok(()) => {
+                self.note(|| passing.entry(Event::Confirmed).token(token));
+                Ok(())
+            }
+            Err(refusal) => Err(self.refuse(passing, refusal, token)),
+        }
+    }
+
+    /// Refuses, with a token to come back with.
+    async fn issue(&self, passing: Passing<'_>, strength: Strength) -> Stopped {
+        let asked = passing.asked();
+        match self.confirmations.issue(self.wanted(passing, Purpose::Confirmation, strength), Some(&asked)).await {
+            Ok(issued) => {
+                let entry =
+                    || passing.entry(Event::ConfirmationRequired).token(&issued.token).reason(strength.as_str());
+                self.note(entry);
+                refused(issued.into_failure(passing.operation(), &asked))
+            }
+            Err(refusal) => self.refuse(passing, refusal, ""),
+        }
+    }
+
+    /// Has the person behind the client asked. The name of the question is as unguessable as a token, and as bound.
+    async fn ask(&self, passing: Passing<'_>) -> Stopped {
+        match self.confirmations.issue(self.wanted(passing, Purpose::Question, Strength::Elicit), None).await {
+            Ok(issued) => {
+                let reason = Strength::Elicit.as_str();
+                self.note(|| passing.entry(Event::ConfirmationRequired).token(&issued.token).reason(reason));
+                let schema = [("type".to_owned(), json!("object")), ("properties".to_owned(), json!({}))];
+                Box::new(Decision::Ask(InputRequest {
+                    key: issued.token,
+                    message: passing.asked().in_one_text(),
+                    schema: schema.into_iter().collect(),
+                }))
+            }
+            Err(refusal) => self.refuse(passing, refusal, ""),
+        }
+    }
+
+    /// Hears what the person answered.
+    async fn hear(&self, passing: Passing<'_>, question: &str, answered: Answered) -> Result<(), Stopped> {
+        let (scope, caller) = (passing.scope(), passing.caller());
+        if answered != Answered::Yes {
+            return Err(match self.confirmations.decline(question, &scope, caller).await {
+                Ok(()) => {
+                    let failure = answered.failure(passing.operation());
+                    self.note(|| passing.entry(Event::Declined).token(question).reason(failure.message()));
+                    refused(failure)
+                }
+                Err(refusal) => self.refuse(passing, refusal, ""),
+            });
+        }
+        let redeem = || self.confirmations.redeem(question, Purpose::Question, Strength::Elicit, &scope, caller);
+        let mut redeemed = redeem().await;
+        if let Err(Refusal::Early { wait, .. }) = redeemed {
+            // Asking again would only begin the rest anew.
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = passing.context.cancelled.cancelled() => {}
+            }
+            redeemed = redeem().await;
+        }
+        match redeemed {
+            Ok(()) => {
+                self.note(|| passing.entry(Event::Confirmed).token(question));
+                Ok(())
+            }
+            Err(refusal) => Err(self.refuse(passing, refusal, "")),
+        }
+    }
+
+    fn wanted<'a>(&self, passing: Passing<'a>, purpose: Purpose, strength: Strength) -> Wanted<'a> {
+        Wanted { purpose, strength, scope: passing.scope(), operation: passing.operation(), caller: passing.caller() }
+    }
+
+    fn refuse(&self, passing: Passing<'_>, refusal: Refusal, token: &str) -> Stopped {
+        let waits = matches!(refusal, Refusal::Pending { .. } | Refusal::Early { .. });
+        let failure = refusal.into_failure(passing.request, &passing.asked(), token);
+        if !waits {
+            let entry = || {
+                let entry = passing.entry(Event::TokenRejected).code(failure.code().as_str());
+                if token.is_empty() { entry } else { entry.token(token) }
+            };
+            self.note(entry);
+        }
+        refused(failure)
+    }
+
+    /// Whether the quotas would let the call pass once it is confirmed. Nothing is spent yet.
+    async fn may_pay(&self, passing: Passing<'_>) -> Result<(), Stopped> {
+        let (operation, caller) = (passing.operation(), passing.caller());
+        match self.quotas.look(operation, caller, false).await {
+            Ok(()) => Ok(()),
+            Err(Stop::Paused(paused)) => match &passing.request.metadata().quota_continue {
+                None => Err(self.pause(passing, paused).await),
+                Some(token) => {
+                    let found = self.confirmations.inspect(token, Purpose::Quota, &passing.scope(), caller).await;
+                    found.map_err(|refusal| self.refuse(passing, refusal, token))?;
+                    self.quotas.look(operation, caller, true).await.or_else(|stop| self.stop(passing, stop))
+                }
+            },
+            Err(stop) => self.stop(passing, stop),
+        }
+    }
+
+    /// Spends what the call costs.
+    async fn pay(&self, passing: Passing<'_>) -> Result<Vec<Warning>, Stopped> {
+        let (operation, caller) = (passing.operation(), passing.caller());
+        let warnings = match self.quotas.spend(operation, caller, false).await {
+            Ok(warnings) => warnings,
+            Err(Stop::Paused(paused)) => {
+                let Some(token) = &passing.request.metadata().quota_continue else {
+                    return Err(self.pause(passing, paused).await);
+                };
+                let scope = passing.scope();
+                let redeemed = self.confirmations.redeem(token, Purpose::Quota, Strength::Token, &scope, caller).await;
+                redeemed.map_err(|refusal| self.refuse(passing, refusal, token))?;
+                self.note(|| passing.entry(Event::QuotaContinued).token(token));
+                match self.quotas.spend(operation, caller, true).await {
+                    Ok(warnings) => warnings,
+                    Err(stop) => self.stop(passing, stop).map(|()| Vec::new())?,
+                }
+            }
+            Err(stop) => self.stop(passing, stop).map(|()| Vec::new())?,
+        };
+        Ok(warnings)
+    }
+
+    /// Refuses until somebody says that it goes on.
+    async fn pause(&self, passing: Passing<'_>, paused: crate::quota::Paused) -> Stopped {
+        match self.confirmations.issue(self.wanted(passing, Purpose::Quota, Strength::Token), None).await {
+            Ok(issued) => {
+                let entry = || {
+                    let entry = passing.entry(Event::QuotaPaused).quota(&paused.metric, paused.used, paused.most);
+                    entry.token(&issued.token)
+                };
+                self.note(entry);
+                refused(paused.into_failure(&issued.token, issued.expires_at))
+            }
+            Err(refusal) => self.refuse(passing, refusal, ""),
+        }
+    }
+
+    /// What a limit comes to. A read that could not be counted goes on.
+    fn stop(&self, passing: Passing<'_>, stop: Stop) -> Result<(), Stopped> {
+        let operation = passing.operation();
+        let (name, used, most, failure) = match stop {
+            Stop::Rate { name, most, failure } => (name, most, most, failure),
+            Stop::Exhausted { metric, used, most, failure } => (metric, used, most, failure),
+            // Only a pause that nobody can end comes here.
+            Stop::Paused(paused) => {
+                let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached");
+                (paused.metric, paused.used, paused.most, failure)
+            }
+            Stop::Store(error) => return self.uncounted(operation, &error),
+        };
+        self.note(|| passing.entry(Event::QuotaStopped).quota(&name, used, most).code(failure.code().as_str()));
+        Err(refused(failure))
+    }
+
+    fn uncounted(&self, operation: &Operation, error: &StoreError) -> Result<(), Stopped> {
+        if operation.danger == Danger::Safe {
+            tracing::warn!(%error, operation = &*operation.name, "a read was not counted");
+            return Ok(());
+        }
+        Err(refused(store_down(operation.danger, error)))
+    }
+
+    /// Puts on record what is about to happen. Where that must be on record and cannot be, it does not happen.
+    async fn intend(&self, passing: Passing<'_>) -> Result<Noted, Stopped> {
+        let operation = passing.operation();
+        if !self.audit.is_kept() {
+            return Ok(Noted { chain: "".into(), sequence: 0 });
+        }
+        let entry = passing.entry(Event::Intent).reason(&passing.ruling.why()).parameters(
+            operation,
+            Some(passing.request.types()),
+            passing.request.params(),
+        );
+        match self.audit.record(entry).await {
+            Ok(noted) => Ok(noted),
+            Err(error) if self.audit.is_required() => Err(refused(
+                Failure::new(
+                    Code::InternalError,
+                    "Internal error: the audit cannot be written, so destructive operations are refused. Nothing was \
+                     done. Tell the operator",
+                )
+                .detail("danger_level", operation.danger.as_str())
+                .because(error),
+            )),
+            Err(error) => {
+                tracing::error!(%error, operation = &*operation.name, "an operation is not on record");
+                Ok(Noted { chain: "".into(), sequence: 0 })
+            }
+        }
+    }
+
+    /// Hands in an entry that nothing waits for.
+    fn note(&self, entry: impl FnOnce() -> Entry) {
+        if self.audit.is_kept()
+            && let Err(error) = self.audit.note(entry())
+        {
+            tracing::error!(%error, "a decision is not on record");
+        }
+    }
+}
+
+impl Gate for SafetyGate {
+    fn decide<'a>(&'a self, request: &'a Checked, context: &'a Context) -> BoxFuture<'a, Decision> {
+        let operation = request.operation();
+        // The protocol's own operations belong to no source, and are how a caller finds out what went wrong.
+        let limited = !operation.source.is_empty() && self.quotas.concern(operation, &context.caller);
+        let ruling = self.rule(operation, &context.caller, Some(request.params()));
+        if ruling.effect == Effect::Allow && !limited && operation.danger < Danger::Destructive {
+            return std::future::ready(Decision::Allow(Pass::default())).boxed();
+        }
+        async move {
+            match self.weigh(Passing { request, context, ruling: &ruling }).await {
+                Ok(pass) => Decision::Allow(pass),
+                Err(stopped) => *stopped,
+            }
+        }
+        .boxed()
+    }
+
+    fn admit<'a>(&'a self, reading: &'a Operation, context: &'a Context) -> BoxFuture<'a, Result<(), Failure>> {
+        async move {
+            let subject = Subject { operation: reading, caller: &context.caller, scopes: &[], params: None };
+            let ruling = self.policy.rule(&subject);
+            let entry = |event: Event| Entry::about(event, reading).within(context).reason(&ruling.why());
+            match ruling.effect {
+                Effect::Allow => {}
+                Effect::Deny(_) => {
+                    self.note(|| entry(Event::Denied));
+                    return Err(ruling.failure(reading).unwrap_or_else(|| Failure::internal("a denial without words")));
+                }
+                Effect::Confirm(_) => {
+                    self.note(|| entry(Event::Denied));
+                    let words = "Permission denied: policy wants this confirmed, and documents and prompts cannot be";
+                    return Err(Failure::new(Code::PermissionDenied, words).detail("policy", ruling.explain(reading)));
+                }
+            }
+            match self.quotas.attempt(reading, &context.caller).await {
+                Ok(()) => Ok(()),
+                Err(Stop::Rate { name, most, failure }) => {
+                    self.note(|| entry(Event::QuotaStopped).quota(&name, most, most));
+                    Err(failure)
+                }
+                Err(Stop::Store(error)) => {
+                    tracing::warn!(%error, "a read was not counted");
+                    Ok(())
+                }
+                Err(Stop::Exhausted { failure, .. }) => Err(failure),
+                Err(Stop::Paused(_)) => Ok(()),
+            }
+        }
+        .boxed()
+    }
+
+    fn confirms(&self) -> bool {
+        true
+    }
+
+    fn may_confirm(&self, operation: &Operation) -> bool {
+        self.policy.may_confirm(operation) || self.quotas.may_pause(operation)
+    }
+
+    fn quota<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Value> {
+        self.quotas.status(&context.caller).boxed()
+    }
+
+    fn policy(&self, operation: &Operation, context: &Context) -> &'static str {
+        self.rule(operation, &context.caller, None).effect.as_str()
+    }
+}
