@@ -77,7 +77,7 @@ impl Window {
         // As each bucket slides out in turn, all later ones still count in full.
         let mut later = sum;
         for (bucket, spent) in counted() {
-            later -= spent;
+            later = later.saturating_sub(*spent);
             let Some(room) = (most - amount).checked_sub(later) else { continue };
             let share = room.saturating_mul(WHOLE).checked_div(*spent).unwrap_or(WHOLE).min(WHOLE);
             let moment = self.gone(*bucket) - share * self.width / WHOLE;

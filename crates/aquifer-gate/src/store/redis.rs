@@ -1,0 +1,222 @@
+//! State in Redis: several processes, on several machines, behave as one.
+//!
+//! Whatever must not be torn apart is a script, which Redis runs alone. Time is Redis's own, so that the machines' clocks
+//! need not agree. What Redis forgets when it is ended without warning is its operator's choice: without
+//! `appendonly yes` a redeemed token may come back unredeemed, and with an eviction policy that touches these keys,
+//! records may go before their time.
+
+mod link;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use aquifer_engine::clock::SharedClock;
+use aquifer_engine::store::{LARGEST_VALUE, Record, Spent, StateStore, StoreError, Window, milliseconds};
+use futures::future::{BoxFuture, FutureExt};
+use redis::aio::MultiplexedConnection;
+use redis::{Client, IntoConnectionInfo, RedisResult, Script, TlsCertificates};
+
+use link::Link;
+
+use super::new_version;
+
+/// How many keys one step of a search looks at.
+const STEP: usize = 1000;
+/// What Redis takes for a time to live, and more than anybody waits: a hundred years.
+const LONGEST: u64 = 100 * 365 * 24 * 3600 * 1000;
+
+/// Where Redis is, and what stands before our keys there.
+#[derive(Clone)]
+pub struct RedisSettings {
+    /// `redis://[USER:PASSWORD@]HOST:PORT/DATABASE`, or `rediss://` for TLS.
+    pub url: String,
+    /// The beginning of every key, so that others can use the same Redis.
+    pub prefix: String,
+    /// Certificates in PEM of whom to trust instead of whom the system trusts.
+    pub authorities: Option<Vec<u8>>,
+}
+
+impl RedisSettings {
+    /// The Redis at this URL, with keys that begin with `aquifer:`.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { url: url.into(), prefix: "aquifer:".into(), authorities: None }
+    }
+}
+
+impl fmt::Debug for RedisSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The URL may have a password in it.
+        f.debug_struct("RedisSettings").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+/// State in Redis.
+pub struct RedisStore {
+    link: Link,
+    prefix: String,
+    clock: Option<SharedClock>,
+    compare_and_set: Script,
+    spend: Script,
+}
+
+impl RedisStore {
+    /// A store there. Nothing is connected yet: a Redis that cannot be reached is told by the first call.
+    pub fn new(settings: &RedisSettings) -> Result<Self, StoreError> {
+        let unusable = |_| {
+            StoreError(
+                "this is no URL of a Redis: redis://[USER:PASSWORD@]HOST:PORT/DATABASE, or rediss:// for TLS".into(),
+            )
+        };
+        let info = settings.url.as_str().into_connection_info().map_err(unusable)?;
+        // Whoever came first has chosen the same: there is no other in the graph.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let client = match &settings.authorities {
+            None => Client::open(info).map_err(unusable)?,
+            Some(pem) => {
+                let certificates = TlsCertificates { client_tls: None, root_cert: Some(pem.clone()) };
+                Client::build_with_tls(info, certificates).map_err(|_| {
+                    StoreError("the certificates for Redis cannot be read, or the URL is not one of rediss://".into())
+                })?
+            }
+        };
+        Ok(Self {
+            link: Link::new(client),
+            prefix: settings.prefix.clone(),
+            clock: None,
+            compare_and_set: Script::new(include_str!("redis/compare_and_set.lua")),
+            spend: Script::new(include_str!("redis/spend.lua")),
+        })
+    }
+
+    /// Spends by this clock instead of Redis's own.
+    pub fn with_clock(mut self, clock: SharedClock) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    fn record_key(&self, key: &str) -> String {
+        format!("{}record:{key}", self.prefix)
+    }
+
+    fn spent_key(&self, key: &str, window: Window) -> String {
+        format!("{}spent:{}:{key}", self.prefix, window.width())
+    }
+}
+
+impl StateStore for RedisStore {
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
+        async move {
+            let key = self.record_key(key);
+            self.link.ask(async |connection: &mut MultiplexedConnection| read(connection, &key).await).await
+        }
+        .boxed()
+    }
+
+    fn compare_and_set<'a>(
+        &'a self,
+        key: &'a str,
+        expected: Option<u64>,
+        value: Vec<u8>,
+        keep: Duration,
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
+        async move {
+            if value.len() > LARGEST_VALUE {
+                return Err(StoreError::too_large(value.len()));
+            }
+            let keep = u64::try_from(keep.as_millis()).unwrap_or(LONGEST).clamp(1, LONGEST);
+            let expected = expected.map(|version| version.to_string()).unwrap_or_default();
+            let mut script = self.compare_and_set.key(self.record_key(key));
+            script.arg(expected).arg(new_version()?).arg(value).arg(keep);
+            self.link.ask(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await).await
+        }
+        .boxed()
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str, most: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
+        async move {
+            let begin = self.record_key(prefix);
+            let found = self.link.ask(async |connection: &mut MultiplexedConnection| {
+                let mut found = Vec::new();
+                for key in search(connection, &begin, most).await? {
+                    // What expired since it was found is left out.
+                    if let Some(record) = read(connection, &key).await? {
+                        found.push((key, record));
+                    }
+                }
+                Ok(found)
+            });
+            let own = self.record_key("");
+            let found = found.await?.into_iter();
+            Ok(found.filter_map(|(key, record)| Some((key.strip_prefix(&own)?.to_owned(), record))).collect())
+        }
+        .boxed()
+    }
+
+    fn spend<'a>(
+        &'a self,
+        key: &'a str,
+        amount: u64,
+        most: u64,
+        window: Duration,
+    ) -> BoxFuture<'a, Result<Spent, StoreError>> {
+        async move {
+            let window = Window::new(window);
+            let now = self.clock.as_ref().map(|clock| milliseconds(clock.now()).to_string()).unwrap_or_default();
+            // One more than the largest is just as unacceptable as anything above, and the script can count so far.
+            let (amount, most) = (amount.min(Window::LARGEST + 1), most.min(Window::LARGEST));
+            let mut script = self.spend.key(self.spent_key(key, window));
+            script.arg(window.width()).arg(amount).arg(most).arg(now);
+            let told: (bool, u64, i64) = self
+                .link
+                .ask(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await)
+                .await?;
+            let (accepted, total, frees) = told;
+            let frees = u64::try_from(frees).map_or(Duration::MAX, Duration::from_millis);
+            Ok(Spent { accepted, total, frees })
+        }
+        .boxed()
+    }
+}
+
+async fn read(connection: &mut MultiplexedConnection, key: &str) -> RedisResult<Option<Record>> {
+    let mut command = redis::cmd("HMGET");
+    command.arg(key).arg("value").arg("version");
+    let (value, version): (Option<Vec<u8>>, Option<u64>) = command.query_async(connection).await?;
+    Ok(value.zip(version).map(|(value, version)| Record { value, version }))
+}
+
+/// The first keys that begin so. Every key of the database is looked at, a step at a time: this is for people who look
+/// into the store, not for calls.
+async fn search(connection: &mut MultiplexedConnection, begin: &str, most: usize) -> RedisResult<BTreeSet<String>> {
+    let pattern = format!("{}*", literally(begin));
+    let mut first = BTreeSet::new();
+    let mut cursor = 0_u64;
+    loop {
+        let mut command = redis::cmd("SCAN");
+        command.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(STEP);
+        let (next, keys): (u64, Vec<String>) = command.query_async(connection).await?;
+        for key in keys {
+            first.insert(key);
+            if first.len() > most {
+                first.pop_last();
+            }
+        }
+        cursor = next;
+        if cursor == 0 {
+            return Ok(first);
+        }
+    }
+}
+
+/// A pattern that matches this text only.
+fn literally(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '*' | '?' | '[' | ']' | '\\' | '^' | '-') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
+}

@@ -1,0 +1,146 @@
+//! One connection to Redis, made when it is needed and again when it broke.
+//!
+//! No command is sent twice: one that broke off may have been done. So a connection that has been idle is tried before
+//! it is trusted with a command, and one that did not answer in time is not trusted again.
+
+use std::time::{Duration, Instant};
+
+use aquifer_engine::store::StoreError;
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError, RedisResult};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+const CONNECT: Duration = Duration::from_secs(2);
+const ANSWER: Duration = Duration::from_secs(2);
+/// Everything a call may wait for, together.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// After this long without a word, a connection may have been closed by the other side.
+const IDLE: Duration = Duration::from_secs(10);
+/// For so long after Redis could not be reached, nobody else tries.
+const PAUSE: Duration = Duration::from_millis(100);
+
+pub(super) struct Link {
+    client: Client,
+    address: String,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    connection: Option<MultiplexedConnection>,
+    /// Counts connections, so that only the one that broke is thrown away.
+    number: u64,
+    used: Option<Instant>,
+    failed: Option<(Instant, StoreError)>,
+}
+
+impl Link {
+    pub(super) fn new(client: Client) -> Self {
+        let address = client.get_connection_info().addr().to_string();
+        Self { client, address, state: Mutex::default() }
+    }
+
+    pub(super) async fn ask<T>(
+        &self,
+        act: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
+    ) -> Result<T, StoreError> {
+        self.ask_within(PATIENCE, act).await
+    }
+
+    async fn ask_within<T>(
+        &self,
+        patience: Duration,
+        act: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
+    ) -> Result<T, StoreError> {
+        let work = async {
+            let (number, mut connection) = self.connection().await?;
+            match act(&mut connection).await {
+                Ok(done) => Ok(done),
+                Err(error) => {
+                    if error.is_io_error() || error.is_unrecoverable_error() {
+                        self.throw_away(number).await;
+                    }
+                    Err(self.told(&error))
+                }
+            }
+        };
+        timeout(patience, work).await.unwrap_or_else(|_| Err(self.late()))
+    }
+
+    /// The connection and its number. Callers take turns here, so that one of them connects for all.
+    async fn connection(&self) -> Result<(u64, MultiplexedConnection), StoreError> {
+        let mut state = self.state.lock().await;
+        let idle = state.used.is_none_or(|used| used.elapsed() > IDLE);
+        if let Some(mut connection) = state.connection.take()
+            && (!idle || alive(&mut connection).await)
+        {
+            state.used = Some(Instant::now());
+            state.connection = Some(connection.clone());
+            return Ok((state.number, connection));
+        }
+        if let Some((when, error)) = &state.failed
+            && when.elapsed() < PAUSE
+        {
+            return Err(error.clone());
+        }
+        let config =
+            AsyncConnectionConfig::new().set_connection_timeout(Some(CONNECT)).set_response_timeout(Some(ANSWER));
+        let made = timeout(CONNECT + ANSWER, self.client.get_multiplexed_async_connection_with_config(&config)).await;
+        let failure = match made {
+            Ok(Ok(connection)) => {
+                tracing::info!(address = self.address, "connected to Redis");
+                *state = State {
+                    connection: Some(connection.clone()),
+                    number: state.number.wrapping_add(1),
+                    used: Some(Instant::now()),
+                    failed: None,
+                };
+                return Ok((state.number, connection));
+            }
+            Ok(Err(error)) => self.told(&error),
+            Err(_) => self.late(),
+        };
+        state.failed = Some((Instant::now(), failure.clone()));
+        Err(failure)
+    }
+
+    async fn throw_away(&self, number: u64) {
+        let mut state = self.state.lock().await;
+        if state.number == number {
+            state.connection = None;
+        }
+    }
+
+    fn late(&self) -> StoreError {
+        StoreError(format!("Redis at {} did not answer in time", self.address))
+    }
+
+    /// What may be told of an error: never what the server wrote, which may repeat what it was sent.
+    fn told(&self, error: &RedisError) -> StoreError {
+        if error.is_timeout() {
+            return self.late();
+        }
+        let what = match error.kind() {
+            _ if error.is_connection_refusal() => "refuses connections".to_owned(),
+            ErrorKind::Io => "cannot be reached, or broke off".to_owned(),
+            ErrorKind::AuthenticationFailed => "does not accept the user or the password".to_owned(),
+            _ => match error.code().filter(|code| is_code(code)) {
+                Some("NOAUTH" | "WRONGPASS") => "does not accept the user or the password".to_owned(),
+                Some("NOPERM") => "does not allow its user to do this".to_owned(),
+                Some("OOM") => "has no memory left".to_owned(),
+                Some(code) => format!("answered {code}"),
+                None => format!("failed: {}", error.category()),
+            },
+        };
+        StoreError(format!("Redis at {} {what}", self.address))
+    }
+}
+
+async fn alive(connection: &mut MultiplexedConnection) -> bool {
+    redis::cmd("PING").query_async::<()>(connection).await.is_ok()
+}
+
+fn is_code(text: &str) -> bool {
+    text.len() <= 20 && text.bytes().all(|byte| byte.is_ascii_uppercase())
+}

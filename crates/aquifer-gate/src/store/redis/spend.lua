@@ -1,0 +1,60 @@
+-- The arithmetic of aquifer_engine::store::Window, which says why; a test holds the two against each other.
+--
+-- KEYS[1] what was spent: a hash of buckets
+-- ARGV    the width of a bucket in milliseconds, the amount, the most, and now ('' to take Redis's own clock)
+-- Returns whether the amount was spent, the total, and the milliseconds until it fits (-1: never)
+local BUCKETS, WHOLE = 60, 1000
+local width, amount, most = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local now = tonumber(ARGV[4])
+if not now then
+    local time = redis.call('TIME')
+    now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
+local this = math.floor(now / width)
+
+local buckets, gone, sum = {}, {}, 0
+local hash = redis.call('HGETALL', KEYS[1])
+for at = 1, #hash, 2 do
+    local bucket, spent = tonumber(hash[at]), tonumber(hash[at + 1])
+    if math.abs(bucket - this) > BUCKETS then
+        gone[#gone + 1] = hash[at]
+    else
+        buckets[#buckets + 1] = { bucket, spent }
+        sum = sum + spent
+    end
+end
+table.sort(buckets, function(one, other) return one[1] < other[1] end)
+
+local total = sum
+local first = buckets[1]
+if first and first[1] + BUCKETS == this then
+    local left = width - (now - this * width)
+    local share = math.floor((left * WHOLE + width - 1) / width)
+    total = sum - first[2] + math.floor((first[2] * share + WHOLE - 1) / WHOLE)
+end
+
+if total + amount <= most then
+    if amount > 0 then
+        if #gone > 0 then
+            redis.call('HDEL', KEYS[1], unpack(gone))
+        end
+        redis.call('HINCRBY', KEYS[1], string.format('%.0f', this), string.format('%.0f', amount))
+        -- Longer than anything counts: this only collects garbage.
+        redis.call('PEXPIRE', KEYS[1], string.format('%.0f', (2 * BUCKETS + 2) * width + 60000))
+    end
+    return { 1, total + amount, 0 }
+end
+if amount > most then
+    return { 0, total, -1 }
+end
+local later = sum
+for _, entry in ipairs(buckets) do
+    later = later - entry[2]
+    local room = most - amount - later
+    if room >= 0 then
+        local share = math.min(WHOLE, math.floor(room * WHOLE / entry[2]))
+        local moment = (entry[1] + BUCKETS + 1) * width - math.floor(share * width / WHOLE)
+        return { 0, total, math.max(1, moment - now) }
+    end
+end
+return { 0, total, 1 }

@@ -1,0 +1,115 @@
+//! The file itself: made for its owner alone, and told from another that took its place.
+
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
+use std::io::{Error, ErrorKind, Result};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long another process may take to make the file.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Which file stands at a path. While one is open, no other gets its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Identity {
+    device: u64,
+    number: u64,
+}
+
+pub(super) fn identity(path: &Path) -> Result<Identity> {
+    let found = std::fs::metadata(path)?;
+    Ok(system::identity(&found))
+}
+
+/// Makes the file if it is missing, and keeps others from reading it.
+pub(super) fn prepare(path: &Path) -> Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) => system::close_to_others(path, &found),
+        Err(error) if error.kind() == ErrorKind::NotFound => make(path),
+        Err(error) => Err(error),
+    }
+}
+
+/// If the file was deleted, its log and index may have been left behind. A new file must not find them, and they must
+/// not be taken from under a process that has just made one: whoever makes the file holds a lock.
+fn make(path: &Path) -> Result<()> {
+    let _lock = lock(&beside(path, "-lock"))?;
+    if std::fs::exists(path)? {
+        return Ok(());
+    }
+    for rest in ["-wal", "-shm"] {
+        match std::fs::remove_file(beside(path, rest)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    for_owner().open(path).map(drop)
+}
+
+/// The lock is let go of when the file is dropped.
+fn lock(path: &Path) -> Result<File> {
+    let file = for_owner().create_new(false).create(true).truncate(false).open(path)?;
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+            Err(TryLockError::WouldBlock) => return Err(Error::new(ErrorKind::TimedOut, "another process makes it")),
+        }
+    }
+}
+
+fn for_owner() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    system::for_owner(&mut options);
+    options
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+#[cfg(unix)]
+mod system {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+
+    use super::{Identity, Metadata, OpenOptions, Path, Result};
+
+    const OWNER_ONLY: u32 = 0o600;
+    const OTHERS: u32 = 0o077;
+
+    pub(super) fn identity(found: &Metadata) -> Identity {
+        Identity { device: found.dev(), number: found.ino() }
+    }
+
+    pub(super) fn close_to_others(path: &Path, found: &Metadata) -> Result<()> {
+        if found.mode() & OTHERS == 0 {
+            return Ok(());
+        }
+        std::fs::set_permissions(path, Permissions::from_mode(found.mode() & OWNER_ONLY))
+    }
+
+    pub(super) fn for_owner(options: &mut OpenOptions) {
+        options.mode(OWNER_ONLY);
+    }
+}
+
+/// Elsewhere an open file cannot be deleted, and a folder's rights are its files'.
+#[cfg(not(unix))]
+mod system {
+    use super::{Identity, Metadata, OpenOptions, Path, Result};
+
+    pub(super) fn identity(_: &Metadata) -> Identity {
+        Identity { device: 0, number: 0 }
+    }
+
+    pub(super) fn close_to_others(_: &Path, _: &Metadata) -> Result<()> {
+        Ok(())
+    }
+
+    pub(super) fn for_owner(_: &mut OpenOptions) {}
+}

@@ -1,0 +1,177 @@
+//! Keeps the file open, for as long as it is the file at its path and nothing is wrong with it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use aquifer_engine::clock::SharedClock;
+use aquifer_engine::store::{StoreError, milliseconds};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::file::{self, Identity};
+use super::tables::{self, Owner};
+
+/// How long SQLite waits for another process to finish writing.
+const BUSY: Duration = Duration::from_secs(2);
+/// How often expired rows are removed, in milliseconds.
+const SWEEP_EVERY: u64 = 60_000;
+/// A gigabyte, in pages. Whoever makes records without end gets errors before the disk is full.
+const MOST_PAGES: i64 = (1 << 30) / 4096;
+/// What the log may keep of the disk when it is not needed.
+const LOG_BYTES: i64 = 4 << 20;
+
+pub(super) struct Keeper {
+    path: PathBuf,
+    clock: SharedClock,
+    open: Option<Open>,
+    /// When the file was last swept, in milliseconds.
+    swept: Option<u64>,
+}
+
+struct Open {
+    connection: Connection,
+    identity: Identity,
+    lasting: bool,
+}
+
+impl Keeper {
+    pub(super) fn new(path: PathBuf, clock: SharedClock) -> Self {
+        Self { path, clock, open: None, swept: None }
+    }
+
+    /// Closes the file. The next call opens it again.
+    pub(super) fn let_go(&mut self) {
+        self.open = None;
+    }
+
+    pub(super) fn read<T>(
+        &mut self,
+        act: impl FnOnce(&Connection, u64) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        self.run(|open, now| act(&open.connection, now))
+    }
+
+    /// A change that a loss of power may undo.
+    pub(super) fn write<T>(
+        &mut self,
+        act: impl FnOnce(&mut Connection, u64) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        self.change(false, act)
+    }
+
+    /// A change that is on the disk when this returns.
+    pub(super) fn write_to_last<T>(
+        &mut self,
+        act: impl FnOnce(&mut Connection, u64) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        self.change(true, act)
+    }
+
+    fn change<T>(
+        &mut self,
+        lasting: bool,
+        act: impl FnOnce(&mut Connection, u64) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let now = milliseconds(self.clock.now());
+        let due = self.swept.is_none_or(|swept| now.abs_diff(swept) >= SWEEP_EVERY);
+        if due {
+            self.swept = Some(now);
+        }
+        self.run(|open, now| {
+            open.set_lasting(lasting)?;
+            if due && let Err(error) = tables::sweep(&mut open.connection, now) {
+                // On a full disk the change itself may still find room; if it does not, it says so.
+                tracing::debug!(%error, "expired state is not removed yet");
+            }
+            act(&mut open.connection, now)
+        })
+    }
+
+    fn run<T>(&mut self, act: impl FnOnce(&mut Open, u64) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let is_there = |open: &Open| file::identity(&self.path).is_ok_and(|found| found == open.identity);
+        let mut open = match self.open.take().filter(is_there) {
+            Some(open) => open,
+            None => self.open_file()?,
+        };
+        match act(&mut open, milliseconds(self.clock.now())) {
+            // What was written to a file that is no longer there has not been written.
+            Ok(_) if !is_there(&open) => Err(self.trouble("was taken away")),
+            Ok(done) => {
+                self.open = Some(open);
+                Ok(done)
+            }
+            Err(error) => {
+                // Only a lock passes by itself; after anything else the file is looked at afresh.
+                if matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) {
+                    self.open = Some(open);
+                }
+                Err(self.failed(&error))
+            }
+        }
+    }
+
+    fn open_file(&self) -> Result<Open, StoreError> {
+        file::prepare(&self.path).map_err(|error| self.trouble(&format!("cannot be made or opened: {error}")))?;
+        let before = file::identity(&self.path).map_err(|error| self.trouble(&error.to_string()))?;
+        let mut connection = connect(&self.path).map_err(|error| self.failed(&error))?;
+        match tables::owner(&connection).map_err(|error| self.failed(&error))? {
+            Owner::Ours | Owner::Nobody => {}
+            Owner::Later => return Err(self.trouble("was written by a later version")),
+            Owner::Other => return Err(self.trouble("is some other database")),
+        }
+        make_ready(&mut connection).map_err(|error| self.failed(&error))?;
+        if !file::identity(&self.path).is_ok_and(|after| after == before) {
+            return Err(self.trouble("was taken away"));
+        }
+        Ok(Open { connection, identity: before, lasting: true })
+    }
+
+    fn failed(&self, error: &rusqlite::Error) -> StoreError {
+        let what = match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "is locked by another process",
+            Some(ErrorCode::DiskFull) => "has no room: the disk is full, or too many records wait to expire",
+            Some(ErrorCode::ReadOnly) => "cannot be written to",
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => "is damaged, or no database",
+            Some(ErrorCode::CannotOpen) => "cannot be opened",
+            Some(ErrorCode::SystemIoFailure) => "cannot be read or written",
+            _ => "cannot be used",
+        };
+        self.trouble(&format!("{what} ({error})"))
+    }
+
+    fn trouble(&self, what: &str) -> StoreError {
+        StoreError(format!("the state file {} {what}", self.path.display()))
+    }
+}
+
+impl Open {
+    fn set_lasting(&mut self, lasting: bool) -> rusqlite::Result<()> {
+        if self.lasting != lasting {
+            self.connection.pragma_update(None, "synchronous", if lasting { "FULL" } else { "NORMAL" })?;
+            self.lasting = lasting;
+        }
+        Ok(())
+    }
+}
+
+fn connect(path: &std::path::Path) -> rusqlite::Result<Connection> {
+    // Not to be created here: the file was made with the right mode.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    Ok(connection)
+}
+
+/// Only for a file of ours: this writes to it if it is new.
+fn make_ready(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES, |_| Ok(()))?;
+    connection.pragma_update_and_check(None, "max_page_count", MOST_PAGES, |_| Ok(()))?;
+    match tables::owner(connection)? {
+        Owner::Nobody => tables::make(connection),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,169 @@
+//! What stands in the file, and the statements that read and change it.
+
+use std::time::Duration;
+
+use aquifer_engine::store::{Record, Spent, Window};
+use rusqlite::{Connection, OptionalExtension, Result, Transaction, TransactionBehavior, params};
+
+/// Written into the file, so that nobody's own database is taken for ours: "Aqst".
+pub(super) const APPLICATION: i64 = 0x4171_7374;
+/// The layout of the tables.
+pub(super) const LAYOUT: i64 = 1;
+
+const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS records (
+        key TEXT PRIMARY KEY NOT NULL, value BLOB NOT NULL, version INTEGER NOT NULL, until INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX IF NOT EXISTS records_until ON records (until);
+    CREATE TABLE IF NOT EXISTS spent (
+        key TEXT NOT NULL, width INTEGER NOT NULL, bucket INTEGER NOT NULL, amount INTEGER NOT NULL,
+        until INTEGER NOT NULL, PRIMARY KEY (key, width, bucket)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS spent_until ON spent (until);
+";
+
+/// How many expired rows of a table go at once, so that no call waits long for them.
+const SWEPT: i64 = 1000;
+
+/// Whose file it is.
+pub(super) enum Owner {
+    Ours,
+    /// Nothing is in it yet.
+    Nobody,
+    /// Ours, but of a later layout.
+    Later,
+    Other,
+}
+
+pub(super) fn owner(connection: &Connection) -> Result<Owner> {
+    let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let objects: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(match (number("application_id")?, number("user_version")?) {
+        (APPLICATION, LAYOUT) => Owner::Ours,
+        (APPLICATION, _) => Owner::Later,
+        (0, 0) if objects == 0 => Owner::Nobody,
+        _ => Owner::Other,
+    })
+}
+
+/// Makes the tables. Several processes may do so at once.
+pub(super) fn make(connection: &mut Connection) -> Result<()> {
+    let change = begin(connection)?;
+    change.execute_batch(TABLES)?;
+    change.pragma_update(None, "application_id", APPLICATION)?;
+    change.pragma_update(None, "user_version", LAYOUT)?;
+    change.commit()
+}
+
+/// Takes the lock for writing at once: a change that began by reading could not get it later.
+fn begin(connection: &mut Connection) -> Result<Transaction<'_>> {
+    connection.transaction_with_behavior(TransactionBehavior::Immediate)
+}
+
+pub(super) fn get(connection: &Connection, now: u64, key: &str) -> Result<Option<Record>> {
+    let mut statement =
+        connection.prepare_cached("SELECT value, version FROM records WHERE key = ?1 AND until > ?2")?;
+    statement.query_row(params![key, now], |row| Ok(Record { value: row.get(0)?, version: row.get(1)? })).optional()
+}
+
+pub(super) fn compare_and_set(
+    connection: &mut Connection,
+    now: u64,
+    key: &str,
+    expected: Option<u64>,
+    record: &Record,
+    keep: Duration,
+) -> Result<bool> {
+    let change = begin(connection)?;
+    let present: Option<u64> = change
+        .prepare_cached("SELECT version FROM records WHERE key = ?1 AND until > ?2")?
+        .query_row(params![key, now], |row| row.get(0))
+        .optional()?;
+    if present != expected {
+        return Ok(false);
+    }
+    change
+        .prepare_cached(
+            "INSERT INTO records (key, value, version, until) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key) DO UPDATE \
+             SET value = excluded.value, version = excluded.version, until = excluded.until",
+        )?
+        .execute(params![key, record.value, record.version, later(now, keep)])?;
+    change.commit()?;
+    Ok(true)
+}
+
+pub(super) fn list(connection: &Connection, now: u64, prefix: &str, most: usize) -> Result<Vec<(String, Record)>> {
+    let mut statement = connection
+        .prepare_cached("SELECT key, value, version FROM records WHERE key >= ?1 AND until > ?2 ORDER BY key")?;
+    let mut rows = statement.query(params![prefix, now])?;
+    let mut found = Vec::new();
+    while found.len() < most {
+        let Some(row) = rows.next()? else { break };
+        let key: String = row.get(0)?;
+        if !key.starts_with(prefix) {
+            break;
+        }
+        found.push((key, Record { value: row.get(1)?, version: row.get(2)? }));
+    }
+    Ok(found)
+}
+
+/// What was spent, without spending.
+pub(super) fn spent(connection: &Connection, now: u64, key: &str, most: u64, window: Window) -> Result<Spent> {
+    Ok(window.judge(&buckets(connection, now, key, window)?, now, 0, most))
+}
+
+pub(super) fn spend(
+    connection: &mut Connection,
+    now: u64,
+    key: &str,
+    amount: u64,
+    most: u64,
+    window: Window,
+) -> Result<Spent> {
+    let change = begin(connection)?;
+    let judged = window.judge(&buckets(&change, now, key, window)?, now, amount, most);
+    if judged.accepted {
+        let bucket = window.bucket(now);
+        change
+            .prepare_cached(
+                "INSERT INTO spent (key, width, bucket, amount, until) VALUES (?1, ?2, ?3, ?4, ?5) \
+                 ON CONFLICT (key, width, bucket) DO UPDATE SET amount = amount + excluded.amount",
+            )?
+            .execute(params![key, window.width(), bucket, amount, window.gone(bucket)])?;
+        change.commit()?;
+    }
+    Ok(judged)
+}
+
+fn buckets(connection: &Connection, now: u64, key: &str, window: Window) -> Result<Vec<(u64, u64)>> {
+    let living = window.living(now);
+    connection
+        .prepare_cached(
+            "SELECT bucket, amount FROM spent WHERE key = ?1 AND width = ?2 AND bucket BETWEEN ?3 AND ?4 \
+             ORDER BY bucket",
+        )?
+        .query_map(params![key, window.width(), living.start(), living.end()], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect()
+}
+
+/// Removes what has expired, a bounded part of it.
+pub(super) fn sweep(connection: &mut Connection, now: u64) -> Result<()> {
+    let change = begin(connection)?;
+    change.execute(
+        "DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE until <= ?1 ORDER BY until LIMIT ?2)",
+        params![now, SWEPT],
+    )?;
+    change.execute(
+        "DELETE FROM spent WHERE (key, width, bucket) IN \
+         (SELECT key, width, bucket FROM spent WHERE until <= ?1 ORDER BY until LIMIT ?2)",
+        params![now, SWEPT],
+    )?;
+    change.commit()
+}
+
+/// A moment so much later, as far as SQLite can count.
+fn later(now: u64, keep: Duration) -> u64 {
+    let keep = u64::try_from(keep.as_millis()).unwrap_or(u64::MAX);
+    now.saturating_add(keep).min(i64::MAX.unsigned_abs())
+}
