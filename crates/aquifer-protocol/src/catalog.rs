@@ -153,6 +153,9 @@ fn digest(catalog: &Catalog, surface: &Surface) -> u64 {
         let details = introspect::operation_details(Some(operation), catalog, surface, introspect::Detail::Standard);
         // Hashing cannot fail, and neither can writing a value.
         let _ = serde_json::to_writer(&mut hasher, &details);
+        // Told nowhere, and yet another catalog: policy decides by it.
+        let Operation { danger, trust, safeguards, .. } = &**operation;
+        let _ = std::io::Write::write_fmt(&mut hasher, format_args!("{danger}{trust}{safeguards:?}"));
     }
     for name in catalog.types.keys() {
         let _ = serde_json::to_writer(&mut hasher, &introspect::type_details(name, &catalog.types));

@@ -5,6 +5,8 @@ use std::time::Duration;
 use aquifer_engine::store::{StateStore, StoreError};
 use serde::{Deserialize, Serialize};
 
+/// Heads read at once: as many as files are.
+const MOST: usize = 100_000;
 /// Heads stand under this and their chain's id.
 pub(super) const PREFIX: &str = "audit/head/";
 /// How long a head is kept: longer than anybody keeps files.
@@ -57,7 +59,7 @@ pub struct Heads {
 
 impl Heads {
     /// Adds what stands in the store under a head's key.
-    pub fn add(&mut self, key: &str, value: &[u8]) {
+    fn add(&mut self, key: &str, value: &[u8]) {
         let chain = key.strip_prefix(PREFIX).unwrap_or(key);
         match serde_json::from_slice::<Head>(value) {
             Ok(head) if head.chain == chain => self.known.push(head),
@@ -65,11 +67,10 @@ impl Heads {
         }
     }
 
-    /// The head of one chain, as the store has it now.
-    pub async fn of(store: &dyn StateStore, chain: &str) -> Result<Self, StoreError> {
-        let key = key(chain);
+    /// All heads, as the store has them now.
+    pub async fn all(store: &dyn StateStore) -> Result<Self, StoreError> {
         let mut heads = Self::default();
-        if let Some(record) = store.get(&key).await? {
+        for (key, record) in store.list(PREFIX, MOST).await? {
             heads.add(&key, &record.value);
         }
         Ok(heads)

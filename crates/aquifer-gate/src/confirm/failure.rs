@@ -37,10 +37,11 @@ pub(super) fn mismatch(difference: Difference) -> Failure {
         Difference::Caller => "caller",
         Difference::Operation => "operation",
         Difference::Params => "parameters",
+        Difference::Strength => "strength",
     };
     Failure::new(
         Code::TokenScopeMismatch,
-        format!("Confirmation token scope mismatch: it was issued for something else (another {what})"),
+        format!("Confirmation token scope mismatch: it was issued for another {what}"),
     )
     .detail("mismatch", what)
 }

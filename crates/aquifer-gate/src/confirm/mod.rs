@@ -203,7 +203,7 @@ impl Confirmations {
             self.was_wrong(caller).await;
             return Err(Refusal::Token(failure::invalid()));
         };
-        let difference = held.scope.differs(scope).or((held.strength < least).then_some(Difference::Operation));
+        let difference = held.scope.differs(scope).or((held.strength < least).then_some(Difference::Strength));
         if let Some(difference) = difference {
             self.was_wrong(caller).await;
             return Err(Refusal::Token(failure::mismatch(difference)));

@@ -26,6 +26,8 @@ pub(super) enum Difference {
     Caller,
     Operation,
     Params,
+    /// It was easier to come by than is wanted now.
+    Strength,
 }
 
 impl Scope {

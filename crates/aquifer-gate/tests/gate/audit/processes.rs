@@ -1,0 +1,154 @@
+//! Processes that are killed, and processes whose error output nobody reads.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStdout, Stdio};
+use std::time::Duration;
+
+use aquifer_gate::audit::{AuditError, AuditSettings, Head, Heads, Sink, verify};
+
+use super::support::*;
+
+/// Ends with its test, whatever happens.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(test: &str, folder: &std::path::Path, stderr: Stdio) -> (Running, BufReader<ChildStdout>) {
+    let mut child = again(test, folder).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    (Running(child), out)
+}
+
+/// Several processes write into one directory as fast as they can and are killed in the middle of it. They tell the head
+/// after each entry, so the last told is what a store that outlives them would have, or one before.
+#[tokio::test(flavor = "multi_thread")]
+async fn r_saf_5_killed_while_writing() {
+    const TEST: &str = "audit::processes::r_saf_5_killed_while_writing";
+    if let Some(directory) = in_child() {
+        return write_for_ever(&directory).await;
+    }
+    let folder = Folder::new();
+    let mut heads = Heads::default();
+    let mut told = Vec::new();
+    for round in 0..4 {
+        let mut both: Vec<_> = (0..2).map(|_| start(TEST, &folder.0, Stdio::null())).collect();
+        for (_, out) in &mut both {
+            for line in out.by_ref().lines().map_while(Result::ok) {
+                if let Some(head) = line.strip_prefix("head ") {
+                    told.push(serde_json::from_str::<Head>(head).unwrap());
+                    if told.len() % (50 + round * 37) == 0 {
+                        break;
+                    }
+                }
+            }
+        }
+        for (running, _) in &mut both {
+            // SIGKILL.
+            running.0.kill().unwrap();
+            running.0.wait().unwrap();
+        }
+        for (_, out) in &mut both {
+            let rest = out.lines().map_while(Result::ok);
+            told.extend(rest.filter_map(|line| serde_json::from_str::<Head>(line.strip_prefix("head ")?).ok()));
+        }
+    }
+    for head in told {
+        heads.known.retain(|known| known.chain != head.chain);
+        heads.known.push(head);
+    }
+    assert_eq!(heads.known.len(), 8);
+    let report = verify(std::slice::from_ref(&folder.0), Some(&heads)).unwrap();
+    assert!(report.is_whole(), "{report}");
+    assert_eq!(report.chains.len(), 8, "{report}");
+    let vouched: u64 = heads.known.iter().map(|head| head.sequence).sum();
+    assert!(vouched > 300 && report.whole_entries() >= vouched, "{vouched}: {report}");
+    // What a kill in the middle of a line leaves is told apart from what a person cut.
+    let last =
+        listed(&folder.0).into_iter().find(|file| file.to_string_lossy().contains(&heads.known[0].chain)).unwrap();
+    let whole = report.chains.iter().find(|chain| chain.chain == heads.known[0].chain).unwrap().clone();
+    let mut bytes = std::fs::read(&last).unwrap();
+    bytes.extend_from_slice(b"{\"sequence\":9999,\"timest");
+    std::fs::write(&last, &bytes).unwrap();
+    let report = verify(std::slice::from_ref(&folder.0), Some(&heads)).unwrap();
+    let now = report.chains.iter().find(|chain| chain.chain == whole.chain).unwrap();
+    assert!(report.is_whole() && (now.unfinished.is_some() || now.entries < whole.entries), "{report}");
+}
+
+async fn write_for_ever(directory: &std::path::Path) {
+    let store = memory();
+    let audit = open(files(directory, 64 << 20, 3), &store);
+    let deadline = std::time::Instant::now() + DEADLINE;
+    while std::time::Instant::now() < deadline {
+        let many = (0..5).map(|_| audit.record(intent("again and again")));
+        futures::future::join_all(many).await.into_iter().for_each(|noted| drop(noted.unwrap()));
+        let heads = Heads::all(&*store).await.unwrap();
+        println!("head {}", serde_json::to_string(&heads.known[0]).unwrap());
+    }
+}
+
+/// The error output is a pipe that nobody empties: entries fail instead of waiting for ever, and work again later.
+#[tokio::test(flavor = "multi_thread")]
+async fn r_saf_5_nobody_reads_the_error_output() {
+    const TEST: &str = "audit::processes::r_saf_5_nobody_reads_the_error_output";
+    if in_child().is_some() {
+        return write_to_stderr().await;
+    }
+    let folder = Folder::new();
+    let (mut running, mut out) = start(TEST, &folder.0, Stdio::piped());
+    let mut line = String::new();
+    while !line.contains("stuck") {
+        line.clear();
+        assert!(out.read_line(&mut line).unwrap() > 0, "the child ended early");
+    }
+    // Now somebody does.
+    let mut err = running.0.stderr.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        err.read_to_string(&mut text).unwrap();
+        text
+    });
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).unwrap();
+    assert!(running.0.wait().unwrap().success() && rest.contains("free"), "{rest}");
+    let text = reader.join().unwrap();
+    let file = folder.0.join("collected");
+    let lines: String =
+        text.lines().filter(|line| line.starts_with("{\"sequence\"")).map(|line| format!("{line}\n")).collect();
+    std::fs::write(&file, lines).unwrap();
+    let report = verify(&[file], None).unwrap();
+    assert!(report.is_whole() && report.whole_entries() > 10, "{report}");
+}
+
+async fn write_to_stderr() {
+    let settings =
+        AuditSettings { sinks: vec![Sink::Stderr], patience: Duration::from_millis(500), ..AuditSettings::default() };
+    let audit = open(settings, &memory());
+    let long = "reason ".repeat(60);
+    let entry = || intent("x").reason(&long);
+    // A pipe holds some of them.
+    let mut failed = None;
+    for _ in 0..100_000 {
+        if let Err(error) = audit.record(entry()).await {
+            failed = Some(error);
+            break;
+        }
+    }
+    assert_eq!(failed, Some(AuditError::Busy));
+    // From now on it does not even wait.
+    for _ in 0..1000 {
+        assert_eq!(audit.record(entry()).await, Err(AuditError::Busy));
+    }
+    println!("stuck");
+    let recovered = async {
+        while audit.record(entry()).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, recovered).await.unwrap();
+    println!("free");
+}

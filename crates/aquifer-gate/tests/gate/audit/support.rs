@@ -1,0 +1,168 @@
+//! An audit in a folder of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use aquifer_engine::clock::{SharedClock, SystemClock};
+use aquifer_engine::store::{MemoryStore, Record, Spent, StateStore, StoreError};
+use aquifer_gate::audit::{Audit, AuditSettings, Entry, Event, Heads, Report, Sink, verify};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::operation::Operation;
+use futures::future::{BoxFuture, FutureExt};
+use serde_json::Value;
+
+/// Longer than anything takes, shorter than anybody waits.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A folder that goes with its test.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("aquifer-audit-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub fn clock() -> SharedClock {
+    Arc::new(SystemClock)
+}
+
+pub fn memory() -> Arc<dyn StateStore> {
+    Arc::new(MemoryStore::new(clock(), 100_000))
+}
+
+pub fn files(directory: &Path, size: u64, keep: u32) -> AuditSettings {
+    let sinks = vec![Sink::File { directory: directory.to_owned(), size, keep }];
+    AuditSettings { sinks, ..AuditSettings::default() }
+}
+
+pub fn open(settings: AuditSettings, store: &Arc<dyn StateStore>) -> Audit {
+    Audit::open(settings, clock(), store.clone()).unwrap()
+}
+
+pub fn deletion() -> Operation {
+    let mut operation = Operation::new("delete_user", Category::Delete, "Deletes a user");
+    operation.source = "crm".into();
+    operation
+}
+
+/// An intent with a mark to find it by.
+pub fn intent(mark: &str) -> Entry {
+    Entry::about(Event::Intent, &deletion()).request(mark)
+}
+
+/// The audit files of a folder, in the order of their names.
+pub fn listed(directory: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
+    files.sort();
+    files
+}
+
+/// Every line of a folder's files, in order.
+pub fn lines(directory: &Path) -> Vec<Value> {
+    let text: String = listed(directory).iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+pub fn events(directory: &Path) -> Vec<String> {
+    lines(directory).iter().map(|line| line["event"].as_str().unwrap().to_owned()).collect()
+}
+
+/// What verification says with the heads of this store.
+pub async fn judged(directory: &Path, store: &Arc<dyn StateStore>) -> Report {
+    let heads = Heads::all(&**store).await.unwrap();
+    verify(&[directory.to_owned()], Some(&heads)).unwrap()
+}
+
+/// Runs one test of this binary again, as a process of its own that finds its folder in the environment.
+pub fn again(test: &str, folder: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(WHERE, folder);
+    command
+}
+
+const WHERE: &str = "AQUIFER_TEST_AUDIT_FOLDER";
+
+/// The folder, if this is the process that was started again.
+pub fn in_child() -> Option<PathBuf> {
+    std::env::var_os(WHERE).map(PathBuf::from)
+}
+
+/// A store that does as it is told.
+pub struct Moody {
+    pub inner: Arc<dyn StateStore>,
+    pub mood: std::sync::Mutex<Mood>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub enum Mood {
+    Well,
+    Down,
+    Silent,
+}
+
+impl Moody {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self { inner: memory(), mood: std::sync::Mutex::new(Mood::Well) })
+    }
+
+    pub fn is(&self, mood: Mood) {
+        *self.mood.lock().unwrap() = mood;
+    }
+
+    fn then<'a, T: Send + 'a>(
+        &self,
+        future: BoxFuture<'a, Result<T, StoreError>>,
+    ) -> BoxFuture<'a, Result<T, StoreError>> {
+        match *self.mood.lock().unwrap() {
+            Mood::Well => future,
+            Mood::Down => std::future::ready(Err(StoreError("it is down".to_owned()))).boxed(),
+            Mood::Silent => std::future::pending().boxed(),
+        }
+    }
+}
+
+impl StateStore for Moody {
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
+        self.then(self.inner.get(key))
+    }
+
+    fn compare_and_set<'a>(
+        &'a self,
+        key: &'a str,
+        expected: Option<u64>,
+        value: Vec<u8>,
+        keep: Duration,
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
+        self.then(self.inner.compare_and_set(key, expected, value, keep))
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str, most: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
+        self.then(self.inner.list(prefix, most))
+    }
+
+    fn spend<'a>(
+        &'a self,
+        key: &'a str,
+        amount: u64,
+        most: u64,
+        window: Duration,
+    ) -> BoxFuture<'a, Result<Spent, StoreError>> {
+        self.then(self.inner.spend(key, amount, most, window))
+    }
+}

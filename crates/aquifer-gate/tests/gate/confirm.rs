@@ -1,0 +1,7 @@
+//! Confirmation: every way a token can fail, and no way around it (R-SAF-3).
+
+mod approval;
+mod elicit;
+mod laws;
+mod logs;
+mod token;

@@ -1,0 +1,133 @@
+//! Approvals: a caller who does everything a model could do gets nothing through; a person's yes lets one call through.
+
+use aquifer_engine::Context;
+use aquifer_engine::clock::Clock;
+use aquifer_gate::GateSettings;
+use aquifer_gate::confirm::ConfirmSettings;
+use aquifer_gate::confirm::approvals::{self, ApprovalError, Status};
+use aquifer_gate::policy::PolicySettings;
+use serde_json::{Value, json};
+
+use crate::house::{House, anna, answering, caller, code, request, with_person, with_token};
+
+fn house() -> House {
+    let policy: PolicySettings = serde_json::from_value(json!({
+        "strength": { "destructive": "approval", "dangerous": "approval", "forbidden": "approval" }
+    }))
+    .unwrap();
+    let confirm = ConfirmSettings { issued_per_minute: 10_000, wrong_per_minute: 10_000, ..ConfirmSettings::default() };
+    House::new(&GateSettings { policy, confirm, ..GateSettings::default() })
+}
+
+fn delete(id: &str) -> Value {
+    request("alpha_delete_thing", json!({ "id": id }))
+}
+
+/// Everything somebody with a client can send, given what they have learnt so far.
+async fn attack(house: &House) {
+    let contexts = || -> Vec<Context> {
+        vec![
+            anna(),
+            with_person(anna()),
+            caller(Some("anna"), None),
+            caller(None, Some("session_1")),
+            caller(None, None),
+            with_person(caller(Some("berta"), Some("session_2"))),
+        ]
+    };
+    let mut known: Vec<String> = vec!["conf_x".to_owned(), format!("conf_{}", "A".repeat(43))];
+    for round in 0..3 {
+        for context in contexts() {
+            for operation in ["alpha_delete_thing", "beta_delete_thing", "alpha_purge_thing", "alpha_drop_thing"] {
+                let sent = request(operation, json!({ "id": "x" }));
+                let answer = house.ask_as(sent.clone(), context.clone()).await;
+                let details = &answer["error"]["details"];
+                let learnt = ["confirmation_token", "approval_id"].map(|name| details[name].as_str());
+                known.extend(learnt.into_iter().flatten().map(str::to_owned));
+                known.extend(answer["question"].as_str().map(str::to_owned));
+                let batch = json!({ "operations": [sent.clone(), sent.clone()] });
+                house.ask_as(batch, context.clone()).await;
+                for token in known.iter().rev().take(12) {
+                    let with = with_token(sent.clone(), token);
+                    house.ask_as(with.clone(), context.clone()).await;
+                    house.ask_as(json!({ "operations": [with.clone(), with] }), context.clone()).await;
+                    let underscore = request(operation, json!({ "id": "x", "_confirmation": token }));
+                    house.ask_as(underscore, context.clone()).await;
+                    house.ask_as(sent.clone(), answering(context.clone(), token, "accept")).await;
+                    for made_up in [format!("confirm_{token}"), "sure".to_owned()] {
+                        house.ask_as(sent.clone(), answering(context.clone(), &made_up, "accept")).await;
+                    }
+                }
+            }
+        }
+        assert!(house.done().is_empty(), "round {round}");
+        for name in ["confirm_operation", "verify_challenge", "approvals", "alpha_approve"] {
+            house.ask(request(name, json!({ "id": known.last() }))).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn r_saf_3_with_approval_nobody_gets_through_and_one_yes_lets_one_call_through() {
+    let house = house();
+    attack(&house).await;
+    let answer = house.ask(delete("target")).await;
+    assert_eq!(code(&answer), "CONFIRMATION_REQUIRED");
+    let id = answer["error"]["details"]["approval_id"].as_str().unwrap().to_owned();
+    assert!(id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
+    let token = answer["error"]["details"]["confirmation_token"].as_str().unwrap().to_owned();
+    let waiting = house.ask(with_token(delete("target"), &token)).await;
+    assert_eq!(waiting, answer, "it says the same until a person has spoken");
+
+    let listed = approvals::list(&*house.store, house.clock.now()).await.unwrap();
+    let own = listed.iter().find(|approval| approval.id == id).unwrap();
+    assert_eq!((own.status, &*own.operation, &*own.danger), (Status::Pending, "alpha_delete_thing", "destructive"));
+    assert!(own.message.contains("'target'") && own.caller.as_deref() == Some("anna"), "{own:?}");
+
+    let typed = format!("{} {}", id[..4].to_uppercase(), &id[4..]);
+    let approved = approvals::approve(&*house.store, &typed, house.clock.now()).await.unwrap();
+    assert_eq!(approved.status, Status::Approved);
+    attack(&house).await;
+    let berta = caller(Some("berta"), Some("session_2"));
+    assert_eq!(code(&house.ask_as(with_token(delete("target"), &token), berta).await), "TOKEN_SCOPE_MISMATCH");
+    assert_eq!(code(&house.ask(with_token(delete("other"), &token)).await), "TOKEN_SCOPE_MISMATCH");
+    assert_eq!(code(&house.ask(with_token(delete("target"), &token)).await), "done");
+    assert_eq!(house.done(), [("alpha".to_owned(), "delete_thing".to_owned(), json!({ "id": "target" }))]);
+    assert_eq!(code(&house.ask(with_token(delete("target"), &token)).await), "TOKEN_ALREADY_USED");
+    let again = approvals::approve(&*house.store, &id, house.clock.now()).await;
+    assert!(matches!(again, Err(ApprovalError::Over { status: Status::Used, .. })), "{again:?}");
+    attack(&house).await;
+    assert!(house.done().is_empty());
+}
+
+#[tokio::test]
+async fn r_saf_3_denied_pending_and_late_approvals_say_so() {
+    let house = house();
+    let ids = |answer: &Value| {
+        let details = &answer["error"]["details"];
+        ["approval_id", "confirmation_token"].map(|name| details[name].as_str().unwrap().to_owned())
+    };
+    let now = || house.clock.now();
+    let [id, token] = ids(&house.ask(delete("x")).await);
+    approvals::deny(&*house.store, &id, now()).await.unwrap();
+    let denied = house.ask(with_token(delete("x"), &token)).await;
+    assert_eq!(code(&denied), "PERMISSION_DENIED");
+    let changed = approvals::approve(&*house.store, &id, now()).await;
+    assert!(matches!(changed, Err(ApprovalError::Over { status: Status::Denied, .. })), "{changed:?}");
+
+    // A yes can be taken back until it is used.
+    let [id, token] = ids(&house.ask(delete("x")).await);
+    approvals::approve(&*house.store, &id, now()).await.unwrap();
+    approvals::deny(&*house.store, &id, now()).await.unwrap();
+    assert_eq!(code(&house.ask(with_token(delete("x"), &token)).await), "PERMISSION_DENIED");
+
+    let [id, token] = ids(&house.ask(delete("x")).await);
+    house.clock.advance(301);
+    let late = approvals::approve(&*house.store, &id, now()).await;
+    assert!(matches!(late, Err(ApprovalError::Over { status: Status::Expired, .. })), "{late:?}");
+    house.clock.advance(30);
+    assert_eq!(code(&house.ask(with_token(delete("x"), &token)).await), "TOKEN_EXPIRED");
+    let unknown = approvals::approve(&*house.store, "nothing", now()).await;
+    assert!(matches!(unknown, Err(ApprovalError::Unknown(_))), "{unknown:?}");
+    assert!(house.done().is_empty());
+}

@@ -1,0 +1,116 @@
+//! Asking the person behind the client: the question is bound like a token, and anything but a yes is a no.
+
+use aquifer_engine::Context;
+use aquifer_gate::GateSettings;
+use aquifer_gate::policy::PolicySettings;
+use serde_json::{Value, json};
+
+use crate::house::{House, anna, answering, caller, code, request, with_person, with_token};
+
+fn delete(id: &str) -> Value {
+    request("alpha_delete_thing", json!({ "id": id }))
+}
+
+async fn question(house: &House, sent: Value) -> String {
+    let answer = house.ask_as(sent, with_person(anna())).await;
+    answer["question"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+}
+
+#[tokio::test]
+async fn r_saf_3_a_client_that_can_ask_its_human_does() {
+    let house = House::new(&GateSettings::default());
+    for operation in ["alpha_delete_thing", "alpha_purge_thing", "alpha_drop_thing"] {
+        let sent = || request(operation, json!({ "id": "x" }));
+        let key = question(&house, sent()).await;
+        assert!(house.done().is_empty());
+        let yes = || answering(with_person(anna()), &key, "accept");
+        assert_eq!(code(&house.ask_as(sent(), yes()).await), "done");
+        assert_eq!(house.done().len(), 1);
+        assert_eq!(code(&house.ask_as(sent(), yes()).await), "TOKEN_ALREADY_USED", "a yes is for one call");
+        assert!(house.done().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn r_saf_3_declined_cancelled_and_unanswered_are_refusals_in_their_own_words() {
+    let house = House::new(&GateSettings::default());
+    let mut said = Vec::new();
+    for action in ["decline", "cancel", "timeout", "", "ACCEPT", "yes"] {
+        let key = question(&house, delete("x")).await;
+        let answered = |action: &str| answering(with_person(anna()), &key, action);
+        let refused = house.ask_as(delete("x"), answered(action)).await;
+        assert_eq!(code(&refused), "PERMISSION_DENIED", "{action}");
+        said.push(refused["error"]["message"].as_str().unwrap().to_owned());
+        // Whoever said no has said no: a yes under the same question is not heard.
+        assert_eq!(code(&house.ask_as(delete("x"), answered("accept")).await), "PERMISSION_DENIED", "{action}");
+    }
+    assert!(house.done().is_empty());
+    assert!(said[0] != said[1] && said[1] != said[2] && said[0] != said[2], "{said:?}");
+}
+
+#[tokio::test]
+async fn r_saf_3_an_answer_cannot_be_made_up_moved_or_repeated() {
+    let house = House::new(&GateSettings::default());
+    let key = question(&house, delete("x")).await;
+    let token = house.token(delete("x")).await;
+    let invented = format!("confirm_{}", "A".repeat(43));
+    let yes = |context: Context, key: &str| answering(with_person(context), key, "accept");
+    let attacks: Vec<(&str, Value, Context, &str)> = vec![
+        ("invented", delete("x"), yes(anna(), &invented), "TOKEN_INVALID"),
+        ("a token for a question", delete("x"), yes(anna(), &token.replace("conf_", "confirm_")), "TOKEN_INVALID"),
+        ("other parameters", delete("y"), yes(anna(), &key), "TOKEN_SCOPE_MISMATCH"),
+        ("other source", request("beta_delete_thing", json!({ "id": "x" })), yes(anna(), &key), "TOKEN_SCOPE_MISMATCH"),
+        (
+            "other operation",
+            request("alpha_purge_thing", json!({ "id": "x" })),
+            yes(anna(), &key),
+            "TOKEN_SCOPE_MISMATCH",
+        ),
+        ("other caller", delete("x"), yes(caller(Some("berta"), Some("session_1")), &key), "TOKEN_SCOPE_MISMATCH"),
+        ("other session", delete("x"), yes(caller(Some("anna"), Some("session_2")), &key), "TOKEN_SCOPE_MISMATCH"),
+        ("the question as a token", with_token(delete("x"), &key), with_person(anna()), "TOKEN_INVALID"),
+        ("a model's token", with_token(delete("x"), &token), with_person(anna()), "TOKEN_SCOPE_MISMATCH"),
+    ];
+    for (what, sent, context, expected) in attacks {
+        house.clock.advance(7);
+        assert_eq!(code(&house.ask_as(sent, context).await), expected, "{what}");
+        assert!(house.done().is_empty(), "{what}");
+    }
+    let other = answering(with_person(anna()), "something_else", "accept");
+    assert!(house.ask_as(delete("x"), other).await["question"].is_string(), "not our question: asked again");
+    assert_eq!(code(&house.ask_as(delete("x"), yes(anna(), &key)).await), "done", "the real one still holds");
+    assert_eq!(house.done().len(), 1);
+}
+
+#[tokio::test]
+async fn r_saf_3_an_answer_that_comes_too_late_is_none() {
+    let house = House::new(&GateSettings::default());
+    let key = question(&house, delete("x")).await;
+    house.clock.advance(331);
+    let yes = answering(with_person(anna()), &key, "accept");
+    assert_eq!(code(&house.ask_as(delete("x"), yes).await), "TOKEN_EXPIRED");
+    assert!(house.done().is_empty());
+}
+
+#[tokio::test]
+async fn r_bat_3_a_batch_is_no_way_around_the_person() {
+    let house = House::new(&GateSettings::default());
+    let batch = json!({ "operations": [delete("x"), request("alpha_get_thing", json!({ "id": "y" }))] });
+    let answer = house.ask_as(batch, with_person(anna())).await;
+    let halted = &answer["halted_at"]["result"]["error"];
+    assert_eq!(halted["code"], "CONFIRMATION_REQUIRED", "{answer}");
+    assert!(halted["details"].get("confirmation_token").is_none(), "{answer}");
+    assert!(house.done().is_empty());
+}
+
+#[tokio::test]
+async fn r_saf_3_a_strength_that_needs_a_person_never_becomes_a_token() {
+    let policy: PolicySettings = serde_json::from_value(json!({ "strength": { "destructive": "elicit" } })).unwrap();
+    let house = House::new(&GateSettings { policy, ..GateSettings::default() });
+    let answer = house.ask(delete("x")).await;
+    // A client that cannot ask gets a token that only an approval makes work.
+    assert_eq!(answer["error"]["details"]["approval_status"], "pending", "{answer}");
+    let token = answer["error"]["details"]["confirmation_token"].as_str().unwrap();
+    assert_eq!(code(&house.ask(with_token(delete("x"), token)).await), "CONFIRMATION_REQUIRED");
+    assert!(house.done().is_empty());
+}

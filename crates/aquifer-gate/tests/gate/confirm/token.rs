@@ -1,0 +1,285 @@
+//! Tokens: their form, what they are bound to, how long they hold, and that they hold once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aquifer_engine::Context;
+use aquifer_engine::store::StateStore;
+use aquifer_gate::GateSettings;
+use aquifer_gate::confirm::ConfirmSettings;
+use aquifer_protocol::error::wording::looks_like_a_leak;
+use serde_json::{Value, json};
+
+use crate::house::{House, anna, caller, code, request, with_token};
+
+fn delete(id: &str) -> Value {
+    request("alpha_delete_thing", json!({ "id": id }))
+}
+
+#[tokio::test]
+async fn r_saf_3_the_answer_is_as_the_specification_has_it() {
+    let house = House::new(&GateSettings::default());
+    let answer = house.ask(delete("x")).await;
+    assert_eq!(answer["success"], false);
+    assert_eq!(answer["error"]["code"], "CONFIRMATION_REQUIRED");
+    assert_eq!(answer["error"]["message"], "This operation requires confirmation");
+    let details = answer["error"]["details"].as_object().unwrap();
+    let names: Vec<&String> = details.keys().collect();
+    let expected = ["operation", "danger_level", "reasons", "confirmation_message", "confirmation_token", "expires_at"];
+    assert_eq!(names, expected);
+    assert_eq!(details["operation"], "alpha_delete_thing");
+    assert_eq!(details["danger_level"], "destructive");
+    assert_eq!(details["expires_at"], "2026-01-28T12:05:00Z");
+    assert_eq!(
+        details["confirmation_message"],
+        "Run 'alpha_delete_thing' (destructive) of source 'alpha' with id = 'x'?"
+    );
+    assert!(details["reasons"].as_array().unwrap().len() >= 2, "{details:?}");
+    let token = details["confirmation_token"].as_str().unwrap();
+    let identifier = token.strip_prefix("conf_").unwrap();
+    assert_eq!(identifier.len(), 43, "256 bits");
+    assert!(identifier.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)), "{token}");
+    assert!(house.done().is_empty());
+    assert_eq!(code(&house.ask(with_token(delete("x"), token)).await), "done");
+    assert_eq!(house.done(), [("alpha".to_owned(), "delete_thing".to_owned(), json!({ "id": "x" }))]);
+}
+
+#[tokio::test]
+async fn r_saf_3_the_token_travels_in_every_place_of_the_contract() {
+    let house = House::new(&GateSettings::default());
+    for place in 0..4 {
+        let token = house.token(delete("x")).await;
+        let sent = match place {
+            0 => request("alpha_delete_thing", json!({ "id": "x", "confirmation_token": token })),
+            1 => request("alpha_delete_thing", json!({ "id": "x", "_confirmation": token })),
+            2 => json!({ "operation": "alpha_delete_thing", "id": "x", "confirmation_token": token }),
+            _ => json!({ "operation": "alpha_delete_thing", "id": "x", "_confirmation": token }),
+        };
+        assert_eq!(code(&house.ask(sent).await), "done", "{place}");
+        assert_eq!(house.done(), [("alpha".to_owned(), "delete_thing".to_owned(), json!({ "id": "x" }))]);
+    }
+    // Where nothing is to be confirmed, it is no parameter.
+    let answer = house.ask(with_token(request("alpha_get_thing", json!({ "id": "x" })), "conf_x")).await;
+    assert_eq!(code(&answer), "VALIDATION_UNKNOWN_PARAM");
+}
+
+#[tokio::test]
+async fn r_saf_3_unknown_and_malformed_tokens_look_alike() {
+    let settings = ConfirmSettings { wrong_per_minute: 1_000, ..ConfirmSettings::default() };
+    let house = House::new(&GateSettings { confirm: settings, ..GateSettings::default() });
+    let good = house.token(delete("x")).await;
+    let unknown = format!("conf_{}", "A".repeat(43));
+    let expected = house.ask(with_token(delete("x"), &unknown)).await;
+    assert_eq!(code(&expected), "TOKEN_INVALID");
+    let long = "conf_".repeat(20_000);
+    let swapped = good.replace("conf_", "quota_continue_");
+    let upper = good.to_uppercase();
+    let bare = good.trim_start_matches("conf_").to_owned();
+    let wrong = ["", " ", "conf_", "x", "null", &good[..good.len() - 1], &format!("{good} "), &long, &upper, &bare];
+    for token in wrong {
+        assert_eq!(house.ask(with_token(delete("x"), token)).await, expected, "{token:.60}");
+    }
+    // A quota's token is no confirmation: without a confirmation a new one is asked for.
+    assert_eq!(code(&house.ask(with_token(delete("x"), &swapped)).await), "CONFIRMATION_REQUIRED");
+    for value in [json!(5), json!(true), json!(["conf_"]), json!({})] {
+        let sent = request("alpha_delete_thing", json!({ "id": "x", "_confirmation": value }));
+        assert_eq!(house.ask(sent).await, expected);
+    }
+    assert!(house.done().is_empty());
+    assert_eq!(code(&house.ask(with_token(delete("x"), &good)).await), "done");
+}
+
+#[tokio::test]
+async fn r_saf_3_a_token_is_for_exactly_one_call_of_exactly_one_caller() {
+    let params = || json!({ "id": "x", "note": "n", "deep": { "a": [1, { "b": 2 }] } });
+    let ask = |params: Value| request("alpha_delete_thing", params);
+    let changed: Vec<(&str, Value, Context)> = vec![
+        ("operation", request("alpha_purge_thing", params()), anna()),
+        ("adapter", request("beta_delete_thing", params()), anna()),
+        ("id", ask(json!({ "id": "y", "note": "n", "deep": { "a": [1, { "b": 2 }] } })), anna()),
+        ("less", ask(json!({ "id": "x", "note": "n" })), anna()),
+        ("more", ask(json!({ "id": "x", "note": "n", "deep": { "a": [1, { "b": 2 }] }, "pass_code": "1" })), anna()),
+        ("deep", ask(json!({ "id": "x", "note": "n", "deep": { "a": [1, { "b": 3 }] } })), anna()),
+        ("order", ask(json!({ "id": "x", "note": "n", "deep": { "a": [{ "b": 2 }, 1] } })), anna()),
+        ("caller", ask(params()), caller(Some("berta"), Some("session_1"))),
+        ("no caller", ask(params()), caller(None, Some("session_1"))),
+        ("session", ask(params()), caller(Some("anna"), Some("session_2"))),
+        ("no session", ask(params()), caller(Some("anna"), None)),
+        ("nobody", ask(params()), caller(None, None)),
+    ];
+    for (what, sent, context) in changed {
+        let house = House::new(&GateSettings::default());
+        let token = house.token(ask(params())).await;
+        let answer = house.ask_as(with_token(sent, &token), context).await;
+        assert_eq!(code(&answer), "TOKEN_SCOPE_MISMATCH", "{what}");
+        assert!(house.done().is_empty(), "{what}");
+        // The same call, written another way, is what was confirmed; and the attempts have not used it up.
+        let same = ask(json!({ "deep": { "a": [1.0, { "b": 2 }] }, "note": "n", "id": "x" }));
+        assert_eq!(code(&house.ask(with_token(same, &token)).await), "done", "{what}");
+    }
+}
+
+#[tokio::test]
+async fn r_saf_3_a_token_is_used_once_and_then_said_to_be_used() {
+    let house = House::new(&GateSettings::default());
+    let token = house.token(delete("x")).await;
+    assert_eq!(code(&house.ask(with_token(delete("x"), &token)).await), "done");
+    for _ in 0..3 {
+        assert_eq!(code(&house.ask(with_token(delete("x"), &token)).await), "TOKEN_ALREADY_USED");
+    }
+    assert_eq!(house.done().len(), 1);
+}
+
+#[tokio::test]
+async fn r_saf_3_expired_is_one_second_past_the_skew() {
+    let operations = [("alpha_delete_thing", 300), ("alpha_create_thing", 0), ("alpha_drop_thing", 120)];
+    for (operation, lifetime) in operations {
+        for skew in [0, 30, 300] {
+            let confirm = ConfirmSettings { skew: Duration::from_secs(skew), ..ConfirmSettings::default() };
+            let policy = serde_json::from_value(json!({ "strength": { "forbidden": "token" } })).unwrap();
+            let house = House::new(&GateSettings { confirm, policy, ..GateSettings::default() });
+            let sent = || request(operation, json!({ "id": "x" }));
+            if lifetime == 0 {
+                assert_eq!(code(&house.ask(sent()).await), "done", "what is reversible needs no token");
+                continue;
+            }
+            let (late, in_time) = (house.token(sent()).await, house.token(sent()).await);
+            house.clock.advance(lifetime + skew);
+            assert_eq!(code(&house.ask(with_token(sent(), &in_time)).await), "done", "{operation} {skew}");
+            house.clock.advance(1);
+            let answer = house.ask(with_token(sent(), &late)).await;
+            assert_eq!(code(&answer), "TOKEN_EXPIRED", "{operation} {skew}");
+            assert!(answer["error"]["details"]["expired_at"].is_string(), "{answer}");
+            // Long after, what was used and what expired are still told from what never was.
+            house.clock.advance(30 * 60);
+            assert_eq!(code(&house.ask(with_token(sent(), &late)).await), "TOKEN_EXPIRED");
+            house.clock.advance(60 * 60);
+            assert_eq!(code(&house.ask(with_token(sent(), &late)).await), "TOKEN_INVALID", "and at last forgotten");
+            assert_eq!(house.done().len(), 1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn r_saf_3_a_token_rests_for_as_long_as_its_source_wants() {
+    let house = House::new(&GateSettings::default());
+    let erase = || request("alpha_erase_thing", json!({ "id": "x", "pass_code": "hidden" }));
+    let answer = house.ask(erase()).await;
+    let details = &answer["error"]["details"];
+    assert_eq!(details["confirmation_message"], "Erase 'x' ([redacted])? It is gone then.");
+    assert_eq!(details["reasons"][0], "It is gone");
+    assert!(!answer.to_string().contains("hidden"), "{answer}");
+    let token = details["confirmation_token"].as_str().unwrap().to_owned();
+    house.clock.advance(2);
+    let early = house.ask(with_token(erase(), &token)).await;
+    assert_eq!(code(&early), "CONFIRMATION_REQUIRED");
+    assert_eq!(early["error"]["details"]["retry_after_seconds"], 3);
+    assert_eq!(early["error"]["details"]["confirmation_token"], token.as_str());
+    assert!(house.done().is_empty());
+    house.clock.advance(3);
+    assert_eq!(code(&house.ask(with_token(erase(), &token)).await), "done");
+    assert_eq!(code(&house.ask(with_token(erase(), &token)).await), "TOKEN_ALREADY_USED");
+}
+
+#[tokio::test]
+async fn r_saf_3_the_store_never_has_the_token_itself() {
+    let house = House::new(&GateSettings::default());
+    let mut tokens = vec![house.token(delete("x")).await];
+    tokens.push(house.token(request("alpha_purge_thing", json!({ "id": "secret-id" }))).await);
+    let records = house.store.list("", 1_000).await.unwrap();
+    assert!(records.len() >= 3, "two tokens and an approval");
+    for (key, record) in records {
+        let kept = format!("{key} {}", String::from_utf8_lossy(&record.value));
+        for token in &tokens {
+            assert!(!kept.contains(&token[5..]), "{kept}");
+        }
+        assert!(!kept.contains("session_1"), "{kept}");
+    }
+}
+
+#[tokio::test]
+async fn r_saf_3_asking_for_tokens_and_guessing_them_is_limited() {
+    let confirm = ConfirmSettings { issued_per_minute: 5, wrong_per_minute: 3, ..ConfirmSettings::default() };
+    let house = House::new(&GateSettings { confirm, ..GateSettings::default() });
+    let mut tokens = Vec::new();
+    for _ in 0..5 {
+        tokens.push(house.token(delete("x")).await);
+    }
+    let refused = house.ask(delete("x")).await;
+    assert_eq!(code(&refused), "RATE_LIMIT_EXCEEDED");
+    let wait = refused["error"]["details"]["retry_after_seconds"].as_u64().unwrap();
+    assert!((1..=61).contains(&wait), "{refused}");
+    // Another caller has tokens of its own.
+    let berta = || caller(Some("berta"), Some("session_9"));
+    assert_eq!(code(&house.ask_as(delete("x"), berta()).await), "CONFIRMATION_REQUIRED");
+    for _ in 0..3 {
+        assert_eq!(code(&house.ask(with_token(delete("x"), "conf_guess")).await), "TOKEN_INVALID");
+    }
+    let good = with_token(delete("x"), &tokens[0]);
+    assert_eq!(code(&house.ask(good.clone()).await), "RATE_LIMIT_EXCEEDED", "even the right one has to wait");
+    house.clock.advance(62);
+    assert_eq!(code(&house.ask(good).await), "done");
+    // What was used is no guess: it does not count against anybody.
+    for _ in 0..20 {
+        assert_eq!(code(&house.ask(with_token(delete("x"), &tokens[0])).await), "TOKEN_ALREADY_USED");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn r_saf_3_a_thousand_at_once_redeem_a_token_once() {
+    let house = Arc::new(House::new(&GateSettings::default()));
+    let token = house.token(delete("x")).await;
+    let mut running = tokio::task::JoinSet::new();
+    for _ in 0..1_000 {
+        let (house, sent) = (house.clone(), with_token(delete("x"), &token));
+        running.spawn(async move { code(&house.ask(sent).await).to_owned() });
+    }
+    let codes = running.join_all().await;
+    let count = |wanted: &str| codes.iter().filter(|code| *code == wanted).count();
+    assert_eq!((count("done"), count("TOKEN_ALREADY_USED")), (1, 999));
+    assert_eq!(house.done().len(), 1);
+}
+
+#[tokio::test]
+async fn r_res_4_no_message_looks_like_a_leak_or_repeats_a_token() {
+    let house = House::new(&GateSettings::default());
+    let token = house.token(delete("x")).await;
+    let mut answers = vec![
+        house.ask(delete("x")).await,
+        house.ask(request("alpha_purge_thing", json!({ "id": "x" }))).await,
+        house.ask(with_token(delete("x"), "conf_wrong")).await,
+        house.ask(with_token(delete("y"), &token)).await,
+        house.ask(with_token(delete("x"), &token)).await,
+        house.ask(with_token(delete("x"), &token)).await,
+    ];
+    let late = house.token(delete("x")).await;
+    house.clock.advance(1_000);
+    answers.push(house.ask(with_token(delete("x"), &late)).await);
+    house.store.set_down(true);
+    answers.push(house.ask(delete("x")).await);
+    for answer in answers {
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(!looks_like_a_leak(message), "{message}");
+        assert!(!message.contains("conf_"), "{message}");
+    }
+}
+
+#[test]
+fn r_saf_3_lifetimes_and_skew_have_the_specifications_bounds() {
+    let seconds = Duration::from_secs;
+    let base = ConfirmSettings::default;
+    assert_eq!((base().lifetime, base().forbidden_lifetime, base().skew), (seconds(300), seconds(120), seconds(30)));
+    let table = [
+        (base(), true),
+        (ConfirmSettings { skew: seconds(0), ..base() }, true),
+        (ConfirmSettings { skew: seconds(300), ..base() }, true),
+        (ConfirmSettings { skew: seconds(301), ..base() }, false),
+        (ConfirmSettings { lifetime: seconds(901), ..base() }, false),
+        (ConfirmSettings { lifetime: seconds(0), ..base() }, false),
+        (ConfirmSettings { forbidden_lifetime: seconds(301), ..base() }, false),
+        (ConfirmSettings { quota_lifetime: seconds(601), ..base() }, false),
+    ];
+    for (settings, good) in table {
+        assert_eq!(settings.check().is_ok(), good, "{settings:?}");
+    }
+}

@@ -1,0 +1,262 @@
+//! Two sources behind a real gate, a clock that stands still, and the shortest way to ask.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aquifer_engine::clock::{Clock, SharedClock};
+use aquifer_engine::source::{Call, Fetch, Offering, Shelves};
+use aquifer_engine::store::{MemoryStore, Record, Spent, StateStore, StoreError};
+use aquifer_engine::{Answer, Caller, Context, Engine, Outcome, Reply, Source};
+use aquifer_gate::audit::Audit;
+use aquifer_gate::{GateSettings, SafetyGate};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::limits::Limits;
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::schema::{Parameter, Schema};
+use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
+use aquifer_protocol::trust::Trust;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+/// A clock that goes on only when told to.
+#[derive(Clone)]
+pub(crate) struct Hands(Arc<Mutex<Timestamp>>);
+
+impl Hands {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Mutex::new("2026-01-28T12:00:00Z".parse().unwrap())))
+    }
+
+    pub(crate) fn advance(&self, seconds: u64) {
+        let mut now = self.0.lock().unwrap();
+        *now += Duration::from_secs(seconds);
+    }
+}
+
+impl Clock for Hands {
+    fn now(&self) -> Timestamp {
+        *self.0.lock().unwrap()
+    }
+}
+
+/// A store that can be taken away.
+pub(crate) struct Shaky {
+    pub(crate) inner: Arc<dyn StateStore>,
+    pub(crate) down: AtomicBool,
+    pub(crate) asked: Mutex<usize>,
+}
+
+impl Shaky {
+    pub(crate) fn set_down(&self, down: bool) {
+        self.down.store(down, Ordering::SeqCst);
+    }
+
+    fn or_down<'a, T: Send + 'a>(
+        &'a self,
+        asked: BoxFuture<'a, Result<T, StoreError>>,
+    ) -> BoxFuture<'a, Result<T, StoreError>> {
+        *self.asked.lock().unwrap() += 1;
+        if self.down.load(Ordering::SeqCst) {
+            return std::future::ready(Err(StoreError("taken away".to_owned()))).boxed();
+        }
+        asked
+    }
+}
+
+impl StateStore for Shaky {
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
+        self.or_down(self.inner.get(key))
+    }
+
+    fn compare_and_set<'a>(
+        &'a self,
+        key: &'a str,
+        expected: Option<u64>,
+        value: Vec<u8>,
+        keep: Duration,
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
+        // What is down writes nothing.
+        if self.down.load(Ordering::SeqCst) {
+            return std::future::ready(Err(StoreError("taken away".to_owned()))).boxed();
+        }
+        self.or_down(self.inner.compare_and_set(key, expected, value, keep))
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str, most: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
+        self.or_down(self.inner.list(prefix, most))
+    }
+
+    fn spend<'a>(
+        &'a self,
+        key: &'a str,
+        amount: u64,
+        most: u64,
+        window: Duration,
+    ) -> BoxFuture<'a, Result<Spent, StoreError>> {
+        if self.down.load(Ordering::SeqCst) {
+            return std::future::ready(Err(StoreError("taken away".to_owned()))).boxed();
+        }
+        self.or_down(self.inner.spend(key, amount, most, window))
+    }
+}
+
+/// Everything that was really done.
+pub(crate) type Done = Arc<Mutex<Vec<(String, String, Value)>>>;
+
+/// A source of things of every danger.
+struct Things {
+    name: String,
+    trust: Trust,
+    done: Done,
+}
+
+pub(crate) const OPERATIONS: &[(&str, Category)] = &[
+    ("get_thing", Category::Read),
+    ("create_thing", Category::Create),
+    ("delete_thing", Category::Delete),
+    ("erase_thing", Category::Delete),
+    ("purge_thing", Category::Delete),
+    ("drop_thing", Category::Delete),
+];
+
+impl Source for Things {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn offering(&self) -> Offering {
+        let operations = OPERATIONS.iter().map(|(name, category)| {
+            let mut operation = Operation::new(name, *category, "Does it.");
+            operation.trust = self.trust;
+            let mut secret = Parameter::optional("pass_code", Schema::string());
+            secret.sensitive = true;
+            operation.parameters = vec![
+                Parameter::required("id", Schema::string()),
+                Parameter::optional("note", Schema::string()),
+                Parameter::optional("deep", Schema::default()),
+                secret,
+            ];
+            if *name == "erase_thing" {
+                operation.safeguards.message = Some("Erase '{id}' ({pass_code})? It is gone then.".into());
+                operation.safeguards.reasons = vec!["It is gone".into()];
+                operation.safeguards.cooldown = Duration::from_secs(5);
+            }
+            operation
+        });
+        Offering { operations: operations.collect(), ..Offering::default() }
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        let done = (self.name.clone(), call.name.to_string(), Value::Object(call.params));
+        self.done.lock().unwrap().push(done);
+        std::future::ready(Outcome::Done(Answer::new(json!("done")))).boxed()
+    }
+
+    fn shelves(&self) -> Shelves {
+        Shelves { resources: true, ..Shelves::default() }
+    }
+
+    fn fetch(&self, _wanted: Fetch, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
+        std::future::ready(Ok(json!([{ "uri": "memo://1" }]))).boxed()
+    }
+}
+
+/// Sources behind a gate.
+pub(crate) struct House {
+    pub(crate) engine: Engine,
+    pub(crate) gate: Arc<SafetyGate>,
+    pub(crate) store: Arc<Shaky>,
+    pub(crate) clock: Hands,
+    pub(crate) done: Done,
+}
+
+impl House {
+    /// Certified sources, so that everything can be had, if with confirmation.
+    pub(crate) fn new(settings: &GateSettings) -> Self {
+        Self::with(settings, Trust::Certified, |_, clock| Audit::off(clock))
+    }
+
+    pub(crate) fn with(
+        settings: &GateSettings,
+        trust: Trust,
+        audit: impl FnOnce(Arc<dyn StateStore>, SharedClock) -> Audit,
+    ) -> Self {
+        let clock = Hands::new();
+        let shared: SharedClock = Arc::new(clock.clone());
+        let memory = Arc::new(MemoryStore::new(shared.clone(), 100_000));
+        let store = Arc::new(Shaky { inner: memory, down: AtomicBool::new(false), asked: Mutex::new(0) });
+        let audit = audit(store.clone(), shared.clone());
+        let gate = Arc::new(SafetyGate::new(settings, audit, store.clone(), shared.clone()).unwrap());
+        let done = Done::default();
+        let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
+        let source = |name: &str| Arc::new(Things { name: name.to_owned(), trust, done: done.clone() });
+        let engine = Engine::builder(surface)
+            .source(source("alpha"))
+            .source(source("beta"))
+            .gate(gate.clone())
+            .store(store.clone())
+            .clock(shared)
+            .build()
+            .unwrap();
+        Self { engine, gate, store, clock, done }
+    }
+
+    pub(crate) async fn ask(&self, request: Value) -> Value {
+        self.ask_as(request, anna()).await
+    }
+
+    pub(crate) async fn ask_as(&self, request: Value, context: Context) -> Value {
+        match self.engine.handle(&Receiver::Unified, request.as_object().unwrap().clone(), context).await {
+            Reply::Response(response) => response.render(&Limits::default()).value(),
+            Reply::NeedsInput(question) => json!({ "question": question.key, "message": question.message }),
+        }
+    }
+
+    /// What was done since it was last asked.
+    pub(crate) fn done(&self) -> Vec<(String, String, Value)> {
+        std::mem::take(&mut self.done.lock().unwrap())
+    }
+
+    pub(crate) async fn token(&self, request: Value) -> String {
+        let answer = self.ask(request).await;
+        answer["error"]["details"]["confirmation_token"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+}
+
+/// A caller who can be told apart from others.
+pub(crate) fn caller(principal: Option<&str>, session: Option<&str>) -> Context {
+    let caller = Caller { principal: principal.map(Into::into), session: session.map(Into::into) };
+    Context::new(caller, "req_1")
+}
+
+pub(crate) fn anna() -> Context {
+    caller(Some("anna"), Some("session_1"))
+}
+
+/// The person behind this caller can be asked.
+pub(crate) fn with_person(context: Context) -> Context {
+    Context { interactive: true, ..context }
+}
+
+pub(crate) fn answering(context: Context, key: &str, action: &str) -> Context {
+    let answers: Map<String, Value> = [(key.to_owned(), json!({ "action": action }))].into_iter().collect();
+    Context { answers: Arc::new(answers), ..context }
+}
+
+pub(crate) fn request(operation: &str, params: Value) -> Value {
+    json!({ "operation": operation, "params": params })
+}
+
+/// The same request with a token.
+pub(crate) fn with_token(mut request: Value, token: &str) -> Value {
+    request["params"]["confirmation_token"] = token.into();
+    request
+}
+
+pub(crate) fn code(answer: &Value) -> &str {
+    answer["error"]["code"].as_str().unwrap_or_else(|| if answer["success"] == true { "done" } else { "?" })
+}

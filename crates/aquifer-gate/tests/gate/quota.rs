@@ -1,0 +1,211 @@
+//! Rate limits and quotas (R-SAF-4): what is refused, warned of, paused and told.
+
+use aquifer_engine::Context;
+use aquifer_gate::GateSettings;
+use aquifer_gate::quota::QuotaSettings;
+use serde_json::{Value, json};
+
+use crate::house::{House, anna, caller, code, request, with_token};
+
+fn house(quota: Value) -> House {
+    let quota: QuotaSettings = serde_json::from_value(quota).unwrap();
+    House::new(&GateSettings { quota, ..GateSettings::default() })
+}
+
+fn get(source: &str) -> Value {
+    request(&format!("{source}_get_thing"), json!({ "id": "x" }))
+}
+
+fn berta() -> Context {
+    caller(Some("berta"), Some("session_2"))
+}
+
+#[tokio::test]
+async fn r_saf_4_rate_limits_count_what_they_are_told_to_count() {
+    let limit = |more: Value| {
+        let mut limit = json!({ "name": "l", "limit": 2, "window": "minute" });
+        limit.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "rate_limit": [limit] })
+    };
+    let create = || request("alpha_create_thing", json!({ "id": "x" }));
+    // What the third call is, after two of anna's reads of alpha.
+    let table: Vec<(Value, Value, Context, &str)> = vec![
+        (json!({}), get("alpha"), anna(), "RATE_LIMIT_EXCEEDED"),
+        (json!({}), get("beta"), berta(), "RATE_LIMIT_EXCEEDED"),
+        (json!({ "per": ["caller"] }), get("alpha"), berta(), "done"),
+        (json!({ "per": ["caller"] }), get("beta"), anna(), "RATE_LIMIT_EXCEEDED"),
+        (json!({ "per": ["source"] }), get("beta"), anna(), "done"),
+        (json!({ "per": ["source"] }), create(), berta(), "RATE_LIMIT_EXCEEDED"),
+        (json!({ "per": ["category"] }), create(), anna(), "done"),
+        (json!({ "per": ["category"] }), get("beta"), anna(), "RATE_LIMIT_EXCEEDED"),
+        (json!({ "per": ["operation"] }), get("beta"), anna(), "done"),
+        (json!({ "per": ["operation"] }), get("alpha"), berta(), "RATE_LIMIT_EXCEEDED"),
+        (json!({ "per": ["caller", "operation"] }), get("alpha"), berta(), "done"),
+        (json!({ "source": "beta" }), get("alpha"), anna(), "done"),
+        (json!({ "source": ["b*", "a*"] }), get("alpha"), anna(), "RATE_LIMIT_EXCEEDED"),
+        (json!({ "operation": "*_create_*" }), get("alpha"), anna(), "done"),
+        (json!({ "category": "CREATE" }), get("alpha"), anna(), "done"),
+        (json!({ "category": "read" }), get("alpha"), anna(), "RATE_LIMIT_EXCEEDED"),
+        (json!({ "caller": "berta" }), get("alpha"), anna(), "done"),
+    ];
+    for (more, third, context, expected) in table {
+        let house = house(limit(more.clone()));
+        for _ in 0..2 {
+            assert_eq!(code(&house.ask(get("alpha")).await), "done", "{more}");
+        }
+        let answer = house.ask_as(third.clone(), context).await;
+        assert_eq!(code(&answer), expected, "{more} {third}");
+        if expected == "RATE_LIMIT_EXCEEDED" {
+            let details = &answer["error"]["details"];
+            assert_eq!((&details["limit"], &details["remaining"]), (&json!(2), &json!(0)));
+            assert_eq!(details["window"], "minute");
+            let wait = details["retry_after_seconds"].as_u64().unwrap();
+            assert!((1..=61).contains(&wait) && details["resets_at"].is_string(), "{answer}");
+            house.clock.advance(wait);
+            assert_eq!(code(&house.ask_as(third, anna()).await), "done", "who waits so long has waited long enough");
+        }
+    }
+}
+
+#[tokio::test]
+async fn r_saf_4_introspection_is_never_limited() {
+    let house = house(json!({ "rate_limit": [{ "name": "l", "limit": 1, "window": "day" }] }));
+    assert_eq!(code(&house.ask(get("alpha")).await), "done");
+    assert_eq!(code(&house.ask(get("alpha")).await), "RATE_LIMIT_EXCEEDED");
+    for _ in 0..5 {
+        assert_eq!(code(&house.ask(request("introspect", json!({ "query": "quota" }))).await), "done");
+    }
+}
+
+fn status(answer: &Value) -> (&str, &Value) {
+    let quota = &answer["data"]["quotas"][0];
+    (quota["status"].as_str().unwrap(), &quota["current"])
+}
+
+#[tokio::test]
+async fn r_saf_4_a_quota_warns_pauses_and_ends() {
+    let quota = json!({ "metric": "requests_per_hour", "warn": 2, "pause": 3, "hard_stop": 5, "per": ["caller"] });
+    let house = house(json!({ "quota": [quota] }));
+    let ask_status = || house.ask(request("introspect", json!({ "query": "quota" })));
+    assert_eq!(status(&ask_status().await), ("ok", &json!(0)));
+    let first = house.ask(get("alpha")).await;
+    assert!(first.get("warnings").is_none(), "{first}");
+    let second = house.ask(get("alpha")).await;
+    assert_eq!(second["warnings"][0]["code"], "RATE_LIMIT_QUOTA_WARNING", "{second}");
+    let details = &second["warnings"][0]["details"];
+    let told = ["metric", "current", "warn_threshold", "pause_threshold"].map(|name| details[name].clone());
+    assert_eq!(told, [json!("requests_per_hour"), json!(2), json!(2), json!(3)]);
+    assert_eq!(status(&ask_status().await), ("warn", &json!(2)));
+    let third = house.ask(get("alpha")).await;
+    assert!(third.get("warnings").is_none(), "said once in a session: {third}");
+    assert_eq!(status(&ask_status().await), ("paused", &json!(3)));
+
+    let paused = house.ask(get("alpha")).await;
+    assert_eq!(code(&paused), "RATE_LIMIT_QUOTA_PAUSE");
+    let details = paused["error"]["details"].as_object().unwrap();
+    let names: Vec<&String> = details.keys().collect();
+    let expected = ["metric", "current", "pause_threshold", "hard_stop_threshold", "confirmation_token", "expires_at"];
+    assert_eq!(names, expected);
+    assert_eq!((&details["current"], &details["expires_at"]), (&json!(3), &json!("2026-01-28T12:05:00Z")));
+    let token = details["confirmation_token"].as_str().unwrap();
+    assert!(token.starts_with("quota_continue_") && token.len() <= 80, "{token}");
+    assert_eq!(house.done().len(), 3);
+    let other = request("beta_get_thing", json!({ "id": "x", "_quota_continue": token }));
+    assert_eq!(code(&house.ask(other).await), "TOKEN_SCOPE_MISMATCH", "it is for that call");
+    let goes_on = request("alpha_get_thing", json!({ "id": "x", "_quota_continue": token }));
+    assert_eq!(code(&house.ask(goes_on.clone()).await), "done");
+    assert_eq!(code(&house.ask(goes_on).await), "TOKEN_ALREADY_USED");
+
+    // It travels like any other token, too.
+    let token = house.token(get("alpha")).await;
+    assert_eq!(code(&house.ask(with_token(get("alpha"), &token)).await), "done");
+    assert_eq!(status(&ask_status().await), ("exhausted", &json!(5)));
+    let ended = house.ask(get("alpha")).await;
+    assert_eq!(code(&ended), "RATE_LIMIT_QUOTA_EXHAUSTED");
+    let details = &ended["error"]["details"];
+    assert_eq!((&details["current"], &details["hard_stop_threshold"]), (&json!(5), &json!(5)));
+    assert!(details["resets_at"].is_string() && details["retry_after_seconds"].is_u64(), "{ended}");
+    assert_eq!(code(&house.ask_as(get("alpha"), berta()).await), "done", "another caller has a quota of its own");
+    house.clock.advance(2 * 60 * 60);
+    assert_eq!(status(&ask_status().await), ("ok", &json!(0)));
+    assert_eq!(code(&house.ask(get("alpha")).await), "done");
+}
+
+#[tokio::test]
+async fn r_saf_4_costs_are_added_up_by_operation() {
+    let house = house(json!({
+        "quota": [{ "metric": "cost_per_day", "warn": 0.01, "hard_stop": 0.025 }],
+        "cost": [
+            { "cost_per_call": 0.001 },
+            { "operation": "*_create_*", "cost_per_call": 0.01 },
+            { "source": "beta", "operation": "*_get_*", "cost_per_call": 0 },
+        ],
+        "currency": "USD",
+    }));
+    let create = || request("alpha_create_thing", json!({ "id": "x" }));
+    for _ in 0..50 {
+        assert_eq!(code(&house.ask(get("beta")).await), "done", "what costs nothing uses nothing");
+    }
+    assert_eq!(code(&house.ask(get("alpha")).await), "done");
+    assert_eq!(house.ask(create()).await["warnings"][0]["details"]["current"], 0.011);
+    assert_eq!(code(&house.ask(create()).await), "done");
+    let ended = house.ask(create()).await;
+    assert_eq!(code(&ended), "RATE_LIMIT_QUOTA_EXHAUSTED");
+    assert_eq!(ended["error"]["details"]["current"], 0.021);
+    assert_eq!(code(&house.ask(get("alpha")).await), "done", "what is cheap still fits");
+    let told = house.ask(request("introspect", json!({ "query": "quota_status" }))).await;
+    let quota = &told["data"]["quotas"][0];
+    assert_eq!((&quota["current"], &quota["hard_stop"]), (&json!(0.022), &json!(0.025)));
+    assert_eq!((&quota["currency"], &quota["status"]), (&json!("USD"), &json!("warn")));
+}
+
+#[tokio::test]
+async fn r_saf_4_what_waits_for_confirmation_uses_no_quota() {
+    let house = house(json!({ "quota": [
+        { "metric": "requests_per_day", "pause": 1, "hard_stop": 3 },
+        { "metric": "requests_per_hour", "pause": 1 },
+    ] }));
+    let delete = || request("alpha_delete_thing", json!({ "id": "x" }));
+    for _ in 0..5 {
+        house.token(delete()).await;
+    }
+    let told = house.ask(request("introspect", json!({ "query": "quota" }))).await;
+    assert_eq!(status(&told), ("ok", &json!(0)));
+    assert_eq!(code(&house.ask(get("alpha")).await), "done");
+    // Paused and to be confirmed: both tokens come along, and both quotas go on with one of them.
+    let paused = house.ask(delete()).await;
+    assert_eq!(code(&paused), "RATE_LIMIT_QUOTA_PAUSE");
+    let quota = paused["error"]["details"]["confirmation_token"].as_str().unwrap();
+    let asked = request("alpha_delete_thing", json!({ "id": "x", "_quota_continue": quota }));
+    let token = house.token(asked.clone()).await;
+    assert!(token.starts_with("conf_"), "{token}");
+    assert_eq!(code(&house.ask(with_token(asked.clone(), &token)).await), "done");
+    assert_eq!(code(&house.ask(with_token(asked, &token)).await), "TOKEN_ALREADY_USED");
+    assert_eq!(house.done().len(), 2);
+}
+
+#[test]
+fn r_saf_4_settings_that_make_no_sense_are_refused() {
+    let bad = [
+        json!({ "quota": [{ "metric": "requests", "warn": 1 }] }),
+        json!({ "quota": [{ "metric": "tokens_per_minute", "warn": 1 }] }),
+        json!({ "quota": [{ "metric": "requests_per_year", "warn": 1 }] }),
+        json!({ "quota": [{ "metric": "requests_per_day" }] }),
+        json!({ "quota": [{ "metric": "requests_per_day", "warn": 5, "pause": 4 }] }),
+        json!({ "quota": [{ "metric": "requests_per_day", "warn": 1.5 }] }),
+        json!({ "quota": [{ "metric": "cost_per_day", "hard_stop": -1 }] }),
+        json!({ "rate_limit": [{ "name": "", "limit": 1, "window": "day" }] }),
+        json!({ "rate_limit": [{ "name": "a", "limit": 1, "window": "day" }, { "name": "a", "limit": 2, "window": "day" }] }),
+        json!({ "rate_limit": [{ "name": "a", "limit": 1, "window": "day", "category": "nothing" }] }),
+        json!({ "rate_limit": [{ "name": "a", "limit": 1, "window": "day", "operation": "[x]" }] }),
+        json!({ "cost": [{ "cost_per_call": -0.1 }] }),
+    ];
+    for settings in bad {
+        let quota: QuotaSettings = serde_json::from_value(settings.clone()).unwrap();
+        let clock: aquifer_engine::clock::SharedClock = std::sync::Arc::new(crate::house::Hands::new());
+        let store = std::sync::Arc::new(aquifer_engine::store::MemoryStore::new(clock.clone(), 10));
+        let audit = aquifer_gate::audit::Audit::off(clock.clone());
+        let settings_of_gate = GateSettings { quota, ..GateSettings::default() };
+        assert!(aquifer_gate::SafetyGate::new(&settings_of_gate, audit, store, clock).is_err(), "{settings}");
+    }
+}
