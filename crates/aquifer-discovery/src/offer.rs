@@ -3,16 +3,24 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use aquifer_protocol::catalog::pascal_case;
-use aquifer_protocol::operation::{Operation, Returns};
+use aquifer_protocol::operation::{Operation, Returns, Safeguards};
 use aquifer_protocol::schema::{Parameter, Pattern, Schema, SchemaReader, Types};
 use serde_json::{Map, Value, json};
 
 use crate::adapter::{Adapter, AdapterOperation, AdapterParameter, MapsTo};
 use crate::bundle::{Bundle, NormalizedOperation};
 use crate::schema::{self, Input};
+use crate::text;
 use crate::tool::Tool;
+
+/// Whoever has to decide does not read more of one reason.
+const LONGEST_WORDS: usize = 1_000;
+
+/// Nor more reasons.
+const MOST_REASONS: usize = 20;
 
 /// The operations of one source and the calls behind them.
 #[derive(Debug, Clone, Default)]
@@ -73,11 +81,14 @@ impl Offer {
         offer
     }
 
-    /// What a reviewed adapter offers.
+    /// What a reviewed adapter offers, trusted as far as its file can vouch for itself.
     pub fn of_adapter(adapter: &Adapter, source: &str) -> Self {
         let mut offer = Self::default();
         for operation in &adapter.operations {
             offer.add_reviewed(operation, source);
+        }
+        for operation in &mut offer.operations {
+            operation.trust = adapter.trust;
         }
         offer
     }
@@ -116,6 +127,7 @@ impl Offer {
     fn add_reviewed(&mut self, reviewed: &AdapterOperation, source: &str) {
         let mut operation = Operation::new(&reviewed.name, reviewed.category, &reviewed.description);
         operation.danger = reviewed.danger;
+        operation.safeguards = safeguards(reviewed);
         if let Some(returns) = &reviewed.returns {
             operation.returns = Returns { type_name: "object".into(), description: returns.as_str().into() };
         }
@@ -185,6 +197,17 @@ impl Offer {
         }
         self.calls.insert(operation.name.clone(), call);
         self.operations.push(operation);
+    }
+}
+
+/// What the file says about confirming, cleaned: a person reads it before deciding.
+fn safeguards(reviewed: &AdapterOperation) -> Safeguards {
+    let words = |written: &String| text::clean(&text::shorten(written, LONGEST_WORDS));
+    Safeguards {
+        always_confirm: reviewed.requires_confirmation,
+        reasons: reviewed.danger_reasons.iter().take(MOST_REASONS).map(|reason| words(reason).into()).collect(),
+        message: reviewed.confirmation_message.as_ref().map(|message| words(message).into()),
+        cooldown: Duration::from_secs(reviewed.cooldown_seconds),
     }
 }
 
