@@ -43,8 +43,6 @@ pub struct Call {
     pub input_schema: Option<Value>,
     /// The digest of the definition this was made from.
     pub digest: Option<String>,
-    /// Whether a person is to be asked, whatever the danger.
-    pub requires_confirmation: bool,
     /// Canonical and original name of each parameter.
     names: Vec<(Arc<str>, Arc<str>)>,
 }
@@ -114,7 +112,6 @@ impl Offer {
             maps_to: MapsTo::Tool(tool.name.clone()),
             input_schema: tool.input_schema().cloned(),
             digest: Some(crate::digest::pin(tool).digest),
-            requires_confirmation: false,
             names: made
                 .params
                 .iter()
@@ -162,7 +159,6 @@ impl Offer {
             maps_to: reviewed.maps_to.clone(),
             input_schema: reviewed.input_schema.clone(),
             digest: reviewed.digest.clone(),
-            requires_confirmation: reviewed.requires_confirmation,
             names: reviewed
                 .parameters
                 .iter()
