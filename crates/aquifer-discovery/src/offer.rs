@@ -3,16 +3,24 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use aquifer_protocol::catalog::pascal_case;
-use aquifer_protocol::operation::{Operation, Returns};
+use aquifer_protocol::operation::{Operation, Returns, Safeguards};
 use aquifer_protocol::schema::{Parameter, Pattern, Schema, SchemaReader, Types};
 use serde_json::{Map, Value, json};
 
 use crate::adapter::{Adapter, AdapterOperation, AdapterParameter, MapsTo};
 use crate::bundle::{Bundle, NormalizedOperation};
 use crate::schema::{self, Input};
+use crate::text;
 use crate::tool::Tool;
+
+/// Whoever has to decide does not read more of one reason.
+const LONGEST_WORDS: usize = 1_000;
+
+/// Nor more reasons.
+const MOST_REASONS: usize = 20;
 
 /// The operations of one source and the calls behind them.
 #[derive(Debug, Clone, Default)]
@@ -35,8 +43,6 @@ pub struct Call {
     pub input_schema: Option<Value>,
     /// The digest of the definition this was made from.
     pub digest: Option<String>,
-    /// Whether a person is to be asked, whatever the danger.
-    pub requires_confirmation: bool,
     /// Canonical and original name of each parameter.
     names: Vec<(Arc<str>, Arc<str>)>,
 }
@@ -73,11 +79,14 @@ impl Offer {
         offer
     }
 
-    /// What a reviewed adapter offers.
+    /// What a reviewed adapter offers, trusted as far as its file can vouch for itself.
     pub fn of_adapter(adapter: &Adapter, source: &str) -> Self {
         let mut offer = Self::default();
         for operation in &adapter.operations {
             offer.add_reviewed(operation, source);
+        }
+        for operation in &mut offer.operations {
+            operation.trust = adapter.trust;
         }
         offer
     }
@@ -103,7 +112,6 @@ impl Offer {
             maps_to: MapsTo::Tool(tool.name.clone()),
             input_schema: tool.input_schema().cloned(),
             digest: Some(crate::digest::pin(tool).digest),
-            requires_confirmation: false,
             names: made
                 .params
                 .iter()
@@ -116,6 +124,7 @@ impl Offer {
     fn add_reviewed(&mut self, reviewed: &AdapterOperation, source: &str) {
         let mut operation = Operation::new(&reviewed.name, reviewed.category, &reviewed.description);
         operation.danger = reviewed.danger;
+        operation.safeguards = safeguards(reviewed);
         if let Some(returns) = &reviewed.returns {
             operation.returns = Returns { type_name: "object".into(), description: returns.as_str().into() };
         }
@@ -150,7 +159,6 @@ impl Offer {
             maps_to: reviewed.maps_to.clone(),
             input_schema: reviewed.input_schema.clone(),
             digest: reviewed.digest.clone(),
-            requires_confirmation: reviewed.requires_confirmation,
             names: reviewed
                 .parameters
                 .iter()
@@ -185,6 +193,17 @@ impl Offer {
         }
         self.calls.insert(operation.name.clone(), call);
         self.operations.push(operation);
+    }
+}
+
+/// What the file says about confirming, cleaned: a person reads it before deciding.
+fn safeguards(reviewed: &AdapterOperation) -> Safeguards {
+    let words = |written: &String| text::clean(&text::shorten(written, LONGEST_WORDS));
+    Safeguards {
+        always_confirm: reviewed.requires_confirmation,
+        reasons: reviewed.danger_reasons.iter().take(MOST_REASONS).map(|reason| words(reason).into()).collect(),
+        message: reviewed.confirmation_message.as_ref().map(|message| words(message).into()),
+        cooldown: Duration::from_secs(reviewed.cooldown_seconds),
     }
 }
 

@@ -8,6 +8,7 @@ mod build;
 mod page;
 mod read;
 mod sidecar;
+mod trust;
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -20,6 +21,10 @@ pub use build::Built;
 pub use build::build;
 pub use sidecar::Sidecar;
 pub use sidecar::SidecarOperation;
+pub use trust::TrustChange;
+pub use trust::TrustError;
+pub use trust::Trusted;
+pub use trust::change as change_trust;
 
 /// An adapter that was read and found right.
 #[derive(Debug, Clone)]
@@ -36,6 +41,8 @@ pub struct Adapter {
     pub auth: AdapterAuth,
     /// How far it may be trusted, no further than a file can vouch for itself.
     pub trust: Trust,
+    /// How far the file says it may be trusted. That counts only where the operator's configuration says so.
+    pub stated_trust: Trust,
     /// Its limits on calls, as written.
     pub rate_limits: Option<Value>,
     /// Its operations, in the order of the file.
@@ -107,6 +114,12 @@ pub struct AdapterOperation {
     pub danger: Danger,
     /// Whether the file wants a person asked, whatever the danger.
     pub requires_confirmation: bool,
+    /// Why it is dangerous, as written.
+    pub danger_reasons: Vec<String>,
+    /// What a person is asked, as written, with `{param}` where a value goes.
+    pub confirmation_message: Option<String>,
+    /// How long a confirmation rests before it counts.
+    pub cooldown_seconds: u64,
     /// What the answer means.
     pub returns: Option<String>,
     /// How the target pages, as written.

@@ -15,4 +15,5 @@ mod published;
 mod redaction;
 mod schemas;
 mod servers;
+mod trust;
 mod yaml;

@@ -76,7 +76,7 @@ impl Part {
                 holes
                     .iter()
                     .all(|hole| left.next().is_some_and(|c| hole.is_none_or(|wanted| wanted == c)))
-                    .then(|| left.as_str())
+                    .then_some(left.as_str())
             }
         }
     }

@@ -49,7 +49,11 @@ impl Complaints<'_> {
 
     /// A word that none of the known ones is.
     pub(super) fn unknown(&mut self, what: &str, word: &str, known: &[&str]) {
-        let meant = match suggest::nearest(word, known.iter().copied()) {
+        // Categories are written in capitals or not.
+        let lower: Vec<String> = known.iter().map(|known| known.to_ascii_lowercase()).collect();
+        let near = suggest::nearest(&word.to_ascii_lowercase(), lower.iter().map(String::as_str));
+        let near = known.iter().find(|known| near.is_some_and(|near| known.eq_ignore_ascii_case(near)));
+        let meant = match near {
             Some(near) => format!("Did you mean '{near}'?"),
             None => format!("Known are {}", known.join(", ")),
         };

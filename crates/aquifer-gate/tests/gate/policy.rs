@@ -1,1 +1,219 @@
 //! Policy: the matrix, the patterns, rules, strengths and explanations (R-SAF-1, R-SAF-2).
+
+mod conditions;
+mod explanations;
+mod laws;
+mod rules;
+mod settings;
+
+use std::sync::Arc;
+
+use aquifer_engine::Caller;
+use aquifer_gate::policy::{Cell, Effect, Policy, PolicySettings, Ruling, Subject, matrix};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::{Danger, PATTERNS, Place};
+use aquifer_protocol::operation::{Operation, RESERVED};
+use aquifer_protocol::trust::Trust;
+use serde_json::Value;
+
+/// The policy that an operator writes so.
+pub(crate) fn policy(toml: &str) -> Policy {
+    let settings: PolicySettings = toml::from_str(toml).unwrap_or_else(|error| panic!("{error}\n{toml}"));
+    Policy::new(&settings).unwrap_or_else(|error| panic!("{error}\n{toml}"))
+}
+
+pub(crate) fn operation(name: &str, category: Category, danger: Danger, trust: Trust) -> Operation {
+    let mut operation = Operation::new(name, category, "Does it.");
+    operation.danger = danger;
+    operation.trust = trust;
+    operation.source = "shop".into();
+    operation
+}
+
+pub(crate) fn caller(principal: &str) -> Caller {
+    Caller { principal: (!principal.is_empty()).then(|| principal.into()), session: None }
+}
+
+/// What is decided about a call with these parameters.
+pub(crate) fn decide(policy: &Policy, operation: &Operation, params: &Value) -> Arc<Ruling> {
+    decide_for(policy, operation, "", &[], params)
+}
+
+pub(crate) fn decide_for(
+    policy: &Policy,
+    operation: &Operation,
+    principal: &str,
+    scopes: &[&str],
+    params: &Value,
+) -> Arc<Ruling> {
+    let scopes: Vec<Arc<str>> = scopes.iter().map(|scope| (*scope).into()).collect();
+    let caller = caller(principal);
+    policy.rule(&Subject { operation, caller: &caller, scopes: &scopes, params: params.as_object() })
+}
+
+/// The whole matrix: what the specification publishes, what holds by default, and the code of a denial.
+#[test]
+fn r_saf_2_the_whole_matrix() {
+    #[rustfmt::skip]
+    let table = [
+        ("safe",        "untested",           "introspect_only", "PERMISSION_TRUST_LEVEL_INSUFFICIENT"),
+        ("safe",        "generated",          "allow",           "allow"),
+        ("safe",        "validated",          "allow",           "allow"),
+        ("safe",        "community_reviewed", "allow",           "allow"),
+        ("safe",        "certified",          "allow",           "allow"),
+        ("reversible",  "untested",           "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
+        ("reversible",  "generated",          "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
+        ("reversible",  "validated",          "allow",           "allow"),
+        ("reversible",  "community_reviewed", "allow",           "allow"),
+        ("reversible",  "certified",          "allow",           "allow"),
+        ("destructive", "untested",           "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
+        ("destructive", "generated",          "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
+        ("destructive", "validated",          "confirm",         "confirm"),
+        ("destructive", "community_reviewed", "allow",           "confirm"),
+        ("destructive", "certified",          "allow",           "confirm"),
+        ("dangerous",   "untested",           "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
+        ("dangerous",   "generated",          "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
+        ("dangerous",   "validated",          "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
+        ("dangerous",   "community_reviewed", "confirm",         "confirm"),
+        ("dangerous",   "certified",          "allow",           "confirm"),
+        ("forbidden",   "untested",           "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
+        ("forbidden",   "generated",          "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
+        ("forbidden",   "validated",          "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
+        ("forbidden",   "community_reviewed", "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
+        ("forbidden",   "certified",          "confirm",         "confirm"),
+    ];
+    assert_eq!(table.len(), Danger::ALL.len() * Trust::ALL.len());
+    let policy = Policy::default();
+    for (danger, trust, published, decided) in table {
+        let (level, trust_level) = (Danger::named(danger).unwrap(), Trust::named(trust).unwrap());
+        assert_eq!(matrix::published(level, trust_level).as_str(), published, "{danger} {trust}");
+        let operation = operation("do_it", Category::Execute, level, trust_level);
+        let ruling = decide(&policy, &operation, &Value::Null);
+        let found = ruling.failure(&operation).map_or(ruling.effect.as_str(), |failure| failure.code().as_str());
+        assert_eq!(found, decided, "{danger} {trust}");
+    }
+}
+
+/// Only the operator's own cell loosens, and only that cell.
+#[test]
+fn r_saf_2_an_operators_cell_replaces_that_cell_alone() {
+    let own =
+        policy("[matrix.destructive]\ncertified = \"allow\"\n[matrix.safe]\nuntested = \"allow\"\nhigh = \"deny\"\n");
+    for danger in Danger::ALL {
+        for trust in Trust::ALL {
+            let operation = operation("do_it", Category::Execute, danger, trust);
+            let found = decide(&own, &operation, &Value::Null).effect;
+            let expected = match (danger, trust) {
+                (Danger::Destructive, Trust::Certified) | (Danger::Safe, Trust::Untested) => "allow",
+                (Danger::Safe, Trust::CommunityReviewed) => "deny",
+                _ => decide(&Policy::default(), &operation, &Value::Null).effect.as_str(),
+            };
+            assert_eq!(found.as_str(), expected, "{danger} {trust}");
+        }
+    }
+}
+
+/// Every published pattern with the document's examples, and names that only look like one.
+#[test]
+fn r_saf_1_every_danger_pattern() {
+    use Danger::{Dangerous, Destructive, Forbidden, Reversible, Safe};
+    #[rustfmt::skip]
+    let table = [
+        ("force_push", Dangerous), ("force_delete", Dangerous), ("remove_permanently", Dangerous),
+        ("bulk_delete", Dangerous), ("bulk_delete_users", Dangerous), ("override_validation", Dangerous),
+        ("bypass_approval", Dangerous), ("delete_without_backup", Dangerous), ("purge_logs", Dangerous),
+        ("purge_cache", Dangerous), ("drop_table", Forbidden), ("drop_database", Forbidden),
+        ("delete_all", Forbidden), ("delete_all_users", Forbidden), ("truncate_table", Forbidden),
+        ("reset_database", Forbidden), ("destroy_environment", Forbidden), ("wipe_data", Forbidden),
+        ("deploy_production", Forbidden),
+        // The highest match wins.
+        ("force_delete_all", Forbidden), ("purge_production", Forbidden), ("bulk_delete_permanently", Dangerous),
+        // Whole words only.
+        ("forced_entry", Reversible), ("dropbox_upload", Reversible), ("enforce_rule", Reversible),
+        ("delete_allowance", Reversible), ("backdrop_change", Reversible), ("production_note", Reversible),
+    ];
+    for (name, expected) in table {
+        for category in [Category::Create, Category::Update, Category::Execute] {
+            assert_eq!(Danger::infer(name, category), expected, "{name}");
+        }
+        assert_eq!(Danger::infer(name, Category::Delete), expected.max(Destructive), "{name}");
+        assert_eq!(Danger::infer(name, Category::Read), Safe, "{name}: a READ changes nothing");
+    }
+    for (danger, place, words) in PATTERNS {
+        let name = match place {
+            Place::Start => format!("{words}_thing"),
+            Place::End => format!("thing_{words}"),
+            Place::Anywhere => format!("a_{words}_thing"),
+        };
+        assert_eq!(Danger::infer(&name, Category::Execute), *danger, "{name}");
+        assert!(table.iter().any(|(example, _)| example.contains(words)), "{words} has no example");
+    }
+}
+
+#[test]
+fn r_saf_1_without_a_pattern_the_category_decides() {
+    let table = [
+        (Category::Read, Danger::Safe),
+        (Category::Create, Danger::Reversible),
+        (Category::Update, Danger::Reversible),
+        (Category::Execute, Danger::Reversible),
+        (Category::Delete, Danger::Destructive),
+    ];
+    for (category, danger) in table {
+        assert_eq!(Operation::new("some_thing", category, "").danger, danger);
+    }
+}
+
+/// Whatever is written, a caller can always ask what there is.
+#[test]
+fn r_saf_2_the_protocols_own_operations_are_always_allowed() {
+    let closed = policy(
+        "[trust_policy]\nminimum_trust_for_reads = \"certified\"\n[[rule]]\neffect = \"deny\"\n\
+         [[rule]]\neffect = \"deny\"\noperation = \"introspect\"\n",
+    );
+    for name in RESERVED {
+        let mut own = Operation::new(name, Category::Read, "");
+        own.trust = Trust::Untested;
+        assert_eq!(decide(&closed, &own, &Value::Null).effect, Effect::Allow, "{name}");
+        own.source = "shop".into();
+        assert_eq!(decide(&closed, &own, &Value::Null).effect.as_str(), "deny", "{name} of a source");
+    }
+}
+
+#[test]
+fn r_saf_2_an_operators_minimum_is_a_denial_of_trust() {
+    let strict = policy(
+        "[trust_policy]\nminimum_trust_for_writes = \"validated\"\nminimum_trust_for_deletes = \"high\"\n\
+         minimum_trust_for_reads = \"generated\"\nrequire_confirmation_below = \"validated\"\n",
+    );
+    #[rustfmt::skip]
+    let table = [
+        (Category::Read,    Danger::Safe,        Trust::Generated,         "confirm", None),
+        (Category::Read,    Danger::Safe,        Trust::Validated,         "allow",   None),
+        (Category::Read,    Danger::Safe,        Trust::Untested,          "deny",    Some("generated")),
+        (Category::Create,  Danger::Safe,        Trust::Generated,         "deny",    Some("validated")),
+        (Category::Update,  Danger::Reversible,  Trust::Validated,         "allow",   None),
+        (Category::Delete,  Danger::Destructive, Trust::Validated,         "deny",    Some("community_reviewed")),
+        (Category::Delete,  Danger::Destructive, Trust::CommunityReviewed, "confirm", None),
+        (Category::Delete,  Danger::Forbidden,   Trust::Validated,         "deny",    Some("certified")),
+        (Category::Execute, Danger::Safe,        Trust::Untested,          "deny",    Some("validated")),
+    ];
+    for (category, danger, trust, decision, required) in table {
+        let operation = operation("do_it", category, danger, trust);
+        let ruling = decide(&strict, &operation, &Value::Null);
+        assert_eq!(ruling.effect.as_str(), decision, "{category} {danger} {trust}");
+        let failure = ruling.failure(&operation);
+        assert_eq!(failure.as_ref().map(|failure| failure.details()["required_trust"].as_str()), required.map(Some));
+        if let Some(failure) = failure {
+            assert_eq!(failure.code().as_str(), "PERMISSION_TRUST_LEVEL_INSUFFICIENT");
+        }
+    }
+}
+
+#[test]
+fn r_saf_2_every_published_cell_has_a_word_of_its_own() {
+    for cell in [Cell::IntrospectOnly, Cell::Deny, Cell::Confirm, Cell::Allow] {
+        assert_eq!(serde_json::to_value(cell).unwrap(), cell.as_str());
+        assert!(matrix::PUBLISHED.iter().flatten().any(|published| *published == cell));
+    }
+}

@@ -7,7 +7,7 @@ use super::{Detail, Page};
 use crate::catalog::Catalog;
 use crate::category::Category;
 use crate::limits::Limits;
-use crate::operation::{AggregationSupport, ComputedField, Lifecycle, Operation, RelationshipCapabilities};
+use crate::operation::{AggregationSupport, ComputedField, Lifecycle, Operation, RelationshipCapabilities, Safeguards};
 use crate::schema::{Kind, ParameterInfo, Schema, Types, input_schema, type_words};
 use crate::surface::Surface;
 
@@ -233,12 +233,27 @@ fn full(operation: &Operation, catalog: &Catalog, surface: &Surface) -> Value {
     let mut details = json!(standard(operation, catalog, surface));
     if let Some(details) = details.as_object_mut() {
         details.insert("danger".to_owned(), operation.danger.as_str().into());
+        details.extend(safeguards(&operation.safeguards));
         if !operation.source.is_empty() {
             details.insert("source".to_owned(), (*operation.source).into());
+            details.insert("trust".to_owned(), operation.trust.as_str().into());
         }
         details.insert("input_schema".to_owned(), input_schema(&operation.parameters, catalog.types()));
     }
     details
+}
+
+/// What is known about confirming it, beside `danger`: that stays one word, as the published danger schema has it. Only
+/// what there is.
+fn safeguards(safeguards: &Safeguards) -> impl Iterator<Item = (String, Value)> {
+    let Safeguards { always_confirm, reasons, message, cooldown } = safeguards;
+    let known = [
+        ("danger_reasons", (!reasons.is_empty()).then(|| json!(reasons))),
+        ("requires_confirmation", always_confirm.then_some(Value::Bool(true))),
+        ("confirmation_message", message.as_deref().map(Value::from)),
+        ("cooldown_seconds", (!cooldown.is_zero()).then(|| cooldown.as_secs().into())),
+    ];
+    known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)))
 }
 
 pub(crate) fn type_details(name: &str, types: &Types) -> Value {

@@ -1,10 +1,12 @@
 //! Introspection: shapes exactly as published.
 
+use std::time::Duration;
+
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::introspect::{Answers, Cursor, Detail, Facts, Narrowing, Query};
 use aquifer_protocol::limits::Limits;
-use aquifer_protocol::operation::{Lifecycle, Operation};
+use aquifer_protocol::operation::{Lifecycle, Operation, Safeguards};
 use aquifer_protocol::schema::Types;
 use serde_json::{Value, json};
 
@@ -108,6 +110,42 @@ fn r_int_2_danger_is_said_in_the_last_words() {
         shown["operation"]["lifecycle"]["states"],
         json!(["pending", "running", "completed", "failed", "cancelled"])
     );
+}
+
+/// What a person will be asked, and why, beside the danger; and only there (R-INT-2).
+#[test]
+fn r_saf_3_full_details_tell_what_is_confirmed() {
+    let mut delete = Operation::new("delete_x", Category::Delete, "Delete");
+    delete.source = "shop".into();
+    let plain = delete.clone();
+    delete.safeguards = Safeguards {
+        always_confirm: true,
+        reasons: vec!["Gone for good".into()],
+        message: Some("Delete {id}?".into()),
+        cooldown: Duration::from_secs(5),
+    };
+    let shown = |operation: Operation, detail: Detail| {
+        let catalog = Catalog::build([operation], Types::new(), &crude()).unwrap();
+        let answers = Answers { catalog: &catalog, surface: &crude(), facts: &facts() };
+        answers.operation("delete_x", detail)["operation"].clone()
+    };
+    let full = shown(delete.clone(), Detail::Full);
+    for (key, value) in [
+        ("danger", json!("destructive")),
+        ("danger_reasons", json!(["Gone for good"])),
+        ("requires_confirmation", json!(true)),
+        ("confirmation_message", json!("Delete {id}?")),
+        ("cooldown_seconds", json!(5)),
+        ("source", json!("shop")),
+        ("trust", json!("validated")),
+    ] {
+        assert_eq!(full[key], value, "{key}");
+    }
+    let without = shown(plain.clone(), Detail::Full);
+    for key in ["danger_reasons", "requires_confirmation", "confirmation_message", "cooldown_seconds"] {
+        assert!(without.get(key).is_none(), "{key}");
+    }
+    assert_eq!(keys(&shown(delete, Detail::Standard)), keys(&shown(plain, Detail::Standard)));
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! Reads an adapter file, complains about everything that is wrong with it at its place, and accepts what the
 //! specification's documents write beyond its schema.
 
+mod danger;
 mod operations;
 mod parameters;
 mod sidecar;
 mod target;
+
+use std::ops::Range;
 
 use aquifer_protocol::error::Code;
 use aquifer_protocol::trust::Trust;
@@ -45,34 +48,45 @@ pub(super) fn read(text: &str, sidecar: Option<&str>) -> Result<Adapter, Vec<Fil
     }
 }
 
-/// The front matter as a tree, and what follows it.
-fn parse<'a>(text: &'a str, findings: &mut Findings) -> Option<(Node, &'a str)> {
-    let start = Position { line: 1, column: 1 };
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+/// Where the front matter stands in a file, and where its body begins.
+pub(super) struct Parts {
+    pub(super) front: Range<usize>,
+    pub(super) body: usize,
+}
+
+/// Finds the front matter, or says what is wrong.
+pub(super) fn split(text: &str) -> Result<Parts, &'static str> {
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().unwrap_or_default();
-    if first.trim_end() != "---" {
-        let message = "Missing field 'front matter': the file must begin with a line '---'".to_owned();
-        findings.add(Code::SchemaMissingField, "", start, message);
-        return None;
+    if first.strip_prefix('\u{feff}').unwrap_or(first).trim_end() != "---" {
+        return Err("Missing field 'front matter': the file must begin with a line '---'");
     }
     let mut end = first.len();
     for line in lines {
         if matches!(line.trim_end(), "---" | "...") && !line.starts_with([' ', '\t']) {
-            let front = text.get(first.len()..end)?;
-            let body = text.get(end + line.len()..).unwrap_or_default();
-            return match yaml::read(front, 2) {
-                Ok(node) => Some((node, body)),
-                Err(error) => {
-                    findings.unreadable(&error);
-                    None
-                }
-            };
+            return Ok(Parts { front: first.len()..end, body: end + line.len() });
         }
         end += line.len();
     }
-    findings.add(Code::SchemaMissingField, "", start, "The front matter never ends: add a line '---'".to_owned());
-    None
+    Err("The front matter never ends: add a line '---'")
+}
+
+/// The front matter as a tree, and what follows it.
+pub(super) fn parse<'a>(text: &'a str, findings: &mut Findings) -> Option<(Node, &'a str)> {
+    let parts = match split(text) {
+        Ok(parts) => parts,
+        Err(problem) => {
+            findings.add(Code::SchemaMissingField, "", Position { line: 1, column: 1 }, problem.to_owned());
+            return None;
+        }
+    };
+    match yaml::read(text.get(parts.front)?, 2) {
+        Ok(node) => Some((node, text.get(parts.body..).unwrap_or_default())),
+        Err(error) => {
+            findings.unreadable(&error);
+            None
+        }
+    }
 }
 
 fn whole(front: &Node, body: &str, findings: &mut Findings) -> Option<Adapter> {
@@ -105,7 +119,8 @@ fn whole(front: &Node, body: &str, findings: &mut Findings) -> Option<Adapter> {
         description: description?,
         target: target?,
         auth,
-        trust,
+        trust: trust.of_itself(),
+        stated_trust: trust,
         rate_limits: front.get("rate_limits").map(Node::to_json),
         operations,
         warnings,
@@ -153,12 +168,13 @@ fn version(node: &Node, findings: &mut Findings) -> Option<String> {
     Some(version)
 }
 
+/// What the file says of itself.
 fn trust(front: &Node, findings: &mut Findings) -> Trust {
     let Some(node) = front.get("trust") else { return Trust::Untested };
     let level = if node.entries().is_some() { node.get("level") } else { Some(node) };
     let Some(level) = level else { return Trust::Untested };
     match level.as_str().and_then(Trust::named) {
-        Some(trust) => trust.of_itself(),
+        Some(trust) => trust,
         None => {
             let known = ["untested", "generated", "validated", "community_reviewed", "certified"];
             findings.one_of(level, "trust.level", &known, Code::SchemaInvalidType);

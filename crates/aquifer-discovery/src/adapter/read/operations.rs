@@ -5,6 +5,7 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Code;
 use aquifer_protocol::operation::{LONGEST_NAME, RESERVED, is_snake_case};
 
+use super::danger;
 use super::parameters::{self, Shared};
 use crate::adapter::{AdapterOperation, AdapterParameter, MapsTo, Target};
 use crate::problem::{Findings, join, meant, shown};
@@ -18,9 +19,6 @@ const FIELDS: &[&str] = &[
 ];
 
 const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
-
-const DANGERS: &[Danger] =
-    &[Danger::Safe, Danger::Reversible, Danger::Destructive, Danger::Dangerous, Danger::Forbidden];
 
 pub(super) fn operations(
     node: &Node,
@@ -43,7 +41,9 @@ pub(super) fn operations(
         };
         for (index, item) in items.iter().enumerate() {
             let path = format!("{path}[{index}]");
-            let Some(operation) = operation(item, &path, category, target, shared, findings) else { continue };
+            let Some(operation) = operation(item, &path, category, target, shared, findings, warnings) else {
+                continue;
+            };
             if found.iter().any(|known| known.name == operation.name) {
                 let at = item.get("name").map_or(item.at, |name| name.at);
                 let message = format!("Duplicate name '{}'", operation.name);
@@ -67,6 +67,7 @@ fn operation(
     target: Option<&Target>,
     shared: &Shared,
     findings: &mut Findings,
+    warnings: &mut Vec<String>,
 ) -> Option<AdapterOperation> {
     if !findings.object(node, path, FIELDS) {
         return None;
@@ -79,22 +80,27 @@ fn operation(
         .required(node, "maps_to", path)
         .and_then(|found| maps_to(found, &join(path, "maps_to"), target, &parameters, findings));
     let description = findings.optional_text(node, "description", path);
-    let declared = declared_danger(node, path, findings);
-    let requires_confirmation = findings.flag(node, "requires_confirmation", path).unwrap_or(false);
+    let declared = danger::declared(node, path, findings);
     for key in ["supports_fields", "non_idempotent"] {
         findings.flag(node, key, path);
     }
     let returns = node.get("response").or(node.get("returns"));
     let returns = returns.and_then(|found| found.get("description")).and_then(Node::as_str).map(str::to_owned);
     let name = name?;
+    let is_known = |wanted: &str| parameters.iter().any(|parameter| parameter.name == wanted);
+    let hole = declared.message.as_deref().and_then(|message| danger::unknown_placeholder(message, is_known));
+    warnings.extend(declared.warnings.into_iter().chain(hole).map(|words| format!("'{name}' {words}")));
     Some(AdapterOperation {
-        danger: declared.unwrap_or_else(|| Danger::infer(&name, category)),
+        danger: declared.level.unwrap_or_else(|| Danger::infer(&name, category)),
         description: description.unwrap_or_default(),
         maps_to: maps_to?,
         name,
         category,
         parameters,
-        requires_confirmation,
+        requires_confirmation: declared.requires_confirmation,
+        danger_reasons: declared.reasons,
+        confirmation_message: declared.message,
+        cooldown_seconds: declared.cooldown_seconds,
         returns,
         pagination: node.get("pagination").map(Node::to_json),
         input_schema: None,
@@ -162,18 +168,4 @@ fn route(
         }
     }
     Some(MapsTo::Route { method, path: route.to_owned() })
-}
-
-/// `danger_level: x`, `danger: x` or `danger: { level: x }`.
-fn declared_danger(node: &Node, path: &str, findings: &mut Findings) -> Option<Danger> {
-    let block = node.get("danger");
-    let (found, path) = match (node.get("danger_level"), block) {
-        (Some(found), _) => (found, join(path, "danger_level")),
-        (None, Some(block)) if block.entries().is_some() => (block.get("level")?, join(path, "danger.level")),
-        (None, Some(block)) => (block, join(path, "danger")),
-        (None, None) => return None,
-    };
-    let words: Vec<&'static str> = DANGERS.iter().map(|danger| danger.as_str()).collect();
-    let word = findings.one_of(found, &path, &words, Code::SchemaInvalidType)?;
-    DANGERS.iter().copied().find(|danger| danger.as_str() == word)
 }

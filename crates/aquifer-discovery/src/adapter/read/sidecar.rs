@@ -32,6 +32,7 @@ pub(super) fn complete(adapter: &mut Adapter, text: &str, front: &Node, findings
     }
     if front.get("trust").is_none() {
         adapter.trust = sidecar.trust.of_itself();
+        adapter.stated_trust = sidecar.trust;
     }
     let warnings = &mut adapter.warnings;
     for operation in &mut adapter.operations {

@@ -1,0 +1,189 @@
+//! Changes the trust of an adapter file: its level, and the history of how it came there. Everything else in the file
+//! stays byte for byte.
+//!
+//! A file is edited where the words stand, never written anew: whoever reviews the change sees these lines and no
+//! others. What was made is read back and compared before it is given out, so a form of YAML that the editing does not
+//! understand is refused, not damaged.
+
+mod edit;
+
+use aquifer_protocol::trust::Trust;
+use serde_json::{Map, Value, json};
+
+use super::{Adapter, read};
+use crate::problem::{FileProblem, Findings};
+use crate::text;
+use crate::yaml::Node;
+
+/// Longer words belong elsewhere.
+const LONGEST_WORDS: usize = 500;
+
+/// A change of trust, as it goes down in the history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrustChange<'a> {
+    /// The level it gets.
+    pub to: Trust,
+    /// When: `2026-01-15T10:00:00Z`.
+    pub at: &'a str,
+    /// Who or what changes it.
+    pub by: &'a str,
+    /// Why.
+    pub reason: &'a str,
+}
+
+/// A file whose trust was changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trusted {
+    /// The whole file.
+    pub text: String,
+    /// The level it had.
+    pub from: Trust,
+    /// The level it has.
+    pub to: Trust,
+}
+
+/// Why a file's trust was not changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TrustError {
+    /// The file is not an adapter that could be trusted.
+    #[error("the adapter file is not valid: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Invalid(Vec<FileProblem>),
+    /// It has the level.
+    #[error("its trust level is '{0}' already")]
+    Same(Trust),
+    /// Each level builds on the one before.
+    #[error("its trust level is '{from}', and no level may be skipped: the next one is '{next}', not '{to}'")]
+    Skips {
+        /// The level it has.
+        from: Trust,
+        /// The level that was wanted.
+        to: Trust,
+        /// The level that comes next.
+        next: Trust,
+    },
+    /// A word for the history that cannot go there.
+    #[error("'{field}' {problem}")]
+    BadWords {
+        /// Which one.
+        field: &'static str,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// The file is right, but written in a way that is not changed without touching the rest.
+    #[error("the trust block cannot be changed in place: {0}. Write it in lines of its own first")]
+    Form(&'static str),
+}
+
+/// Changes the trust of an adapter file, one level up or any number down. The sidecar matters where the file itself says
+/// nothing: what a generator made is `generated`.
+pub fn change(text: &str, sidecar: Option<&str>, change: &TrustChange<'_>) -> Result<Trusted, TrustError> {
+    let (from, to) = (Adapter::read(text, sidecar).map_err(TrustError::Invalid)?.stated_trust, change.to);
+    let next = Trust::ALL.into_iter().find(|level| *level > from).unwrap_or(Trust::Certified);
+    match to {
+        to if to == from => return Err(TrustError::Same(from)),
+        to if to > next => return Err(TrustError::Skips { from, to, next }),
+        _ => {}
+    }
+    words("by", change.by)?;
+    words("reason", change.reason)?;
+    if !is_timestamp(change.at) {
+        return Err(TrustError::BadWords { field: "at", problem: "is not a time like 2026-01-15T10:00:00Z" });
+    }
+    let record = json!({ "from": from, "to": to, "at": change.at, "by": change.by, "reason": change.reason });
+    let wanted = Wanted { to, promoted_from: (to > from).then_some(from), record };
+    let front = front(text)?;
+    let expected = wanted.applied(&front);
+    // A comment after the last entry may belong to it or to what follows: whichever reads back right.
+    let mut refused = TrustError::Form("its form is unusual");
+    for keep_comments in [false, true] {
+        match edit::edit(text, &front, &wanted, keep_comments) {
+            Ok(text) => match check(&text, sidecar, &expected, to) {
+                Ok(()) => return Ok(Trusted { text, from, to }),
+                Err(error) => refused = error,
+            },
+            Err(form) => return Err(TrustError::Form(form)),
+        }
+    }
+    Err(refused)
+}
+
+/// What is to stand in the trust block afterwards.
+struct Wanted {
+    to: Trust,
+    promoted_from: Option<Trust>,
+    record: Value,
+}
+
+impl Wanted {
+    /// The front matter as it has to read afterwards.
+    fn applied(&self, front: &Node) -> Value {
+        let mut front = front.to_json();
+        let Some(fields) = front.as_object_mut() else { return front };
+        let mut block = match fields.get("trust") {
+            Some(Value::Object(block)) => block.clone(),
+            _ => Map::new(),
+        };
+        let mut history = block.get("promotion_history").and_then(Value::as_array).cloned().unwrap_or_default();
+        history.push(self.record.clone());
+        block.insert("level".to_owned(), json!(self.to));
+        block.extend(self.promoted_from.map(|from| ("promoted_from".to_owned(), json!(from))));
+        block.insert("promotion_history".to_owned(), history.into());
+        fields.insert("trust".to_owned(), Value::Object(block));
+        front
+    }
+}
+
+fn front(text: &str) -> Result<Node, TrustError> {
+    let mut findings = Findings::default();
+    let front = read::parse(text, &mut findings).map(|(front, _)| front);
+    front.ok_or(TrustError::Invalid(findings.problems))
+}
+
+/// The changed file is an adapter, says what it should, and nothing else has moved.
+fn check(text: &str, sidecar: Option<&str>, expected: &Value, to: Trust) -> Result<(), TrustError> {
+    let form = || TrustError::Form("its form is unusual");
+    let is_right = front(text).is_ok_and(|front| front.to_json() == *expected);
+    if !is_right {
+        return Err(form());
+    }
+    let adapter = Adapter::read(text, sidecar).map_err(TrustError::Invalid)?;
+    if adapter.stated_trust == to { Ok(()) } else { Err(form()) }
+}
+
+fn words(field: &'static str, words: &str) -> Result<(), TrustError> {
+    let problem = if words.trim().is_empty() {
+        "is empty: the history has to say it"
+    } else if words.chars().count() > LONGEST_WORDS {
+        "is longer than 500 characters"
+    } else if words.contains(['\n', '\r', '\t']) || !text::is_clean(words) {
+        "has to be one line of visible characters"
+    } else {
+        return Ok(());
+    };
+    Err(TrustError::BadWords { field, problem })
+}
+
+/// `YYYY-MM-DDTHH:MM:SSZ`, perhaps with a fraction of the second.
+fn is_timestamp(text: &str) -> bool {
+    let Some(text) = text.strip_suffix('Z') else { return false };
+    let (text, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let Some((date, time)) = text.split_once('T') else { return false };
+    let fits = |part: &str, length: usize, least: u32, most: u32| {
+        part.len() == length && is_number(part) && part.parse().is_ok_and(|n: u32| (least..=most).contains(&n))
+    };
+    let date: Vec<&str> = date.split('-').collect();
+    let time: Vec<&str> = time.split(':').collect();
+    match (date.as_slice(), time.as_slice()) {
+        ([year, month, day], [hour, minute, second]) => {
+            fits(year, 4, 1970, 9999)
+                && fits(month, 2, 1, 12)
+                && fits(day, 2, 1, 31)
+                && fits(hour, 2, 0, 23)
+                && fits(minute, 2, 0, 59)
+                && fits(second, 2, 0, 60)
+                && is_number(fraction)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,196 @@
+//! Rules: whom and what they concern, that the most restrictive wins, and that only a marked one loosens.
+
+use aquifer_gate::policy::{Effect, Policy, Strength, Subject};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::trust::Trust;
+use serde_json::{Value, json};
+
+use super::{caller, decide, decide_for, operation, policy};
+
+/// A rule's selectors, and what it says of `delete_order` (DELETE, destructive, validated) of source `shop`.
+#[test]
+fn r_saf_2_selectors() {
+    #[rustfmt::skip]
+    let table = [
+        ("", true),
+        ("operation = \"delete_*\"", true), ("operation = \"create_*\"", false),
+        ("operation = [\"create_*\", \"*_order\"]", true), ("operation = [\"*\", \"!delete_*\"]", false),
+        ("operation = \"!create_*\"", true), ("operation = \"delete_orde?\"", true),
+        ("source = \"shop\"", true), ("source = \"sh*\"", true), ("source = \"Shop\"", false), ("source = \"!shop\"", false),
+        ("category = \"DELETE\"", true), ("category = \"delete\"", true), ("category = [\"READ\", \"UPDATE\"]", false),
+        ("category = \"!read\"", true),
+        ("danger = \"destructive\"", true), ("danger = \"destructive+\"", true), ("danger = \"reversible+\"", true),
+        ("danger = \"dangerous+\"", false), ("danger = [\"safe\", \"forbidden\"]", false), ("danger = \"!dangerous+\"", true),
+        ("danger = \"*\"", true),
+        ("caller = \"alice\"", true), ("caller = \"a*\"", true), ("caller = \"bob\"", false), ("caller = \"!alice\"", false),
+        ("caller = \"?*\"", true), ("caller = \"!?*\"", false),
+        ("scope = \"orders:write\"", true), ("scope = \"orders:*\"", true), ("scope = \"admin\"", false),
+        ("scope = \"!admin\"", true), ("scope = \"!orders:*\"", false),
+        ("source = \"shop\"\noperation = \"delete_*\"\ncaller = \"alice\"\nscope = \"!admin\"\ndanger = \"destructive+\"", true),
+        ("source = \"shop\"\noperation = \"delete_*\"\ncaller = \"bob\"", false),
+    ];
+    let delete = operation("delete_order", Category::Delete, Danger::Destructive, Trust::Validated);
+    for (selector, applies) in table {
+        let policy = policy(&format!("[[rule]]\neffect = \"deny\"\n{selector}\n"));
+        let ruling = decide_for(&policy, &delete, "alice", &["orders:read", "orders:write"], &json!({}));
+        let expected = if applies { "deny" } else { "confirm" };
+        assert_eq!(ruling.effect.as_str(), expected, "{selector}");
+    }
+}
+
+/// Nobody in particular has an empty name and no scope: `*` is them, too, `?*` is not.
+#[test]
+fn r_saf_2_who_is_nobody() {
+    let read = operation("get_order", Category::Read, Danger::Safe, Trust::Validated);
+    for (selector, nobody) in [
+        ("caller = \"*\"", true),
+        ("caller = \"?*\"", false),
+        ("caller = \"!?*\"", true),
+        ("scope = \"*\"", true),
+        ("scope = \"?*\"", false),
+        ("scope = \"!admin\"", true),
+    ] {
+        let policy = policy(&format!("[[rule]]\neffect = \"deny\"\n{selector}\n"));
+        let effect = decide(&policy, &read, &json!({})).effect;
+        assert_eq!(effect.as_str(), if nobody { "deny" } else { "allow" }, "{selector}");
+    }
+}
+
+/// Rules as they stand in a file, and what comes of them for a danger and a trust level.
+#[test]
+fn r_saf_2_the_most_restrictive_wins_and_only_loosen_loosens() {
+    const ALLOW: &str = "[[rule]]\neffect = \"allow\"\noperation = \"*\"\n";
+    const LOOSE: &str = "[[rule]]\neffect = \"allow\"\noperation = \"*\"\nloosen = true\n";
+    const LOOSE_CONFIRM: &str = "[[rule]]\neffect = \"confirm\"\noperation = \"*\"\nloosen = true\n";
+    const CONFIRM: &str = "[[rule]]\neffect = \"confirm\"\n";
+    const DENY: &str = "[[rule]]\neffect = \"deny\"\n";
+    const MINIMUM: &str = "[trust_policy]\nminimum_trust_for_writes = \"certified\"\n";
+    const BELOW: &str = "[trust_policy]\nrequire_confirmation_below = \"certified\"\n";
+    use Danger::{Destructive, Forbidden, Reversible};
+    #[rustfmt::skip]
+    let table: &[(&[&str], Danger, &str)] = &[
+        (&[], Reversible, "allow"),
+        (&[ALLOW], Reversible, "allow"),
+        (&[CONFIRM], Reversible, "confirm"),
+        (&[DENY], Reversible, "deny"),
+        (&[ALLOW, CONFIRM], Reversible, "confirm"),
+        (&[DENY, ALLOW], Reversible, "deny"),
+        (&[ALLOW], Destructive, "confirm"),
+        (&[ALLOW], Forbidden, "deny"),
+        (&[CONFIRM], Forbidden, "deny"),
+        (&[LOOSE], Destructive, "allow"),
+        (&[LOOSE], Forbidden, "allow"),
+        (&[LOOSE_CONFIRM], Forbidden, "confirm"),
+        (&[LOOSE_CONFIRM], Reversible, "confirm"),
+        (&[LOOSE, LOOSE_CONFIRM], Forbidden, "confirm"),
+        // What the operator says elsewhere is not undone.
+        (&[LOOSE, CONFIRM], Forbidden, "confirm"),
+        (&[LOOSE, DENY], Destructive, "deny"),
+        (&[LOOSE, MINIMUM], Destructive, "deny"),
+        (&[LOOSE, BELOW], Destructive, "confirm"),
+    ];
+    for (rules, danger, expected) in table {
+        let operation = operation("change_it", Category::Update, *danger, Trust::Validated);
+        let found = decide(&policy(&rules.concat()), &operation, &json!({})).effect;
+        assert_eq!(found.as_str(), *expected, "{danger}: {rules:?}");
+    }
+}
+
+#[test]
+fn r_saf_2_a_source_can_want_a_person_asked_and_only_the_operator_waives_it() {
+    let mut read = operation("export_all", Category::Read, Danger::Safe, Trust::Certified);
+    read.safeguards.always_confirm = true;
+    let effect = |toml: &str| decide(&policy(toml), &read, &json!({})).effect.as_str();
+    assert_eq!(effect(""), "confirm");
+    assert_eq!(effect("[[rule]]\neffect = \"allow\"\nsource = \"shop\"\n"), "confirm");
+    assert_eq!(effect("[matrix.safe]\ncertified = \"allow\"\n"), "confirm", "a cell is not about the source's wish");
+    assert_eq!(effect("[[rule]]\neffect = \"allow\"\nsource = \"shop\"\nloosen = true\n"), "allow");
+}
+
+/// How a person is asked, by danger and settings: with a client that can ask, and with one that cannot.
+#[test]
+fn r_saf_3_strengths() {
+    use Danger::{Dangerous, Destructive, Forbidden, Reversible};
+    use Strength::{Approval, Elicit, Token};
+    let rule = |more: &str| format!("[[rule]]\neffect = \"confirm\"\noperation = \"*\"\n{more}\n");
+    let (plain, token, elicit, approval) =
+        (rule(""), rule("strength = \"token\""), rule("strength = \"elicit\""), rule("strength = \"approval\""));
+    let loose = rule("strength = \"token\"\nloosen = true");
+    let set = |level: &str| format!("[strength]\ndestructive = \"{level}\"\n");
+    #[rustfmt::skip]
+    let table = [
+        (String::new(), Destructive, Elicit, Token),
+        (String::new(), Dangerous, Elicit, Approval),
+        (String::new(), Forbidden, Elicit, Approval),
+        (plain.clone(), Reversible, Elicit, Token),
+        (token.clone(), Destructive, Elicit, Token),
+        (elicit.clone(), Destructive, Elicit, Approval),
+        (approval.clone(), Destructive, Approval, Approval),
+        (set("token"), Destructive, Token, Token),
+        (set("elicit"), Destructive, Elicit, Approval),
+        (set("approval"), Destructive, Approval, Approval),
+        // A rule does not weaken what is set for the danger, unless it says so.
+        (set("approval") + &token, Destructive, Approval, Approval),
+        (set("approval") + &loose, Destructive, Token, Token),
+        (loose.clone(), Forbidden, Token, Token),
+        (loose.clone() + &approval, Forbidden, Approval, Approval),
+        (token + &approval, Destructive, Approval, Approval),
+    ];
+    for (toml, danger, interactive, otherwise) in table {
+        let operation = operation("change_it", Category::Update, danger, Trust::Certified);
+        let Effect::Confirm(asking) = decide(&policy(&toml), &operation, &json!({})).effect else {
+            panic!("{danger} is not asked for with\n{toml}");
+        };
+        assert_eq!((asking.with(true), asking.with(false)), (interactive, otherwise), "{danger}\n{toml}");
+    }
+}
+
+/// What is decided once is what is decided each time, and no longer used when the operation is another.
+#[test]
+fn r_saf_2_compiled_decisions_are_those_of_the_whole_policy() {
+    let policy = policy(
+        "[[rule]]\neffect = \"confirm\"\nsource = \"shop\"\n[[rule]]\neffect = \"deny\"\ncaller = \"bob\"\n\
+         [[rule]]\neffect = \"deny\"\nwhen = [{ param = \"count\", greater = 10 }]\n",
+    );
+    let create = operation("create_order", Category::Create, Danger::Reversible, Trust::Validated);
+    let compiled = policy.compile(&create);
+    for (principal, params, expected) in [
+        ("alice", json!({}), "confirm"),
+        ("alice", json!({ "count": 10 }), "confirm"),
+        ("alice", json!({ "count": 11 }), "deny"),
+        ("bob", json!({}), "deny"),
+    ] {
+        let caller = caller(principal);
+        let subject = Subject { operation: &create, caller: &caller, scopes: &[], params: params.as_object() };
+        assert_eq!(compiled.rule(&subject).effect.as_str(), expected, "{principal} {params}");
+        assert_eq!(policy.rule(&subject).effect, compiled.rule(&subject).effect);
+    }
+    assert!(compiled.is_of(&create.clone()));
+    let changes: [fn(&mut aquifer_protocol::operation::Operation); 6] = [
+        |operation| operation.name = "x".into(),
+        |operation| operation.source = "x".into(),
+        |operation| operation.category = Category::Delete,
+        |operation| operation.danger = Danger::Forbidden,
+        |operation| operation.trust = Trust::Untested,
+        |operation| operation.safeguards.always_confirm = true,
+    ];
+    for change in changes {
+        let mut other = create.clone();
+        change(&mut other);
+        assert!(!compiled.is_of(&other));
+    }
+}
+
+/// Without a rule that looks at the call, deciding is handing out what was decided before.
+#[test]
+fn r_saf_2_a_settled_decision_is_made_once() {
+    let policy = policy("[[rule]]\neffect = \"confirm\"\noperation = \"delete_*\"\n");
+    let read = operation("get_order", Category::Read, Danger::Safe, Trust::Validated);
+    let compiled = policy.compile(&read);
+    let caller = caller("");
+    let params = json!({ "id": 1 });
+    let subject = Subject { operation: &read, caller: &caller, scopes: &[], params: params.as_object() };
+    assert!(std::sync::Arc::ptr_eq(&compiled.rule(&subject), &compiled.rule(&subject)));
+    assert_eq!(decide(&Policy::default(), &read, &Value::Null).effect, Effect::Allow);
+}
