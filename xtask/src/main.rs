@@ -10,7 +10,9 @@ mod ci;
 mod clients;
 mod fuzz;
 mod install;
+mod keeper;
 mod postgres;
+mod redis;
 mod servers;
 mod soak;
 mod step;
@@ -32,6 +34,7 @@ Tasks:
   bench [ARG...]    Measure, and print ratios
   soak [ARG...]     Have upstreams of the gateway misbehave 1,000 times each, and look for leaks
   postgres          Start a throw-away PostgreSQL as the tests have it, print its URL, keep it until Ctrl-C
+  redis             The same with a Redis
   help              Print this
 
 Examples:
@@ -41,9 +44,10 @@ Examples:
 
 What tasks install stands in target/clients, target/servers and target/tools; it is made again when it is deleted.
 
-The tests need Node.js, Python and the PostgreSQL server: as root with apt they are installed. A PostgreSQL is started
-for the tests and ends with them, or with xtask however that ends. With AQUIFER_TEST_POSTGRES set, to a URL such as
-postgres://USER:PASSWORD@HOST:PORT/DATABASE, the tests use that server and none is started.";
+The tests need Node.js, Python, openssl, and the PostgreSQL and Redis servers: as root with apt they are installed. A
+PostgreSQL and a Redis are started for the tests and end with them, or with xtask however that ends. With
+AQUIFER_TEST_POSTGRES set, to a URL such as postgres://USER:PASSWORD@HOST:PORT/DATABASE, or AQUIFER_TEST_REDIS, to one
+such as redis://:PASSWORD@HOST:PORT, the tests use that server and none is started.";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -58,6 +62,7 @@ fn main() -> ExitCode {
         "bench" => bench::run(rest),
         "soak" => soak::run(rest),
         "postgres" => postgres::run(),
+        "redis" => redis::run(),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             return ExitCode::SUCCESS;

@@ -4,20 +4,24 @@ use anyhow::Result;
 
 use crate::clients;
 use crate::postgres::Postgres;
+use crate::redis::Redis;
 use crate::servers;
 use crate::step::{self, announce, cargo, output};
 
 /// The tests that need more than Rust, too. Plain `cargo test` leaves those out and does not list them. What is not here
 /// needs something that cannot be installed: CONTRIBUTING.md says what.
-pub(crate) const EVERYTHING: [&str; 3] =
-    ["--workspace", "--features", "aquifer/clients,aquifer/postgres,aquifer-sql/postgres,aquifer-upstream/servers"];
+pub(crate) const EVERYTHING: [&str; 3] = [
+    "--workspace",
+    "--features",
+    "aquifer/clients,aquifer/postgres,aquifer-gate/redis,aquifer-sql/postgres,aquifer-upstream/servers",
+];
 
 const REMEDY: &str = "The failures are listed above. One test alone: cargo xtask test NAME";
 
 pub(crate) fn run(chosen: &[String]) -> Result<()> {
     let mut environment = clients::install()?;
     environment.extend(servers::install()?);
-    let postgres = Postgres::provide()?;
+    let (postgres, redis) = (Postgres::provide()?, Redis::provide()?);
     let nextest = output("cargo-nextest", &["nextest", "--version"]).is_some();
     let mut tests = if nextest {
         announce("tests");
@@ -26,7 +30,8 @@ pub(crate) fn run(chosen: &[String]) -> Result<()> {
         announce("tests and examples in the documentation (cargo-nextest is not installed: cargo test does it)");
         cargo(&["test", "--no-fail-fast"])
     };
-    step::run(tests.args(EVERYTHING).args(chosen).envs(environment).envs(postgres.environment()), REMEDY)?;
+    tests.args(EVERYTHING).args(chosen).envs(environment).envs(postgres.environment()).envs(redis.environment());
+    step::run(&mut tests, REMEDY)?;
     if !chosen.is_empty() {
         announce("the chosen tests passed");
         return Ok(());
@@ -62,6 +67,6 @@ mod tests {
                 seen += 1;
             }
         }
-        assert!(seen >= 5, "{seen} features");
+        assert!(seen >= 6, "{seen} features");
     }
 }

@@ -97,23 +97,22 @@ impl Inner {
 
     fn spend(&mut self, key: &str, amount: u64, most: u64, window: Window, now: u64, keys: usize) -> Spent {
         let key = (key.to_owned(), window.width());
-        if amount == 0 || !self.spent.contains_key(&key) {
-            let spent = self.spent.get(&key).map(Vec::as_slice).unwrap_or_default();
-            let judged = window.judge(spent, now, amount, most);
-            if amount == 0 || !judged.accepted {
-                return judged;
-            }
+        let known = self.spent.get(&key).map(Vec::as_slice);
+        let judged = window.judge(known.unwrap_or_default(), now, amount, most);
+        if amount == 0 || !judged.accepted {
+            return judged;
+        }
+        if known.is_none() {
             self.make_room_to_spend(keys, now);
         }
         let buckets = self.spent.entry(key).or_default();
-        let living = window.living(now);
+        let (bucket, living) = (window.bucket(now), window.living(now));
         buckets.retain(|(bucket, _)| living.contains(bucket));
-        let judged = window.judge(buckets, now, amount, most);
-        if judged.accepted {
-            let bucket = window.bucket(now);
-            match buckets.binary_search_by_key(&bucket, |(bucket, _)| *bucket) {
-                Ok(at) => buckets.iter_mut().skip(at).take(1).for_each(|(_, spent)| *spent += amount),
-                Err(at) => buckets.insert(at, (bucket, amount)),
+        match buckets.iter_mut().find(|(known, _)| *known == bucket) {
+            Some((_, spent)) => *spent += amount,
+            None => {
+                let at = buckets.partition_point(|(known, _)| *known < bucket);
+                buckets.insert(at, (bucket, amount));
             }
         }
         judged

@@ -11,7 +11,7 @@ mod tables;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::store::{LARGEST_VALUE, Record, Spent, StateStore, StoreError, Window};
@@ -23,9 +23,11 @@ use keeper::Keeper;
 use super::new_version;
 
 /// How long a call waits for its turn and its answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(8);
+/// How long it waits for its turn: what would be answered too late is not begun, so that the answer is what happened.
+const TURN: Duration = PATIENCE.saturating_sub(keeper::LONGEST);
 /// How many calls may wait.
-const WAITING: usize = 1024;
+const WAITING: usize = 4096;
 
 /// State in a SQLite file.
 pub struct SqliteStore {
@@ -58,11 +60,14 @@ impl SqliteStore {
         act: impl FnOnce(&mut Keeper) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
+        let asked = Instant::now();
         let job: Job = Box::new(move |keeper| {
-            if !reply.is_closed() {
-                // If nobody waits any more, there is nobody to tell.
-                let _ = reply.send(act(keeper));
+            if reply.is_closed() {
+                return;
             }
+            let done = if asked.elapsed() < TURN { act(keeper) } else { Err(late()) };
+            // If nobody waits any more, there is nobody to tell.
+            let _ = reply.send(done);
         });
         self.jobs.try_send(job).map_err(|refused| match refused {
             TrySendError::Full(_) => StoreError(format!("{WAITING} calls wait for the state file already")),
@@ -71,9 +76,13 @@ impl SqliteStore {
         match tokio::time::timeout(PATIENCE, answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(StoreError("the state file gave no answer".into())),
-            Err(_) => Err(StoreError(format!("the state file did not answer within {} s", PATIENCE.as_secs()))),
+            Err(_) => Err(late()),
         }
     }
+}
+
+fn late() -> StoreError {
+    StoreError("the state file did not answer in time".into())
 }
 
 impl StateStore for SqliteStore {

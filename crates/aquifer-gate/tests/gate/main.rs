@@ -7,3 +7,4 @@ mod gate;
 mod house;
 mod policy;
 mod quota;
+mod stores;

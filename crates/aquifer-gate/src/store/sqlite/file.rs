@@ -5,6 +5,8 @@ use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// SQLite's log, and the index of the log.
+const RESTS: [&str; 2] = ["-wal", "-shm"];
 /// How long another process may take to make the file.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -23,7 +25,14 @@ pub(super) fn identity(path: &Path) -> Result<Identity> {
 /// Makes the file if it is missing, and keeps others from reading it.
 pub(super) fn prepare(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
-        Ok(found) => system::close_to_others(path, &found),
+        Ok(found) => {
+            system::close_to_others(path, &found)?;
+            // SQLite makes these as it finds the file. If the file could only be read then, so can they now.
+            for rest in RESTS.map(|ending| beside(path, ending)) {
+                system::as_the_other(&rest, &found);
+            }
+            Ok(())
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => make(path),
         Err(error) => Err(error),
     }
@@ -36,18 +45,21 @@ fn make(path: &Path) -> Result<()> {
     if std::fs::exists(path)? {
         return Ok(());
     }
-    for rest in ["-wal", "-shm"] {
-        match std::fs::remove_file(beside(path, rest)) {
+    for rest in RESTS.map(|ending| beside(path, ending)) {
+        match std::fs::remove_file(rest) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
     }
-    for_owner().open(path).map(drop)
+    // Closing a file lets go of the locks that this process has on it, so it is closed before anybody can have one.
+    let draft = beside(path, "-new");
+    for_owner().truncate(true).open(&draft)?;
+    std::fs::rename(&draft, path)
 }
 
 /// The lock is let go of when the file is dropped.
 fn lock(path: &Path) -> Result<File> {
-    let file = for_owner().create_new(false).create(true).truncate(false).open(path)?;
+    let file = for_owner().truncate(false).open(path)?;
     let until = Instant::now() + PATIENCE;
     loop {
         match file.try_lock() {
@@ -61,7 +73,7 @@ fn lock(path: &Path) -> Result<File> {
 
 fn for_owner() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
+    options.write(true).create(true);
     system::for_owner(&mut options);
     options
 }
@@ -93,6 +105,14 @@ mod system {
         std::fs::set_permissions(path, Permissions::from_mode(found.mode() & OWNER_ONLY))
     }
 
+    /// If it is there and may be changed; SQLite tells what is wrong otherwise.
+    pub(super) fn as_the_other(path: &Path, other: &Metadata) {
+        let mode = other.mode() & OWNER_ONLY;
+        if std::fs::metadata(path).is_ok_and(|found| found.mode() & (OWNER_ONLY | OTHERS) != mode) {
+            let _ = std::fs::set_permissions(path, Permissions::from_mode(mode));
+        }
+    }
+
     pub(super) fn for_owner(options: &mut OpenOptions) {
         options.mode(OWNER_ONLY);
     }
@@ -110,6 +130,8 @@ mod system {
     pub(super) fn close_to_others(_: &Path, _: &Metadata) -> Result<()> {
         Ok(())
     }
+
+    pub(super) fn as_the_other(_: &Path, _: &Metadata) {}
 
     pub(super) fn for_owner(_: &mut OpenOptions) {}
 }

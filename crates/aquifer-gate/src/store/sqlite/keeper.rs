@@ -13,6 +13,8 @@ use super::tables::{self, Owner};
 
 /// How long SQLite waits for another process to finish writing.
 const BUSY: Duration = Duration::from_secs(2);
+/// What a call may take once it has begun, unless the disk itself hangs.
+pub(super) const LONGEST: Duration = Duration::from_secs(3);
 /// How often expired rows are removed, in milliseconds.
 const SWEEP_EVERY: u64 = 60_000;
 /// A gigabyte, in pages. Whoever makes records without end gets errors before the disk is full.
@@ -79,9 +81,15 @@ impl Keeper {
         }
         self.run(|open, now| {
             open.set_lasting(lasting)?;
-            if due && let Err(error) = tables::sweep(&mut open.connection, now) {
+            if !due {
+                return act(&mut open.connection, now);
+            }
+            match tables::sweep(&mut open.connection, now) {
+                // It would have to wait once more.
+                Err(error) if is_locked(&error) => return Err(error),
                 // On a full disk the change itself may still find room; if it does not, it says so.
-                tracing::debug!(%error, "expired state is not removed yet");
+                Err(error) => tracing::debug!(%error, "expired state is not removed yet"),
+                Ok(()) => {}
             }
             act(&mut open.connection, now)
         })
@@ -102,7 +110,7 @@ impl Keeper {
             }
             Err(error) => {
                 // Only a lock passes by itself; after anything else the file is looked at afresh.
-                if matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) {
+                if is_locked(&error) {
                     self.open = Some(open);
                 }
                 Err(self.failed(&error))
@@ -128,7 +136,7 @@ impl Keeper {
 
     fn failed(&self, error: &rusqlite::Error) -> StoreError {
         let what = match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "is locked by another process",
+            _ if is_locked(error) => "is locked by another process",
             Some(ErrorCode::DiskFull) => "has no room: the disk is full, or too many records wait to expire",
             Some(ErrorCode::ReadOnly) => "cannot be written to",
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => "is damaged, or no database",
@@ -142,6 +150,10 @@ impl Keeper {
     fn trouble(&self, what: &str) -> StoreError {
         StoreError(format!("the state file {} {what}", self.path.display()))
     }
+}
+
+fn is_locked(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
 impl Open {

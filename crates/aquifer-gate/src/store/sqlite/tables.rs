@@ -124,7 +124,10 @@ pub(super) fn spend(
     let change = begin(connection)?;
     let judged = window.judge(&buckets(&change, now, key, window)?, now, amount, most);
     if judged.accepted {
-        let bucket = window.bucket(now);
+        let (bucket, living) = (window.bucket(now), window.living(now));
+        change
+            .prepare_cached("DELETE FROM spent WHERE key = ?1 AND width = ?2 AND bucket NOT BETWEEN ?3 AND ?4")?
+            .execute(params![key, window.width(), living.start(), living.end()])?;
         change
             .prepare_cached(
                 "INSERT INTO spent (key, width, bucket, amount, until) VALUES (?1, ?2, ?3, ?4, ?5) \

@@ -1,0 +1,12 @@
+//! State in memory, in SQLite and in a real Redis behaves alike, and its faults pass.
+
+mod agreement;
+mod behaviours;
+mod place;
+mod processes;
+#[cfg(feature = "redis")]
+mod redis_faults;
+#[cfg(feature = "redis")]
+mod redis_server;
+mod sqlite_faults;
+mod sqlite_file;

@@ -1,0 +1,170 @@
+//! Where state can be kept, each fresh and empty.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use aquifer_engine::clock::{Clock, SharedClock, SystemClock};
+use aquifer_engine::store::{MemoryStore, StateStore};
+use aquifer_gate::store::SqliteStore;
+use jiff::{SignedDuration, Timestamp};
+
+pub(super) const MINUTE: Duration = Duration::from_secs(60);
+/// Generous: nothing here takes so long unless it hangs.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A clock that stands still.
+pub(super) struct HandClock(Mutex<Timestamp>);
+
+impl HandClock {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self(Mutex::new("2026-01-01T00:00:00Z".parse().unwrap())))
+    }
+
+    pub(super) fn pass(&self, milliseconds: i64) {
+        *self.0.lock().unwrap() += SignedDuration::from_millis(milliseconds);
+    }
+}
+
+impl Clock for HandClock {
+    fn now(&self) -> Timestamp {
+        *self.0.lock().unwrap()
+    }
+}
+
+/// A folder that goes with its owner.
+pub(super) struct Folder(pub(super) PathBuf);
+
+impl Folder {
+    pub(super) fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("aquifer-gate-{}", unique()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(super) fn file(&self) -> PathBuf {
+        self.0.join("state.db")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(super) fn unique() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A store, how to open it once more, and how another process would.
+pub(super) struct Place {
+    pub(super) name: &'static str,
+    pub(super) store: Arc<dyn StateStore>,
+    pub(super) again: Option<Box<dyn Fn() -> Arc<dyn StateStore>>>,
+    pub(super) address: Vec<(&'static str, String)>,
+    _folder: Option<Folder>,
+}
+
+/// Every kind of store. `held` holds time still for those that would spend by another clock.
+pub(super) fn places(held: Option<&Arc<HandClock>>) -> Vec<Place> {
+    let clock: SharedClock = match held {
+        Some(held) => held.clone(),
+        None => Arc::new(SystemClock),
+    };
+    let memory = Place {
+        name: "memory",
+        store: Arc::new(MemoryStore::new(clock.clone(), 10_000)),
+        again: None,
+        address: Vec::new(),
+        _folder: None,
+    };
+    let folder = Folder::new();
+    let file = folder.file();
+    let address = vec![("AQUIFER_TEST_FILE", file.to_str().unwrap().to_owned())];
+    let open = move || -> Arc<dyn StateStore> { Arc::new(SqliteStore::new(&file, clock.clone()).unwrap()) };
+    let sqlite = Place { name: "SQLite", store: open(), again: Some(Box::new(open)), address, _folder: Some(folder) };
+    #[cfg(not(feature = "redis"))]
+    return vec![memory, sqlite];
+    #[cfg(feature = "redis")]
+    vec![memory, sqlite, redis(held.cloned())]
+}
+
+#[cfg(feature = "redis")]
+fn redis(held: Option<Arc<HandClock>>) -> Place {
+    use aquifer_gate::store::{RedisSettings, RedisStore};
+    let mut settings = RedisSettings::new(std::env::var("AQUIFER_TEST_REDIS").expect("cargo xtask test sets it"));
+    settings.prefix = format!("test-{}:", unique());
+    let address = vec![("AQUIFER_TEST_PREFIX", settings.prefix.clone())];
+    let open = move || -> Arc<dyn StateStore> {
+        let store = RedisStore::new(&settings).unwrap();
+        Arc::new(match &held {
+            Some(held) => store.with_clock(held.clone()),
+            None => store,
+        })
+    };
+    Place { name: "Redis", store: open(), again: Some(Box::new(open)), address, _folder: None }
+}
+
+/// The store that a test in another process has told us of.
+pub(super) fn told() -> Option<Arc<dyn StateStore>> {
+    if let Ok(file) = std::env::var("AQUIFER_TEST_FILE") {
+        return Some(Arc::new(SqliteStore::new(file, Arc::new(SystemClock)).unwrap()));
+    }
+    #[cfg(feature = "redis")]
+    if let Ok(prefix) = std::env::var("AQUIFER_TEST_PREFIX") {
+        use aquifer_gate::store::{RedisSettings, RedisStore};
+        let mut settings = RedisSettings::new(std::env::var("AQUIFER_TEST_REDIS").unwrap());
+        settings.prefix = prefix;
+        return Some(Arc::new(RedisStore::new(&settings).unwrap()));
+    }
+    None
+}
+
+/// The same test in another process, which finds in its environment what to do.
+pub(super) fn another(program: impl AsRef<std::ffi::OsStr>, test: &str) -> Command {
+    let mut command = Command::new(program);
+    command.args(["--exact", test, "--nocapture"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+}
+
+/// A process that does not outlive its test.
+pub(super) struct Process(pub(super) Child);
+
+impl Process {
+    /// Waits for it to end, not for ever.
+    pub(super) fn succeeds(&mut self) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.0.try_wait().unwrap() {
+                Some(status) => return assert!(status.success(), "ended with {status}"),
+                None if Instant::now() < until => std::thread::sleep(Duration::from_millis(10)),
+                None => panic!("does not end"),
+            }
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Asks again and again until it holds, not for ever.
+pub(super) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !holds().await {
+        assert!(Instant::now() < until, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Does something that must not hang.
+pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, what).await.expect("hangs")
+}
