@@ -44,10 +44,10 @@ pub(super) enum Place {
 
 impl Files {
     /// Makes sure that there is a directory that files can be made in.
-    pub(super) fn new(directory: &Path, size: u64) -> Result<Self, AuditError> {
+    pub(super) fn new(directory: &Path, size: u64, chain: &str) -> Result<Self, AuditError> {
         let files = Self { directory: directory.to_owned(), size, open: None };
         files.make_directory().map_err(|error| AuditError::file(directory, &error))?;
-        let probe = directory.join(format!(".audit-probe-{}", std::process::id()));
+        let probe = directory.join(format!(".audit-probe-{chain}"));
         create(&probe).map_err(|error| AuditError::file(&probe, &error))?;
         std::fs::remove_file(&probe).map_err(|error| AuditError::file(&probe, &error))?;
         Ok(files)

@@ -10,7 +10,7 @@ const MOST: usize = 100_000;
 /// Heads stand under this and their chain's id.
 pub(super) const PREFIX: &str = "audit/head/";
 /// How long a head is kept: longer than anybody keeps files.
-const KEEP: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
+pub(super) const KEEP: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
 /// How long it is remembered that a chain was dropped on purpose.
 const KEEP_GONE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Others write a head only when they drop a chain's files, so this many attempts are plenty.
@@ -82,8 +82,8 @@ fn key(chain: &str) -> String {
 }
 
 /// Moves the head on. Never back: a head that is further already was not written by this chain's only writer.
-pub(super) async fn advance(store: &dyn StateStore, head: &Head) -> Result<(), StoreError> {
-    change(store, &head.chain, KEEP, |old| {
+pub(super) async fn advance(store: &dyn StateStore, head: &Head, keep: Duration) -> Result<(), StoreError> {
+    change(store, &head.chain, keep, |old| {
         let Some(old) = old else { return Ok(Some(head.clone())) };
         if old.sequence > head.sequence {
             return Err(StoreError(format!("the head of audit chain {} is not ours", head.chain)));

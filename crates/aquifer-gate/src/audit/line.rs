@@ -117,6 +117,7 @@ pub(super) fn fingerprint(prefix: &str, secret: &str) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

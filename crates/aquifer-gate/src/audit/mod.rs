@@ -12,13 +12,14 @@ mod line;
 mod redact;
 mod retention;
 mod shelf;
+mod stderr;
 mod verify;
 mod writer;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::store::{StateStore, StoreError};
@@ -166,8 +167,20 @@ struct State {
     entries: AtomicU64,
     writes: AtomicU64,
     failures: AtomicU64,
-    /// Somebody waited in vain, and the writer has finished nothing since.
-    stuck: AtomicBool,
+    /// Since when the writer has been at what it is doing; `None` while it waits.
+    busy_since: Mutex<Option<Instant>>,
+}
+
+impl State {
+    fn set_busy(&self, since: Option<Instant>) {
+        *self.busy_since.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+
+    /// Whether the writer has been at the same thing for so long.
+    fn is_stuck(&self, patience: Duration) -> bool {
+        let since = *self.busy_since.lock().unwrap_or_else(PoisonError::into_inner);
+        since.is_some_and(|since| since.elapsed() > patience)
+    }
 }
 
 impl Audit {
@@ -176,7 +189,7 @@ impl Audit {
         let state = Arc::new(State::default());
         let queue = match settings.sinks.is_empty() {
             true => None,
-            false => Some(writer::start(&settings, store, state.clone())?),
+            false => Some(writer::start(&settings, clock.now(), store, state.clone())?),
         };
         let AuditSettings { required, patience, .. } = settings;
         Ok(Self { inner: Arc::new(Inner { clock: Time(clock), queue, required, patience, state }) })
@@ -203,8 +216,8 @@ impl Audit {
     /// written later.
     pub async fn record(&self, entry: Entry) -> Result<Noted, AuditError> {
         let Some(queue) = &self.inner.queue else { return Ok(Noted { chain: "".into(), sequence: 0 }) };
-        let state = &self.inner.state;
-        if state.stuck.load(Ordering::Relaxed) {
+        // Whoever comes while nothing moves need not wait to hear it.
+        if self.inner.state.is_stuck(self.inner.patience) {
             return Err(AuditError::Busy);
         }
         let (reply, answer) = oneshot::channel();
@@ -213,10 +226,7 @@ impl Audit {
             queue.send(job).await.map_err(|_| AuditError::Closed)?;
             answer.await.map_err(|_| AuditError::Closed)?
         };
-        tokio::time::timeout(self.inner.patience, through).await.unwrap_or_else(|_| {
-            state.stuck.store(true, Ordering::Relaxed);
-            Err(AuditError::Busy)
-        })
+        tokio::time::timeout(self.inner.patience, through).await.unwrap_or(Err(AuditError::Busy))
     }
 
     /// Hands in an entry without waiting for it, where waiting is impossible. What comes of it is not told.

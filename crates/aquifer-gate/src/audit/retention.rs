@@ -46,7 +46,7 @@ pub(super) fn plan(directory: &Path, most: u64, current: Option<&str>) -> io::Re
         let found = found?;
         let name = found.file_name().to_string_lossy().into_owned();
         let Some(Name { chain, first }) = Name::read(&name) else { continue };
-        let Ok(metadata) = found.metadata() else { continue };
+        let Some(metadata) = found.metadata().ok().filter(std::fs::Metadata::is_file) else { continue };
         let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         bytes = bytes.saturating_add(metadata.len());
         count += 1;

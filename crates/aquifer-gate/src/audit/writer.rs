@@ -3,10 +3,9 @@
 //! The order is what makes it right. Files first: what did not get there never happened. Then the store and the error
 //! output, then the head, then the answers, so that nobody goes on before the head vouches for the line.
 
-use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aquifer_engine::store::{StateStore, StoreError};
 use futures::future::BoxFuture;
@@ -21,10 +20,13 @@ use super::head::{self, Head};
 use super::line::{Link, hex};
 use super::retention::{self, Plan};
 use super::shelf::{self, Shelf};
+use super::stderr::Stderr;
 use super::{AuditError, AuditSettings, Noted, Sink, State};
 
 /// Entries written together.
 const BATCH: usize = 512;
+/// Bytes written together, as soon as there are so many.
+const BATCH_BYTES: usize = 1 << 20;
 /// What a line has beside its entry's members, roughly; decides only when the next file begins.
 const AROUND: usize = 320;
 
@@ -41,6 +43,15 @@ pub(super) enum Job {
     },
     /// Say when everything before is done.
     Flush(oneshot::Sender<()>),
+}
+
+impl Job {
+    fn size(&self) -> usize {
+        match self {
+            Job::Write { members, .. } => members.len() + AROUND,
+            Job::Flush(_) => 0,
+        }
+    }
 }
 
 /// The first line of a chain: who writes it.
@@ -72,7 +83,7 @@ struct Chain {
 struct Writer {
     files: Option<Files>,
     most_bytes: u64,
-    stderr: bool,
+    stderr: Option<Stderr>,
     shelf: Option<Shelf>,
     store: Arc<dyn StateStore>,
     runtime: Handle,
@@ -80,6 +91,8 @@ struct Writer {
     started: Timestamp,
     chain: Chain,
     state: Arc<State>,
+    /// Whether the last batch failed; told once, not every time.
+    failing: bool,
 }
 
 /// A batch of lines, sealed but not written.
@@ -98,11 +111,13 @@ type Waiting = (Timestamp, String, Option<oneshot::Sender<Result<Noted, AuditErr
 /// Starts the thread.
 pub(super) fn start(
     settings: &AuditSettings,
+    started: Timestamp,
     store: Arc<dyn StateStore>,
     state: Arc<State>,
 ) -> Result<mpsc::Sender<Job>, AuditError> {
     let runtime = Handle::try_current().map_err(|error| AuditError::Settings(error.to_string()))?;
-    let (mut files, mut most_bytes, mut stderr, mut shelf) = (None, u64::MAX, false, None);
+    let chain = Chain::fresh()?;
+    let (mut files, mut most_bytes, mut stderr, mut shelf) = (None, u64::MAX, None, None);
     for sink in &settings.sinks {
         match sink {
             Sink::File { .. } if files.is_some() => {
@@ -110,16 +125,14 @@ pub(super) fn start(
             }
             Sink::File { directory, size, keep } => {
                 most_bytes = size.saturating_mul(u64::from((*keep).max(1)));
-                files = Some(Files::new(directory, *size)?);
+                files = Some(Files::new(directory, *size, &chain.id)?);
             }
-            Sink::Stderr => stderr = true,
+            Sink::Stderr => stderr = Some(Stderr::new(settings.sinks.len() == 1)?),
             Sink::Store { keep } => shelf = Some(Shelf::new(*keep)),
         }
     }
-    let started = Timestamp::now();
-    let chain = Chain::fresh()?;
-    let patience = settings.patience;
-    let writer = Writer { files, most_bytes, stderr, shelf, store, runtime, patience, started, chain, state };
+    let (patience, failing) = (settings.patience, false);
+    let writer = Writer { files, most_bytes, stderr, shelf, store, runtime, patience, started, chain, state, failing };
     let (sender, queue) = mpsc::channel(settings.queue.max(1));
     std::thread::Builder::new()
         .name("audit".to_owned())
@@ -140,10 +153,14 @@ impl Writer {
     fn run(mut self, mut queue: mpsc::Receiver<Job>) {
         let mut jobs = Vec::with_capacity(BATCH);
         while let Some(job) = queue.blocking_recv() {
+            self.state.set_busy(Some(Instant::now()));
+            let mut bytes = job.size();
             jobs.push(job);
             while jobs.len() < BATCH
+                && bytes < BATCH_BYTES
                 && let Ok(job) = queue.try_recv()
             {
+                bytes += job.size();
                 jobs.push(job);
             }
             let (mut entries, mut flushes) = (Vec::new(), Vec::new());
@@ -156,7 +173,7 @@ impl Writer {
             if !entries.is_empty() {
                 self.batch(entries);
             }
-            self.state.stuck.store(false, Ordering::Relaxed);
+            self.state.set_busy(None);
             for reply in flushes {
                 // Whoever gave up waiting does not mind.
                 let _ = reply.send(());
@@ -170,9 +187,12 @@ impl Writer {
         self.state.writes.fetch_add(1, Ordering::Relaxed);
         let counter = if written.is_ok() { &self.state.entries } else { &self.state.failures };
         counter.fetch_add(count, Ordering::Relaxed);
-        if let Err(error) = &written {
-            tracing::error!(%error, entries = count, "the audit cannot be written");
+        match &written {
+            Err(error) if !self.failing => tracing::error!(%error, "the audit cannot be written"),
+            Ok(_) if self.failing => tracing::warn!("the audit can be written again"),
+            _ => {}
         }
+        self.failing = written.is_err();
         for (position, (_, _, reply)) in entries.into_iter().enumerate() {
             let Some(reply) = reply else { continue };
             let answer = match &written {
@@ -200,7 +220,7 @@ impl Writer {
         }
         // From here on the lines are part of the chain, whatever else fails.
         self.chain = draft.chain;
-        let told = self.tell(&draft.text);
+        let told = self.stderr.as_ref().map_or(Ok(()), |stderr| stderr.tell(&draft.text));
         if let Some(shelf) = &mut self.shelf {
             let lines = draft.text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
             for (sequence, line) in (draft.first..).zip(lines) {
@@ -213,7 +233,7 @@ impl Writer {
         if let Some(plan) = plan {
             plan.carry_out();
         }
-        told?;
+        told.map_err(|error| AuditError::file("standard error".as_ref(), &error))?;
         Ok(draft.noted)
     }
 
@@ -278,20 +298,6 @@ impl Writer {
         })
     }
 
-    /// Writes to the error output. Its failing counts only where there is nothing else.
-    fn tell(&self, lines: &[u8]) -> Result<(), AuditError> {
-        if !self.stderr {
-            return Ok(());
-        }
-        let told = std::io::stderr().lock().write_all(lines);
-        match told {
-            Err(error) if self.files.is_none() && self.shelf.is_none() => {
-                Err(AuditError::file("standard error".as_ref(), &error))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Writes to the store whatever it does not have yet.
     fn catch_up(&mut self) -> Result<(), AuditError> {
         let Some(shelf) = &self.shelf else { return Ok(()) };
@@ -313,9 +319,13 @@ impl Writer {
             file: self.files.as_ref().and_then(Files::current),
             beginning: beginnings.iter().find(|beginning| *beginning.chain == *self.chain.id).cloned(),
         };
+        let keep = match (&self.files, &self.shelf) {
+            (None, Some(shelf)) => shelf.keep,
+            _ => head::KEEP,
+        };
         self.ask(move |store| {
             Box::pin(async move {
-                head::advance(&*store, &head).await?;
+                head::advance(&*store, &head, keep).await?;
                 for beginning in beginnings.iter().filter(|beginning| beginning.chain != head.chain) {
                     head::begin_at(&*store, beginning).await?;
                 }

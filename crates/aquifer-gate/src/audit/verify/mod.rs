@@ -113,13 +113,16 @@ struct Found {
 fn in_order(paths: &[PathBuf]) -> Result<Vec<Found>, AuditError> {
     let mut found = Vec::new();
     for path in paths {
-        if !path.is_dir() {
+        let metadata = std::fs::metadata(path).map_err(|error| AuditError::file(path, &error))?;
+        if metadata.is_file() {
             found.push(Found::at(path));
             continue;
         }
         for entry in std::fs::read_dir(path).map_err(|error| AuditError::file(path, &error))? {
             let entry = entry.map_err(|error| AuditError::file(path, &error))?;
-            if Name::read(&entry.file_name().to_string_lossy()).is_some() {
+            // Nothing but files: whatever else stands there under such a name is not what we wrote.
+            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+            if is_file && Name::read(&entry.file_name().to_string_lossy()).is_some() {
                 found.push(Found::at(&entry.path()));
             }
             if found.len() > MOST_FILES {

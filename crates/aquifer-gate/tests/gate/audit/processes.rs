@@ -76,7 +76,7 @@ async fn r_saf_5_killed_while_writing() {
     std::fs::write(&last, &bytes).unwrap();
     let report = verify(std::slice::from_ref(&folder.0), Some(&heads)).unwrap();
     let now = report.chains.iter().find(|chain| chain.chain == whole.chain).unwrap();
-    assert!(report.is_whole() && (now.unfinished.is_some() || now.entries < whole.entries), "{report}");
+    assert!(report.is_whole() && now.unfinished.is_some() && now.entries == whole.entries, "{report}");
 }
 
 async fn write_for_ever(directory: &std::path::Path) {
@@ -122,6 +122,31 @@ async fn r_saf_5_nobody_reads_the_error_output() {
     std::fs::write(&file, lines).unwrap();
     let report = verify(&[file], None).unwrap();
     assert!(report.is_whole() && report.whole_entries() > 10, "{report}");
+}
+
+/// With files beside it, what nobody reads is lost, and the files have it all.
+#[tokio::test(flavor = "multi_thread")]
+async fn r_saf_5_files_do_not_wait_for_the_error_output() {
+    const TEST: &str = "audit::processes::r_saf_5_files_do_not_wait_for_the_error_output";
+    if let Some(directory) = in_child() {
+        let store = memory();
+        let mut settings = files(&directory, 16 << 20, 3);
+        settings.sinks.push(Sink::Stderr);
+        let audit = open(settings, &store);
+        let long = "reason ".repeat(60);
+        for _ in 0..2000 {
+            audit.record(intent("x").reason(&long)).await.unwrap();
+        }
+        assert!(judged(&directory, &store).await.is_whole());
+        println!("all of them");
+        return;
+    }
+    let folder = Folder::new();
+    let (mut running, mut out) = start(TEST, &folder.0, Stdio::piped());
+    let mut text = String::new();
+    out.read_to_string(&mut text).unwrap();
+    assert!(running.0.wait().unwrap().success() && text.contains("all of them"), "{text}");
+    assert_eq!(lines(&folder.0).len(), 2001);
 }
 
 async fn write_to_stderr() {

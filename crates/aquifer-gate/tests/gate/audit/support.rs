@@ -15,13 +15,13 @@ use futures::future::{BoxFuture, FutureExt};
 use serde_json::Value;
 
 /// Longer than anything takes, shorter than anybody waits.
-pub const DEADLINE: Duration = Duration::from_secs(60);
+pub(super) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A folder that goes with its test.
-pub struct Folder(pub PathBuf);
+pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("aquifer-audit-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
@@ -37,36 +37,36 @@ impl Drop for Folder {
     }
 }
 
-pub fn clock() -> SharedClock {
+pub(super) fn clock() -> SharedClock {
     Arc::new(SystemClock)
 }
 
-pub fn memory() -> Arc<dyn StateStore> {
+pub(super) fn memory() -> Arc<dyn StateStore> {
     Arc::new(MemoryStore::new(clock(), 100_000))
 }
 
-pub fn files(directory: &Path, size: u64, keep: u32) -> AuditSettings {
+pub(super) fn files(directory: &Path, size: u64, keep: u32) -> AuditSettings {
     let sinks = vec![Sink::File { directory: directory.to_owned(), size, keep }];
     AuditSettings { sinks, ..AuditSettings::default() }
 }
 
-pub fn open(settings: AuditSettings, store: &Arc<dyn StateStore>) -> Audit {
+pub(super) fn open(settings: AuditSettings, store: &Arc<dyn StateStore>) -> Audit {
     Audit::open(settings, clock(), store.clone()).unwrap()
 }
 
-pub fn deletion() -> Operation {
+pub(super) fn deletion() -> Operation {
     let mut operation = Operation::new("delete_user", Category::Delete, "Deletes a user");
     operation.source = "crm".into();
     operation
 }
 
 /// An intent with a mark to find it by.
-pub fn intent(mark: &str) -> Entry {
+pub(super) fn intent(mark: &str) -> Entry {
     Entry::about(Event::Intent, &deletion()).request(mark)
 }
 
 /// The audit files of a folder, in the order of their names.
-pub fn listed(directory: &Path) -> Vec<PathBuf> {
+pub(super) fn listed(directory: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
     files.sort();
@@ -74,23 +74,23 @@ pub fn listed(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Every line of a folder's files, in order.
-pub fn lines(directory: &Path) -> Vec<Value> {
+pub(super) fn lines(directory: &Path) -> Vec<Value> {
     let text: String = listed(directory).iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-pub fn events(directory: &Path) -> Vec<String> {
+pub(super) fn events(directory: &Path) -> Vec<String> {
     lines(directory).iter().map(|line| line["event"].as_str().unwrap().to_owned()).collect()
 }
 
 /// What verification says with the heads of this store.
-pub async fn judged(directory: &Path, store: &Arc<dyn StateStore>) -> Report {
+pub(super) async fn judged(directory: &Path, store: &Arc<dyn StateStore>) -> Report {
     let heads = Heads::all(&**store).await.unwrap();
     verify(&[directory.to_owned()], Some(&heads)).unwrap()
 }
 
 /// Runs one test of this binary again, as a process of its own that finds its folder in the environment.
-pub fn again(test: &str, folder: &Path) -> Command {
+pub(super) fn again(test: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(WHERE, folder);
     command
@@ -99,29 +99,29 @@ pub fn again(test: &str, folder: &Path) -> Command {
 const WHERE: &str = "AQUIFER_TEST_AUDIT_FOLDER";
 
 /// The folder, if this is the process that was started again.
-pub fn in_child() -> Option<PathBuf> {
+pub(super) fn in_child() -> Option<PathBuf> {
     std::env::var_os(WHERE).map(PathBuf::from)
 }
 
 /// A store that does as it is told.
-pub struct Moody {
-    pub inner: Arc<dyn StateStore>,
-    pub mood: std::sync::Mutex<Mood>,
+pub(super) struct Moody {
+    pub(super) inner: Arc<dyn StateStore>,
+    pub(super) mood: std::sync::Mutex<Mood>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub enum Mood {
+pub(super) enum Mood {
     Well,
     Down,
     Silent,
 }
 
 impl Moody {
-    pub fn new() -> Arc<Self> {
+    pub(super) fn new() -> Arc<Self> {
         Arc::new(Self { inner: memory(), mood: std::sync::Mutex::new(Mood::Well) })
     }
 
-    pub fn is(&self, mood: Mood) {
+    pub(super) fn is(&self, mood: Mood) {
         *self.mood.lock().unwrap() = mood;
     }
 

@@ -181,8 +181,23 @@ fn r_saf_5_a_chain_made_anew_is_not_the_one_the_head_knows() {
     expect(&check(&files, true), &[Kind::Altered], &files[0].0, count);
 }
 
+#[test]
+fn r_saf_5_a_line_made_anew_does_not_fit_the_next() {
+    for (file, line) in places() {
+        let anew = |lines: &mut Vec<Vec<u8>>| {
+            let text = String::from_utf8(lines[line].clone()).unwrap();
+            let body = text.rsplit_once(",\"hash\":").unwrap().0.replacen("Z\"", "+00:00\"", 1);
+            lines[line] = format!("{body},\"hash\":\"{}\"}}\n", sha256(&format!("{body}}}"))).into_bytes();
+        };
+        let report = check(&changed(file, anew), true);
+        let position = places().iter().position(|place| *place == (file, line)).unwrap();
+        let (next_file, next_line) = places().get(position + 1).copied().unwrap_or((file, line));
+        expect(&report, &[Kind::Altered], &original().files[next_file].0, next_line + 1);
+    }
+}
+
 /// As the documentation says it: SHA-256 over the line with its hash taken out.
-pub fn sha256(text: &str) -> String {
+pub(super) fn sha256(text: &str) -> String {
     use sha2::Digest as _;
     sha2::Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
