@@ -45,6 +45,8 @@ pub(crate) struct Face {
     session: OnceLock<Arc<str>>,
     told_of_changes: AtomicBool,
     volume: Arc<Volume>,
+    /// The client, once the SDK has introduced it.
+    peer: OnceLock<Peer<RoleServer>>,
     alive: CancellationToken,
     _ends_watchers: DropGuard,
 }
@@ -55,7 +57,13 @@ impl Face {
         let _ends_watchers = alive.clone().drop_guard();
         let told_of_changes = AtomicBool::new(false);
         let (session, volume) = (OnceLock::new(), Arc::default());
-        Self { engine, connection, session, told_of_changes, volume, alive, _ends_watchers }
+        let peer = OnceLock::new();
+        Self { engine, connection, session, told_of_changes, volume, peer, alive, _ends_watchers }
+    }
+
+    /// The client, once the SDK has introduced it.
+    pub(crate) fn peer(&self) -> Option<&Peer<RoleServer>> {
+        self.peer.get()
     }
 
     /// Who asks. Nothing the client writes is an identity (R-END-6).
@@ -250,8 +258,10 @@ impl ServerHandler for Face {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        // A client that does not greet us is known by this.
+        let _ = self.peer.set(context.peer);
         let schema = Arc::new(AqlTool::input_schema());
         let tools = self.engine.snapshot().tools().iter().map(|known| tool(known, &schema)).collect();
         Ok(ListToolsResult::with_all_items(tools))
@@ -347,6 +357,7 @@ impl ServerHandler for Face {
 
     /// Older clients are told of changes without asking.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let _ = self.peer.set(context.peer.clone());
         // A client may say it more than once.
         if self.told_of_changes.swap(true, Ordering::SeqCst) {
             return;

@@ -62,13 +62,8 @@ impl InputParameter {
 
 /// Reads a tool's input schema; without one it takes nothing.
 pub(crate) fn read_input(schema: Option<&Value>) -> Input {
-    let mut input = Input {
-        parameters: Vec::new(),
-        types: Types::new(),
-        open: false,
-        broken: Vec::new(),
-        warnings: Vec::new(),
-    };
+    let mut input =
+        Input { parameters: Vec::new(), types: Types::new(), open: false, broken: Vec::new(), warnings: Vec::new() };
     let Some(schema) = schema else {
         let message = "The tool has no input schema; it is offered without parameters.";
         input.warnings.push(BundleWarning::new(warning::NO_INPUT_SCHEMA, message).field("inputSchema"));
