@@ -1,4 +1,4 @@
-//! The short way of a tool call over pipes.
+//! The short way of a tool call around the SDK.
 //!
 //! The SDK reads every message as one of dozens of kinds, by trial, and hands it and its answer through several tasks
 //! and channels: most of what a call costs. Nearly every message is a tool call, so those are read as what they are,
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use memchr::memmem;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest, JsonRpcMessage, JsonRpcVersion2_0,
-    ProtocolVersion, RequestId, ServerConfig, ServerResult,
+    ProtocolVersion, RequestId, RequestMetaObject, ServerConfig, ServerResult,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, Service, TxJsonRpcMessage};
 use rmcp::{ErrorData, RoleServer};
@@ -57,6 +57,18 @@ pub(crate) struct Call {
     peer: Peer<RoleServer>,
 }
 
+impl Call {
+    /// What came with it beside its arguments.
+    pub(crate) fn meta(&self) -> Option<&RequestMetaObject> {
+        self.params.meta.as_ref()
+    }
+
+    /// The tool it names.
+    pub(crate) fn tool(&self) -> &str {
+        &self.params.name
+    }
+}
+
 impl Express {
     pub(crate) fn new(face: Arc<Face>) -> Self {
         let alive = CancellationToken::new();
@@ -64,30 +76,54 @@ impl Express {
         Self { face, under_way: Arc::default(), alive, _ends_calls }
     }
 
-    /// The call in a message, if it is one and the way is open.
-    pub(crate) fn read(&self, message: &[u8]) -> Option<Call> {
-        let peer = self.face.peer()?;
+    /// The call in a message, if it is one and the way is open: for the one client of this connection once it is known,
+    /// or for the one that is given.
+    pub(crate) fn read(&self, message: &[u8], peer: Option<&Peer<RoleServer>>) -> Option<Call> {
+        let peer = peer.or_else(|| self.face.peer())?;
         memmem::find(message, b"\"tools/call\"")?;
         let wire: Wire<'_> = serde_json::from_slice(message).ok()?;
         (wire.method == "tools/call").then(|| Call { id: wire.id, params: wire.params, peer: peer.clone() })
     }
 
-    /// Makes a call. Comes to its answer, or to nothing if nobody waits for it any more.
-    pub(crate) fn make(&self, call: Call) -> impl Future<Output = Option<TxJsonRpcMessage<RoleServer>>> + Send + use<> {
+    /// Whether there is a tool of that name.
+    pub(crate) fn knows(&self, call: &Call) -> bool {
+        self.face.has_tool(&call.params.name)
+    }
+
+    /// Fires at the latest when this is dropped.
+    pub(crate) fn token(&self) -> CancellationToken {
+        self.alive.child_token()
+    }
+
+    /// Makes a call and answers it.
+    pub(crate) fn answer(
+        &self,
+        call: Call,
+        leaving: CancellationToken,
+    ) -> impl Future<Output = TxJsonRpcMessage<RoleServer>> + Send + use<> {
         let Call { id, mut params, peer } = call;
         let mut context = RequestContext::new(id.clone(), peer);
-        context.ct = self.alive.child_token();
+        context.ct = leaving;
         context.meta = params.meta.take().unwrap_or_default();
-        self.under_way.lock().insert(id.clone(), context.ct.clone());
-        let (face, under_way) = (self.face.clone(), self.under_way.clone());
+        let face = self.face.clone();
         async move {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-            let answer = face.handle_request(request, context).await;
-            under_way.lock().remove(&id)?;
-            Some(match answer {
+            match face.handle_request(request, context).await {
                 Ok(result) => JsonRpcMessage::response(result, id),
                 Err(error) => JsonRpcMessage::error(error, Some(id)),
-            })
+            }
+        }
+    }
+
+    /// Makes a call that can be cancelled by its id. Comes to nothing if it was.
+    pub(crate) fn make(&self, call: Call) -> impl Future<Output = Option<TxJsonRpcMessage<RoleServer>>> + Send + use<> {
+        let (id, leaving, under_way) = (call.id.clone(), self.token(), self.under_way.clone());
+        under_way.lock().insert(id.clone(), leaving.clone());
+        let answer = self.answer(call, leaving);
+        async move {
+            let answer = answer.await;
+            under_way.lock().remove(&id)?;
+            Some(answer)
         }
     }
 

@@ -36,6 +36,8 @@ pub(crate) enum Connection {
     Stdio,
     /// Requests over HTTP: a session only for clients that open one.
     Http,
+    /// Requests over HTTP without a session that go the short way around the SDK.
+    Short,
 }
 
 /// One client's view of the engine. The SDK makes one for each session, and for each request without a session.
@@ -69,7 +71,7 @@ impl Face {
     /// Who asks. Nothing the client writes is an identity (R-END-6).
     fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
         let stateless = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-        if self.connection == Connection::Http && stateless {
+        if self.connection != Connection::Stdio && stateless {
             return Caller::nobody();
         }
         Caller::session(self.session.get_or_init(|| self.engine.next_session_id()).clone())
@@ -147,7 +149,7 @@ impl Face {
 
     fn result(&self, response: Response, context: &RequestContext<RoleServer>) -> CallToolResult {
         let mut rendered = response.render(&self.engine.settings().limits);
-        // On pipes the text becomes structured content where the message is written.
+        // Elsewhere the text becomes structured content where the message is written.
         let bypass = if self.connection == Connection::Http { Bypass::of(context) } else { None };
         let structured = (self.connection == Connection::Http && bypass.is_none()).then(|| rendered.value());
         let mut content = Vec::with_capacity(1 + rendered.attachments.len());
@@ -168,6 +170,11 @@ impl Face {
         let mut plain = Context::new(self.caller(context), self.engine.next_request_id());
         plain.cancelled = context.ct.clone();
         plain
+    }
+
+    /// Whether there is a tool of this name.
+    pub(crate) fn has_tool(&self, name: &str) -> bool {
+        self.engine.snapshot().surface().receiver(name).is_some()
     }
 
     fn unknown_tool(&self, name: &str) -> ErrorData {

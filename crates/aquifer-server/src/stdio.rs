@@ -248,7 +248,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         let salvaged = || Salvage::of(bytes);
         scan(bytes, Frame::Mcp, &self.limits)
             .map_err(|problem| refusal::answer(&problem, &salvaged(), &self.limits))?;
-        if let Some(call) = self.express.read(bytes) {
+        if let Some(call) = self.express.read(bytes, None) {
             return self.make(call).map(|()| None).map_err(Some);
         }
         serde_json::from_slice(bytes).map(Some).map_err(|cause| {
