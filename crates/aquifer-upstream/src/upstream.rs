@@ -7,7 +7,6 @@ use aquifer_discovery::digest::Drift;
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::source::{Answer, Call, Context, Fetch, Outcome, Shelves};
 use aquifer_engine::{Offering, Source};
-use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
 use futures::FutureExt;
@@ -121,8 +120,8 @@ impl Upstream {
                 }
                 // Nothing was done, and the connection is made anew.
                 Err(Trouble::Unsent(_) | Trouble::SessionLost) if attempt == 0 => {}
-                // Reading twice does no harm.
-                Err(Trouble::Broke(_)) if attempt == 0 && tool.category == Category::Read => {}
+                // Reading twice does no harm, if nothing speaks against its being one.
+                Err(Trouble::Broke(_)) if attempt == 0 && tool.only_reads() => {}
                 Err(trouble) => {
                     if matches!(trouble, Trouble::TimedOut) {
                         end_if_dead(link, upkeep.settings.timeout);
