@@ -155,12 +155,25 @@ fn prepared(served: &Served, name: &str, operation: &Operation, params: Map<Stri
     if tool.danger > operation.danger || tool.category != operation.category {
         return Err(changed(name));
     }
-    if params.keys().any(|name| tool.call.names().all(|(known, _)| known != name)) {
+    if !tool.call.open && params.keys().any(|name| tool.call.names().all(|(known, _)| known != name)) {
         return Err(changed(name));
+    }
+    if let Some(twice) = tool.call.names().find(|(ours, own)| ours != own && has_both(&params, ours, own)) {
+        return Err(given_twice(twice));
     }
     let arguments = Value::Object(tool.call.arguments(params));
     tool.check(&arguments)?;
     Ok(arguments)
+}
+
+fn has_both(params: &Map<String, Value>, one: &str, other: &str) -> bool {
+    params.contains_key(one) && params.contains_key(other)
+}
+
+/// A tool that takes any name takes a parameter's own beside ours.
+fn given_twice((ours, own): (&str, &str)) -> Failure {
+    let message = format!("Parameter '{ours}' is given twice, once as '{own}'. Send it once");
+    Failure::new(Code::ValidationInvalidValue, message).detail("param_name", ours)
 }
 
 fn is_status(name: &str) -> bool {
