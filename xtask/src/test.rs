@@ -13,7 +13,7 @@ use crate::step::{self, announce, cargo, output};
 pub(crate) const EVERYTHING: [&str; 3] = [
     "--workspace",
     "--features",
-    "aquifer/clients,aquifer/postgres,aquifer-gate/redis,aquifer-sql/postgres,aquifer-upstream/servers",
+    "aquifer/clients,aquifer/postgres,aquifer/redis,aquifer-gate/redis,aquifer-sql/postgres,aquifer-upstream/servers",
 ];
 
 const REMEDY: &str = "The failures are listed above. One test alone: cargo xtask test NAME";

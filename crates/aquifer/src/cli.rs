@@ -3,10 +3,12 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
+use aquifer_protocol::trust::Trust;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::config::SourceConfig;
+use crate::safety::TrustSaid;
 
 /// Any MCP server, database or REST API behind MCP-AQL: one to five tools instead of hundreds.
 #[derive(Debug, Parser)]
@@ -30,6 +32,7 @@ Examples:
   aquifer login https://mcp.example.com/mcp      for those on the web that want a login
   aquifer introspect --source demo:              which operations are there?
   aquifer call get_order '{\"id\": 1}' --source demo:
+  aquifer policy show --config aquifer.toml      what can my agent do?
 
 Exit codes: 0 done, 1 the answer was a failure or an MCP server is not there, 2 bad usage or
 configuration.
@@ -76,7 +79,12 @@ Examples:
   aquifer call list_products --source demo:
   aquifer call search_tickets '{\"query\": \"leaking tent\"}' --source demo:
   aquifer call '{\"operations\": [{\"operation\": \"list_tags\"}]}' --source demo:   a batch
-  echo '{\"id\": 65}' | aquifer call get_customer - --source demo:")]
+  echo '{\"id\": 65}' | aquifer call get_customer - --source demo:
+  aquifer call delete_tag '{\"id\": 3}' --source demo: --explain
+                                                 would it run? which rule, matrix cell or quota says so?
+
+What has to be confirmed answers CONFIRMATION_REQUIRED with a token: call it again with the token as the parameter
+confirmation_token.")]
     Call(CallArgs),
 
     /// Show the catalogue to a person.
@@ -148,6 +156,29 @@ Examples:
   aquifer logout example --config aquifer.toml")]
     Logout(LogoutArgs),
 
+    /// What can my agent do? Every operation, and what happens when it is called.
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+
+    /// Say yes or no to what waits for a person.
+    #[command(subcommand)]
+    Approvals(ApprovalsCommand),
+
+    /// Read what was decided and done, and whether anybody has changed it since.
+    #[command(subcommand)]
+    Audit(AuditCommand),
+
+    /// Change how far an adapter file is trusted, with the reason in its history.
+    #[command(after_help = "\
+Examples:
+  aquifer trust files-adapter.md --to validated --reason \"read every operation, ran the tests\"
+  aquifer trust files-adapter.md --to untested --reason \"the server was replaced\"
+
+One level up at a time, any number down: untested, generated, validated, community_reviewed, certified. What a file says
+of itself counts up to 'generated'; more, only where the configuration says trust = \"file\" beside it.
+Exit codes: 0 changed, 2 not.")]
+    Trust(TrustArgs),
+
     /// Find the MCP clients on this machine and write a configuration with the servers they have.
     #[command(after_help = "\
 Examples:
@@ -214,6 +245,11 @@ pub(crate) struct UpstreamArgs {
     #[arg(long = "server", value_name = "NAME", help_heading = "MCP servers")]
     pub(crate) servers: Vec<String>,
 
+    /// How far the sources named here are trusted: untested, generated, validated, community_reviewed, certified, or file
+    /// (the word of an adapter file). Else validated, and of an adapter file what it says up to generated.
+    #[arg(long, value_name = "LEVEL", help_heading = "Safety")]
+    pub(crate) trust: Option<TrustSaid>,
+
     /// An MCP server to start, with its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
@@ -232,12 +268,14 @@ impl UpstreamArgs {
         }
         source.bearer_env.clone_from(&self.bearer_env);
         source.servers.clone_from(&self.servers);
+        source.trust = self.trust;
         Ok(source)
     }
 
     /// What is said of the command.
     pub(crate) fn start(&self, source: &mut SourceConfig) {
         if let Some((program, arguments)) = self.command.split_first() {
+            source.trust = self.trust;
             source.command = Some(escaped(program));
             source.args = arguments.iter().map(|word| escaped(word)).collect();
             source.env = self.env.iter().map(|name| (name.clone(), format!("${{{name}}}"))).collect();
@@ -315,11 +353,186 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
 
+    /// Say what would be decided about the request and why, and do nothing.
+    #[arg(long)]
+    pub(crate) explain: bool,
+
     #[command(flatten)]
     pub(crate) upstream: UpstreamArgs,
 
     #[command(flatten)]
     pub(crate) surface: SurfaceArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// A table of operations and decisions, for a configuration or the sources named.
+    #[command(after_help = "\
+Examples:
+  aquifer policy show demo:
+  aquifer policy show --config aquifer.toml
+  aquifer policy show --config aquifer.toml --only confirm
+  aquifer policy show mcp.json --json
+
+allow    it runs
+confirm  it runs once somebody said yes: 'elicit' asks the person through the client, 'token' has the request repeated
+         with a token, 'approval' waits for 'aquifer approvals approve'
+deny     it does not run")]
+    Show(PolicyShowArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyShowArgs {
+    /// What to look into, as serve takes it.
+    #[arg(value_name = "SOURCE")]
+    pub(crate) sources: Vec<String>,
+
+    /// Read the configuration from this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Show only these decisions: allow, confirm or deny. Can be repeated.
+    #[arg(long = "only", value_name = "DECISION", value_parser = ["allow", "confirm", "deny"])]
+    pub(crate) only: Vec<String>,
+
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) upstream: UpstreamArgs,
+
+    #[command(flatten)]
+    pub(crate) surface: SurfaceArgs,
+}
+
+/// Where state is.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct StateArgs {
+    /// Read the configuration from this file; it says where the state is.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// The state directory, instead of the configuration's or the usual one.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApprovalsCommand {
+    /// What waits for a person, and what was decided lately.
+    #[command(after_help = APPROVALS)]
+    List {
+        #[command(flatten)]
+        place: StateArgs,
+    },
+    /// Let one call pass, once.
+    #[command(after_help = APPROVALS)]
+    Approve {
+        /// Which, as the list and the caller's answer say.
+        #[arg(value_name = "ID")]
+        id: String,
+        #[command(flatten)]
+        place: StateArgs,
+    },
+    /// Refuse it.
+    #[command(after_help = APPROVALS)]
+    Deny {
+        /// Which, as the list and the caller's answer say.
+        #[arg(value_name = "ID")]
+        id: String,
+        #[command(flatten)]
+        place: StateArgs,
+    },
+    /// Make the admin secret and show it, once.
+    #[command(after_help = APPROVALS)]
+    Secret {
+        #[command(flatten)]
+        place: StateArgs,
+    },
+}
+
+const APPROVALS: &str = "\
+Examples:
+  aquifer approvals secret                       first of all: keep it where no agent can read it
+  aquifer approvals list
+  aquifer approvals approve k3vm7pqa --config aquifer.toml
+
+All of it wants a person at a terminal who types the admin secret. Only its hash is kept, in the state directory; with
+AQUIFER_ADMIN_SECRET set, that is the secret instead. Exit codes: 0 done, 2 not.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Whether every line is what was written, in its place, and none is missing.
+    #[command(after_help = "\
+Examples:
+  aquifer audit verify                           all of the usual place
+  aquifer audit verify --config aquifer.toml
+  aquifer audit verify /var/backups/audit        files elsewhere, held against the same store
+
+Exit codes: 0 all is whole, 1 something was changed, with its place, 2 it cannot be read.")]
+    Verify(AuditVerifyArgs),
+
+    /// The newest entries, oldest first.
+    #[command(after_help = "\
+Examples:
+  aquifer audit show
+  aquifer audit show --last 100 --json | jq 'select(.event == \"OPERATION_OUTCOME\")'")]
+    Show(AuditShowArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditVerifyArgs {
+    /// Files, or directories of them; else those of the configuration.
+    #[arg(value_name = "DIR|FILE")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) place: StateArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditShowArgs {
+    /// How many.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) last: usize,
+
+    /// Print the lines as they stand in the files.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) place: StateArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// The adapter file.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The level it gets.
+    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    pub(crate) to: Trust,
+
+    /// Why. It goes into the file's history.
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) reason: String,
+
+    /// Who decided it; else the user who runs this.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+}
+
+fn level(text: &str) -> Result<Trust, String> {
+    Trust::named(text).ok_or_else(|| {
+        let known: Vec<&str> = Trust::ALL.iter().map(|level| level.as_str()).collect();
+        format!("levels are {}", known.join(", "))
+    })
 }
 
 #[derive(Debug, Args)]

@@ -12,6 +12,7 @@ use aquifer_protocol::suggest;
 use serde::Deserialize;
 
 use crate::results::{ControlsConfig, OperationConfig, ResultsConfig};
+use crate::safety::{AuditConfig, GateConfig, TrustSaid};
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -32,6 +33,10 @@ pub(crate) struct Config {
     pub(crate) profile: BTreeMap<String, ProfileConfig>,
     #[serde(default)]
     pub(crate) state: StateConfig,
+    #[serde(default)]
+    pub(crate) gate: GateConfig,
+    #[serde(default)]
+    pub(crate) audit: AuditConfig,
     #[serde(default)]
     pub(crate) source: Vec<SourceConfig>,
     /// The file it was read from.
@@ -112,6 +117,8 @@ pub(crate) struct SourceConfig {
     /// Left alone.
     #[serde(default)]
     pub(crate) disabled: bool,
+    /// How far it is trusted; else what comes with the way it was named.
+    pub(crate) trust: Option<TrustSaid>,
     /// For MCP servers: a program to start,
     pub(crate) command: Option<String>,
     #[serde(default)]
@@ -237,6 +244,12 @@ pub(crate) struct ComputedConfig {
 #[serde(deny_unknown_fields)]
 pub(crate) struct StateConfig {
     pub(crate) dir: Option<PathBuf>,
+    /// Where confirmations, approvals, quotas and the heads of the audit are: `memory`, `sqlite` or the URL of a Redis.
+    pub(crate) store: Option<String>,
+    /// What keys in Redis begin with.
+    pub(crate) redis_prefix: Option<String>,
+    /// A file of certificates to trust instead of those the system trusts.
+    pub(crate) redis_authorities: Option<PathBuf>,
     /// What cursors are sealed with. The same in several processes, cursors of one work in the other.
     pub(crate) cursor_secret: Option<String>,
 }
@@ -307,6 +320,9 @@ impl Config {
     fn beside(mut self, path: &Path) -> Self {
         self.path = Some(path.to_owned());
         let folder = path.parent().unwrap_or(Path::new(""));
+        for file in [&mut self.audit.dir, &mut self.state.redis_authorities].into_iter().flatten() {
+            *file = folder.join(&*file);
+        }
         for source in &mut self.source {
             for file in [&mut source.adapter, &mut source.overrides, &mut source.cwd].into_iter().flatten() {
                 *file = folder.join(&*file);

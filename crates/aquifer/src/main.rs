@@ -9,6 +9,7 @@ mod config;
 mod files;
 mod lifetime;
 mod results;
+mod safety;
 mod sample;
 mod setup;
 mod sources;
@@ -22,7 +23,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use cli::{Cli, Command};
+use cli::{AuditCommand, Cli, Command, PolicyCommand};
 
 /// An answer is made of many small pieces, which the system's own allocator takes its time for.
 #[global_allocator]
@@ -67,6 +68,11 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Validate(arguments) => command::validate::run(arguments),
             Command::Login(arguments) => command::login::run(arguments).await,
             Command::Logout(arguments) => command::login::forget(arguments).await,
+            Command::Policy(PolicyCommand::Show(arguments)) => command::policy::show(arguments).await,
+            Command::Approvals(what) => command::approvals::run(what).await,
+            Command::Audit(AuditCommand::Verify(arguments)) => command::audit::verify(arguments).await,
+            Command::Audit(AuditCommand::Show(arguments)) => command::audit::show(arguments).await,
+            Command::Trust(arguments) => command::trust::run(arguments),
             Command::Init(arguments) => command::init::run(arguments),
             Command::Completions { shell } => command::completions::run(shell),
         }

@@ -14,6 +14,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::config::{self, Config, ProfileConfig};
+use crate::safety::Safety;
 use crate::sources::{self, Absence, Opened, Plans};
 use crate::state::{self, Kept};
 
@@ -107,7 +108,12 @@ pub(crate) async fn wait(opened: &[Opened], absence: Absence) -> anyhow::Result<
 }
 
 /// Builds the engine.
-pub(crate) fn engine(opened: &[Opened], surface: &SurfaceArgs, config: &Config) -> anyhow::Result<Arc<Engine>> {
+pub(crate) fn engine(
+    opened: &[Opened],
+    surface: &SurfaceArgs,
+    config: &Config,
+    safety: &Safety,
+) -> anyhow::Result<Arc<Engine>> {
     if let Some(OutOfRange { name, value, min, max }) = config.results.check().into_iter().next() {
         bail!("'{name}' in [results] is {value}, allowed is {min} to {max}");
     }
@@ -124,13 +130,13 @@ pub(crate) fn engine(opened: &[Opened], surface: &SurfaceArgs, config: &Config) 
         meta: config.meta,
     };
     let (shaping, key) = (config.results.settings(), state::cursor_key(&config.state)?);
-    let mut builder = Engine::builder(surface).settings(settings).shaping(shaping).cursor_key(key);
+    let builder = Engine::builder(surface).settings(settings).shaping(shaping).cursor_key(key);
+    let mut builder = builder.gate(safety.gate.clone());
+    if let Some(store) = &safety.shared {
+        builder = builder.store(store.clone());
+    }
     for one in opened {
-        let mount = one.mount();
-        builder = match mount.prefix {
-            Some(prefix) => builder.source_prefixed(mount.source, &prefix),
-            None => builder.source(mount.source),
-        };
+        builder = builder.mount(one.mount());
     }
     let engine = Arc::new(builder.build()?);
     opened.iter().for_each(Opened::look_for);

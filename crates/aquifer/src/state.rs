@@ -1,4 +1,5 @@
-//! What outlives the process: the secret that cursors are sealed with, what MCP servers said they offer, and logins.
+//! What outlives the process: the secret that cursors are sealed with, what MCP servers said they offer, logins, and
+//! what the gate keeps.
 
 use std::fs;
 use std::io::Write as _;
@@ -26,6 +27,21 @@ impl Kept {
     /// What MCP servers said they offer, so that nobody waits for them to start.
     pub(crate) fn catalogues(&self) -> Option<PathBuf> {
         self.directory.as_ref().map(|directory| directory.join("catalogues"))
+    }
+
+    /// Confirmations, approvals, quotas and the heads of the audit.
+    pub(crate) fn store(&self) -> Option<PathBuf> {
+        self.directory.as_ref().map(|directory| directory.join("state.sqlite"))
+    }
+
+    /// The audit's files.
+    pub(crate) fn audit(&self) -> Option<PathBuf> {
+        self.directory.as_ref().map(|directory| directory.join("audit"))
+    }
+
+    /// The hash of the admin secret.
+    pub(crate) fn admin(&self) -> Option<PathBuf> {
+        self.directory.as_ref().map(|directory| directory.join("admin.key"))
     }
 
     /// Logins to MCP servers on the web.
@@ -90,4 +106,20 @@ fn make(directory: &Path, path: &Path) -> anyhow::Result<()> {
     let _ = fs::hard_link(&draft, path);
     let _ = fs::remove_file(&draft);
     if path.exists() { Ok(()) } else { bail!("cannot write {}", path.display()) }
+}
+
+/// Writes a file that only its owner can read, whole or not at all.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(format!(".{}.draft", std::process::id()));
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&draft).and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()));
+    let moved = written.and_then(|()| fs::rename(&draft, path));
+    if moved.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    moved
 }

@@ -4,6 +4,7 @@
 //! does not answer, reads go on without being counted, and everything that needed it is refused. When the audit cannot
 //! be written, nothing destructive is done.
 
+mod explain;
 mod receipt;
 
 use std::collections::HashMap;

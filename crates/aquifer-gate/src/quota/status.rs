@@ -1,6 +1,7 @@
 //! How much of what is used, for those who ask (R-INT-6).
 
 use aquifer_engine::Caller;
+use aquifer_protocol::operation::Operation;
 use serde_json::{Map, Value, json};
 
 use super::{Quota, Quotas};
@@ -33,6 +34,31 @@ impl Quotas {
             quotas.push(self.quota_status(quota, caller).await);
         }
         json!({ "api_limits": limits, "quotas": quotas })
+    }
+
+    /// Every limit and quota that counts a call of this operation, and how far each is used up.
+    pub(crate) async fn counting(&self, operation: &Operation, caller: &Caller) -> Vec<Value> {
+        let mut told = Vec::new();
+        for rate in self.rates.iter().filter(|rate| rate.counter.counts(operation, caller)) {
+            let key = rate.counter.key(operation, caller);
+            let spent = within(self.store.spend(&key, 0, rate.most.saturating_sub(1), rate.span.duration())).await.ok();
+            let status = spent.map_or("unknown", |spent| if spent.accepted { "ok" } else { "exhausted" });
+            told.push(json!({
+                "kind": "rate_limit", "name": rate.name, "limit": rate.most, "window": rate.span.as_str(),
+                "used": spent.map(|spent| spent.total), "status": status,
+            }));
+        }
+        for quota in self.quotas.iter().filter(|quota| quota.counter.counts(operation, caller)) {
+            let key = quota.counter.key(operation, caller);
+            let used = within(self.store.spend(&key, 0, u64::MAX, quota.span.duration())).await.ok();
+            let shown = |threshold: Option<u64>| threshold.map(|threshold| quota.shown(threshold));
+            told.push(json!({
+                "kind": "quota", "metric": quota.metric, "used": used.map(|used| quota.shown(used.total)),
+                "warn": shown(quota.warn), "pause": shown(quota.pause), "hard_stop": shown(quota.stop),
+                "status": used.map_or("unknown", |used| quota.status(used.total)),
+            }));
+        }
+        told
     }
 
     async fn quota_status(&self, quota: &Quota, caller: &Caller) -> Value {

@@ -37,6 +37,11 @@ pub(crate) fn run(arguments: BuildArgs) -> anyhow::Result<Ending> {
             arguments.bundle.display()
         );
     }
+    eprintln!(
+        "Generated adapters can only read. Once you have looked through it, beside adapter = \"{}\":",
+        file.display()
+    );
+    eprintln!("  trust = \"validated\"");
     call::print(&format!("{}\n{}", file.display(), sidecar.display()))?;
     Ok(Ending::Done)
 }

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use crate::Ending;
 use crate::cli::CallArgs;
 use crate::config::Config;
+use crate::safety::Safety;
 use crate::setup::{self, Wanted};
 use crate::sources::Absence;
 
@@ -21,7 +22,8 @@ pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let opened = wanted.open_at_once(Absence::FailsUnlessKnown).await?;
-    let engine = setup::engine(&opened, &arguments.surface, &config)?;
+    let safety = Safety::new(&config)?;
+    let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     // What is known from before needs nobody but the server that answers it. Introspection is about all of them.
     let about_all = arguments.operation == "introspect";
     if about_all || engine.snapshot().catalog().operation(&arguments.operation).is_none() {
@@ -30,16 +32,25 @@ pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     }
     let request = request(&arguments, &engine)?;
     let receiver = receiver(&arguments, &engine)?;
+    if arguments.explain {
+        return super::explain::run(&engine, &safety, &receiver, request, caller()).await;
+    }
     let response = ask(&engine, &receiver, request).await;
+    safety.close().await;
     let mut rendered = response.render(&engine.settings().limits);
     print(&rendered.text)?;
     let failed = rendered.value().get("success") != Some(&Value::Bool(true));
     Ok(if failed { Ending::Failure } else { Ending::Done })
 }
 
+/// Whoever has this command line. The same in every run, so that a token of one can be used in the next.
+fn caller() -> Caller {
+    Caller::session("command line")
+}
+
 /// Sends a request through the whole pipeline. Nobody is there to be asked.
 pub(crate) async fn ask(engine: &Arc<Engine>, receiver: &Receiver, request: Map<String, Value>) -> Response {
-    let context = Context::new(Caller::session("command line"), engine.next_request_id());
+    let context = Context::new(caller(), engine.next_request_id());
     match engine.handle(receiver, request, context).await {
         Reply::Response(response) => response,
         Reply::NeedsInput(question) => Response::Failure(question.into_failure()),

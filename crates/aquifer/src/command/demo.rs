@@ -1,10 +1,15 @@
 //! `aquifer demo`: sample data, ready to try.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
+
+use anyhow::Context;
 
 use crate::Ending;
 use crate::cli::{DemoArgs, UpstreamArgs};
 use crate::config::Config;
+use crate::safety::Safety;
 use crate::setup::{self, Wanted};
 use crate::sources::Absence;
 
@@ -24,15 +29,21 @@ const WORTH_TRYING: [(&str, &str); 3] = [
 ];
 
 pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
-    let config = Config::default();
+    let folder = Temporary::new()?;
+    let mut config = Config::default();
+    config.state.dir = Some(folder.0.clone());
+    let safety = Safety::new(&config)?;
     let targets = ["demo:".to_owned()];
     let wanted = Wanted { targets: &targets, upstream: &UpstreamArgs::default(), config: &config };
-    let engine = setup::engine(&wanted.open(Absence::Fails).await?, &arguments.surface, &config)?;
+    let engine = setup::engine(&wanted.open(Absence::Fails).await?, &arguments.surface, &config, &safety)?;
     if arguments.stdio {
-        return super::serve::on_stdio(engine, None).await;
+        let ending = super::serve::on_stdio(engine, None).await;
+        safety.close().await;
+        return ending;
     }
     let address = arguments.http.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
-    super::serve::on_http(engine, None, address, &arguments.access, &config.http, |url| {
+    let state = folder.0.display();
+    let ending = super::serve::on_http(engine, None, address, &arguments.access, &config.http, |url| {
         eprintln!("A sample shop and its support desk speak MCP-AQL at {url}");
         eprintln!();
         eprintln!("Add it to an MCP client:");
@@ -48,7 +59,33 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
             eprintln!("  aquifer call {operation} '{params}' --source demo:");
         }
         eprintln!();
+        eprintln!("Deleting asks first, and stands in the audit:");
+        eprintln!("  delete_tag {{\"id\": 3}}");
+        eprintln!("  aquifer audit show --state {state}");
+        eprintln!("  aquifer policy show demo:          what runs, what asks, what is denied");
+        eprintln!();
         eprintln!("Stop with Ctrl-C. What is changed meanwhile is gone then.");
     })
-    .await
+    .await;
+    safety.close().await;
+    ending
+}
+
+/// A folder that is gone with the demo.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new() -> anyhow::Result<Self> {
+        let name = format!("aquifer-demo-{:016x}", getrandom::u64().context("the system gives no randomness")?);
+        let path = std::env::temp_dir().join(name);
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
+        made.with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }

@@ -11,13 +11,15 @@ use super::table::columns;
 use crate::Ending;
 use crate::cli::IntrospectArgs;
 use crate::config::Config;
+use crate::safety::Safety;
 use crate::setup::{self, Wanted};
 use crate::sources::Absence;
 
 pub(crate) async fn run(arguments: IntrospectArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
-    let engine = setup::engine(&wanted.open(Absence::Fails).await?, &arguments.surface, &config)?;
+    let engine =
+        setup::engine(&wanted.open(Absence::Fails).await?, &arguments.surface, &config, &Safety::looking(&config)?)?;
     let mut params = Map::new();
     params.insert("query".to_owned(), "operations".into());
     if let Some(name) = &arguments.name {

@@ -11,6 +11,7 @@ use crate::Ending;
 use crate::cli::{HttpArgs, ServeArgs};
 use crate::config::{Config, HttpConfig};
 use crate::lifetime;
+use crate::safety::Safety;
 use crate::setup::{self, Wanted};
 use crate::sources::Absence;
 use crate::watch::Watched;
@@ -20,11 +21,12 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let files = wanted.plan()?.files;
     let opened = wanted.open(Absence::IsServed).await?;
-    let engine = setup::engine(&opened, &arguments.surface, &config)?;
+    let safety = Safety::new(&config)?;
+    let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     let ServeArgs { sources: targets, http, config: path, upstream, access, .. } = arguments;
     let (address, http) = (http.or(config.http.address), config.http.clone());
     let watched = Watched { targets, upstream, path, config, opened, files };
-    match address {
+    let ending = match address {
         None => on_stdio(engine, Some(watched)).await,
         Some(address) => {
             on_http(engine, Some(watched), address, &access, &http, |url| {
@@ -32,7 +34,9 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
             })
             .await
         }
-    }
+    };
+    safety.close().await;
+    ending
 }
 
 pub(crate) async fn on_stdio(engine: Arc<Engine>, watched: Option<Watched>) -> anyhow::Result<Ending> {

@@ -24,3 +24,21 @@ pub(crate) fn file(path: &Path, text: &str, over: bool) -> anyhow::Result<()> {
     }
     moved.with_context(|| format!("cannot write {shown}"))
 }
+
+/// Writes a file anew, for the same people as before.
+pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(format!(".{}.draft", std::process::id()));
+    let draft = Path::new(&draft);
+    let written = std::fs::File::create(draft).and_then(|mut file| {
+        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    let moved = written.and_then(|()| std::fs::rename(draft, path));
+    if moved.is_err() {
+        let _ = std::fs::remove_file(draft);
+    }
+    moved.with_context(|| format!("cannot write {}", path.display()))
+}

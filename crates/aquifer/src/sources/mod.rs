@@ -9,6 +9,7 @@ mod database;
 mod hidden;
 mod login;
 mod naming;
+mod trust;
 mod upstream;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use aquifer_engine::clock::SystemClock;
 use aquifer_engine::{Mount, Source};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::suggest;
+use aquifer_protocol::trust::Trust;
 use aquifer_query::CursorKey;
 use aquifer_sql::{Database, Target};
 use aquifer_upstream::Upstream;
@@ -53,6 +55,8 @@ pub(crate) struct Plan {
     pub(crate) prefix: Option<String>,
     /// Tools that are not to be seen.
     hidden: Vec<String>,
+    /// How far it is trusted.
+    trust: Trust,
     /// What it was made from: a plan of the same origin is the same source.
     pub(crate) origin: Origin,
     kind: Kind,
@@ -148,8 +152,8 @@ impl Plans {
         };
         let target = config::expand(written)?;
         match target.as_str() {
-            "demo:" | "demo" => self.plans.push(Plan::of(source, "shop", Kind::Demo)),
-            "tasks:" | "tasks" => self.plans.push(Plan::of(source, "tasks", Kind::Tasks)),
+            "demo:" | "demo" => self.plans.push(Plan::of(source, "shop", Kind::Demo)?),
+            "tasks:" | "tasks" => self.plans.push(Plan::of(source, "tasks", Kind::Tasks)?),
             web if web.starts_with("http://") || web.starts_with("https://") => {
                 let found = SourceConfig { url: Some(web.to_owned()), target: None, ..source.clone() };
                 self.take(upstream::plan(&found, kept));
@@ -167,7 +171,7 @@ impl Plans {
                 Some(found) => {
                     let name = source.name.clone().unwrap_or_else(|| found.name());
                     let settings = database::settings(source, &name, found)?;
-                    self.plans.push(Plan::of(source, &name, Kind::Database(Box::new(settings))));
+                    self.plans.push(Plan::of(source, &name, Kind::Database(Box::new(settings)))?);
                 }
                 None => bail!(
                     "unknown source '{}'. This version serves: demo: (a sample shop), tasks: (the example adapter), \
@@ -193,7 +197,10 @@ impl Plans {
 
     fn take(&mut self, planned: Result<Plan, Broken>) {
         match planned {
-            Ok(plan) => self.plans.push(plan),
+            Ok(plan) => {
+                self.remarks.extend(plan.remark());
+                self.plans.push(plan);
+            }
             Err(broken) => self.broken.push(broken),
         }
     }
@@ -224,14 +231,17 @@ impl Plans {
 }
 
 impl Plan {
-    fn of(config: &SourceConfig, name: &str, kind: Kind) -> Self {
-        Self {
-            name: config.name.clone().unwrap_or_else(|| name.to_owned()),
-            prefix: config.prefix.clone(),
-            hidden: Vec::new(),
-            origin: Origin { config: config.clone(), server: None, files: Vec::new() },
-            kind,
-        }
+    fn of(config: &SourceConfig, name: &str, kind: Kind) -> anyhow::Result<Self> {
+        let name = config.name.clone().unwrap_or_else(|| name.to_owned());
+        let trust = trust::of(config.trust, None).map_err(|why| anyhow::anyhow!("source '{name}': {why}"))?;
+        let origin = Origin { config: config.clone(), server: None, files: Vec::new() };
+        Ok(Self { name, prefix: config.prefix.clone(), hidden: Vec::new(), trust, origin, kind })
+    }
+
+    /// What is worth saying of its trust.
+    fn remark(&self) -> Option<String> {
+        let file = self.origin.config.adapter.as_deref()?;
+        trust::remark(&self.name, file, self.trust)
     }
 
     /// The MCP server behind it, if there is one.
@@ -249,7 +259,7 @@ impl Plan {
 
     /// Opens the source.
     pub(crate) async fn open(self, key: &CursorKey, absence: Absence) -> anyhow::Result<Opened> {
-        let (name, prefix, origin) = (self.name, self.prefix, self.origin);
+        let (name, prefix, trust, origin) = (self.name, self.prefix, self.trust, self.origin);
         let mut absent = None;
         let source: Arc<dyn Source> = match self.kind {
             Kind::Demo => database(demo(&origin.config, &name)?, key, Absence::Fails).await?.0,
@@ -262,10 +272,10 @@ impl Plan {
             Kind::Upstream(settings) => {
                 let upstream = Upstream::new(*settings, Arc::new(SystemClock));
                 let source = hidden::hide(upstream.clone(), self.hidden);
-                return Ok(Opened { source, prefix, origin, absent, upstream: Some(upstream) });
+                return Ok(Opened { source, prefix, trust, origin, absent, upstream: Some(upstream) });
             }
         };
-        Ok(Opened { source, prefix, origin, absent, upstream: None })
+        Ok(Opened { source, prefix, trust, origin, absent, upstream: None })
     }
 }
 
@@ -274,6 +284,8 @@ impl Plan {
 pub(crate) struct Opened {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) prefix: Option<String>,
+    /// How far it is trusted.
+    pub(crate) trust: Trust,
     pub(crate) origin: Origin,
     /// A database that could not be looked into yet.
     pub(crate) absent: Option<Arc<Database>>,
@@ -284,7 +296,7 @@ pub(crate) struct Opened {
 impl Opened {
     /// The source under the prefix it gets.
     pub(crate) fn mount(&self) -> Mount {
-        Mount { prefix: self.prefix.clone(), ..Mount::new(self.source.clone()) }
+        Mount { source: self.source.clone(), prefix: self.prefix.clone(), trust: Some(self.trust) }
     }
 
     /// Goes on looking for a database that is not there, as long as it is served.

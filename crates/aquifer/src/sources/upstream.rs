@@ -8,7 +8,7 @@ use aquifer_discovery::servers::{Environment, Reach, Server, env_file};
 use aquifer_discovery::{Adapter, Overrides};
 use aquifer_upstream::{Bearer, Settings, Transport};
 
-use super::{Broken, Kind, Origin, Plan, adapter_file, naming};
+use super::{Broken, Kind, Origin, Plan, adapter_file, naming, trust};
 use crate::config::{self, SourceConfig};
 use crate::state::Kept;
 
@@ -39,12 +39,13 @@ fn made(source: &SourceConfig, name: &str, kept: &Kept) -> Result<Plan, String> 
         (None, Some(adapter)) => adapter.name.clone(),
         _ => name.to_owned(),
     };
+    let trust = trust::of(source.trust, adapter.as_ref())?;
     let mut settings = Settings::of(&name, transport);
     settings.adapter = adapter;
     finish(&mut settings, source, kept, &mut files)?;
     let origin = Origin { config: source.clone(), server: None, files };
     let kind = Kind::Upstream(Box::new(settings));
-    Ok(Plan { name, prefix: source.prefix.clone(), hidden: Vec::new(), origin, kind })
+    Ok(Plan { name, prefix: source.prefix.clone(), hidden: Vec::new(), trust, origin, kind })
 }
 
 /// Plans a server that a client's file names.
@@ -81,6 +82,7 @@ pub(super) fn of_client(
     let mut settings = Settings::of(&server.name, transport);
     let mut files = Vec::new();
     finish(&mut settings, source, kept, &mut files).map_err(broken)?;
+    let trust = trust::of(source.trust, None).map_err(broken)?;
     if let (Some(timeout), None) = (resolved.timeout, source.timeout_seconds) {
         settings.timeout = timeout;
     }
@@ -88,6 +90,7 @@ pub(super) fn of_client(
         name: server.name.clone(),
         prefix: None,
         hidden: resolved.hidden_tools.clone(),
+        trust,
         origin: Origin { config: source.clone(), server: Some(resolved), files },
         kind: Kind::Upstream(Box::new(settings)),
     })

@@ -1,0 +1,32 @@
+//! What would be decided about a call, in full, without deciding it.
+
+use aquifer_engine::Context;
+use aquifer_protocol::validate::Checked;
+use serde_json::{Value, json};
+
+use super::SafetyGate;
+
+impl SafetyGate {
+    /// What would be decided about a call: the decision with everything that has a say in it, and the limits that count
+    /// it. Nothing is spent, asked or written down.
+    pub async fn explain(&self, request: &Checked, context: &Context) -> Value {
+        let operation = request.operation();
+        let ruling = self.rule(operation, &context.caller, Some(request.params()));
+        let mut told = json!({
+            "operation": operation.name,
+            "source": operation.source,
+            "category": operation.category,
+            "danger": operation.danger,
+            "trust": operation.trust,
+        });
+        if let (Some(told), Value::Object(explained)) = (told.as_object_mut(), ruling.explain(operation)) {
+            told.extend(explained);
+            let limits = match operation.source.is_empty() {
+                true => Vec::new(),
+                false => self.quotas.counting(operation, &context.caller).await,
+            };
+            told.insert("limits".to_owned(), limits.into());
+        }
+        told
+    }
+}

@@ -1,0 +1,148 @@
+//! `aquifer audit`: what was decided and done, and whether anybody has changed it since.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use aquifer_engine::store::StateStore;
+use aquifer_gate::audit::{self, Heads, Report};
+use serde_json::Value;
+
+use super::table::columns;
+use crate::Ending;
+use crate::cli::{AuditShowArgs, AuditVerifyArgs};
+use crate::config::Config;
+use crate::safety::{self, AuditPlace, Place};
+
+/// No line of an audit is longer.
+const LONGEST_LINE: u64 = 1024 * 1024;
+
+/// More than this nobody reads, and everything is held until it is sorted.
+const MOST_SHOWN: usize = 100_000;
+
+pub(crate) async fn verify(arguments: AuditVerifyArgs) -> anyhow::Result<Ending> {
+    let config = arguments.place.read()?;
+    let store = store(&config)?;
+    // Heads first: what is written meanwhile then stands after them, and is no fault.
+    let heads = match &store {
+        Some(store) => Some(Heads::all(&**store).await.context("the heads of the audit cannot be read")?),
+        None => {
+            tracing::warn!("the state is in the memory of a server: entries missing at the end would not show");
+            None
+        }
+    };
+    let in_store = config.audit.to.as_ref().is_some_and(|places| places.contains(&AuditPlace::Store));
+    let in_files = config.audit.to.as_ref().is_none_or(|places| places.contains(&AuditPlace::File));
+    let paths = match arguments.paths.as_slice() {
+        [] if in_files => safety::audit_directory(&config).into_iter().filter(|directory| directory.exists()).collect(),
+        named => named.to_vec(),
+    };
+    let mut reports = Vec::new();
+    if in_files || !paths.is_empty() {
+        let known = heads.clone();
+        reports.push(tokio::task::spawn_blocking(move || audit::verify(&paths, known.as_ref())).await??);
+    }
+    if let (true, Some(store), Some(heads)) = (in_store && arguments.paths.is_empty(), &store, &heads) {
+        reports.push(audit::verify_store(&**store, heads).await?);
+    }
+    for report in &reports {
+        let text = if arguments.json { serde_json::to_string(report)? } else { report.to_string() };
+        super::call::print(text.trim_end())?;
+    }
+    Ok(if reports.iter().all(Report::is_whole) { Ending::Done } else { Ending::Failure })
+}
+
+pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<Ending> {
+    let config = arguments.place.read()?;
+    let Some(directory) = safety::audit_directory(&config).filter(|directory| directory.exists()) else {
+        bail!("there are no audit files. See where they should be: [audit] dir, or the state directory");
+    };
+    let last = arguments.last.min(MOST_SHOWN);
+    let mut newest = Vec::new();
+    for file in files(&directory)? {
+        let lines = read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        newest.extend(lines);
+        // Chains of several processes overlap, so only the time tells what is newest.
+        if newest.len() > 2 * last + 1_000 {
+            keep_newest(&mut newest, last);
+        }
+    }
+    keep_newest(&mut newest, last);
+    let text: String = match arguments.json {
+        true => newest.iter().map(|line| format!("{}\n", line.text)).collect(),
+        false => {
+            let rows: Vec<[String; 4]> = newest.iter().map(|line| row(&line.entry)).collect();
+            columns(&["TIME", "EVENT", "OPERATION", ""], &rows)
+        }
+    };
+    super::call::print(text.trim_end())?;
+    Ok(Ending::Done)
+}
+
+/// The store that has the heads, unless a server has it to itself.
+fn store(config: &Config) -> anyhow::Result<Option<Arc<dyn StateStore>>> {
+    match Place::of(&config.state)? {
+        Place::Memory => Ok(None),
+        place => place.open(&config.state).map(Some),
+    }
+}
+
+struct Line {
+    time: String,
+    text: String,
+    entry: Value,
+}
+
+fn keep_newest(lines: &mut Vec<Line>, last: usize) {
+    lines.sort_by(|one, other| one.time.cmp(&other.time));
+    lines.drain(..lines.len().saturating_sub(last));
+}
+
+fn files(directory: &std::path::Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for found in std::fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))? {
+        let found = found?;
+        let is_log = found.path().extension().is_some_and(|extension| extension == "jsonl");
+        if is_log && found.file_type()?.is_file() {
+            files.push(found.path());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The lines of a file. One that is no JSON is left to `verify`.
+fn read(file: &std::path::Path) -> std::io::Result<Vec<Line>> {
+    let mut reader = BufReader::new(File::open(file)?);
+    let mut lines = Vec::new();
+    loop {
+        let mut bytes = Vec::new();
+        if reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes)? == 0 {
+            return Ok(lines);
+        }
+        let text = String::from_utf8_lossy(&bytes).trim_end().to_owned();
+        let Ok(entry) = serde_json::from_str::<Value>(&text) else { continue };
+        let time = word(&entry, "timestamp");
+        lines.push(Line { time, text, entry });
+    }
+}
+
+fn row(entry: &Value) -> [String; 4] {
+    let time: String = word(entry, "timestamp").chars().take(19).collect();
+    let operation = match (word(entry, "operation"), word(entry, "adapter_name")) {
+        (operation, source) if source.is_empty() => operation,
+        (operation, source) => format!("{operation} ({source})"),
+    };
+    let more = ["result", "code", "reason", "user_id", "token_id"];
+    let mut words: Vec<String> = more.iter().map(|name| word(entry, name)).filter(|word| !word.is_empty()).collect();
+    if let Some(parameters) = entry.get("parameters") {
+        words.push(parameters.to_string());
+    }
+    [time, word(entry, "event"), operation, words.join("; ")]
+}
+
+fn word(entry: &Value, name: &str) -> String {
+    entry.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,67 @@
+//! `aquifer call … --explain`: what would be decided about a request, and why. Nothing runs.
+
+use aquifer_engine::{Caller, Context, Engine};
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::request::{NotARequest, Parsed, Request, parse};
+use aquifer_protocol::surface::Receiver;
+use aquifer_protocol::validate::route;
+use serde_json::{Map, Value, json};
+
+use crate::Ending;
+use crate::safety::Safety;
+
+/// Explains a request, or every operation of a batch. Fails where the request itself would be refused, and where it would
+/// be denied.
+pub(super) async fn run(
+    engine: &Engine,
+    safety: &Safety,
+    receiver: &Receiver,
+    request: Map<String, Value>,
+    caller: Caller,
+) -> anyhow::Result<Ending> {
+    let context = Context::new(caller, engine.next_request_id());
+    let mut told = Vec::new();
+    let batch = match parse(request, engine.settings().longest_batch) {
+        Ok(Parsed::One(request)) => {
+            told.push(one(engine, safety, receiver, Ok(request), &context).await);
+            false
+        }
+        Ok(Parsed::Batch(items)) => {
+            for item in items {
+                told.push(one(engine, safety, receiver, item.request, &context).await);
+            }
+            true
+        }
+        Err(NotARequest::One(failure) | NotARequest::Batch(failure)) => {
+            told.push(refused(&failure));
+            false
+        }
+    };
+    let goes = |told: &Value| told.get("decision").is_some_and(|decision| decision != "deny");
+    let ending = if told.iter().all(goes) { Ending::Done } else { Ending::Failure };
+    let told = if batch { Value::Array(told) } else { told.into_iter().next().unwrap_or_default() };
+    super::call::print(&serde_json::to_string_pretty(&told)?)?;
+    Ok(ending)
+}
+
+async fn one(
+    engine: &Engine,
+    safety: &Safety,
+    receiver: &Receiver,
+    request: Result<Request, Failure>,
+    context: &Context,
+) -> Value {
+    let snapshot = engine.snapshot();
+    let checked = request
+        .and_then(|request| route(snapshot.catalog(), snapshot.surface(), receiver, request))
+        .and_then(|routed| routed.check(snapshot.catalog(), engine.settings().strictness));
+    match checked {
+        Ok(checked) => safety.gate.explain(&checked, context).await,
+        Err(failure) => refused(&failure),
+    }
+}
+
+/// A request that never gets as far as a decision.
+fn refused(failure: &Failure) -> Value {
+    json!({ "refused": { "code": failure.code().as_str(), "message": failure.message() } })
+}

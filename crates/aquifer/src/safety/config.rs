@@ -1,0 +1,146 @@
+//! `[gate]` and `[audit]` as an operator writes them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use aquifer_gate::GateSettings;
+use aquifer_gate::confirm::ConfirmSettings;
+use aquifer_gate::policy::{Cell, PolicySettings, RuleSettings, Strength, TrustPolicySettings};
+use aquifer_gate::quota::{CostSettings, QuotaSettings, RateLimitSettings, ThresholdSettings};
+use aquifer_protocol::trust::Trust;
+use serde::{Deserialize, Deserializer};
+
+const MIB: u64 = 1024 * 1024;
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// `[gate]`: what may be done, what is asked for, and how much is too much.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct GateConfig {
+    matrix: BTreeMap<String, BTreeMap<String, Cell>>,
+    trust_policy: TrustPolicySettings,
+    strength: BTreeMap<String, Strength>,
+    rule: Vec<RuleSettings>,
+    confirmation: ConfirmationConfig,
+    rate_limit: Vec<RateLimitSettings>,
+    quota: Vec<ThresholdSettings>,
+    cost: Vec<CostSettings>,
+    currency: Option<String>,
+}
+
+/// `[gate.confirmation]`: how long confirmations hold, and how many a caller may ask for.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ConfirmationConfig {
+    lifetime_seconds: Option<u64>,
+    forbidden_lifetime_seconds: Option<u64>,
+    quota_lifetime_seconds: Option<u64>,
+    clock_skew_tolerance_seconds: Option<u64>,
+    issued_per_minute: Option<u64>,
+    wrong_per_minute: Option<u64>,
+}
+
+impl GateConfig {
+    /// As the gate wants it.
+    pub(crate) fn settings(&self) -> GateSettings {
+        GateSettings {
+            policy: PolicySettings {
+                matrix: self.matrix.clone(),
+                trust_policy: self.trust_policy.clone(),
+                strength: self.strength.clone(),
+                rule: self.rule.clone(),
+            },
+            confirm: self.confirmation.settings(),
+            quota: QuotaSettings {
+                rate_limit: self.rate_limit.clone(),
+                quota: self.quota.clone(),
+                cost: self.cost.clone(),
+                currency: self.currency.clone(),
+            },
+        }
+    }
+}
+
+impl ConfirmationConfig {
+    fn settings(&self) -> ConfirmSettings {
+        let default = ConfirmSettings::default();
+        let seconds = |said: Option<u64>, default: Duration| said.map_or(default, Duration::from_secs);
+        ConfirmSettings {
+            lifetime: seconds(self.lifetime_seconds, default.lifetime),
+            forbidden_lifetime: seconds(self.forbidden_lifetime_seconds, default.forbidden_lifetime),
+            quota_lifetime: seconds(self.quota_lifetime_seconds, default.quota_lifetime),
+            skew: seconds(self.clock_skew_tolerance_seconds, default.skew),
+            issued_per_minute: self.issued_per_minute.unwrap_or(default.issued_per_minute),
+            wrong_per_minute: self.wrong_per_minute.unwrap_or(default.wrong_per_minute),
+        }
+    }
+}
+
+/// `[audit]`: where it is written down what was decided and done.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct AuditConfig {
+    /// Where entries go, each to all of them. Nothing: no audit.
+    pub(crate) to: Option<Vec<AuditPlace>>,
+    /// Where the files are; else in the state directory.
+    pub(crate) dir: Option<PathBuf>,
+    /// A file that would grow beyond this is followed by another.
+    pub(crate) file_bytes: u64,
+    /// So many of them are kept.
+    pub(crate) files: u32,
+    /// How long the state store keeps entries.
+    store_days: u32,
+    /// Whether destructive operations are refused while it cannot be written.
+    pub(crate) required: bool,
+}
+
+impl Default for AuditConfig {
+    fn default() -> Self {
+        Self { to: None, dir: None, file_bytes: 16 * MIB, files: 16, store_days: 30, required: true }
+    }
+}
+
+impl AuditConfig {
+    /// How long the state store keeps entries.
+    pub(crate) fn kept_in_store(&self) -> Duration {
+        DAY * self.store_days.max(1)
+    }
+}
+
+/// A place for the audit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum AuditPlace {
+    File,
+    Stderr,
+    Store,
+}
+
+/// `trust` beside a source: a level, or the word of its adapter file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TrustSaid {
+    Level(Trust),
+    File,
+}
+
+impl std::str::FromStr for TrustSaid {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, Trust::named(text)) {
+            ("file", _) => Ok(TrustSaid::File),
+            (_, Some(level)) => Ok(TrustSaid::Level(level)),
+            _ => {
+                let known: Vec<&str> = Trust::ALL.iter().map(|level| level.as_str()).collect();
+                Err(format!("a trust level is {}, or file (the word of an adapter file)", known.join(", ")))
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for TrustSaid {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}

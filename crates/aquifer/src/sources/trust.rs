@@ -1,0 +1,35 @@
+//! How far a source is trusted: as the operator says, else by how it came here.
+
+use std::path::Path;
+
+use aquifer_discovery::Adapter;
+use aquifer_protocol::trust::Trust;
+
+use crate::safety::TrustSaid;
+
+/// What the operator named themselves is `validated`, an adapter file what it says up to `generated`, unless they say
+/// otherwise.
+pub(super) fn of(said: Option<TrustSaid>, adapter: Option<&Adapter>) -> Result<Trust, String> {
+    match (said, adapter) {
+        (Some(TrustSaid::Level(level)), _) => Ok(level),
+        (Some(TrustSaid::File), Some(adapter)) => Ok(adapter.stated_trust),
+        (Some(TrustSaid::File), None) => Err("trust = \"file\" is for a source with an adapter file".to_owned()),
+        (None, Some(adapter)) => Ok(adapter.trust),
+        (None, None) => Ok(Trust::Validated),
+    }
+}
+
+/// What people are told of an adapter file that is not trusted far enough to do much.
+pub(super) fn remark(name: &str, file: &Path, trust: Trust) -> Option<String> {
+    let can = match trust {
+        Trust::Untested => "can be looked at, but nothing of it called",
+        Trust::Generated => "can only read",
+        _ => return None,
+    };
+    let shown = file.display();
+    Some(format!(
+        "'{name}' is trusted as '{trust}' and {can}. Once you have looked through {shown}: --trust validated, or \
+         trust = \"validated\" beside it in the configuration. 'aquifer trust {shown} --to LEVEL --reason …' writes it \
+         into the file, which counts with trust = \"file\""
+    ))
+}
