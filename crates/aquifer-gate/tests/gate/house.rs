@@ -194,10 +194,21 @@ impl House {
         audit: impl FnOnce(Arc<dyn StateStore>, SharedClock) -> Audit,
     ) -> Self {
         let clock = Hands::new();
+        let memory = Arc::new(MemoryStore::new(Arc::new(clock.clone()), 100_000));
+        Self::over(settings, trust, memory, clock, audit)
+    }
+
+    /// Over a store that others may share.
+    pub(crate) fn over(
+        settings: &GateSettings,
+        trust: Trust,
+        inner: Arc<dyn StateStore>,
+        clock: Hands,
+        audit: impl FnOnce(Arc<dyn StateStore>, SharedClock) -> Audit,
+    ) -> Self {
         let shared: SharedClock = Arc::new(clock.clone());
-        let memory = Arc::new(MemoryStore::new(shared.clone(), 100_000));
         let store = Arc::new(Shaky {
-            inner: memory,
+            inner,
             down: AtomicBool::new(false),
             silent: AtomicBool::new(false),
             asked: Mutex::new(0),
