@@ -74,25 +74,26 @@ impl Keeper {
         lasting: bool,
         act: impl FnOnce(&mut Connection, u64) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        let now = milliseconds(self.clock.now());
-        let due = self.swept.is_none_or(|swept| now.abs_diff(swept) >= SWEEP_EVERY);
-        if due {
-            self.swept = Some(now);
-        }
-        self.run(|open, now| {
+        let due = self.swept.is_none_or(|swept| milliseconds(self.clock.now()).abs_diff(swept) >= SWEEP_EVERY);
+        let mut swept = self.swept;
+        let done = self.run(|open, now| {
             open.set_lasting(lasting)?;
-            if !due {
-                return act(&mut open.connection, now);
-            }
-            match tables::sweep(&mut open.connection, now) {
-                // It would have to wait once more.
-                Err(error) if is_locked(&error) => return Err(error),
-                // On a full disk the change itself may still find room; if it does not, it says so.
-                Err(error) => tracing::debug!(%error, "expired state is not removed yet"),
-                Ok(()) => {}
+            if due {
+                swept = match tables::sweep(&mut open.connection, now) {
+                    Ok(all) => all.then_some(now),
+                    // It would have to wait once more.
+                    Err(error) if is_locked(&error) => return Err(error),
+                    // On a full disk the change itself may still find room; if it does not, it says so.
+                    Err(error) => {
+                        tracing::debug!(%error, "expired state is not removed yet");
+                        None
+                    }
+                };
             }
             act(&mut open.connection, now)
-        })
+        });
+        self.swept = swept;
+        done
     }
 
     fn run<T>(&mut self, act: impl FnOnce(&mut Open, u64) -> rusqlite::Result<T>) -> Result<T, StoreError> {
