@@ -38,8 +38,10 @@ pub(super) enum Owner {
 }
 
 pub(super) fn owner(connection: &Connection) -> Result<Owner> {
-    let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
-    let objects: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    // One look at one moment: another process may be making the tables just now.
+    let look = connection.unchecked_transaction()?;
+    let number = |pragma: &str| look.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let objects: i64 = look.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(match (number("application_id")?, number("user_version")?) {
         (APPLICATION, LAYOUT) => Owner::Ours,
         (APPLICATION, _) => Owner::Later,
