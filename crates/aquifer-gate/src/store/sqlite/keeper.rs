@@ -1,7 +1,7 @@
 //! Keeps the file open, for as long as it is the file at its path and nothing is wrong with it.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::store::{StoreError, milliseconds};
@@ -128,7 +128,7 @@ impl Keeper {
             Owner::Later => return Err(self.trouble("was written by a later version")),
             Owner::Other => return Err(self.trouble("is some other database")),
         }
-        make_ready(&mut connection).map_err(|error| self.failed(&error))?;
+        make_ready_soon(&mut connection).map_err(|error| self.failed(&error))?;
         if !file::identity(&self.path).is_ok_and(|after| after == before) {
             return Err(self.trouble("was taken away"));
         }
@@ -175,6 +175,17 @@ fn connect(path: &std::path::Path) -> rusqlite::Result<Connection> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     Ok(connection)
+}
+
+/// SQLite does not wait for others when it changes the journal of a file that several make ready at once.
+fn make_ready_soon(connection: &mut Connection) -> rusqlite::Result<()> {
+    let until = Instant::now() + BUSY;
+    loop {
+        match make_ready(connection) {
+            Err(error) if is_locked(&error) && Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+            done => return done,
+        }
+    }
 }
 
 /// Only for a file of ours: this writes to it if it is new.
