@@ -17,8 +17,11 @@ use crate::patience::within;
 
 const PREFIX: &str = "gate/approval/";
 
-/// More than this nobody reads; callers are limited in how many they open.
-const MOST: usize = 1_000;
+/// More than this nobody reads; callers are limited in how many they open, and none stays for long.
+const MOST: usize = 10_000;
+
+/// How long an approval is still listed when it is over.
+const LISTED: Duration = Duration::from_secs(10 * 60);
 
 /// Letters and digits that nobody mistakes for each other.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
@@ -143,8 +146,9 @@ pub(super) async fn announce(
     store: &dyn StateStore,
     mut approval: Approval,
     token: &str,
-    keep: Duration,
 ) -> Result<String, StoreError> {
+    let open = approval.expires_at.duration_since(approval.asked_at);
+    let keep = Duration::try_from(open).unwrap_or_default() + LISTED;
     for _ in 0..ATTEMPTS {
         let id = new_id()?;
         approval.id.clone_from(&id);

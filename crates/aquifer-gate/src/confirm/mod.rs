@@ -127,7 +127,7 @@ impl Confirmations {
         let keep = held.keep(now, self.settings.skew);
         if let (State::Pending, Some(asked)) = (state, asked) {
             let approval = approvals::Approval::of(operation, caller, asked, now, expires_at);
-            held.approval = Some(approvals::announce(&*self.store, approval, &key, keep).await?);
+            held.approval = Some(approvals::announce(&*self.store, approval, &key).await?);
         }
         if !within(self.store.compare_and_set(&key, None, held.to_bytes(), keep)).await? {
             // 256 random bits came twice, or the store lies.

@@ -8,8 +8,9 @@ mod explain;
 mod receipt;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::gate::{Decision, Gate, Pass};
@@ -34,6 +35,9 @@ use receipt::OnRecord;
 
 /// More operations than this no catalog has for long.
 const MOST_COMPILED: usize = 20_000;
+
+/// How long reads are not counted after the store has failed, so that they do not all wait for it.
+const UNCOUNTED: Duration = Duration::from_secs(2);
 
 /// What an operator can set.
 #[derive(Debug, Clone, Default)]
@@ -68,6 +72,9 @@ pub struct SafetyGate {
     confirmations: Confirmations,
     quotas: Quotas,
     audit: Audit,
+    begun: Instant,
+    /// Until when reads are not counted, in milliseconds since the beginning: the store has just failed.
+    uncounted_until: AtomicU64,
 }
 
 /// One call on its way through the gate.
@@ -83,6 +90,10 @@ type Stopped = Box<Decision>;
 
 fn refused(failure: Failure) -> Stopped {
     Box::new(Decision::Refuse(failure))
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl<'a> Passing<'a> {
@@ -125,6 +136,8 @@ impl SafetyGate {
             quotas: Quotas::new(&settings.quota, store.clone(), clock.clone())?,
             confirmations: Confirmations::new(store, clock, settings.confirm.clone()),
             audit,
+            begun: Instant::now(),
+            uncounted_until: AtomicU64::new(0),
         })
     }
 
@@ -156,21 +169,27 @@ impl SafetyGate {
             self.note(entry);
             return Err(refused(denied));
         }
-        if let Err(stop) = self.quotas.attempt(operation, caller).await {
+        if self.counts(operation)
+            && let Err(stop) = self.quotas.attempt(operation, caller).await
+        {
             self.stop(passing, stop)?;
         }
         let confirmed = match passing.ruling.effect {
             Effect::Confirm(asking) => {
-                self.may_pay(passing).await?;
-                self.confirm(passing, asking).await?;
+                // Boxed, so that calls which only pass do not carry the room for it.
+                Box::pin(async move {
+                    self.may_pay(passing).await?;
+                    self.confirm(passing, asking).await
+                })
+                .await?;
                 true
             }
             Effect::Allow | Effect::Deny(_) => false,
         };
-        let warnings = self.pay(passing).await?;
+        let warnings = if self.counts(operation) { self.pay(passing).await? } else { Vec::new() };
         let mut pass = Pass { warnings, receipt: None };
         if confirmed || operation.danger >= Danger::Destructive {
-            let intent = self.intend(passing).await?;
+            let intent = Box::pin(self.intend(passing)).await?;
             pass.receipt = self.audit.is_kept().then(|| OnRecord::new(self.audit.clone(), passing, intent).boxed());
         }
         Ok(pass)
@@ -311,12 +330,9 @@ impl SafetyGate {
             Ok(warnings) => warnings,
             Err(Stop::Paused(paused)) => {
                 let Some(token) = &passing.request.metadata().quota_continue else {
-                    return Err(self.pause(passing, paused).await);
+                    return Err(Box::pin(self.pause(passing, paused)).await);
                 };
-                let scope = passing.scope();
-                let redeemed = self.confirmations.redeem(token, Purpose::Quota, Strength::Token, &scope, caller).await;
-                redeemed.map_err(|refusal| self.refuse(passing, refusal, token))?;
-                self.note(|| passing.entry(Event::QuotaContinued).token(token));
+                Box::pin(self.go_on(passing, token)).await?;
                 match self.quotas.spend(operation, caller, true).await {
                     Ok(warnings) => warnings,
                     Err(stop) => self.stop(passing, stop).map(|()| Vec::new())?,
@@ -325,6 +341,15 @@ impl SafetyGate {
             Err(stop) => self.stop(passing, stop).map(|()| Vec::new())?,
         };
         Ok(warnings)
+    }
+
+    /// Somebody said that it goes on.
+    async fn go_on(&self, passing: Passing<'_>, token: &str) -> Result<(), Stopped> {
+        let (scope, caller) = (passing.scope(), passing.caller());
+        let redeemed = self.confirmations.redeem(token, Purpose::Quota, Strength::Token, &scope, caller).await;
+        redeemed.map_err(|refusal| self.refuse(passing, refusal, token))?;
+        self.note(|| passing.entry(Event::QuotaContinued).token(token));
+        Ok(())
     }
 
     /// Refuses until somebody says that it goes on.
@@ -359,8 +384,16 @@ impl SafetyGate {
         Err(refused(failure))
     }
 
+    /// Whether calls are counted at present. Reads are not while the store is known to fail.
+    fn counts(&self, operation: &Operation) -> bool {
+        let until = self.uncounted_until.load(Ordering::Relaxed);
+        operation.danger > Danger::Safe || until == 0 || milliseconds(self.begun.elapsed()) >= until
+    }
+
     fn uncounted(&self, operation: &Operation, error: &StoreError) -> Result<(), Stopped> {
         if operation.danger == Danger::Safe {
+            let until = milliseconds(self.begun.elapsed() + UNCOUNTED);
+            self.uncounted_until.store(until, Ordering::Relaxed);
             tracing::warn!(%error, operation = &*operation.name, "a read was not counted");
             return Ok(());
         }
@@ -410,7 +443,8 @@ impl Gate for SafetyGate {
     fn decide<'a>(&'a self, request: &'a Checked, context: &'a Context) -> BoxFuture<'a, Decision> {
         let operation = request.operation();
         // The protocol's own operations belong to no source, and are how a caller finds out what went wrong.
-        let limited = !operation.source.is_empty() && self.quotas.concern(operation, &context.caller);
+        let limited =
+            !operation.source.is_empty() && self.counts(operation) && self.quotas.concern(operation, &context.caller);
         let ruling = self.rule(operation, &context.caller, Some(request.params()));
         if ruling.effect == Effect::Allow && !limited && operation.danger < Danger::Destructive {
             return std::future::ready(Decision::Allow(Pass::default())).boxed();

@@ -10,6 +10,8 @@ mod tables;
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -26,12 +28,14 @@ use super::new_version;
 const PATIENCE: Duration = Duration::from_secs(8);
 /// How long it waits for its turn: what would be answered too late is not begun, so that the answer is what happened.
 const TURN: Duration = PATIENCE.saturating_sub(keeper::LONGEST);
-/// How many calls may wait.
+/// How many calls may wait, and what they may all in all have in hand while a disk hangs.
 const WAITING: usize = 4096;
+const WAITING_BYTES: usize = 64 << 20;
 
 /// State in a SQLite file.
 pub struct SqliteStore {
     jobs: SyncSender<Job>,
+    bytes: Arc<AtomicUsize>,
 }
 
 type Job = Box<dyn FnOnce(&mut Keeper) + Send>;
@@ -52,16 +56,19 @@ impl SqliteStore {
         };
         let thread = std::thread::Builder::new().name("aquifer-state".into()).spawn(work);
         thread.map_err(|error| StoreError(format!("no thread for the state file: {error}")))?;
-        Ok(Self { jobs })
+        Ok(Self { jobs, bytes: Arc::default() })
     }
 
     async fn ask<T: Send + 'static>(
         &self,
+        bytes: usize,
         act: impl FnOnce(&mut Keeper) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         let asked = Instant::now();
+        let load = Load::take(&self.bytes, bytes)?;
         let job: Job = Box::new(move |keeper| {
+            let _load = load;
             if reply.is_closed() {
                 return;
             }
@@ -70,7 +77,7 @@ impl SqliteStore {
             let _ = reply.send(done);
         });
         self.jobs.try_send(job).map_err(|refused| match refused {
-            TrySendError::Full(_) => StoreError(format!("{WAITING} calls wait for the state file already")),
+            TrySendError::Full(_) => crowded(),
             TrySendError::Disconnected(_) => StoreError("the thread of the state file is gone".into()),
         })?;
         match tokio::time::timeout(PATIENCE, answer).await {
@@ -81,6 +88,27 @@ impl SqliteStore {
     }
 }
 
+/// What a waiting call has in hand; given back when it is done, or was not even begun.
+struct Load(Arc<AtomicUsize>, usize);
+
+impl Load {
+    fn take(all: &Arc<AtomicUsize>, bytes: usize) -> Result<Self, StoreError> {
+        let before = all.fetch_add(bytes, Ordering::Relaxed);
+        let load = Self(all.clone(), bytes);
+        if before.saturating_add(bytes) > WAITING_BYTES { Err(crowded()) } else { Ok(load) }
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.0.fetch_sub(self.1, Ordering::Relaxed);
+    }
+}
+
+fn crowded() -> StoreError {
+    StoreError("too many calls wait for the state file already".into())
+}
+
 fn late() -> StoreError {
     StoreError("the state file did not answer in time".into())
 }
@@ -88,7 +116,7 @@ fn late() -> StoreError {
 impl StateStore for SqliteStore {
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
         let key = key.to_owned();
-        self.ask(move |keeper| keeper.read(|connection, now| tables::get(connection, now, &key))).boxed()
+        self.ask(key.len(), move |keeper| keeper.read(|connection, now| tables::get(connection, now, &key))).boxed()
     }
 
     fn compare_and_set<'a>(
@@ -104,7 +132,7 @@ impl StateStore for SqliteStore {
                 return Err(StoreError::too_large(value.len()));
             }
             let record = Record { value, version: new_version()? };
-            self.ask(move |keeper| {
+            self.ask(key.len() + record.value.len(), move |keeper| {
                 keeper.write_to_last(|connection, now| {
                     tables::compare_and_set(connection, now, &key, expected, &record, keep)
                 })
@@ -116,7 +144,10 @@ impl StateStore for SqliteStore {
 
     fn list<'a>(&'a self, prefix: &'a str, most: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
         let prefix = prefix.to_owned();
-        self.ask(move |keeper| keeper.read(|connection, now| tables::list(connection, now, &prefix, most))).boxed()
+        self.ask(prefix.len(), move |keeper| {
+            keeper.read(|connection, now| tables::list(connection, now, &prefix, most))
+        })
+        .boxed()
     }
 
     fn spend<'a>(
@@ -127,7 +158,7 @@ impl StateStore for SqliteStore {
         window: Duration,
     ) -> BoxFuture<'a, Result<Spent, StoreError>> {
         let (key, window) = (key.to_owned(), Window::new(window));
-        self.ask(move |keeper| match amount {
+        self.ask(key.len(), move |keeper| match amount {
             0 => keeper.read(|connection, now| tables::spent(connection, now, &key, most, window)),
             _ => keeper.write(|connection, now| tables::spend(connection, now, &key, amount, most, window)),
         })

@@ -4,4 +4,5 @@ mod approval;
 mod elicit;
 mod laws;
 mod logs;
+mod shared;
 mod token;

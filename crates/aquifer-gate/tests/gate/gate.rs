@@ -1,10 +1,8 @@
 //! The gate as a whole: its order, its record, and what it does when what it leans on is gone.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::source::Fetch;
-use aquifer_engine::store::StateStore;
 use aquifer_gate::GateSettings;
 use aquifer_gate::audit::{Audit, AuditSettings, Sink};
 use aquifer_protocol::trust::Trust;
@@ -186,6 +184,30 @@ async fn r_saf_6_with_the_store_gone_reads_go_on_and_gated_operations_do_not() {
 }
 
 #[tokio::test]
+async fn r_saf_6_a_store_that_never_answers_holds_nobody_for_ever() {
+    let quota = serde_json::from_value(json!({
+        "rate_limit": [{ "name": "all", "limit": 1000, "window": "minute" }],
+        "quota": [{ "metric": "requests_per_day", "hard_stop": 1000 }],
+    }))
+    .unwrap();
+    let house = House::new(&GateSettings { quota, ..GateSettings::default() });
+    house.store.silent.store(true, std::sync::atomic::Ordering::SeqCst);
+    let calls = async {
+        let read = || house.ask(request("alpha_get_thing", params()));
+        assert_eq!(code(&read().await), "done");
+        // Known to be silent, it is not asked for every read.
+        let asked = *house.store.asked.lock().unwrap();
+        for _ in 0..20 {
+            assert_eq!(code(&read().await), "done");
+        }
+        assert_eq!(*house.store.asked.lock().unwrap(), asked);
+        assert_eq!(code(&house.ask(request("alpha_delete_thing", params())).await), "INTERNAL_ERROR");
+    };
+    tokio::time::timeout(Duration::from_secs(60), calls).await.unwrap();
+    assert_eq!(house.done().len(), 21);
+}
+
+#[tokio::test]
 async fn r_bat_3_a_batch_halts_and_goes_on_with_its_token() {
     let house = House::new(&GateSettings::default());
     let get = |id: &str| request("alpha_get_thing", json!({ "id": id }));
@@ -236,5 +258,4 @@ async fn r_saf_2_denials_say_what_decided() {
     let token = house.token(get()).await;
     assert_eq!(code(&house.ask(with_token(get(), &token)).await), "done");
     assert_eq!(code(&house.ask(request("alpha_get_thing", json!({ "id": "y" }))).await), "done");
-    assert!(Arc::strong_count(&house.gate) >= 1);
 }

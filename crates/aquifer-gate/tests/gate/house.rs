@@ -47,6 +47,8 @@ impl Clock for Hands {
 pub(crate) struct Shaky {
     pub(crate) inner: Arc<dyn StateStore>,
     pub(crate) down: AtomicBool,
+    /// Down without saying so: it never answers.
+    pub(crate) silent: AtomicBool,
     pub(crate) asked: Mutex<usize>,
 }
 
@@ -55,11 +57,18 @@ impl Shaky {
         self.down.store(down, Ordering::SeqCst);
     }
 
+    fn is_gone(&self) -> bool {
+        self.down.load(Ordering::SeqCst) || self.silent.load(Ordering::SeqCst)
+    }
+
     fn or_down<'a, T: Send + 'a>(
         &'a self,
         asked: BoxFuture<'a, Result<T, StoreError>>,
     ) -> BoxFuture<'a, Result<T, StoreError>> {
         *self.asked.lock().unwrap() += 1;
+        if self.silent.load(Ordering::SeqCst) {
+            return std::future::pending().boxed();
+        }
         if self.down.load(Ordering::SeqCst) {
             return std::future::ready(Err(StoreError("taken away".to_owned()))).boxed();
         }
@@ -79,9 +88,9 @@ impl StateStore for Shaky {
         value: Vec<u8>,
         keep: Duration,
     ) -> BoxFuture<'a, Result<bool, StoreError>> {
-        // What is down writes nothing.
-        if self.down.load(Ordering::SeqCst) {
-            return std::future::ready(Err(StoreError("taken away".to_owned()))).boxed();
+        // Futures of this store have done their work when they are made, so nothing is made of what is down.
+        if self.is_gone() {
+            return self.or_down(std::future::pending().boxed());
         }
         self.or_down(self.inner.compare_and_set(key, expected, value, keep))
     }
@@ -97,8 +106,8 @@ impl StateStore for Shaky {
         most: u64,
         window: Duration,
     ) -> BoxFuture<'a, Result<Spent, StoreError>> {
-        if self.down.load(Ordering::SeqCst) {
-            return std::future::ready(Err(StoreError("taken away".to_owned()))).boxed();
+        if self.is_gone() {
+            return self.or_down(std::future::pending().boxed());
         }
         self.or_down(self.inner.spend(key, amount, most, window))
     }
@@ -168,7 +177,6 @@ impl Source for Things {
 /// Sources behind a gate.
 pub(crate) struct House {
     pub(crate) engine: Engine,
-    pub(crate) gate: Arc<SafetyGate>,
     pub(crate) store: Arc<Shaky>,
     pub(crate) clock: Hands,
     pub(crate) done: Done,
@@ -186,9 +194,25 @@ impl House {
         audit: impl FnOnce(Arc<dyn StateStore>, SharedClock) -> Audit,
     ) -> Self {
         let clock = Hands::new();
+        let memory = Arc::new(MemoryStore::new(Arc::new(clock.clone()), 100_000));
+        Self::over(settings, trust, memory, clock, audit)
+    }
+
+    /// Over a store that others may share.
+    pub(crate) fn over(
+        settings: &GateSettings,
+        trust: Trust,
+        inner: Arc<dyn StateStore>,
+        clock: Hands,
+        audit: impl FnOnce(Arc<dyn StateStore>, SharedClock) -> Audit,
+    ) -> Self {
         let shared: SharedClock = Arc::new(clock.clone());
-        let memory = Arc::new(MemoryStore::new(shared.clone(), 100_000));
-        let store = Arc::new(Shaky { inner: memory, down: AtomicBool::new(false), asked: Mutex::new(0) });
+        let store = Arc::new(Shaky {
+            inner,
+            down: AtomicBool::new(false),
+            silent: AtomicBool::new(false),
+            asked: Mutex::new(0),
+        });
         let audit = audit(store.clone(), shared.clone());
         let gate = Arc::new(SafetyGate::new(settings, audit, store.clone(), shared.clone()).unwrap());
         let done = Done::default();
@@ -197,12 +221,12 @@ impl House {
         let engine = Engine::builder(surface)
             .source(source("alpha"))
             .source(source("beta"))
-            .gate(gate.clone())
+            .gate(gate)
             .store(store.clone())
             .clock(shared)
             .build()
             .unwrap();
-        Self { engine, gate, store, clock, done }
+        Self { engine, store, clock, done }
     }
 
     pub(crate) async fn ask(&self, request: Value) -> Value {

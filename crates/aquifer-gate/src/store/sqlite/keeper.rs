@@ -1,7 +1,7 @@
 //! Keeps the file open, for as long as it is the file at its path and nothing is wrong with it.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::store::{StoreError, milliseconds};
@@ -74,25 +74,26 @@ impl Keeper {
         lasting: bool,
         act: impl FnOnce(&mut Connection, u64) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        let now = milliseconds(self.clock.now());
-        let due = self.swept.is_none_or(|swept| now.abs_diff(swept) >= SWEEP_EVERY);
-        if due {
-            self.swept = Some(now);
-        }
-        self.run(|open, now| {
+        let due = self.swept.is_none_or(|swept| milliseconds(self.clock.now()).abs_diff(swept) >= SWEEP_EVERY);
+        let mut swept = self.swept;
+        let done = self.run(|open, now| {
             open.set_lasting(lasting)?;
-            if !due {
-                return act(&mut open.connection, now);
-            }
-            match tables::sweep(&mut open.connection, now) {
-                // It would have to wait once more.
-                Err(error) if is_locked(&error) => return Err(error),
-                // On a full disk the change itself may still find room; if it does not, it says so.
-                Err(error) => tracing::debug!(%error, "expired state is not removed yet"),
-                Ok(()) => {}
+            if due {
+                swept = match tables::sweep(&mut open.connection, now) {
+                    Ok(all) => all.then_some(now),
+                    // It would have to wait once more.
+                    Err(error) if is_locked(&error) => return Err(error),
+                    // On a full disk the change itself may still find room; if it does not, it says so.
+                    Err(error) => {
+                        tracing::debug!(%error, "expired state is not removed yet");
+                        None
+                    }
+                };
             }
             act(&mut open.connection, now)
-        })
+        });
+        self.swept = swept;
+        done
     }
 
     fn run<T>(&mut self, act: impl FnOnce(&mut Open, u64) -> rusqlite::Result<T>) -> Result<T, StoreError> {
@@ -127,7 +128,7 @@ impl Keeper {
             Owner::Later => return Err(self.trouble("was written by a later version")),
             Owner::Other => return Err(self.trouble("is some other database")),
         }
-        make_ready(&mut connection).map_err(|error| self.failed(&error))?;
+        make_ready_soon(&mut connection).map_err(|error| self.failed(&error))?;
         if !file::identity(&self.path).is_ok_and(|after| after == before) {
             return Err(self.trouble("was taken away"));
         }
@@ -174,6 +175,17 @@ fn connect(path: &std::path::Path) -> rusqlite::Result<Connection> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     Ok(connection)
+}
+
+/// SQLite does not wait for others when it changes the journal of a file that several make ready at once.
+fn make_ready_soon(connection: &mut Connection) -> rusqlite::Result<()> {
+    let until = Instant::now() + BUSY;
+    loop {
+        match make_ready(connection) {
+            Err(error) if is_locked(&error) && Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+            done => return done,
+        }
+    }
 }
 
 /// Only for a file of ours: this writes to it if it is new.

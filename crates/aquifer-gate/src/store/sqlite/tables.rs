@@ -23,7 +23,9 @@ const TABLES: &str = "
 ";
 
 /// How many expired rows of a table go at once, so that no call waits long for them.
-const SWEPT: i64 = 1000;
+const SWEPT: usize = 1000;
+/// How long they stay after they expired, in milliseconds: a clock that is set back finds them still.
+const GRACE: u64 = 600_000;
 
 /// Whose file it is.
 pub(super) enum Owner {
@@ -36,8 +38,10 @@ pub(super) enum Owner {
 }
 
 pub(super) fn owner(connection: &Connection) -> Result<Owner> {
-    let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
-    let objects: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    // One look at one moment: another process may be making the tables just now.
+    let look = connection.unchecked_transaction()?;
+    let number = |pragma: &str| look.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let objects: i64 = look.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(match (number("application_id")?, number("user_version")?) {
         (APPLICATION, LAYOUT) => Owner::Ours,
         (APPLICATION, _) => Owner::Later,
@@ -150,19 +154,21 @@ fn buckets(connection: &Connection, now: u64, key: &str, window: Window) -> Resu
         .collect()
 }
 
-/// Removes what has expired, a bounded part of it.
-pub(super) fn sweep(connection: &mut Connection, now: u64) -> Result<()> {
+/// Removes what has expired, a bounded part of it. Says whether that was all.
+pub(super) fn sweep(connection: &mut Connection, now: u64) -> Result<bool> {
+    let expired = now.saturating_sub(GRACE);
     let change = begin(connection)?;
-    change.execute(
+    let records = change.execute(
         "DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE until <= ?1 ORDER BY until LIMIT ?2)",
-        params![now, SWEPT],
+        params![expired, SWEPT],
     )?;
-    change.execute(
+    let spent = change.execute(
         "DELETE FROM spent WHERE (key, width, bucket) IN \
          (SELECT key, width, bucket FROM spent WHERE until <= ?1 ORDER BY until LIMIT ?2)",
-        params![now, SWEPT],
+        params![expired, SWEPT],
     )?;
-    change.commit()
+    change.commit()?;
+    Ok(records < SWEPT && spent < SWEPT)
 }
 
 /// A moment so much later, as far as SQLite can count.

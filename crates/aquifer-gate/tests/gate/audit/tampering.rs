@@ -253,7 +253,7 @@ fn r_saf_5_chains_are_judged_each_by_itself() {
     let one = Folder::new();
     let file = one.0.join("collected.log");
     std::fs::write(&file, mixed.concat()).unwrap();
-    let report = verify(&[file.clone()], Some(&heads)).unwrap();
+    let report = verify(std::slice::from_ref(&file), Some(&heads)).unwrap();
     assert!(report.is_whole(), "{report}");
     assert_eq!(report.whole_chains(), 2);
     // The very first line is no line: its chain is the first that follows.
@@ -337,9 +337,31 @@ fn what_belongs_to_no_chain_is_told_and_so_is_a_head_nobody_can_read() {
     let file = folder.0.join("something.log");
     std::fs::write(&file, "hello\n").unwrap();
     let heads = Heads { known: Vec::new(), unreadable: vec!["abc".to_owned()] };
-    let report = verify(&[file.clone()], Some(&heads)).unwrap();
+    let report = verify(std::slice::from_ref(&file), Some(&heads)).unwrap();
     let kinds: Vec<Kind> = report.stray.iter().map(|fault| fault.kind).collect();
     assert_eq!(kinds, [Kind::Altered, Kind::Head], "{report}");
     assert_eq!(report.stray[0].spot.file, file);
     verify(&[folder.0.join("nowhere.log")], None).unwrap_err();
+}
+
+/// The script in the documentation, which needs nothing of ours.
+#[cfg(target_os = "linux")]
+#[test]
+fn r_saf_5_a_shell_can_verify_it() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/audit.md")).unwrap();
+    let script = page.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
+    assert!(script.contains("audit-….jsonl"));
+    let run = |text: &str| {
+        let folder = Folder::new();
+        std::fs::write(folder.0.join("file"), text).unwrap();
+        let script = script.replace("audit-….jsonl", "file");
+        let done = std::process::Command::new("sh").args(["-c", &script]).current_dir(&folder.0).output().unwrap();
+        assert!(done.status.success() && done.stderr.is_empty(), "{done:?}");
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let text = String::from_utf8(original().files[0].1.clone()).unwrap();
+    assert_eq!(run(&text), "");
+    assert!(run(&text.replacen("request 1", "request 2", 1)).starts_with("broken: {\"sequence\":3,"));
+    let without: String = text.lines().skip(1).map(|line| format!("{line}\n")).collect();
+    assert!(run(&without).starts_with("broken: {\"sequence\":2,"));
 }
