@@ -63,6 +63,7 @@ impl Per {
 
 /// How often something may be done.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(from = "RateLimitKeys")]
 pub struct RateLimitSettings {
     /// What it is called. Processes that share a store count together under one name.
     pub name: String,
@@ -71,27 +72,79 @@ pub struct RateLimitSettings {
     /// Within so long.
     pub window: Span,
     /// Of these.
-    #[serde(flatten)]
     pub counted: Counted,
 }
 
 /// How much may be used.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(from = "ThresholdKeys")]
 pub struct ThresholdSettings {
     /// What is counted, and within how long: `requests_per_hour`, `cost_per_day`.
     pub metric: String,
     /// From here on answers carry a warning.
-    #[serde(default)]
     pub warn: Option<f64>,
     /// From here on somebody has to say that it goes on, call by call.
-    #[serde(default)]
     pub pause: Option<f64>,
     /// Beyond this nothing goes on.
-    #[serde(default)]
     pub hard_stop: Option<f64>,
     /// Of these.
-    #[serde(flatten)]
     pub counted: Counted,
+}
+
+/// A rate limit as it is written: all keys side by side, and no others.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RateLimitKeys {
+    name: String,
+    limit: u64,
+    window: Span,
+    #[serde(default)]
+    source: Words,
+    #[serde(default)]
+    operation: Words,
+    #[serde(default)]
+    category: Words,
+    #[serde(default)]
+    caller: Words,
+    #[serde(default)]
+    per: Vec<Per>,
+}
+
+impl From<RateLimitKeys> for RateLimitSettings {
+    fn from(keys: RateLimitKeys) -> Self {
+        let RateLimitKeys { name, limit, window, source, operation, category, caller, per } = keys;
+        Self { name, limit, window, counted: Counted { source, operation, category, caller, per } }
+    }
+}
+
+/// A quota as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ThresholdKeys {
+    metric: String,
+    #[serde(default)]
+    warn: Option<f64>,
+    #[serde(default)]
+    pause: Option<f64>,
+    #[serde(default)]
+    hard_stop: Option<f64>,
+    #[serde(default)]
+    source: Words,
+    #[serde(default)]
+    operation: Words,
+    #[serde(default)]
+    category: Words,
+    #[serde(default)]
+    caller: Words,
+    #[serde(default)]
+    per: Vec<Per>,
+}
+
+impl From<ThresholdKeys> for ThresholdSettings {
+    fn from(keys: ThresholdKeys) -> Self {
+        let ThresholdKeys { metric, warn, pause, hard_stop, source, operation, category, caller, per } = keys;
+        Self { metric, warn, pause, hard_stop, counted: Counted { source, operation, category, caller, per } }
+    }
 }
 
 /// What a call costs.

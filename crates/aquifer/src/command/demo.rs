@@ -15,8 +15,8 @@ use crate::sources::Absence;
 
 const PORT: u16 = 3910;
 
-/// A sum, a search and a walk along references.
-const WORTH_TRYING: [(&str, &str); 3] = [
+/// A sum, a search, a walk along references, and something that is asked for first.
+const WORTH_TRYING: [(&str, &str); 4] = [
     (
         "list_orders",
         r#"{"filter": {"currency": "EUR"}, "aggregate": {"by_status": {"group_by": "status", "count": true, "sum": "total"}}}"#,
@@ -26,6 +26,7 @@ const WORTH_TRYING: [(&str, &str); 3] = [
         "query_relationships",
         r#"{"root": {"element_type": "tickets", "id": 353}, "direction": "outgoing", "depth": 3, "first": 10}"#,
     ),
+    ("delete_tag", r#"{"id": 3}"#),
 ];
 
 pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
@@ -59,10 +60,12 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
             eprintln!("  aquifer call {operation} '{params}' --source demo:");
         }
         eprintln!();
-        eprintln!("Deleting asks first, and stands in the audit:");
-        eprintln!("  delete_tag {{\"id\": 3}}");
+        eprintln!(
+            "Deleting is not done at once: the person is asked through the client, or the answer holds a token to"
+        );
+        eprintln!("repeat the request with. It stands in the audit then:");
         eprintln!("  aquifer audit show --state {state}");
-        eprintln!("  aquifer policy show demo:          what runs, what asks, what is denied");
+        eprintln!("  aquifer policy show demo:");
         eprintln!();
         eprintln!("Stop with Ctrl-C. What is changed meanwhile is gone then.");
     })

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::Ending;
 use crate::cli::ValidateArgs;
 use crate::config::Config;
+use crate::safety::Safety;
 use crate::sources::sidecar_of;
 
 use super::call;
@@ -187,6 +188,13 @@ fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
                 wrong(Code::SchemaInvalidName, path, line, message);
             }
         }
+    }
+    let heading =
+        text.lines().position(|line| line.trim_start().starts_with("[gate") || line.trim_start().starts_with("[[gate"));
+    for message in Safety::problems(config) {
+        let line = heading.map_or(1, |index| index as u64 + 1);
+        let (code, path) = (Code::SchemaInvalidType, "gate".to_owned());
+        problems.push(FileProblem { code, path, line, column: 1, message, suggestion: None });
     }
     for (section, wrong) in [("limits", config.limits.limits().check()), ("results", config.results.check())] {
         let heading = text.lines().position(|line| line.trim() == format!("[{section}]"));

@@ -63,6 +63,16 @@ impl Safety {
         Ok(Self { gate: Arc::new(gate), shared: None, audit })
     }
 
+    /// Everything that makes no sense in `[gate]`.
+    pub(crate) fn problems(config: &Config) -> Vec<String> {
+        let clock = Arc::new(SystemClock);
+        let store = Arc::new(MemoryStore::new(clock.clone(), REMEMBERED));
+        match SafetyGate::new(&config.gate.settings(), Audit::off(clock.clone()), store, clock) {
+            Ok(_) => Vec::new(),
+            Err(error) => error.to_string().lines().map(str::to_owned).collect(),
+        }
+    }
+
     /// Waits until everything is written down.
     pub(crate) async fn close(&self) {
         if let Err(error) = self.audit.flush().await {

@@ -87,6 +87,11 @@ fn r_dis_6_from_a_server_to_a_reviewed_adapter_and_back() {
     // R-DIS-7: served from the file.
     let mut call = vec!["call".to_owned(), "frobnicate".to_owned(), r#"{"thing_id": 3}"#.to_owned()];
     call.extend(["--source", "small-adapter.md", "--tool", "mcp_aql_update"].map(str::to_owned));
+    let untrusted = [&call[..], &command.map(str::to_owned)].concat();
+    let (code, answer, said) = go(words(&untrusted));
+    assert!(code == 1 && answer.contains("PERMISSION_DANGER_LEVEL_DENIED"), "R-SAF-2: {answer}");
+    assert!(said.contains("can only read") && said.contains("--trust validated"), "{said}");
+    call.extend(["--trust", "validated"].map(str::to_owned));
     call.extend(command.map(str::to_owned));
     let (code, answer, said) = go(words(&call));
     assert_eq!(code, 0, "{answer}{said}");

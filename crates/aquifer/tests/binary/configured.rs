@@ -5,7 +5,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use crate::sqlite::LIBRARY;
-use crate::support::{Folder, Piped, aquifer, text};
+use crate::support::{Folder, Piped, aquifer, confirmed, text};
 
 /// A library and what an operator says about it.
 struct Desk {
@@ -30,7 +30,7 @@ impl Desk {
     }
 
     fn call(&self, keys: &str, operation: &str, params: Value) -> Value {
-        let output = self.run(keys, &["call", operation, &params.to_string()]);
+        let output = confirmed(&params, |params| self.run(keys, &["call", operation, params]));
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{keys}: {}", text(&output.stderr)))
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Piped, Served, run, shell, text};
+use crate::support::{Piped, Served, run, shell, text, token};
 
 fn demo() -> Piped {
     Piped::initialized(&["demo", "--stdio"], "2025-06-18")
@@ -14,14 +14,47 @@ fn suggested<'t>(talk: &'t str, beginning: &str) -> Vec<(&'t str, &'t str)> {
     lines.filter(|(name, rest)| !name.contains('{') && rest.starts_with(['{', '\''])).collect()
 }
 
+/// R-SAF-3, R-SAF-5: as a new user would try it.
+fn deleting_asks_is_confirmed_happens_and_stands_in_the_audit(
+    served: &Served,
+    talk: &str,
+    to_agents: (&str, &str),
+    to_shells: (&str, &str),
+) {
+    let (operation, params) = to_agents;
+    let mut params: Value = serde_json::from_str(params).unwrap();
+    let delete = |params: &Value| served.call("mcp_aql_delete", json!({ "operation": operation, "params": params }));
+    let there =
+        || served.call("mcp_aql_read", json!({ "operation": "get_tag", "params": { "id": 3 } }))["success"] == true;
+    let asked = delete(&params);
+    let told = &asked["error"]["details"];
+    assert!(told["confirmation_message"].as_str().unwrap().contains("delete_tag"), "{asked}");
+    assert!(told["reasons"][0].is_string() && there(), "{asked}");
+    params["confirmation_token"] = token(&asked).unwrap().into();
+    assert_eq!(delete(&params)["success"], true);
+    assert!(!there());
+    assert_eq!(delete(&params)["error"]["code"], "TOKEN_ALREADY_USED");
+    let show = talk.lines().find_map(|line| line.trim().strip_prefix("aquifer audit show ")).unwrap();
+    let shown = text(&shell(&format!("aquifer audit show {show}")).stdout);
+    for event in ["CONFIRMATION_REQUIRED", "CONFIRMATION_GRANTED", "OPERATION_INTENT", "OPERATION_OUTCOME"] {
+        assert!(shown.contains(&format!("{event}")), "{event}: {shown}");
+    }
+    let verified = shell(&format!("aquifer audit verify {show}"));
+    assert_eq!(verified.status.code(), Some(0), "{}", text(&verified.stdout));
+    // The same from a shell, on a shop of its own.
+    let first = shell(&format!("aquifer call {} {}", to_shells.0, to_shells.1));
+    assert!(text(&first.stdout).contains("CONFIRMATION_REQUIRED"), "{}", text(&first.stdout));
+}
+
 #[test]
 fn what_it_suggests_works_and_answers_the_same_everywhere() {
     let mut served = Served::start(&["demo", "--http", "127.0.0.1:0"]);
     let talk = served.says("Stop with Ctrl-C");
     let (to_agents, to_shells) = (suggested(&talk, "  "), suggested(&talk, "  aquifer call "));
-    assert_eq!((to_agents.len(), to_shells.len()), (3, 3), "{talk}");
+    assert_eq!((to_agents.len(), to_shells.len()), (4, 4), "{talk}");
+    deleting_asks_is_confirmed_happens_and_stands_in_the_audit(&served, &talk, to_agents[3], to_shells[3]);
     let mut answers = Vec::new();
-    for ((operation, params), (same_operation, rest)) in to_agents.into_iter().zip(to_shells) {
+    for ((operation, params), (same_operation, rest)) in to_agents.into_iter().zip(to_shells).take(3) {
         assert_eq!(operation, same_operation);
         let params: Value = serde_json::from_str(params).unwrap();
         let answer = served.call("mcp_aql_read", json!({ "operation": operation, "params": params }));

@@ -54,6 +54,8 @@ fn links_between_documents_lead_somewhere() {
         "docs/configuration.md",
         "docs/databases.md",
         "docs/gateway.md",
+        "docs/safety.md",
+        "docs/audit.md",
     ] {
         let text = read(page);
         let folder = root().join(page).parent().unwrap().to_path_buf();
@@ -106,9 +108,9 @@ fn the_commands_of_the_help_work() {
 #[test]
 fn the_configurations_in_the_documents_are_valid() {
     let folder = Folder::new();
-    let page = read("docs/configuration.md");
+    let page = read("docs/configuration.md") + &read("docs/safety.md");
     let blocks: Vec<&str> = page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert!(blocks.len() >= 2, "{blocks:?}");
+    assert!(blocks.len() >= 6, "{blocks:?}");
     for block in blocks {
         let output = run(&["validate", &folder.file("aquifer.toml", block)]);
         assert!(output.status.success(), "{}{block}", text(&output.stdout));
@@ -140,6 +142,18 @@ fn tried(folder: &Folder, command: &str) {
     let said = text(&output.stdout) + &text(&output.stderr);
     let is_fine = output.status.success() || (command.contains(" review ") && output.status.code() == Some(1));
     assert!(is_fine, "{command}: {said}");
+}
+
+#[test]
+fn the_commands_about_safety_work() {
+    let folder = Folder::new();
+    folder.file("aquifer.toml", "[[source]]\ntarget = \"demo:\"\n");
+    let page = read("docs/safety.md");
+    let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+    assert!(commands.len() >= 6, "{commands:?}");
+    commands.iter().for_each(|command| tried(&folder, command));
+    let refused = text(&shell_in(&folder, "aquifer call delete_tag '{\"id\": 3}' --source demo:").stdout);
+    assert!(refused.contains("CONFIRMATION_REQUIRED"), "{refused}");
 }
 
 #[test]

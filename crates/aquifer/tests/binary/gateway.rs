@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Piped, Served, children, forgetful, server, text, tools, until};
+use crate::support::{Folder, Piped, Served, children, confirmed, forgetful, server, text, tools, unguarded, until};
 
 /// A client's file as people have it: five servers, one of them broken.
 fn client_file(folder: &Folder, web: &str) -> String {
@@ -144,7 +144,9 @@ fn r_dis_7_one_command_and_a_url_need_no_file() {
     let folder = Folder::new();
     let [python, program, offered] = server(&folder.tools("tools.json", &tools()));
     let command = ["--", &python, &program, &offered];
-    let alone = run(&folder, &[&["call", "frobnicate", r#"{"thingId": 7}"#][..], &command].concat());
+    let alone = confirmed(&json!({ "thingId": 7 }), |params| {
+        run(&folder, &[&["call", "frobnicate", params][..], &command].concat())
+    });
     let answer: Value = serde_json::from_slice(&alone.stdout).unwrap_or_else(|_| panic!("{}", text(&alone.stderr)));
     assert_eq!(answer["data"]["arguments"], json!({ "thingId": 7 }), "one source keeps its names");
     let passed = run(
@@ -176,7 +178,7 @@ fn r_dis_7_a_command_that_answers_once_waits_until_its_servers_are_known() {
         ("call", &["call", "introspect", r#"{"query": "operations"}"#]),
         ("search", &["call", "introspect", r#"{"query": "operations", "search": "frobnicate"}"#]),
         ("whole", &["call", r#"{"operation": "introspect", "params": {"query": "operations"}}"#]),
-        ("one", &["call", "frobnicate", r#"{"thing_id": 1}"#]),
+        ("one", &["call", "frobnicate", r#"{"thing_id": 1}"#, "--config", &unguarded(&folder)]),
     ] {
         let mut aquifer = forgetful(&folder);
         aquifer.env("XDG_STATE_HOME", folder.path(place));
@@ -300,7 +302,9 @@ fn r_dis_7_servers_that_hang_talk_nonsense_or_leave_do_not_disturb_the_others() 
     let away = piped.error("read", "gone_upstream_status", json!({}));
     assert_eq!(away["code"], "UPSTREAM_UNAVAILABLE", "{away}");
     // Known from before, it is called without anybody waiting for the mute one.
-    let alone = run(&folder, &["call", "good_frobnicate", r#"{"thing_id": 1}"#, "--source", &file]);
+    let alone = confirmed(&json!({ "thing_id": 1 }), |params| {
+        run(&folder, &["call", "good_frobnicate", params, "--source", &file])
+    });
     assert_eq!(alone.status.code(), Some(0), "{}{}", text(&alone.stdout), text(&alone.stderr));
     // Whoever does not listen ends with us all the same.
     let left = children(piped.pid());

@@ -4,7 +4,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, aquifer, server, text, tools};
+use crate::support::{Folder, aquifer, confirmed, server, text, tools};
 
 const SECRETS: [&str; 4] = ["hush-environment-4711", "hush-argument-4712", "hush-header-4713", "hush-query-4714"];
 
@@ -108,10 +108,12 @@ fn the_clients_of_a_machine_become_one_configuration() {
     assert_eq!(std::fs::read_to_string(folder.path("aquifer.toml")).unwrap(), "# mine\n");
     assert_eq!(init(&folder, &["--force"]).status.code(), Some(0));
     // And it works as soon as the values are where the snippet wants them.
-    let mut command = aquifer();
-    command.args(["call", "files_frobnicate", r#"{"thing_id": 1}"#, "--config", &folder.path("aquifer.toml")]);
-    command.env("XDG_STATE_HOME", folder.path("state")).env("FILES_TOKEN", "x").env("NOTES_ARGUMENT_4", "y");
-    let called = command.stdin(Stdio::null()).output().unwrap();
+    let called = confirmed(&json!({ "thing_id": 1 }), |params| {
+        let mut command = aquifer();
+        command.args(["call", "files_frobnicate", params, "--config", &folder.path("aquifer.toml")]);
+        command.env("XDG_STATE_HOME", folder.path("state")).env("FILES_TOKEN", "x").env("NOTES_ARGUMENT_4", "y");
+        command.stdin(Stdio::null()).output().unwrap()
+    });
     assert_eq!(called.status.code(), Some(0), "{}{}", text(&called.stdout), text(&called.stderr));
 }
 

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Piped, forgetful, shell_in, text, until};
+use crate::support::{Folder, Piped, forgetful, shell_in, text, unguarded, until};
 
 /// An MCP server that wants a login, with its authorization server.
 struct Guarded {
@@ -77,6 +77,7 @@ fn a_person_logs_in_and_out() {
     let (folder, guarded) = (folder(), Guarded::start());
     let url = guarded.url();
     let call = format!("aquifer call read_note --source {url}");
+    let unguarded = unguarded(&folder);
     let mut everything = String::new();
     let mut try_it = |command: &str, code: i32, expected: &str| {
         let (ended, said) = run(&folder, &format!("{command} --log trace"));
@@ -91,9 +92,13 @@ fn a_person_logs_in_and_out() {
     try_it(&format!("aquifer interrogate {url}"), 0, "read_note");
     guarded.set(&json!({ "expire_all": true }));
     try_it(&call, 0, r#"{"note":"read_note"}"#);
-    try_it(&format!("aquifer call write_note --source {url}"), 1, "--scope notes.read --scope notes.write`");
+    try_it(
+        &format!("aquifer call write_note --source {url} --config {unguarded}"),
+        1,
+        "--scope notes.read --scope notes.write`",
+    );
     try_it(&format!("aquifer login {url} --scope 'notes.read notes.write'"), 0, "for notes.read notes.write");
-    try_it(&format!("aquifer call write_note --source {url}"), 0, r#"{"note":"write_note"}"#);
+    try_it(&format!("aquifer call write_note --source {url} --config {unguarded}"), 0, r#"{"note":"write_note"}"#);
     try_it(&format!("aquifer logout {url}"), 0, "forgotten and revoked");
     try_it(&format!("aquifer logout {url}"), 0, "There is no login");
     try_it(&call, 1, &format!("`aquifer login {url}`"));

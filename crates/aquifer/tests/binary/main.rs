@@ -21,6 +21,7 @@ mod offered;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod results;
+mod safety;
 mod secrets;
 #[cfg(feature = "clients")]
 mod servers;

@@ -8,7 +8,7 @@ use aquifer_protocol::operation::{LONGEST_NAME, is_snake_case};
 use serde_json::{Map, Value, json};
 
 use crate::generated::objects;
-use crate::support::{Folder, Piped, forgetful, server, until};
+use crate::support::{Folder, Piped, forgetful, server, unguarded, until};
 
 /// As many operations as a batch may have.
 const BATCH: usize = 100;
@@ -19,7 +19,8 @@ pub(crate) fn check(name: &str, tools: &Value, folder: &Folder) -> (usize, usize
     let record = folder.file(&format!("{name}.record"), "");
     let [python, program, offered] = server(&offered);
     let mut command = forgetful(folder);
-    command.args(["serve", "--mode", "single", "--env", "MCP_RECORD", "--", &python, &program, &offered, "echo"]);
+    command.args(["serve", "--config", &unguarded(folder), "--mode", "single", "--env", "MCP_RECORD"]);
+    command.args(["--", &python, &program, &offered, "echo"]);
     let mut piped = Piped::spawn(command.env("MCP_RECORD", &record));
     piped.initialize("2025-06-18");
     let bundle = bundle(name, tools);

@@ -77,6 +77,27 @@ pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// The token in an answer that asks for confirmation.
+pub(crate) fn token(answer: &Value) -> Option<&str> {
+    let error = &answer["error"];
+    (error["code"] == "CONFIRMATION_REQUIRED").then(|| error["details"]["confirmation_token"].as_str())?
+}
+
+/// Runs `aquifer call` until it is done: a second time with the token, where it has to be confirmed.
+pub(crate) fn confirmed(params: &Value, mut call: impl FnMut(&str) -> Output) -> Output {
+    let first = call(&params.to_string());
+    let answer: Value = serde_json::from_slice(&first.stdout).unwrap_or_default();
+    let Some(token) = token(&answer) else { return first };
+    let mut params = params.clone();
+    params["confirmation_token"] = token.into();
+    call(&params.to_string())
+}
+
+/// A configuration whose operator lets everything pass unasked, for tests of something else.
+pub(crate) fn unguarded(folder: &Folder) -> String {
+    folder.file("unguarded.toml", "[[gate.rule]]\noperation = \"*\"\neffect = \"allow\"\nloosen = true\n")
+}
+
 /// The envelope in the answer to a tool call, after checking that both its forms agree (R-RES-3).
 pub(crate) fn envelope(answer: &Value) -> Value {
     let result = &answer["result"];
@@ -87,10 +108,10 @@ pub(crate) fn envelope(answer: &Value) -> Value {
     parsed
 }
 
-/// The resident memory of a process, in kilobytes.
+/// The memory that a process has for itself, in kilobytes. What it maps from its own file is not it.
 pub(crate) fn memory(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use serde_json::{Value, json};
 
 use super::talk::{Talk, lines};
-use super::{PATIENCE, aquifer, envelope};
+use super::{PATIENCE, aquifer, envelope, token};
 
 /// A server on pipes.
 pub(crate) struct Piped {
@@ -83,16 +83,25 @@ impl Piped {
         envelope(&answer)
     }
 
+    /// Calls an operation through the tool of its family, and again with the token where it has to be confirmed.
+    fn confirmed(&mut self, family: &str, operation: &str, mut params: Value) -> Value {
+        let tool = format!("mcp_aql_{family}");
+        let answer = self.call(&tool, json!({ "operation": operation, "params": params }));
+        let Some(token) = token(&answer) else { return answer };
+        params["confirmation_token"] = token.into();
+        self.call(&tool, json!({ "operation": operation, "params": params }))
+    }
+
     /// Calls an operation through the tool of its family and gives what it answers with.
     pub(crate) fn data(&mut self, family: &str, operation: &str, params: Value) -> Value {
-        let answer = self.call(&format!("mcp_aql_{family}"), json!({ "operation": operation, "params": params }));
+        let answer = self.confirmed(family, operation, params);
         assert_eq!(answer["success"], true, "{operation}: {answer}");
         answer["data"].clone()
     }
 
     /// Calls an operation that must fail and gives its error.
     pub(crate) fn error(&mut self, family: &str, operation: &str, params: Value) -> Value {
-        let answer = self.call(&format!("mcp_aql_{family}"), json!({ "operation": operation, "params": params }));
+        let answer = self.confirmed(family, operation, params);
         assert_eq!(answer["success"], false, "{operation}: {answer}");
         answer["error"].clone()
     }

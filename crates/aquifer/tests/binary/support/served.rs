@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -45,13 +45,11 @@ impl Answer {
 
 impl Served {
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child = aquifer()
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Self::spawn(aquifer().args(arguments))
+    }
+
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut talk = Talk::of(&mut child);
         let authority = talk.find("where it listens", |line| {
             let (_, rest) = line.split_once("http://")?;

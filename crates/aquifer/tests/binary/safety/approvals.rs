@@ -1,0 +1,163 @@
+//! Approvals: a yes that only a person outside can give.
+
+use serde_json::{Value, json};
+
+use super::{Place, delete, delete_with};
+use crate::support::{Piped, text, token};
+
+const APPROVAL: &str = "[gate.strength]\ndestructive = \"approval\"\n";
+
+fn asked(piped: &mut Piped, id: i64) -> (String, String) {
+    let asked = piped.call("mcp_aql_delete", delete(id));
+    let approval = asked["error"]["details"]["approval_id"].as_str().unwrap_or_else(|| panic!("{asked}")).to_owned();
+    (token(&asked).unwrap().to_owned(), approval)
+}
+
+#[test]
+fn r_saf_3_only_a_person_at_a_terminal_with_the_secret_approves() {
+    let place = Place::new(APPROVAL);
+    let mut piped = place.piped();
+    let (token, id) = asked(&mut piped, 1);
+    let approve = ["approvals", "approve", &id];
+    let (code, shown) = place.person(&[], &approve);
+    assert!(code == 2 && shown.contains("aquifer approvals secret"), "{shown}");
+    let secret = place.secret();
+    // Whoever has no terminal is turned away, with the secret or without.
+    for arguments in [&approve[..], &["approvals", "list"], &["approvals", "secret"], &["approvals", "deny", &id]] {
+        let mut command = place.command(arguments);
+        let output = command.env("AQUIFER_ADMIN_SECRET", &secret).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains("terminal"), "{}", text(&output.stderr));
+    }
+    let (code, shown) = place.person(&[("Admin secret:", "not-it")], &approve);
+    assert!(code == 2 && shown.contains("not the admin secret"), "{shown}");
+    let pending = piped.call("mcp_aql_delete", delete_with(1, &token));
+    assert_eq!(pending["error"]["details"]["approval_status"], "pending", "{pending}");
+
+    let (code, shown) = place.person(&[("Admin secret:", &secret)], &["approvals", "list"]);
+    assert!(code == 0 && shown.contains(&id) && shown.contains("delete_book"), "{shown}");
+    let (code, shown) = place.person(&[("Admin secret:", &secret), ("[y/N]", "n")], &approve);
+    assert!(code == 1 && shown.contains("Nothing was done"), "{shown}");
+    let (code, shown) = place.person(&[("Admin secret:", &secret), ("[y/N]", "y")], &approve);
+    assert!(code == 0 && shown.contains("Approved"), "{shown}");
+    assert!(!shown.contains(&secret), "what is typed is not shown: {shown}");
+    assert_eq!(piped.call("mcp_aql_delete", delete_with(1, &token))["success"], true);
+    assert_eq!(place.books(), 49);
+    // It is over.
+    let (code, shown) = place.person(&[("Admin secret:", &secret), ("[y/N]", "y")], &approve);
+    assert!(code == 2 && shown.contains("used"), "{shown}");
+    assert_eq!(piped.call("mcp_aql_delete", delete_with(1, &token))["error"]["code"], "TOKEN_ALREADY_USED");
+
+    let (token, id) = asked(&mut piped, 2);
+    let talk = [("Admin secret:", secret.as_str()), ("[y/N]", "yes")];
+    assert_eq!(place.person(&talk, &["approvals", "deny", &id]).0, 0);
+    assert_eq!(piped.call("mcp_aql_delete", delete_with(2, &token))["error"]["code"], "PERMISSION_DENIED");
+    assert_eq!(place.books(), 49);
+    let audit = place.audited();
+    assert!(audit.contains("APPROVAL_GRANTED") && audit.contains("APPROVAL_DECLINED"), "{audit}");
+    assert_eq!(place.verified().0, 0);
+    // The secret is nowhere: its hash is.
+    let key = std::fs::read(place.folder.path("state/admin.key")).unwrap();
+    assert_eq!(key.len(), 32);
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &std::fs::metadata(place.folder.path("state/admin.key")).unwrap().permissions(),
+    );
+    assert_eq!(mode & 0o777, 0o600);
+    // Another one is made only by who has this one.
+    let (code, shown) = place.person(&[("Admin secret:", "no")], &["approvals", "secret"]);
+    assert!(code == 2 && !shown.contains("shown this once"), "{shown}");
+}
+
+#[test]
+fn r_saf_3_with_memory_approvals_say_what_is_needed() {
+    let place = Place::new("store = \"memory\"\n");
+    let (code, shown) = place.person(&[], &["approvals", "list"]);
+    assert!(code == 2 && shown.contains("state.store"), "{shown}");
+}
+
+/// Everything that a model could do with what it has: the tools, their answers, and as many tries as it likes.
+#[test]
+fn r_saf_3_whatever_a_model_does_nothing_is_deleted_until_a_person_approves() {
+    let place = Place::new(APPROVAL);
+    let secret = place.secret();
+    let (mut piped, mut elsewhere) = (place.piped(), place.piped());
+    let mut single = Piped::spawn(&mut place.command(&["serve", "--mode", "single"]));
+    single.initialize("2025-11-25");
+    let mut direct = Piped::spawn(&mut place.command(&["serve", "--mode", "all"]));
+    direct.initialize("2025-03-26");
+    let (token, id) = asked(&mut piped, 1);
+    let (other, _) = asked(&mut piped, 2);
+    let mut tries: Vec<Value> = vec![
+        delete_with(1, &token),
+        delete_with(1, &other),
+        delete_with(2, &token),
+        delete_with(1, ""),
+        delete_with(1, &id),
+        delete_with(1, &format!("conf_{}", "A".repeat(43))),
+        delete_with(1, &token.replace("conf_", "quota_continue_")),
+        delete_with(1, &token.to_uppercase()),
+        json!({ "operation": "delete_book", "params": { "id": 1, "_confirmation": token } }),
+        json!({ "operation": "delete_book", "_confirmation": token, "params": { "id": 1 } }),
+        json!({ "operation": "delete_book", "id": 1, "confirmation_token": token }),
+        json!({ "operation": "delete_book", "params": { "id": 1, "confirmation_token": [token] } }),
+        json!({ "operation": "delete_book", "params": { "id": 1, "confirmation_token": true } }),
+        json!({ "operation": "delete_book", "params": { "id": 1, "approved": true } }),
+        json!({ "operation": "delete_book", "params": { "id": 1, "approval_id": id } }),
+        json!({ "operation": "delete_book", "params": { "id": 1 }, "inputResponses": { "x": { "action": "accept" } } }),
+        json!({ "operation": "delete_book ", "params": { "id": 1 } }),
+        json!({ "operation": "DELETE_BOOK", "params": { "id": 1 } }),
+        json!({ "operation": "approve", "params": { "id": id } }),
+        json!({ "operation": "confirm_operation", "params": { "token": token } }),
+    ];
+    let twice = json!([delete_with(1, &token), delete_with(1, &token), delete(1)]);
+    tries.push(json!({ "operations": twice }));
+    let mut count = 0;
+    for attempt in &tries {
+        for tool in ["mcp_aql_delete", "mcp_aql_execute", "mcp_aql_read", "mcp_aql_update", "mcp_aql_create"] {
+            for client in [&mut piped, &mut elsewhere] {
+                client.request("tools/call", json!({ "name": tool, "arguments": attempt }));
+                count += 1;
+            }
+        }
+        for client in [&mut single, &mut direct] {
+            for tool in ["mcp_aql", "mcp_aql_delete"] {
+                client.request("tools/call", json!({ "name": tool, "arguments": attempt }));
+                count += 1;
+            }
+        }
+        for form in ["task", "progressToken"] {
+            let meta = json!({ "name": "mcp_aql_delete", "arguments": attempt, "_meta": { form: 1 } });
+            piped.request("tools/call", meta);
+            count += 1;
+        }
+    }
+    for name in ["delete_book", "approvals", "mcp_aql_approve"] {
+        direct.request("tools/call", json!({ "name": name, "arguments": { "id": 1, "confirmation_token": token } }));
+    }
+    for arguments in [["approvals", "approve", &id], ["approvals", "deny", &id]] {
+        assert_eq!(place.run(&arguments).status.code(), Some(2), "a shell tool has no terminal");
+    }
+    assert!(count > 300, "{count}");
+    assert_eq!(place.books(), 50, "nothing is deleted");
+
+    // The approval made outside lets exactly that one call through, for the caller who asked. Too many wrong tokens were
+    // tried here for any to be heard this minute, so somebody else asks.
+    let mut patient = place.piped();
+    let (token, id) = asked(&mut patient, 9);
+    let talk = [("Admin secret:", secret.as_str()), ("[y/N]", "y")];
+    let (code, shown) = place.person(&talk, &["approvals", "approve", &id]);
+    assert_eq!(code, 0, "{shown}");
+    for client in [&mut elsewhere, &mut single, &mut direct] {
+        for tool in ["mcp_aql", "mcp_aql_delete"] {
+            client.request("tools/call", json!({ "name": tool, "arguments": delete_with(9, &token) }));
+        }
+    }
+    assert_eq!(place.books(), 50, "it is not theirs");
+    assert_ne!(patient.call("mcp_aql_delete", delete_with(8, &token))["success"], true);
+    assert_eq!(patient.call("mcp_aql_delete", delete_with(9, &token))["success"], true);
+    assert_eq!(patient.call("mcp_aql_delete", delete_with(9, &token))["error"]["code"], "TOKEN_ALREADY_USED");
+    assert_eq!(place.books(), 49);
+    assert_eq!(place.verified().0, 0);
+    let done = place.audited().lines().filter(|line| line.contains("\"result\":\"done\"")).count();
+    assert_eq!(done, 1);
+}

@@ -1,0 +1,122 @@
+//! What can my agent do: shown, explained, and raised.
+
+use serde_json::{Value, json};
+
+use super::Place;
+use crate::support::{Folder, forgetful, server, text, tools};
+
+#[test]
+fn r_saf_2_policy_show_answers_what_an_agent_can_do() {
+    let rules = "[[gate.rule]]\nname = \"no new books\"\noperation = \"create_*\"\neffect = \"deny\"\nreason = \"The shelves \
+                 are full\"\n\n[gate.strength]\ndestructive = \"approval\"\n";
+    let place = Place::new(rules);
+    let shown = text(&place.run(&["policy", "show"]).stdout);
+    let line = |name: &str| shown.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{shown}"));
+    assert!(line("create_book").contains("deny") && line("create_book").contains("rule 1 'no new books'"), "{shown}");
+    assert!(line("delete_book").contains("confirm (approval)"), "{shown}");
+    assert!(line("get_book").contains("allow"), "{shown}");
+    assert!(shown.contains("library (trusted as 'validated')"), "{shown}");
+    assert!(shown.lines().last().unwrap().contains("1 ask first, 1 are denied"), "{shown}");
+    let only = text(&place.run(&["policy", "show", "--only", "deny", "--json"]).stdout);
+    let only: Value = serde_json::from_str(&only).unwrap();
+    assert_eq!(only["operations"].as_array().unwrap().len(), 1);
+    assert_eq!(only["operations"][0]["decision"], "deny");
+    // A refusal says the same as an explanation beforehand.
+    let explained = place.run(&["call", "create_book", r#"{"title": "x"}"#, "--explain"]);
+    assert_eq!(explained.status.code(), Some(1));
+    let explained: Value = serde_json::from_slice(&explained.stdout).unwrap();
+    let refused: Value =
+        serde_json::from_slice(&place.run(&["call", "create_book", r#"{"title": "x"}"#]).stdout).unwrap();
+    assert_eq!(refused["error"]["code"], "PERMISSION_DENIED", "{refused}");
+    for field in ["decision", "decided_by", "also", "to_change"] {
+        assert_eq!(refused["error"]["details"]["policy"][field], explained[field], "{field}");
+    }
+    assert_eq!(place.run(&["call", "delete_book", r#"{"id": 1}"#, "--explain"]).status.code(), Some(0));
+    let wrong = place.run(&["call", "delete_book", r#"{"id": "one"}"#, "--explain"]);
+    assert!(wrong.status.code() == Some(1) && text(&wrong.stdout).contains("VALIDATION_INVALID_TYPE"));
+    assert_eq!((place.books(), place.audited().contains("OPERATION_INTENT")), (50, false), "nothing was run");
+}
+
+#[test]
+fn r_saf_2_mistakes_in_the_configuration_are_told_all_at_once() {
+    let place = Place::new(
+        "[gate.strength]\ndestuctive = \"token\"\n[[gate.rule]]\nname = \"odd\"\neffect = \"allow\"\nloosen = true\n",
+    );
+    let output = place.run(&["serve"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("destuctive") && said.contains("rule 1 'odd'"), "{said}");
+    for (keys, words) in [
+        ("store = \"mysql\"\n", "state.store"),
+        ("[gate]\nrules = 1\n", "unknown field `rules`"),
+        ("[audit]\nto = [\"paper\"]\n", "unknown variant `paper`"),
+        ("[[gate.rate_limit]]\nname = \"a\"\nlimit = 1\nwindow = \"day\"\nsource_name = \"x\"\n", "unknown field"),
+        ("[gate.confirmation]\nlifetime_seconds = 100000\n", "lifetime"),
+    ] {
+        let output = Place::new(keys).run(&["serve"]);
+        assert_eq!(output.status.code(), Some(2), "{keys}");
+        assert!(text(&output.stderr).contains(words), "{keys}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn r_saf_2_an_adapter_file_is_trusted_as_far_as_the_operator_says() {
+    let folder = Folder::new();
+    let [python, program, offered] = server(&folder.tools("tools.json", &tools()));
+    let run = |arguments: &[&str]| {
+        let mut command = forgetful(&folder);
+        let output = command.args(arguments).current_dir(folder.path("")).output().unwrap();
+        (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    };
+    let with = |arguments: &[&str]| run(&[arguments, &["--", &python, &program, &offered]].concat());
+    assert_eq!(with(&["interrogate", "--name", "small", "-o", "small.bundle.json"]).0, 0);
+    let (code, _, said) = run(&["build", "small.bundle.json"]);
+    assert!(code == 0 && said.contains("trust = \"validated\""), "{said}");
+    // Without its sidecar the file says nothing of itself: nobody tried it.
+    std::fs::remove_file(folder.path("small-adapter.provenance.json")).unwrap();
+    let list = ["call", "list_things", "--source", "small-adapter.md"];
+    let (code, answer, said) = with(&list);
+    assert!(code == 1 && answer.contains("PERMISSION_TRUST_LEVEL_INSUFFICIENT"), "{answer}{said}");
+    assert!(
+        answer.contains("aquifer trust FILE --to generated") && said.contains("trusted as 'untested'"),
+        "{answer}{said}"
+    );
+    let (code, shown, _) = with(&["policy", "show", "small-adapter.md"]);
+    assert!(code == 0 && shown.contains("0 run, 0 ask first, 4 are denied"), "{shown}");
+    let trust = |to: &str| run(&["trust", "small-adapter.md", "--to", to, "--reason", "read it", "--by", "Ada"]);
+    let (code, _, said) = trust("validated");
+    assert!(code == 2 && said.contains("no level may be skipped"), "{said}");
+    let mode = |mode: Option<u32>| {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = folder.path("small-adapter.md");
+        if let Some(mode) = mode {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        std::fs::metadata(&path).unwrap().permissions().mode() & 0o777
+    };
+    mode(Some(0o640));
+    assert_eq!(trust("generated").0, 0);
+    assert_eq!(mode(None), 0o640);
+    assert_eq!(with(&list).0, 0, "what was generated can read");
+    let (code, _, said) = trust("validated");
+    assert!(code == 0 && said.contains("trust = \"file\""), "{said}");
+    let (code, shown, _) = with(&["policy", "show", "small-adapter.md"]);
+    assert!(code == 0 && shown.contains("trusted as 'generated'"), "a file cannot vouch for itself: {shown}");
+    let (code, shown, _) = with(&["policy", "show", "small-adapter.md", "--trust", "file"]);
+    assert!(code == 0 && shown.contains("trusted as 'validated'"), "{shown}");
+    folder.file(
+        "aquifer.toml",
+        &format!(
+            "[[source]]\nadapter = \"small-adapter.md\"\ntrust = \"file\"\ncommand = {}\nargs = {}\n",
+            json!(python),
+            json!([program, offered])
+        ),
+    );
+    let (code, shown, said) = run(&["policy", "show", "--config", "aquifer.toml"]);
+    assert!(code == 0 && shown.contains("trusted as 'validated'"), "{shown}{said}");
+    let history = std::fs::read_to_string(folder.path("small-adapter.md")).unwrap();
+    assert!(
+        history.contains("promotion_history") && history.contains("Ada") && history.contains("read it"),
+        "{history}"
+    );
+}

@@ -1,0 +1,96 @@
+//! The gate as its users meet it: asked, confirmed, done and on record; approved from outside; explained.
+
+mod approvals;
+mod looking;
+#[cfg(feature = "redis")]
+mod redis;
+mod story;
+
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Piped, alter, aquifer, text};
+
+/// A library to delete from, with state of its own.
+pub(crate) struct Place {
+    pub(crate) folder: Folder,
+    config: String,
+    pub(crate) library: String,
+}
+
+const BOOKS: &str = "CREATE TABLE books (id INTEGER PRIMARY KEY, title TEXT NOT NULL);";
+
+impl Place {
+    /// With more in its configuration.
+    pub(crate) fn new(keys: &str) -> Self {
+        let folder = Folder::new();
+        let library = folder.database("library.db", BOOKS);
+        let rows: Vec<String> = (1..=50).map(|id| format!("({id}, 'Book {id}')")).collect();
+        alter(&library, &format!("INSERT INTO books VALUES {}", rows.join(", ")));
+        let state = folder.path("state");
+        let text = format!("[[source]]\ntarget = \"sqlite:{library}\"\n\n[state]\ndir = \"{state}\"\n{keys}\n");
+        let config = folder.file("aquifer.toml", &text);
+        Self { folder, config, library }
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = aquifer();
+        command.args(arguments).args(["--config", &self.config]).env_remove("AQUIFER_ADMIN_SECRET");
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// A server on pipes that logs everything.
+    pub(crate) fn piped(&self) -> Piped {
+        let mut piped = Piped::spawn(self.command(&["serve"]).env("AQUIFER_LOG", "trace"));
+        piped.initialize("2025-06-18");
+        piped
+    }
+
+    /// How many books are left.
+    pub(crate) fn books(&self) -> i64 {
+        let direct = rusqlite::Connection::open(&self.library).unwrap();
+        direct.query_row("SELECT count(*) FROM books", [], |row| row.get(0)).unwrap()
+    }
+
+    /// A person at a terminal runs a command, answering what it asks.
+    pub(crate) fn person(&self, talk: &[(&str, &str)], arguments: &[&str]) -> (i32, String) {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/binary/safety/person.py");
+        let mut command = Command::new("python3");
+        command.arg(script).arg(json!(talk).to_string()).arg(env!("CARGO_BIN_EXE_aquifer")).args(arguments);
+        command.args(["--config", &self.config]).env_remove("AQUIFER_ADMIN_SECRET");
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        (output.status.code().unwrap(), text(&output.stdout) + &text(&output.stderr))
+    }
+
+    /// The admin secret, as a person got it.
+    pub(crate) fn secret(&self) -> String {
+        let (code, shown) = self.person(&[], &["approvals", "secret"]);
+        assert_eq!(code, 0, "{shown}");
+        let secret = shown.lines().map(str::trim).find(|line| line.len() == 64 && line.contains('-'));
+        secret.unwrap_or_else(|| panic!("{shown}")).to_owned()
+    }
+
+    /// Everything in the audit.
+    pub(crate) fn audited(&self) -> String {
+        text(&self.run(&["audit", "show", "--last", "100000", "--json"]).stdout)
+    }
+
+    /// Whether the audit is whole, and what is said of it.
+    pub(crate) fn verified(&self) -> (i32, String) {
+        let output = self.run(&["audit", "verify"]);
+        (output.status.code().unwrap(), text(&output.stdout) + &text(&output.stderr))
+    }
+}
+
+pub(crate) fn delete(id: i64) -> Value {
+    json!({ "operation": "delete_book", "params": { "id": id } })
+}
+
+pub(crate) fn delete_with(id: i64, token: &str) -> Value {
+    json!({ "operation": "delete_book", "params": { "id": id, "confirmation_token": token } })
+}
