@@ -7,13 +7,14 @@ import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 
+import { checkConfirmation } from './confirm.mjs';
 import { checkEverything, person } from './everything.mjs';
 
 // The SDKs are installed outside the source tree, so they are looked up from there.
 const installed = process.env.AQUIFER_TEST_CLIENTS_DIR;
 export const sdk = createRequire(installed ? resolve(installed, 'package.json') : import.meta.url);
 
-const USAGE = 'usage: SCRIPT [--hold] REVISION semantic|single|everything|beside (stdio COMMAND ARG... | http URL)';
+const USAGE = 'usage: SCRIPT [--hold] REVISION semantic|single|everything|beside|confirm (stdio COMMAND ARG... | http URL)';
 const PATIENCE_MS = 20_000;
 
 /** Reads the command line, connects, runs all checks and ends the process. */
@@ -21,19 +22,20 @@ export async function main(connect) {
   const line = process.argv.slice(2);
   const hold = line[0] === '--hold' && Boolean(line.shift());
   const [revision, mode, transport, ...target] = line;
-  if (!['semantic', 'single', 'everything', 'beside'].includes(mode) || !['stdio', 'http'].includes(transport) || target.length === 0) {
+  if (!['semantic', 'single', 'everything', 'beside', 'confirm'].includes(mode) || !['stdio', 'http'].includes(transport) || target.length === 0) {
     console.error(USAGE);
     process.exit(2);
   }
   try {
-    const behind = ['everything', 'beside'].includes(mode);
+    const behind = ['everything', 'beside', 'confirm'].includes(mode);
     const someone = behind ? person() : undefined;
     const client = await connect({ revision, transport, target, someone });
     assert.equal(client.revision, revision, 'negotiated revision');
     passed(`connected at ${client.revision}`);
     if (behind) {
       const stranger = () => connect({ revision, transport, target });
-      await checkEverything({ client, someone, stranger, beside: mode === 'beside', passed });
+      if (mode === 'confirm') await checkConfirmation({ client, someone, stranger, passed });
+      else await checkEverything({ client, someone, stranger, beside: mode === 'beside', passed });
     } else {
       await checkTools(client, mode);
       if (hold) await released();
@@ -90,7 +92,11 @@ function calls(client, mode) {
     return result.structuredContent;
   };
   const data = async (family, operation, params, options) => {
-    const envelope = await send(family, { operation, params }, options);
+    let envelope = await send(family, { operation, params }, options);
+    if (envelope.error?.code === 'CONFIRMATION_REQUIRED') {
+      const confirmed = { ...params, confirmation_token: envelope.error.details.confirmation_token };
+      envelope = await send(family, { operation, params: confirmed }, options);
+    }
     assert.equal(envelope.success, true, JSON.stringify(envelope));
     return envelope.data;
   };

@@ -99,6 +99,9 @@ class Server:
 
     async def data(self, family, operation, params, on_progress=None):
         envelope = await self.send(family, {"operation": operation, "params": params}, on_progress)
+        if envelope.get("error", {}).get("code") == "CONFIRMATION_REQUIRED":
+            confirmed = {**params, "confirmation_token": envelope["error"]["details"]["confirmation_token"]}
+            envelope = await self.send(family, {"operation": operation, "params": confirmed}, on_progress)
         same(envelope["success"], True, f"success of {envelope}")
         return envelope["data"]
 

@@ -32,7 +32,10 @@ const WORTH_TRYING: [(&str, &str); 4] = [
 pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
     let folder = Temporary::new()?;
     let mut config = Config::default();
-    config.state.dir = Some(folder.0.clone());
+    // Where --state looks for them.
+    let kept = folder.0.join("state.sqlite").display().to_string();
+    config.state.store = Some(format!("sqlite:{}", kept.replace("${", "$${")));
+    config.audit.dir = Some(folder.0.join("audit"));
     let safety = Safety::new(&config)?;
     let targets = ["demo:".to_owned()];
     let wanted = Wanted { targets: &targets, upstream: &UpstreamArgs::default(), config: &config };

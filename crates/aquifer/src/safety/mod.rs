@@ -98,10 +98,15 @@ impl Place {
                 }
                 None => bail!("state.store = \"sqlite\" needs a directory: set state.dir"),
             },
+            Some(file) if file.strip_prefix("sqlite:").is_some_and(|file| !file.is_empty()) => {
+                let file = PathBuf::from(file.strip_prefix("sqlite:").unwrap_or_default());
+                make_folder(&file)?;
+                Ok(Place::File(file))
+            }
             Some(url) if url.starts_with("redis://") || url.starts_with("rediss://") => {
                 Ok(Place::Redis(url.to_owned()))
             }
-            Some(_) => bail!("state.store is \"memory\", \"sqlite\", or a redis:// or rediss:// URL"),
+            Some(_) => bail!("state.store is \"memory\", \"sqlite\", \"sqlite:PATH\", or a redis:// or rediss:// URL"),
             None => {
                 let made = Kept::of(state).store().context("there is no home directory").and_then(|file| {
                     make_folder(&file)?;
@@ -144,7 +149,7 @@ impl Place {
 
 /// The folder of a file, for its owner alone.
 fn make_folder(file: &Path) -> anyhow::Result<()> {
-    let Some(folder) = file.parent() else { return Ok(()) };
+    let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.with_context(|| format!("cannot make {}", folder.display()))
 }

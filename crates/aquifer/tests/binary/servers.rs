@@ -87,6 +87,8 @@ fn gateway(folder: &Folder, servers: &[Server]) -> Piped {
             config.push_str("[source.operations.read_graph]\nrows = \"entities\"\n");
         }
     }
+    // What the servers do is looked at here, not who is asked before.
+    config.push_str("[[gate.rule]]\noperation = \"*\"\neffect = \"allow\"\nloosen = true\n");
     let config = folder.file("aquifer.toml", &config);
     let mut piped = Piped::spawn(forgetful(folder).args(["serve", "--mode", "single", "--config", &config]));
     piped.initialize("2025-06-18");

