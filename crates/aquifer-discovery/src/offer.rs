@@ -35,6 +35,8 @@ pub struct Call {
     pub input_schema: Option<Value>,
     /// The digest of the definition this was made from.
     pub digest: Option<String>,
+    /// Whether the tool takes parameters that it does not name.
+    pub open: bool,
     /// Whether a person is to be asked, whatever the danger.
     pub requires_confirmation: bool,
     /// Canonical and original name of each parameter.
@@ -103,6 +105,7 @@ impl Offer {
             maps_to: MapsTo::Tool(tool.name.clone()),
             input_schema: tool.input_schema().cloned(),
             digest: Some(crate::digest::pin(tool).digest),
+            open: input.open,
             requires_confirmation: false,
             names: made
                 .params
@@ -150,6 +153,7 @@ impl Offer {
             maps_to: reviewed.maps_to.clone(),
             input_schema: reviewed.input_schema.clone(),
             digest: reviewed.digest.clone(),
+            open: operation.open,
             requires_confirmation: reviewed.requires_confirmation,
             names: reviewed
                 .parameters

@@ -236,7 +236,7 @@ fn full(operation: &Operation, catalog: &Catalog, surface: &Surface) -> Value {
         if !operation.source.is_empty() {
             details.insert("source".to_owned(), (*operation.source).into());
         }
-        details.insert("input_schema".to_owned(), input_schema(&operation.parameters, catalog.types()));
+        details.insert("input_schema".to_owned(), input_schema(operation, catalog.types()));
     }
     details
 }
