@@ -80,7 +80,8 @@ fn operation(tool: &Tool, given: &Given, warnings: &mut Vec<BundleWarning>) -> N
     let parameter_names: Vec<&str> = params.iter().map(|parameter| parameter.name.as_str()).collect();
     let decision = classify::classify(Subject {
         name: &given.name,
-        description: &description,
+        // What we say ourselves, where the tool says nothing, is no evidence.
+        description: description_field.map_or("", |_| &description),
         parameters: &parameter_names,
         annotations: tool.annotations,
     });

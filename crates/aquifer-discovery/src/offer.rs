@@ -43,6 +43,8 @@ pub struct Call {
     pub input_schema: Option<Value>,
     /// The digest of the definition this was made from.
     pub digest: Option<String>,
+    /// Whether the tool takes parameters that it does not name.
+    pub open: bool,
     /// Canonical and original name of each parameter.
     names: Vec<(Arc<str>, Arc<str>)>,
 }
@@ -112,6 +114,7 @@ impl Offer {
             maps_to: MapsTo::Tool(tool.name.clone()),
             input_schema: tool.input_schema().cloned(),
             digest: Some(crate::digest::pin(tool).digest),
+            open: input.open,
             names: made
                 .params
                 .iter()
@@ -159,6 +162,7 @@ impl Offer {
             maps_to: reviewed.maps_to.clone(),
             input_schema: reviewed.input_schema.clone(),
             digest: reviewed.digest.clone(),
+            open: operation.open,
             names: reviewed
                 .parameters
                 .iter()

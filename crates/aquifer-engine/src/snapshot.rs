@@ -21,7 +21,7 @@ pub struct Snapshot {
     surface: Arc<Surface>,
     tools: Arc<[Tool]>,
     facts: Facts,
-    routes: HashMap<Arc<str>, Route>,
+    routes: HashMap<Arc<str>, Route, foldhash::fast::RandomState>,
     index: OnceLock<SearchIndex>,
     pub(crate) cache: Cache,
 }
@@ -78,7 +78,7 @@ impl Snapshot {
         let alone = mounted.len() == 1;
         let mut operations: Vec<Operation> = Vec::new();
         let mut types = Types::new();
-        let mut routes = HashMap::new();
+        let mut routes = HashMap::default();
         for mount in mounted {
             let name: Arc<str> = mount.source.name().into();
             let prefix = match (&mount.prefix, alone) {

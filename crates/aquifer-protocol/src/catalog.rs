@@ -15,7 +15,7 @@ use crate::validate::accepts;
 #[derive(Debug)]
 pub struct Catalog {
     operations: Vec<Arc<Operation>>,
-    by_name: HashMap<Arc<str>, usize>,
+    by_name: HashMap<Arc<str>, usize, foldhash::fast::RandomState>,
     types: Arc<Types>,
     sources: Vec<Arc<str>>,
     digest: u64,
@@ -56,7 +56,7 @@ impl Catalog {
     ) -> Result<Self, CatalogError> {
         let mut catalog = Self {
             operations: Vec::new(),
-            by_name: HashMap::new(),
+            by_name: HashMap::default(),
             types: Arc::new(protocol_types::all()),
             sources: Vec::new(),
             digest: 0,

@@ -87,16 +87,18 @@ impl NotARequest {
 
 /// Reads the arguments of a tool call.
 pub fn parse(mut arguments: Map<String, Value>, longest_batch: usize) -> Result<Parsed, NotARequest> {
-    if let Some(operations) = arguments.remove("operations") {
+    if arguments.keys().any(|name| name == "operations") {
+        let operations = arguments.remove("operations").unwrap_or_default();
         let items = batch(operations, &arguments, longest_batch).map_err(NotARequest::Batch)?;
         return Ok(Parsed::Batch(items));
     }
-    let operation = operation_name(&mut arguments).map_err(NotARequest::One)?;
-    request(operation, arguments).map(Parsed::One).map_err(NotARequest::One)
+    let mut parts = Parts::of(arguments);
+    let operation = operation_name(parts.operation.take()).map_err(NotARequest::One)?;
+    parts.into_request(operation).map(Parsed::One).map_err(NotARequest::One)
 }
 
-fn operation_name(arguments: &mut Map<String, Value>) -> Result<String, Failure> {
-    match arguments.remove("operation") {
+fn operation_name(given: Option<Value>) -> Result<String, Failure> {
+    match given {
         Some(Value::String(operation)) if !operation.is_empty() => Ok(operation),
         Some(Value::String(_)) => Err(Failure::invalid_request(
             "'operation' is empty. Name an operation; {operation: \"introspect\", params: {query: \"operations\"}} lists them",
@@ -110,40 +112,59 @@ fn operation_name(arguments: &mut Map<String, Value>) -> Result<String, Failure>
     }
 }
 
-/// `params.x` wins over a top-level `x`; top-level names with `_` in front are the protocol's own.
-fn request(operation: String, mut arguments: Map<String, Value>) -> Result<Request, Failure> {
-    let mut params = match arguments.remove("params") {
-        None | Some(Value::Null) => Map::new(),
-        Some(Value::Object(params)) => params,
-        Some(other) => {
-            return Err(Failure::new(
-                Code::ValidationInvalidType,
-                format!(
-                    "Parameter 'params' expected 'object', got '{}'. Send a JSON object, not its text",
-                    type_of(&other)
-                ),
-            )
-            .detail("param_name", "params")
-            .detail("expected_type", "object")
-            .detail("actual_type", type_of(&other)));
-        }
-    };
-    let mut metadata = Metadata {
-        confirmation: take_text(&mut params, "_confirmation"),
-        quota_continue: take_text(&mut params, "_quota_continue"),
-    };
-    let mut beside = Map::new();
-    for (name, value) in arguments {
-        match name.as_str() {
-            "_confirmation" => metadata.confirmation = metadata.confirmation.or(text(value)),
-            "_quota_continue" => metadata.quota_continue = metadata.quota_continue.or(text(value)),
-            _ if name.starts_with('_') => {}
-            _ => {
-                beside.insert(name, value);
+/// What stands at the top level of a request, taken apart in one go.
+#[derive(Default)]
+struct Parts {
+    operation: Option<Value>,
+    params: Option<Value>,
+    metadata: Metadata,
+    beside: Map<String, Value>,
+}
+
+impl Parts {
+    /// Top-level names with `_` in front are the protocol's own.
+    fn of(arguments: Map<String, Value>) -> Self {
+        let mut parts = Self::default();
+        for (name, value) in arguments {
+            match name.as_str() {
+                "operation" => parts.operation = Some(value),
+                "params" => parts.params = Some(value),
+                "_confirmation" => parts.metadata.confirmation = text(value),
+                "_quota_continue" => parts.metadata.quota_continue = text(value),
+                _ if name.starts_with('_') => {}
+                _ => {
+                    parts.beside.insert(name, value);
+                }
             }
         }
+        parts
     }
-    Ok(Request { operation, params, beside, metadata })
+
+    /// `params.x` wins over a top-level `x`.
+    fn into_request(self, operation: String) -> Result<Request, Failure> {
+        let Parts { params, mut metadata, beside, .. } = self;
+        let mut params = match params {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(params)) => params,
+            Some(other) => {
+                return Err(Failure::new(
+                    Code::ValidationInvalidType,
+                    format!(
+                        "Parameter 'params' expected 'object', got '{}'. Send a JSON object, not its text",
+                        type_of(&other)
+                    ),
+                )
+                .detail("param_name", "params")
+                .detail("expected_type", "object")
+                .detail("actual_type", type_of(&other)));
+            }
+        };
+        if params.keys().any(|name| name.starts_with('_')) {
+            metadata.confirmation = take_text(&mut params, "_confirmation").or(metadata.confirmation);
+            metadata.quota_continue = take_text(&mut params, "_quota_continue").or(metadata.quota_continue);
+        }
+        Ok(Request { operation, params, beside, metadata })
+    }
 }
 
 impl Request {
@@ -193,15 +214,16 @@ fn batch(operations: Value, rest: &Map<String, Value>, longest: usize) -> Result
 
 fn batch_item(index: usize, item: Value) -> Result<BatchItem, Failure> {
     let invalid = |problem: &str| Err(Failure::invalid_request(format!("'operations[{index}]' {problem}")));
-    let Value::Object(mut arguments) = item else {
+    let Value::Object(arguments) = item else {
         return invalid("is not an object with 'operation' and 'params'");
     };
     if arguments.contains_key("operations") {
         return invalid("is itself a batch. Batches do not nest");
     }
-    match arguments.remove("operation") {
+    let mut parts = Parts::of(arguments);
+    match parts.operation.take() {
         Some(Value::String(operation)) if !operation.is_empty() => {
-            Ok(BatchItem { operation: operation.clone(), request: request(operation, arguments) })
+            Ok(BatchItem { operation: operation.clone(), request: parts.into_request(operation) })
         }
         _ => invalid("has no 'operation' (a name)"),
     }

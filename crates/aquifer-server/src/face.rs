@@ -36,6 +36,8 @@ pub(crate) enum Connection {
     Stdio,
     /// Requests over HTTP: a session only for clients that open one.
     Http,
+    /// Requests over HTTP without a session that go the short way around the SDK.
+    Short,
 }
 
 /// One client's view of the engine. The SDK makes one for each session, and for each request without a session.
@@ -45,6 +47,8 @@ pub(crate) struct Face {
     session: OnceLock<Arc<str>>,
     told_of_changes: AtomicBool,
     volume: Arc<Volume>,
+    /// The client, once the SDK has introduced it.
+    peer: OnceLock<Peer<RoleServer>>,
     alive: CancellationToken,
     _ends_watchers: DropGuard,
 }
@@ -55,13 +59,19 @@ impl Face {
         let _ends_watchers = alive.clone().drop_guard();
         let told_of_changes = AtomicBool::new(false);
         let (session, volume) = (OnceLock::new(), Arc::default());
-        Self { engine, connection, session, told_of_changes, volume, alive, _ends_watchers }
+        let peer = OnceLock::new();
+        Self { engine, connection, session, told_of_changes, volume, peer, alive, _ends_watchers }
+    }
+
+    /// The client, once the SDK has introduced it.
+    pub(crate) fn peer(&self) -> Option<&Peer<RoleServer>> {
+        self.peer.get()
     }
 
     /// Who asks. Nothing the client writes is an identity (R-END-6).
     fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
         let stateless = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-        if self.connection == Connection::Http && stateless {
+        if self.connection != Connection::Stdio && stateless {
             return Caller::nobody();
         }
         Caller::session(self.session.get_or_init(|| self.engine.next_session_id()).clone())
@@ -140,7 +150,7 @@ impl Face {
 
     fn result(&self, response: Response, context: &RequestContext<RoleServer>) -> CallToolResult {
         let mut rendered = response.render(&self.engine.settings().limits);
-        // On pipes the text becomes structured content where the message is written.
+        // Elsewhere the text becomes structured content where the message is written.
         let bypass = if self.connection == Connection::Http { Bypass::of(context) } else { None };
         let structured = (self.connection == Connection::Http && bypass.is_none()).then(|| rendered.value());
         let mut content = Vec::with_capacity(1 + rendered.attachments.len());
@@ -161,6 +171,11 @@ impl Face {
         let mut plain = Context::new(self.caller(context), self.engine.next_request_id());
         plain.cancelled = context.ct.clone();
         plain
+    }
+
+    /// Whether there is a tool of this name.
+    pub(crate) fn has_tool(&self, name: &str) -> bool {
+        self.engine.snapshot().surface().receiver(name).is_some()
     }
 
     fn unknown_tool(&self, name: &str) -> ErrorData {
@@ -251,8 +266,10 @@ impl ServerHandler for Face {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        // A client that does not greet us is known by this.
+        let _ = self.peer.set(context.peer);
         let schema = Arc::new(AqlTool::input_schema());
         let tools = self.engine.snapshot().tools().iter().map(|known| tool(known, &schema)).collect();
         Ok(ListToolsResult::with_all_items(tools))
@@ -348,6 +365,7 @@ impl ServerHandler for Face {
 
     /// Older clients are told of changes without asking.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let _ = self.peer.set(context.peer.clone());
         // A client may say it more than once.
         if self.told_of_changes.swap(true, Ordering::SeqCst) {
             return;

@@ -23,6 +23,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::bypass;
+use crate::express::{Call, Express, Shared};
 use crate::face::{Connection, Face};
 use crate::refusal;
 
@@ -51,8 +52,10 @@ pub async fn serve_streams(
     write: impl AsyncWrite + Send + Unpin + 'static,
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
-    let transport = Lines::new(read, write, engine.settings().limits, stop);
-    let running = match Face::new(engine, Connection::Stdio).serve(transport).await {
+    let limits = engine.settings().limits;
+    let face = Arc::new(Face::new(engine, Connection::Stdio));
+    let transport = Lines::new(read, write, limits, Express::new(face.clone()), stop);
+    let running = match Shared(face).serve(transport).await {
         Ok(running) => running,
         // A client that leaves before saying anything is no error of ours.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),
@@ -149,6 +152,7 @@ struct Lines<R, W> {
     refusing: Option<BoxFuture<'static, std::io::Result<()>>>,
     write: Arc<tokio::sync::Mutex<W>>,
     pending: Arc<Pending>,
+    express: Express,
     /// Whether a request has gone on to the SDK: it takes nothing else first.
     begun: bool,
     /// Set once nothing more will be read: until when to wait for what is under way. Kept here, too, because whatever
@@ -169,7 +173,7 @@ enum Look {
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
-    fn new(read: R, write: W, limits: Limits, stop: CancellationToken) -> Self {
+    fn new(read: R, write: W, limits: Limits, express: Express, stop: CancellationToken) -> Self {
         Self {
             read: BufReader::with_capacity(64 * 1024, read),
             line: Vec::new(),
@@ -177,6 +181,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
             refusing: None,
             write: Arc::new(tokio::sync::Mutex::new(write)),
             pending: Arc::default(),
+            express,
             begun: false,
             ended: None,
             stop,
@@ -226,17 +231,48 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         }
     }
 
-    /// The message in the line, or the answer to what is none.
+    /// The message in the line, unless it went the short way, or the answer to what is none.
     fn read_line(&mut self) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<Vec<u8>>> {
         let line = std::mem::take(&mut self.line);
         let bytes = line.trim_ascii();
-        let message = if bytes.is_empty() { Ok(None) } else { parse(bytes, &self.limits).map(Some) };
+        let message = if bytes.is_empty() { Ok(None) } else { self.read_message(bytes) };
         // The buffer is kept for the next line, unless an unusually long one has blown it up.
         if line.capacity() <= 256 * 1024 {
             self.line = line;
             self.line.clear();
         }
         message
+    }
+
+    fn read_message(&mut self, bytes: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<Vec<u8>>> {
+        let salvaged = || Salvage::of(bytes);
+        scan(bytes, Frame::Mcp, &self.limits)
+            .map_err(|problem| refusal::answer(&problem, &salvaged(), &self.limits))?;
+        if let Some(call) = self.express.read(bytes, None) {
+            return self.make(call).map(|()| None).map_err(Some);
+        }
+        serde_json::from_slice(bytes).map(Some).map_err(|cause| {
+            tracing::debug!(%cause, "not a message of MCP");
+            Some(refusal::not_a_message(&salvaged(), bytes.first() == Some(&b'[')))
+        })
+    }
+
+    /// Makes a call in a task of its own. `Err`: the answer to one too many.
+    fn make(&mut self, call: Call) -> Result<(), Vec<u8>> {
+        if self.pending.is_full() {
+            return Err(refusal::too_many(&call.id, true, &self.limits));
+        }
+        self.pending.begin(&call.id, false);
+        let answer = self.express.make(call);
+        let (write, pending) = (self.write.clone(), self.pending.clone());
+        tokio::spawn(async move {
+            if let Some(message) = answer.await
+                && let Err(cause) = send(message, write, &pending).await
+            {
+                tracing::debug!(%cause, "the client did not take an answer");
+            }
+        });
+        Ok(())
     }
 
     /// Takes note of a message that goes on to the SDK. `Ok(false)`: it does not; `Err`: the answer to one too many.
@@ -257,6 +293,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
                     && let Some(id) = &cancelled.params.request_id
                 {
                     self.pending.end(id);
+                    if self.express.cancel(id) {
+                        return Ok(false);
+                    }
                 }
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
@@ -269,13 +308,26 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
     }
 }
 
-fn parse(bytes: &[u8], limits: &Limits) -> Result<RxJsonRpcMessage<RoleServer>, Option<Vec<u8>>> {
-    let salvaged = || Salvage::of(bytes);
-    scan(bytes, Frame::Mcp, limits).map_err(|problem| refusal::answer(&problem, &salvaged(), limits))?;
-    serde_json::from_slice(bytes).map_err(|cause| {
-        tracing::debug!(%cause, "not a message of MCP");
-        Some(refusal::not_a_message(&salvaged(), bytes.first() == Some(&b'[')))
-    })
+/// Writes a message, and takes note if that was an answer.
+async fn send<W: AsyncWrite + Send + Unpin>(
+    mut message: TxJsonRpcMessage<RoleServer>,
+    write: Arc<tokio::sync::Mutex<W>>,
+    pending: &Pending,
+) -> std::io::Result<()> {
+    let line = bypass::write(&mut message)?;
+    let size = line.len();
+    let answered = match message {
+        JsonRpcMessage::Response(response) => Some(response.id),
+        JsonRpcMessage::Error(error) => error.id,
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+    };
+    pending.unread.fetch_add(size, Ordering::SeqCst);
+    let written = write_line(write, line).await;
+    pending.unread.fetch_sub(size, Ordering::SeqCst);
+    if let Some(id) = answered {
+        pending.end(&id);
+    }
+    written
 }
 
 async fn write_line<W: AsyncWrite + Send + Unpin>(
@@ -297,25 +349,10 @@ where
 
     fn send(
         &mut self,
-        mut message: TxJsonRpcMessage<RoleServer>,
+        message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let (write, pending) = (self.write.clone(), self.pending.clone());
-        async move {
-            let line = bypass::write(&mut message)?;
-            let size = line.len();
-            let answered = match message {
-                JsonRpcMessage::Response(response) => Some(response.id),
-                JsonRpcMessage::Error(error) => error.id,
-                JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
-            };
-            pending.unread.fetch_add(size, Ordering::SeqCst);
-            let written = write_line(write, line).await;
-            pending.unread.fetch_sub(size, Ordering::SeqCst);
-            if let Some(id) = answered {
-                pending.end(&id);
-            }
-            written
-        }
+        async move { send(message, write, &pending).await }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
@@ -336,7 +373,7 @@ where
                 Look::Line => match self.read_line() {
                     Ok(Some(message)) => match self.admit(&message) {
                         Ok(true) => return Some(message),
-                        Ok(false) => tracing::debug!("a message before the first request is ignored"),
+                        Ok(false) => {}
                         Err(answer) => self.refuse(answer),
                     },
                     Ok(None) | Err(None) => {}

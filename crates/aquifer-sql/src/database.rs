@@ -242,9 +242,9 @@ impl Database {
         cancelled: CancellationToken,
     ) -> Result<Done, Failure> {
         let dialect = self.backend.dialect();
-        let dry_run = params.get("dry_run").and_then(Value::as_bool).unwrap_or(false);
-        let if_match = params.get("if_match").and_then(Value::as_str).map(str::to_owned);
-        let common = || Common {
+        let dry_run = || params.get("dry_run").and_then(Value::as_bool).unwrap_or(false);
+        let if_match = || params.get("if_match").and_then(Value::as_str).map(str::to_owned);
+        let common = |dry_run| Common {
             served: served.clone(),
             index,
             tables: offer.tables.clone(),
@@ -265,17 +265,14 @@ impl Database {
                 })
             }
             Verb::Get => {
-                let mut select = read_fields(&served.collection, Family::Get, &params)?;
-                let version = Path::field("_etag");
-                if !params.get("fields").is_some_and(Value::is_array) && !select.contains(&version) {
-                    select.push(version);
-                }
+                let select = parts(&served, &params)?;
                 let key = key(&served, &params)?;
                 self.backend.read(Get { served: served.clone(), dialect, now, key, select, cancelled }).await
             }
             Verb::Create => {
+                let common = common(dry_run());
                 let values = columns(&served, params)?;
-                self.backend.write(Create { common: common(), values }).boxed().await
+                self.backend.write(Create { common, values }).boxed().await
             }
             Verb::Update => {
                 let key = key(&served, &params)?;
@@ -283,11 +280,11 @@ impl Database {
                     Some(Value::Object(input)) => columns(&served, input.clone())?,
                     _ => Map::new(),
                 };
-                self.backend.write(Update { common: common(), key, input, if_match }).boxed().await
+                self.backend.write(Update { common: common(dry_run()), key, input, if_match: if_match() }).boxed().await
             }
             Verb::Delete => {
                 let key = key(&served, &params)?;
-                self.backend.write(Delete { common: common(), key, if_match }).boxed().await
+                self.backend.write(Delete { common: common(dry_run()), key, if_match: if_match() }).boxed().await
             }
         };
         outcome.map_err(|fault| match fault {
@@ -402,6 +399,21 @@ fn reason(failure: &Failure) -> &str {
 fn named(offer: &Offer, params: &Map<String, Value>) -> Result<usize, Failure> {
     let name = params.get("table_name").and_then(Value::as_str).unwrap_or_default();
     offer.table_named(name).ok_or_else(|| generic_tables::no_table(offer, name))
+}
+
+/// The parts of a single row that are wanted, its version among them unless each was named.
+fn parts(served: &Served, params: &Map<String, Value>) -> Result<Arc<[Path]>, Failure> {
+    let chosen = params.contains_key("fields") || params.contains_key("preset");
+    if let Some(whole) = served.whole.get().filter(|_| !chosen) {
+        return Ok(whole.clone());
+    }
+    let mut select = read_fields(&served.collection, Family::Get, params)?;
+    let version = Path::field("_etag");
+    if !params.get("fields").is_some_and(Value::is_array) && !select.contains(&version) {
+        select.push(version);
+    }
+    let select: Arc<[Path]> = select.into();
+    Ok(if chosen { select } else { served.whole.get_or_init(|| select).clone() })
 }
 
 /// The values of the key, in its order.

@@ -208,7 +208,7 @@ impl Collector {
             wanted,
             most_bytes,
             every_place,
-            items: Texts::default(),
+            items: Texts { bytes: Vec::with_capacity(if wanted == 1 { 512 } else { 4096 }), ends: Vec::new() },
             places: Texts::default(),
             more: false,
             cut: false,

@@ -1,7 +1,8 @@
 //! A table as it is offered.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use aquifer_query::plan::Path;
 use aquifer_query::{Collection, FieldType};
 
 use crate::model::Table;
@@ -20,6 +21,8 @@ pub(crate) struct Served {
     pub(crate) parameters: Vec<Arc<str>>,
     /// What has been asked for before.
     pub(crate) selections: Selections,
+    /// The parts of a row that is asked for without saying which.
+    pub(crate) whole: OnceLock<Arc<[Path]>>,
 }
 
 /// Where a computed value comes from.

@@ -67,7 +67,7 @@ pub(crate) struct Statement {
 
 impl Statement {
     pub(crate) fn new(dialect: Dialect) -> Self {
-        Self { dialect, text: String::with_capacity(256), binds: Vec::new(), paths: Vec::new() }
+        Self { dialect, text: String::with_capacity(640), binds: Vec::new(), paths: Vec::new() }
     }
 
     pub(crate) fn dialect(&self) -> Dialect {

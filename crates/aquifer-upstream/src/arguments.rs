@@ -3,6 +3,7 @@
 
 use aquifer_discovery::Call;
 use aquifer_protocol::error::problems::Problem;
+use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_protocol::error::{Code, Failure};
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{PatternOptions, ValidationError, Validator};
@@ -44,11 +45,15 @@ fn problem(error: &ValidationError<'_>, call: &Call) -> Problem {
         call.canonical(&own).unwrap_or(&own).to_owned()
     });
     let place: Vec<&str> = parameter.as_deref().into_iter().chain(parts).collect();
-    let place = place.join(".");
+    let place = shown(&place.join("."));
     if let (None, Kind::Required { property: Value::String(own) }) = (&parameter, error.kind()) {
         let name = call.canonical(own).unwrap_or(own);
         let message = format!("Missing required parameter '{name}'");
         return Problem::new(Code::ValidationMissingParam, name, message).detail("param_name", name);
+    }
+    if let (None, Some(names)) = (&parameter, unwanted(error.kind())) {
+        let message = format!("Unknown parameter(s): '{}'", names.join("', '"));
+        return Problem::new(Code::ValidationUnknownParam, "", message).detail("unknown_params", names);
     }
     let rule = rule(error.kind());
     let (code, message) = match (&parameter, error.kind()) {
@@ -58,9 +63,26 @@ fn problem(error: &ValidationError<'_>, call: &Call) -> Problem {
     };
     let problem = Problem::new(code, place, message);
     match parameter {
-        Some(name) => problem.detail("param_name", name),
+        Some(name) => problem.detail("param_name", shown(&name)),
         None => problem,
     }
+}
+
+/// The names that a rule about names refuses.
+fn unwanted(kind: &Kind) -> Option<Vec<String>> {
+    match kind {
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            Some(unexpected.iter().take(MOST_PROBLEMS).map(|name| shown(name)).collect())
+        }
+        Kind::PropertyNames { error } => Some(vec![shown(error.instance().as_str()?)]),
+        _ => None,
+    }
+}
+
+/// A name of the caller's choice as it may stand in a message.
+fn shown(name: &str) -> String {
+    const LONGEST: usize = 128;
+    if looks_like_a_leak(name) { "…".to_owned() } else { name.chars().take(LONGEST).collect() }
 }
 
 /// What is wrong, without the value and without words from the schema beyond names and numbers.

@@ -9,6 +9,7 @@ use aquifer_discovery::{Bundle, Call, Offer};
 use aquifer_engine::shape;
 use aquifer_engine::{Caller, Offering};
 use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::warning::{Severity, Warning};
@@ -37,7 +38,7 @@ pub(crate) struct Tool {
     pub(crate) name: Arc<str>,
     pub(crate) call: Call,
     pub(crate) category: Category,
-    pub(crate) danger: aquifer_protocol::danger::Danger,
+    pub(crate) danger: Danger,
     schema: OnceLock<Option<Validator>>,
     /// What differs from what was known before.
     changed: Vec<Part>,
@@ -153,6 +154,11 @@ impl Tool {
         let Value::Object(arguments) = arguments else { return Map::new() };
         let ours = |own: String| self.call.canonical(&own).map(str::to_owned).unwrap_or(own);
         arguments.into_iter().map(|(own, value)| (ours(own), value)).collect()
+    }
+
+    /// Whether it changes nothing, beyond doubt.
+    pub(crate) fn only_reads(&self) -> bool {
+        self.category == Category::Read && self.danger < Danger::Destructive
     }
 
     /// That it is not what it was, told to everybody once.

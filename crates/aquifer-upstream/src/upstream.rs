@@ -7,7 +7,6 @@ use aquifer_discovery::digest::Drift;
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::source::{Answer, Call, Context, Fetch, Outcome, Shelves};
 use aquifer_engine::{Offering, Source};
-use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
 use futures::FutureExt;
@@ -121,8 +120,8 @@ impl Upstream {
                 }
                 // Nothing was done, and the connection is made anew.
                 Err(Trouble::Unsent(_) | Trouble::SessionLost) if attempt == 0 => {}
-                // Reading twice does no harm.
-                Err(Trouble::Broke(_)) if attempt == 0 && tool.category == Category::Read => {}
+                // Reading twice does no harm, if nothing speaks against its being one.
+                Err(Trouble::Broke(_)) if attempt == 0 && tool.only_reads() => {}
                 Err(trouble) => {
                     if matches!(trouble, Trouble::TimedOut) {
                         end_if_dead(link, upkeep.settings.timeout);
@@ -156,12 +155,25 @@ fn prepared(served: &Served, name: &str, operation: &Operation, params: Map<Stri
     if tool.danger > operation.danger || tool.category != operation.category {
         return Err(changed(name));
     }
-    if params.keys().any(|name| tool.call.names().all(|(known, _)| known != name)) {
+    if !tool.call.open && params.keys().any(|name| tool.call.names().all(|(known, _)| known != name)) {
         return Err(changed(name));
+    }
+    if let Some(twice) = tool.call.names().find(|(ours, own)| ours != own && has_both(&params, ours, own)) {
+        return Err(given_twice(twice));
     }
     let arguments = Value::Object(tool.call.arguments(params));
     tool.check(&arguments)?;
     Ok(arguments)
+}
+
+fn has_both(params: &Map<String, Value>, one: &str, other: &str) -> bool {
+    params.contains_key(one) && params.contains_key(other)
+}
+
+/// A tool that takes any name takes a parameter's own beside ours.
+fn given_twice((ours, own): (&str, &str)) -> Failure {
+    let message = format!("Parameter '{ours}' is given twice, once as '{own}'. Send it once");
+    Failure::new(Code::ValidationInvalidValue, message).detail("param_name", ours)
 }
 
 fn is_status(name: &str) -> bool {

@@ -31,7 +31,8 @@ Examples:
   aquifer introspect --source demo:              which operations are there?
   aquifer call get_order '{\"id\": 1}' --source demo:
 
-Exit codes: 0 done, 1 the answer was a failure, 2 bad usage or configuration.
+Exit codes: 0 done, 1 the answer was a failure or an MCP server is not there, 2 bad usage or
+configuration.
 Results go to stdout, everything else to stderr.";
 
 #[derive(Debug, Subcommand)]

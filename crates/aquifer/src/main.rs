@@ -1,7 +1,7 @@
 //! The command line: reads arguments and configuration, wires sources to an engine and the engine to a transport.
 //!
-//! Results go to stdout, everything for people to stderr. Exit codes: 0 done, 1 the answer was a failure, 2 bad usage
-//! or configuration.
+//! Results go to stdout, everything for people to stderr. Exit codes: 0 done, 1 the answer was a failure or an MCP
+//! server is not there, 2 bad usage or configuration.
 
 mod cli;
 mod command;
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         Ok(Ending::Failure) => ExitCode::from(1),
         Err(error) => {
             eprintln!("aquifer: {error:#}");
-            ExitCode::from(2)
+            ExitCode::from(if error.is::<sources::Unreached>() { 1 } else { 2 })
         }
     }
 }

@@ -101,7 +101,7 @@ pub(crate) async fn wait(opened: &[Opened], absence: Absence) -> anyhow::Result<
     // Each has told the log; where others are there, that is enough.
     let enough = failures.len() < opened.len();
     match failures.into_iter().next() {
-        Some(failure) if !enough => Err(sources::told(failure)),
+        Some(failure) if !enough => Err(sources::Unreached::new(failure).into()),
         _ => Ok(()),
     }
 }

@@ -93,12 +93,16 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "| the upstream | rounds | callers get | so it was | recovered | within, p50 | at most |")?;
-        writeln!(f, "|---|---|---|---|---|---|---|")?;
+        writeln!(
+            f,
+            "| the upstream | rounds | at once | callers get | so it was | recovered | within, p50 | at most |"
+        )?;
+        writeln!(f, "|---|---|---|---|---|---|---|---|")?;
         for (fault, what, told) in self.done() {
-            let [rounds, expected, recovered] = ["rounds", "as_expected", "recovered"].map(|name| self.of(fault, name));
+            let [rounds, beside, expected, recovered] =
+                ["rounds", "side_by_side", "as_expected", "recovered"].map(|name| self.of(fault, name));
             let [median, most] = ["recovery_p50_ms", "recovery_most_ms"].map(|name| time(self.of(fault, name)));
-            writeln!(f, "| {what} | {rounds} | {told} | {expected} | {recovered} | {median} | {most} |")?;
+            writeln!(f, "| {what} | {rounds} | {beside} | {told} | {expected} | {recovered} | {median} | {most} |")?;
         }
         writeln!(f, "\n| the upstream | calls to the healthy one | failed | over 1 s | p50 | p99 | slowest |")?;
         writeln!(f, "|---|---|---|---|---|---|---|")?;

@@ -32,11 +32,6 @@ impl Asker {
         let envelope = answer.pointer("/result/structuredContent").with_context(|| format!("no envelope: {answer}"))?;
         Ok(envelope.clone())
     }
-
-    /// Whether the answer is a success.
-    pub(crate) fn succeeds(&mut self, operation: &str, params: &Value) -> anyhow::Result<bool> {
-        Ok(is_success(&self.ask(operation, params)?))
-    }
 }
 
 pub(crate) fn is_success(envelope: &Value) -> bool {

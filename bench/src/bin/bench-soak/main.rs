@@ -2,13 +2,15 @@
 //!
 //! Usage: bench-soak AQUIFER SERVER.PY ROUNDS MINUTES [FAULT…]
 //!
-//! Every fault has a gateway of its own, and all run at once: most of the time is spent waiting. A fault ends after so
-//! many rounds, or when the minutes are over. Progress goes to stderr; results are lines of a name, a tab and a number.
+//! Every fault has a gateway of its own, with several upstreams that have it, and all run at once: most of the time is
+//! spent waiting. A fault ends after so many rounds, or when the minutes are over. Progress goes to stderr; results are lines of a name, a tab and a number.
 
 mod ask;
 mod faults;
 mod healthy;
 mod marked;
+mod patient;
+mod play;
 mod stage;
 mod tally;
 
@@ -47,7 +49,7 @@ fn main() -> anyhow::Result<()> {
     }
     let outcomes = std::thread::scope(|scope| {
         let running: Vec<_> =
-            chosen.iter().map(|fault| (fault.name, scope.spawn(|| faults::endure(fault, &plan)))).collect();
+            chosen.iter().map(|fault| (fault.name, scope.spawn(|| play::endure(fault, &plan)))).collect();
         let ended = running.into_iter().map(|(name, thread)| match thread.join() {
             Ok(tally) => tally.with_context(|| format!("fault '{name}'")),
             Err(_) => bail!("fault '{name}' panicked"),

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-/// How many processes have the mark as part of an argument, leaving out these.
-pub(crate) fn count(mark: &str, but: &[u32]) -> usize {
+/// How many processes have the mark as part of an argument, leaving out this one.
+pub(crate) fn count(mark: &str, but: Option<u32>) -> usize {
     let Ok(processes) = fs::read_dir("/proc") else { return 0 };
     let ids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    ids.filter(|id| !but.contains(id) && *id != std::process::id() && carries(*id, mark)).count()
+    ids.filter(|id| Some(*id) != but && *id != std::process::id() && carries(*id, mark)).count()
 }
 
 fn carries(id: u32, mark: &str) -> bool {

@@ -1,9 +1,8 @@
-//! A gateway with a faulty and a healthy upstream, in a folder of its own.
+//! A gateway with faulty upstreams and a healthy one, in a folder of its own.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
@@ -11,17 +10,19 @@ use aquifer_bench::http::Address;
 use aquifer_bench::process::Server;
 use serde_json::json;
 
-use crate::ask::Asker;
+use crate::ask::{Asker, is_success};
+use crate::faults::{Fault, Kind};
+use crate::patient::{Patient, Served};
 use crate::tally::Held;
 use crate::{Plan, marked};
 
-/// How long a gateway may take until both its upstreams answer.
+/// How long a gateway may take until an upstream answers.
 const FIRST_ANSWER: Duration = Duration::from_secs(60);
 
 pub(crate) struct Stage {
-    pub(crate) folder: Folder,
+    folder: Folder,
     pub(crate) address: Address,
-    script: PathBuf,
+    configuration: Mutex<Configuration>,
     server: Server,
 }
 
@@ -35,7 +36,7 @@ impl Folder {
         Ok(Self(path))
     }
 
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
+    fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
@@ -51,54 +52,64 @@ impl Drop for Folder {
     }
 }
 
-/// How the faulty upstream is reached.
-pub(crate) enum Ill {
-    Started(Vec<String>),
-    At(String),
-}
-
 impl Stage {
-    pub(crate) fn up(
-        plan: &Plan,
-        name: &str,
-        ill: impl FnOnce(&Folder) -> anyhow::Result<Ill>,
-    ) -> anyhow::Result<Self> {
-        let folder = Folder::new(name)?;
-        let ill = ill(&folder)?;
-        write_configuration(&folder, &plan.script, &ill)?;
-        let configuration = folder.file("aquifer.toml").display().to_string();
-        let words = ["serve", "--config", &configuration, "--http", "127.0.0.1:0", "--mode", "single"];
+    /// A gateway with as many faulty upstreams as the fault wants.
+    pub(crate) fn up(plan: &Plan, fault: &Fault) -> anyhow::Result<(Self, Vec<Patient>)> {
+        let folder = Folder::new(fault.name)?;
+        let mut ill: Vec<Ill> = Vec::new();
+        let mut served = Vec::new();
+        for place in 1..=fault.side_by_side {
+            let name = format!("ill{place}");
+            let server = match fault.kind {
+                Kind::Elsewhere => Some(Served::start(&plan.script)?),
+                Kind::Plain | Kind::Talkative | Kind::Exits => None,
+            };
+            ill.push(Ill { place: server.as_ref().map(Served::url), name });
+            served.push(server);
+        }
+        let configuration =
+            Configuration { script: plan.script.clone(), kind: fault.kind, timeout: fault.timeout, ill };
+        configuration.write(&folder)?;
+        let path = folder.file("aquifer.toml").display().to_string();
+        let words = ["serve", "--config", &path, "--http", "127.0.0.1:0", "--mode", "single"];
         let words: Vec<String> = words.map(str::to_owned).to_vec();
         let (server, url) = Server::on_http(&plan.aquifer.display().to_string(), &words)?;
-        let stage = Self { address: Address::read(&url)?, script: plan.script.clone(), folder, server };
-        stage.wait_for_both()?;
-        Ok(stage)
+        let address = Address::read(&url)?;
+        let patient = |(one, served): (&Ill, Option<Served>)| {
+            anyhow::Ok(Patient {
+                name: one.name.clone(),
+                address: address.clone(),
+                asker: Asker::open(&address)?,
+                script: plan.script.clone(),
+                variant: one.variant(&folder),
+                broken: one.broken(&folder),
+                served,
+            })
+        };
+        let patients = configuration.ill.iter().zip(served).map(patient).collect::<anyhow::Result<Vec<_>>>()?;
+        wait_for_all(&address, &configuration)?;
+        let stage = Self { address, configuration: Mutex::new(configuration), folder, server };
+        Ok((stage, patients))
     }
 
-    fn wait_for_both(&self) -> anyhow::Result<()> {
-        let mut asker = Asker::open(&self.address)?;
-        for operation in ["ill_echo", "well_echo"] {
-            let deadline = Instant::now() + FIRST_ANSWER;
-            while !asker.succeeds(operation, &json!({}))? {
-                ensure!(Instant::now() < deadline, "{operation} is never answered");
-                std::thread::sleep(Duration::from_millis(50));
+    /// Has the gateway find the faulty upstreams where they are now.
+    pub(crate) fn tell_places(&self, patients: &[&mut Patient]) -> anyhow::Result<()> {
+        let mut configuration = self.configuration.lock().unwrap_or_else(PoisonError::into_inner);
+        for one in &mut configuration.ill {
+            let now = patients.iter().find(|patient| patient.name == one.name);
+            if let Some(served) = now.and_then(|patient| patient.served.as_ref()) {
+                one.place = Some(served.url());
             }
         }
-        Ok(())
+        configuration.write(&self.folder)
     }
 
-    /// Has the gateway find the faulty upstream at another place.
-    pub(crate) fn move_to(&self, url: &str) -> anyhow::Result<()> {
-        write_configuration(&self.folder, &self.script, &Ill::At(url.to_owned()))
-    }
-
-    /// What the gateway holds at this moment. Servers that `but` lists are not its own.
-    pub(crate) fn held(&self, but: &[u32]) -> anyhow::Result<Held> {
+    /// What the gateway holds at this moment.
+    pub(crate) fn held(&self) -> anyhow::Result<Held> {
         let own = self.server.id();
         let entries = |folder: &str| anyhow::Ok(fs::read_dir(format!("/proc/{own}/{folder}"))?.count());
-        let others: Vec<u32> = but.iter().copied().chain([own]).collect();
         Ok(Held {
-            processes: marked::count(&self.folder.mark(), &others),
+            processes: marked::count(&self.folder.mark(), Some(own)),
             descriptors: entries("fd")?,
             threads: entries("task")?,
             resident_kb: self.server.resident_kb()?,
@@ -106,11 +117,11 @@ impl Stage {
     }
 
     /// Ends the gateway. Tells how many of its processes are still there some seconds later.
-    pub(crate) fn end(self, but: &[u32]) -> anyhow::Result<usize> {
+    pub(crate) fn end(self) -> anyhow::Result<usize> {
         self.server.end()?;
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
-            let left = marked::count(&self.folder.mark(), but);
+            let left = marked::count(&self.folder.mark(), None);
             if left == 0 || Instant::now() > deadline {
                 return Ok(left);
             }
@@ -119,56 +130,76 @@ impl Stage {
     }
 }
 
-/// Written beside and put in place: who watches the file never sees half of it.
-fn write_configuration(folder: &Folder, script: &Path, ill: &Ill) -> anyhow::Result<()> {
-    // Short where a hanging upstream is waited for in every round; the others may have a busy machine.
-    let patience = if folder.mark().ends_with("-hanging") { 2 } else { 30 };
-    let ill = match ill {
-        Ill::Started(flags) => started(folder, script, flags),
-        Ill::At(url) => format!("url = {}\n", json!(url)),
-    };
-    let text = format!(
-        "[state]\ndir = {}\n\n[[source]]\nname = \"ill\"\ntimeout_seconds = {patience}\n{ill}\n\
-         [[source]]\nname = \"well\"\ntimeout_seconds = 60\n{}",
-        json!(folder.file("state")),
-        started(folder, script, &[]),
-    );
-    let beside = folder.file("aquifer.toml.new");
-    fs::write(&beside, text)?;
-    fs::rename(beside, folder.file("aquifer.toml")).context("cannot write the configuration")
+fn wait_for_all(address: &Address, configuration: &Configuration) -> anyhow::Result<()> {
+    let mut asker = Asker::open(address)?;
+    let names = configuration.ill.iter().map(|one| one.name.as_str()).chain(["well"]);
+    for operation in names.map(|name| format!("{name}_echo")) {
+        let deadline = Instant::now() + FIRST_ANSWER;
+        while !is_success(&asker.ask(&operation, &json!({}))?) {
+            ensure!(Instant::now() < deadline, "{operation} is never answered");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+    Ok(())
 }
 
-fn started(folder: &Folder, script: &Path, flags: &[String]) -> String {
-    // JSON's strings are TOML's, too.
-    let mark = folder.file("variant").display().to_string();
-    let mut args = vec![script.display().to_string(), "--variant-file".to_owned(), mark];
-    args.extend(flags.iter().cloned());
-    format!("command = \"python3\"\nargs = {}\n", json!(args))
+/// What the gateway is told.
+struct Configuration {
+    script: PathBuf,
+    kind: Kind,
+    timeout: u32,
+    ill: Vec<Ill>,
 }
 
-/// The scripted server over HTTP, started by us.
-pub(crate) struct Served {
-    process: Child,
-    pub(crate) port: u16,
+/// A faulty upstream as the configuration names it.
+struct Ill {
+    name: String,
+    /// Where it is, if the gateway does not start it.
+    place: Option<String>,
 }
 
-impl Served {
-    pub(crate) fn start(script: &Path) -> anyhow::Result<Self> {
-        let mut process = Command::new("python3").arg(script).args(["--http", "0"]).stdout(Stdio::piped()).spawn()?;
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().context("no stdout")?).read_line(&mut line)?;
-        Ok(Self { port: line.trim().parse().context("the server did not say its port")?, process })
+impl Ill {
+    fn variant(&self, folder: &Folder) -> PathBuf {
+        folder.file(&format!("variant-{}", self.name))
     }
 
-    pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/mcp", self.port)
+    fn broken(&self, folder: &Folder) -> PathBuf {
+        folder.file(&format!("broken-{}", self.name))
     }
 }
 
-impl Drop for Served {
-    fn drop(&mut self) {
-        // It may have ended by itself already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+impl Configuration {
+    /// Written beside and put in place: who watches the file never sees half of it.
+    fn write(&self, folder: &Folder) -> anyhow::Result<()> {
+        let mut text = format!("[state]\ndir = {}\n", json!(folder.file("state")));
+        for one in &self.ill {
+            let reached = match &one.place {
+                Some(url) => format!("url = {}\n", json!(url)),
+                None => self.started(&one.variant(folder), &self.flags(one, folder)),
+            };
+            let (name, timeout) = (&one.name, self.timeout);
+            text += &format!("\n[[source]]\nname = \"{name}\"\ntimeout_seconds = {timeout}\n{reached}");
+        }
+        let well = self.started(&folder.file("variant-well"), &[]);
+        text += &format!("\n[[source]]\nname = \"well\"\ntimeout_seconds = 60\n{well}");
+        let beside = folder.file("aquifer.toml.new");
+        fs::write(&beside, text)?;
+        fs::rename(beside, folder.file("aquifer.toml")).context("cannot write the configuration")
+    }
+
+    fn flags(&self, one: &Ill, folder: &Folder) -> Vec<String> {
+        match self.kind {
+            Kind::Plain | Kind::Elsewhere => Vec::new(),
+            Kind::Talkative => vec!["--banner".to_owned()],
+            Kind::Exits => vec!["--exit-while".to_owned(), one.broken(folder).display().to_string()],
+        }
+    }
+
+    fn started(&self, variant: &Path, flags: &[String]) -> String {
+        // JSON's strings are TOML's, too.
+        let mark = variant.display().to_string();
+        let mut args = vec![self.script.display().to_string(), "--variant-file".to_owned(), mark];
+        args.extend(flags.iter().cloned());
+        format!("command = \"python3\"\nargs = {}\n", json!(args))
     }
 }

@@ -1,5 +1,7 @@
 //! What became of a fault, and its figures.
 
+use std::time::Duration;
+
 use aquifer_bench::statistics::{median, percentile};
 
 use crate::healthy::Health;
@@ -17,6 +19,9 @@ pub(crate) struct Held {
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) name: &'static str,
+    /// How many upstreams misbehave at the same time.
+    pub(crate) side_by_side: usize,
+    /// Rounds of all of them together.
     pub(crate) rounds: usize,
     /// Rounds in which the caller got exactly what it should: one structured error, or the answer in spite of it.
     pub(crate) as_expected: usize,
@@ -33,11 +38,20 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// Counts one round.
+    pub(crate) fn count(&mut self, as_expected: bool, recovered: bool, recovery: Duration) {
+        self.rounds += 1;
+        self.as_expected += usize::from(as_expected);
+        self.recovered += usize::from(recovered);
+        self.recovery.push(recovery.as_secs_f64() * 1e3);
+    }
+
     #[expect(clippy::print_stdout, reason = "the figures are the result of this program")]
     pub(crate) fn print(&self) {
         let number = |count: usize| count as f64;
         let mut figures = vec![
             ("rounds", number(self.rounds)),
+            ("side_by_side", number(self.side_by_side)),
             ("as_expected", number(self.as_expected)),
             ("recovered", number(self.recovered)),
             ("recovery_p50_ms", median(&self.recovery)),

@@ -35,7 +35,9 @@ fn main() -> anyhow::Result<()> {
         }
         ["calls", target, side, name, count] => {
             let count = count.parse().context("COUNT is not a number")?;
-            runtime.block_on(compare::calls(target, side, name, count))
+            let [target, side, name] = [*target, *side, *name].map(str::to_owned);
+            // On a worker, too.
+            runtime.block_on(runtime.spawn(async move { compare::calls(&target, &side, &name, count).await }))?
         }
         _ => bail!("usage: bench-sql fill|compare|drop TARGET, or calls TARGET ours|by-hand list|group|get COUNT"),
     }

@@ -1,6 +1,6 @@
 //! What a tool's own words give away: its name, its description, its parameters.
 
-use super::verbs::{Says, of_sentence_word, of_word};
+use super::verbs::{Says, is_empty_verb, of_sentence_word, of_word};
 use crate::text::first_sentence;
 
 /// What the name says.
@@ -14,9 +14,18 @@ pub(super) struct NameEvidence {
     pub(super) joined: Option<(String, Says)>,
     /// A verb of writing that stands further on, not joined: `get_update_status`.
     pub(super) beside: Option<(String, Says)>,
+    /// What is run, where that is a way of looking: `run_select_query`.
+    pub(super) object: Option<(String, Says)>,
 }
 
 impl NameEvidence {
+    /// A verb that for certain says that something is done, where that is not a way of looking.
+    pub(super) fn acts(&self) -> Option<&str> {
+        let lead = self.lead.as_ref().filter(|_| self.firm && self.object.is_none());
+        let (verb, _) = self.joined.as_ref().into_iter().chain(lead).find(|(_, says)| *says == Says::Acts)?;
+        Some(verb)
+    }
+
     /// What the name says altogether: the gravest of what leads and what is joined to it.
     pub(super) fn says(&self) -> Option<Says> {
         let lead = self.lead.as_ref().map(|(_, says)| *says)?;
@@ -60,8 +69,27 @@ pub(super) fn in_name(name: &str) -> NameEvidence {
         }
         joining = false;
     }
+    evidence.object = looked_at(word, words.iter().skip(index + 1).copied());
     evidence
 }
+
+/// What is run where the verb only says that something is: the first word of looking after "execute", "run" or the like,
+/// if no word of writing stands near it.
+fn looked_at<'a>(verb: &str, after: impl Iterator<Item = &'a str>) -> Option<(String, Says)> {
+    if !is_empty_verb(verb) {
+        return None;
+    }
+    let near: Vec<&str> = after.take(OBJECT).collect();
+    if near.iter().any(|word| of_word(word).is_some_and(|(says, _)| says.is_write())) {
+        return None;
+    }
+    let looks =
+        |word: &&&str| matches!(of_word(word), Some((Says::Reads, true))) || matches!(**word, "select" | "query");
+    near.iter().find(looks).map(|word| ((*word).to_owned(), Says::Reads))
+}
+
+/// How far from its verb an object may stand: "Execute a read-only SELECT query".
+const OBJECT: usize = 5;
 
 /// What the description says.
 #[derive(Debug, Clone, Default)]
@@ -72,6 +100,16 @@ pub(super) struct WordEvidence {
     pub(super) firm: bool,
     /// A verb of writing joined to it: "Get or update the scale".
     pub(super) joined: Option<(String, Says)>,
+    /// What is run, where that is a way of looking: "Execute a SELECT query".
+    pub(super) object: Option<(String, Says)>,
+}
+
+impl WordEvidence {
+    /// A verb that for certain says that something is done, where that is not a way of looking.
+    pub(super) fn acts(&self) -> Option<&str> {
+        let (verb, says) = self.lead.as_ref().filter(|_| self.firm && self.object.is_none())?;
+        (*says == Says::Acts).then_some(verb)
+    }
 }
 
 /// Looks at the first sentence of a description.
@@ -86,7 +124,10 @@ pub(super) fn in_description(description: &str) -> WordEvidence {
         evidence.firm = firm;
     }
     let mut joining = first.ends_with(',');
-    for word in words.take(24) {
+    let words: Vec<&str> = words.take(24).collect();
+    let bare: Vec<String> = words.iter().map(|word| plain(word)).collect();
+    evidence.object = looked_at(&plain(first), bare.iter().map(String::as_str));
+    for word in words {
         let bare = plain(word);
         if matches!(bare.as_str(), "and" | "or" | "then") {
             joining = true;

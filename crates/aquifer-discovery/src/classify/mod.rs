@@ -1,8 +1,8 @@
 //! Which category a tool belongs to and how dangerous it is, from evidence (R-DIS-4).
 //!
 //! Annotations outrank verbs in the name, these outrank the description, and parameters only raise doubts. Where the
-//! evidence contradicts itself or is missing, the answer is never READ, needs review, and is taken for destructive
-//! until somebody has looked.
+//! evidence contradicts itself or is missing, the answer needs review, is taken for destructive until somebody has
+//! looked, and is READ only if the server itself says so and no verb of writing says otherwise.
 
 mod evidence;
 mod verbs;
@@ -122,6 +122,14 @@ fn doubtful(category: Category, reason: String) -> Classification {
     }
 }
 
+/// READ because the server says so, though something is to be said against it.
+fn declared(reason: String) -> Classification {
+    Classification {
+        review_reasons: vec![reason],
+        ..decided(Category::Read, Confidence::Low, Inference::DirectSourceMetadata)
+    }
+}
+
 /// The hint says that nothing changes. A verb of writing in front, or joined to what is in front, says otherwise.
 fn annotated_read(name: &NameEvidence, words: &WordEvidence) -> Classification {
     let in_name = name.joined.as_ref().or(name.lead.as_ref().filter(|_| name.firm)).filter(|(_, says)| says.is_write());
@@ -132,7 +140,15 @@ fn annotated_read(name: &NameEvidence, words: &WordEvidence) -> Classification {
     if let Some((verb, says)) = in_words {
         return doubtful(says.category(), format!("readOnlyHint is true, but the description says '{verb}'"));
     }
-    let agrees = name.firm && name.beside.is_none() && matches!(name.lead, Some((_, Says::Reads)));
+    let reads = name.firm && matches!(name.lead, Some((_, Says::Reads)));
+    // To make something happen is no writing for certain: the server is believed, and somebody has to look.
+    if let Some(verb) = name.acts() {
+        return declared(format!("readOnlyHint is true, but the name says '{verb}'"));
+    }
+    if let Some(verb) = words.acts().filter(|_| !reads) {
+        return declared(format!("readOnlyHint is true, but the description says '{verb}'"));
+    }
+    let agrees = reads && name.beside.is_none();
     let confidence = if agrees { Confidence::High } else { Confidence::Medium };
     decided(Category::Read, confidence, Inference::DirectSourceMetadata)
 }
@@ -190,6 +206,8 @@ fn unannotated(
         Some(format!("the name says that it reads, but the description also says '{verb}'"))
     } else if let Some((verb, _)) = words.lead.as_ref().filter(|(_, says)| words.firm && says.is_write()) {
         Some(format!("the name says that it reads, but the description says '{verb}'"))
+    } else if let Some(verb) = words.acts() {
+        Some(format!("the name says that it reads, but the description says '{verb}'"))
     } else if let Some(parameter) = doubt {
         Some(format!("the name says that it reads, but it takes '{parameter}'"))
     } else if annotations.destructive == Some(true) {
@@ -241,7 +259,9 @@ fn tell(name: &NameEvidence, words: &WordEvidence, doubt: Option<&str>, annotati
     verb(if name.firm { "name" } else { "name, perhaps a noun," }, &name.lead);
     verb("name, joined", &name.joined);
     verb("name, beside", &name.beside);
+    verb("name, object", &name.object);
     verb("description", &words.lead);
+    verb("description, object", &words.object);
     verb("description, joined", &words.joined);
     told.extend(doubt.map(|parameter| format!("parameter '{parameter}'")));
     told

@@ -115,6 +115,13 @@ pub(crate) fn of_word(word: &str) -> Option<(Says, bool)> {
     look(FIRM).map(|says| (says, true)).or_else(|| look(SOFT).map(|says| (says, false)))
 }
 
+/// Verbs that say only that something is done, and leave it to the next word what: "run a search" is a search.
+const EMPTY: &[&str] = &["execute", "executes", "exec", "run", "runs", "perform", "performs"];
+
+pub(crate) fn is_empty_verb(word: &str) -> bool {
+    EMPTY.contains(&word)
+}
+
 /// Words that say in a description what they do not say in a name. Only in this form: "Return a book" is no reading.
 const TELLING: &[&str] = &["returns", "provides", "displays"];
 

@@ -110,13 +110,12 @@ pub(crate) fn read_input(schema: Option<&Value>) -> Input {
 /// Whether a schema wants more than the parameters it names. One that names some and is silent about others is taken at
 /// its word, so that a misspelt name is refused here and not ignored there; one that names nothing at all takes anything.
 fn is_open(schema: &Value) -> bool {
-    match schema.get("additionalProperties") {
-        Some(Value::Bool(open)) if !open => schema.get("patternProperties").is_some(),
+    const NAMING: &[&str] = &["properties", "required", "$ref", "allOf", "anyOf", "oneOf", "if"];
+    let named_by_pattern = schema.get("patternProperties").is_some();
+    match schema.get("additionalProperties").or_else(|| schema.get("unevaluatedProperties")) {
+        Some(Value::Bool(false)) => named_by_pattern,
         Some(_) => true,
-        None => {
-            const NAMING: &[&str] = &["properties", "required", "$ref", "allOf", "anyOf", "oneOf", "if"];
-            schema.get("patternProperties").is_some() || !NAMING.iter().any(|key| schema.get(key).is_some())
-        }
+        None => named_by_pattern || !NAMING.iter().any(|key| schema.get(key).is_some()),
     }
 }
 

@@ -51,7 +51,7 @@ fn r_dis_7_live_and_reviewed_offer_the_same() {
             assert_eq!(operation.category, same.category);
             assert_eq!(operation.danger, same.danger);
             let schema = |offer: &Offer, operation: &aquifer_protocol::operation::Operation| {
-                input_schema(&operation.parameters, &offer.types)
+                input_schema(operation, &offer.types)
             };
             assert_eq!(schema(&live, operation), schema(&reviewed, same), "{name} {}", operation.name);
             let (a, b) = (&live.calls[&operation.name], &reviewed.calls[&operation.name]);

@@ -6,8 +6,9 @@ use aquifer_discovery::classify::{Confidence, Subject, classify, danger};
 use aquifer_discovery::tool::Annotations;
 use aquifer_protocol::category::Category::{self, Create, Delete, Execute, Read, Update};
 use aquifer_protocol::danger::Danger;
+use serde_json::json;
 
-use crate::fixture::bundles;
+use crate::fixture::{bundle, bundles};
 
 fn hints(words: &str) -> Annotations {
     let hint = |letter: &str| {
@@ -31,7 +32,13 @@ fn r_dis_4_annotations_outrank_verbs_and_verbs_descriptions() {
         // hints, name, description, parameter → category, confidence, needs review, danger
         ("r+", "get_user", "Get a user", "", Read, Confidence::High, false, Danger::Safe),
         ("r+", "whoami", "Identify the user", "", Read, Confidence::High, false, Danger::Safe),
-        ("r+", "trigger_report", "Shows a report", "", Read, Confidence::Medium, false, Danger::Safe),
+        ("r+", "trigger_report", "Shows a report", "", Read, Confidence::Low, true, Danger::Destructive),
+        ("r+", "report", "Triggers a report", "", Read, Confidence::Low, true, Danger::Destructive),
+        ("r+", "get_report", "Calls the server for a report", "", Read, Confidence::High, false, Danger::Safe),
+        ("r+", "get_and_run_report", "Get it", "", Read, Confidence::Low, true, Danger::Destructive),
+        ("r+", "execute_sql", "Execute SQL", "sql", Read, Confidence::Low, true, Danger::Destructive),
+        ("r+", "run_select_query", "Run a SELECT query", "", Read, Confidence::Medium, false, Danger::Safe),
+        ("r+", "run_search_and_delete", "Search", "", Delete, Confidence::Low, true, Danger::Destructive),
         ("r+", "get_update_status", "Get the status", "", Read, Confidence::Medium, false, Danger::Safe),
         ("r+", "delete_user", "Delete a user", "", Delete, Confidence::Low, true, Danger::Destructive),
         ("r+", "get_or_create_user", "Get a user", "", Create, Confidence::Low, true, Danger::Destructive),
@@ -48,6 +55,12 @@ fn r_dis_4_annotations_outrank_verbs_and_verbs_descriptions() {
         ("", "get_user", "Get a user", "", Read, Confidence::Medium, false, Danger::Safe),
         ("", "pods_list", "", "", Read, Confidence::Medium, false, Danger::Safe),
         ("", "read_query", "Execute a SELECT query", "", Read, Confidence::Medium, false, Danger::Safe),
+        ("", "read_query", "Execute a query", "sql", Execute, Confidence::Low, true, Danger::Destructive),
+        ("", "read_query", "Execute an INSERT or SELECT query", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("", "search_web", "Performs a web search", "", Read, Confidence::Medium, false, Danger::Safe),
+        ("", "get_report", "Trigger a report", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("", "get_report", "Runs the report", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("", "run_query", "Run a query", "", Execute, Confidence::Medium, false, Danger::Destructive),
         ("", "git_log", "Shows the commit logs", "", Read, Confidence::Medium, false, Danger::Safe),
         ("", "git_log", "Whatever", "", Execute, Confidence::Low, true, Danger::Destructive),
         ("", "open_position", "Open a position", "", Execute, Confidence::Low, true, Danger::Destructive),
@@ -91,7 +104,8 @@ fn r_dis_4_captures_agree_with_their_annotations() {
             let what = format!("{server} {}: {operation:?}", tool.name);
             let permissions = operation.endpoint.permissions();
             if operation.endpoint == Read {
-                assert!(!operation.needs_review, "{what}");
+                // In doubt only the server's own word makes it READ.
+                assert!(!operation.needs_review || tool.annotations.read_only == Some(true), "{what}");
                 assert_ne!(tool.annotations.read_only, Some(false), "{what}");
                 assert_ne!(tool.annotations.destructive, Some(true), "{what}");
             }
@@ -110,6 +124,18 @@ fn r_dis_4_captures_agree_with_their_annotations() {
     }
     assert!(hinted > 90, "{hinted}");
     assert_eq!(hinted, agreed);
+}
+
+#[test]
+fn r_dis_4_what_a_tool_does_not_say_is_no_evidence() {
+    let schema = json!({ "type": "object", "properties": { "a": {} } });
+    let silent = bundle(json!([
+        { "name": "getUser", "inputSchema": schema },
+        { "name": "frobnicate", "inputSchema": schema, "annotations": { "readOnlyHint": false, "destructiveHint": false } },
+    ]));
+    let [read, unsure] = &silent.normalized_bundle.operations[..] else { panic!("{silent:?}") };
+    assert_eq!((read.endpoint, read.needs_review), (Read, false), "{read:?}");
+    assert_eq!((unsure.endpoint, unsure.needs_review), (Execute, true), "{unsure:?}");
 }
 
 /// The annotations are the answer, the rest of the evidence the guess: how far does it get alone?

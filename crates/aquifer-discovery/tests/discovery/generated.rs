@@ -94,5 +94,34 @@ pub(crate) fn objects(schema: &Value, root: &Value, depth: usize) -> Vec<Value> 
             made.push(one);
         }
     }
+    for (name, value) in unnamed(schema, root, depth) {
+        let mut one = least.clone();
+        one.insert(name.to_owned(), value);
+        made.push(one);
+    }
     made.into_iter().map(Value::Object).collect()
+}
+
+/// Properties that an open schema does not name: those that its rule for the rest is about, and those of its patterns.
+fn unnamed(schema: &Value, root: &Value, depth: usize) -> Vec<(&'static str, Value)> {
+    const NAMES: [&str; 5] = ["extraOne", "extra_two", "_three", "x-four", "five six/~"];
+    // Free inside of free is free without end.
+    if depth > 1 {
+        return Vec::new();
+    }
+    let any = json!({});
+    let rest = match &schema["additionalProperties"] {
+        Value::Bool(true) => Some(&any),
+        Value::Null
+            if ["properties", "required", "anyOf", "oneOf", "allOf"].iter().all(|key| schema[key].is_null()) =>
+        {
+            Some(&any)
+        }
+        rest @ Value::Object(_) => Some(rest),
+        _ => None,
+    };
+    let patterns = schema["patternProperties"].as_object().into_iter().flat_map(|all| all.values());
+    let shapes = patterns.chain(rest);
+    let values: Vec<Value> = shapes.flat_map(|shape| values(shape, root, depth + 1)).collect();
+    NAMES.iter().flat_map(|name| values.iter().map(|value| (*name, value.clone()))).collect()
 }

@@ -1,6 +1,7 @@
 //! JSON Schema is kept, enforced, and narrowed with a warning (R-DIS-3, R-DIS-7).
 
-use aquifer_discovery::Offer;
+use aquifer_discovery::adapter::build;
+use aquifer_discovery::{Adapter, Offer};
 use serde_json::{Value, json};
 
 use crate::fixture::{bundle, bundles, catalog, reach};
@@ -117,6 +118,47 @@ fn r_dis_3_what_does_not_fit_earns_a_warning() {
     assert_eq!(warned(json!({ "not": {} })), ["SHAPE_NARROWED", "SCHEMA_NOT_READ"]);
     assert_eq!(warned(json!({ "$ref": "https://evil.example/x" })), ["SHAPE_NARROWED", "INVALID_SCHEMA"]);
     assert_eq!(warned(json!({ "type": "string", "description": "a\u{200b}b" })), ["HIDDEN_TEXT"]);
+}
+
+#[test]
+fn r_dis_7_which_schemas_take_parameters_of_any_name() {
+    let named = json!({ "x": { "type": "string" } });
+    for (schema, open) in [
+        (json!({ "type": "object" }), true),
+        (json!({ "type": "object", "description": "Whatever you like." }), true),
+        (json!({ "type": "object", "additionalProperties": true }), true),
+        (json!({ "type": "object", "properties": named, "additionalProperties": true }), true),
+        (json!({ "type": "object", "properties": named, "additionalProperties": {} }), true),
+        (json!({ "type": "object", "properties": named, "additionalProperties": { "type": "integer" } }), true),
+        (json!({ "type": "object", "properties": named, "unevaluatedProperties": true }), true),
+        (json!({ "type": "object", "properties": named, "patternProperties": { "^y": {} } }), true),
+        (json!({ "type": "object", "patternProperties": { "^y": {} }, "additionalProperties": false }), true),
+        (json!({ "type": "object", "properties": named }), false),
+        (json!({ "type": "object", "properties": {} }), false),
+        (json!({ "type": "object", "additionalProperties": false }), false),
+        (json!({ "type": "object", "unevaluatedProperties": false }), false),
+        (json!({ "type": "object", "properties": named, "additionalProperties": false }), false),
+        (json!({ "type": "object", "required": ["x"] }), false),
+        (json!({ "type": "object", "anyOf": [{ "properties": named }] }), false),
+    ] {
+        let bundle = bundle(json!([{ "name": "get_it", "description": "Get it.", "inputSchema": schema }]));
+        let codes: Vec<&str> = bundle.normalized_bundle.warnings.iter().map(|warning| warning.code.as_str()).collect();
+        assert_eq!(codes.contains(&"OPEN_INPUT"), open, "{schema}: {codes:?}");
+        // A reviewed adapter keeps it.
+        let built = build(&bundle).unwrap();
+        let adapter = Adapter::read(&built.adapter, Some(&built.sidecar)).unwrap();
+        for offer in [Offer::of_bundle(&bundle, "s"), Offer::of_adapter(&adapter, "s")] {
+            assert_eq!((offer.operations[0].open, offer.calls["get_it"].open), (open, open), "{schema}");
+            let said = offer.operations[0].full_description().contains("parameters of any name");
+            assert_eq!(said, open, "{schema}");
+            let catalog = catalog(&offer);
+            let sent = json!({ "x": "a", "yOther": [1] });
+            match reach(&offer, &catalog, "get_it", sent.clone()) {
+                Ok(reached) => assert!(open && reached == sent, "{schema}: {reached}"),
+                Err(message) => assert!(!open && message.contains("yOther"), "{schema}: {message}"),
+            }
+        }
+    }
 }
 
 #[test]

@@ -104,17 +104,20 @@ impl Engine {
     /// Answers a request that `receiver` got.
     pub async fn handle(&self, receiver: &Receiver, arguments: Map<String, Value>, context: Context) -> Reply {
         let mut snapshot = self.snapshot.load_full();
-        if is_about_the_catalog(&arguments, &snapshot) {
+        let named = arguments.iter().find(|(name, _)| *name == "operation").and_then(|(_, named)| named.as_str());
+        let introspects = named == Some("introspect");
+        // Whoever asks what there is, or for something that is not there, gets the newest.
+        if introspects || named.is_some_and(|name| snapshot.catalog().operation(name).is_none()) {
             for mount in self.mounted.load_full().iter() {
                 mount.source.freshen().await;
             }
             self.catch_up();
             snapshot = self.snapshot.load_full();
         }
-        let introspects = arguments.get("operation").is_some_and(|operation| operation == "introspect");
         match parse(arguments, self.settings.longest_batch) {
             Ok(Parsed::One(request)) => self.one(&snapshot, receiver, request, context).await,
-            Ok(Parsed::Batch(items)) => Reply::Response(self.batch(&snapshot, receiver, items, context).await),
+            // What is rare is boxed, here and below: a future is moved about with all that it may ever hold.
+            Ok(Parsed::Batch(items)) => Reply::Response(self.batch(&snapshot, receiver, items, context).boxed().await),
             Err(not) => {
                 self.observe_failure(&context, "", not.failure());
                 Reply::Response(match not {
@@ -156,7 +159,10 @@ impl Engine {
         // Nor has the published schema of a batch's results room for it.
         let meta = (self.settings.meta && !context.in_batch)
             .then(|| Meta { request_id: context.request_id.to_string(), duration_ms: took.as_secs_f64() * 1000.0 });
-        let warnings = self.not_yet_said(answer.warnings, context).await;
+        let warnings = match answer.warnings {
+            none if none.is_empty() => none,
+            warnings => self.not_yet_said(warnings, context).boxed().await,
+        };
         Success { data: answer.data, warnings, attachments: answer.attachments, meta }
     }
 
@@ -247,7 +253,7 @@ impl Engine {
         let (operation, mut params, mut warnings) = request.into_parts();
         warnings.extend(more_warnings);
         let Some(route) = snapshot.route(&operation.name) else {
-            return match introspection::answer(snapshot, &*self.gate, &self.shaper, &params, context).await {
+            return match introspection::answer(snapshot, &*self.gate, &self.shaper, &params, context).boxed().await {
                 Ok(data) => Ran::Answered(Outcome::Done(Answer::new(data))),
                 Err(failure) => Ran::Answered(Outcome::Failed(failure)),
             };
@@ -274,7 +280,7 @@ impl Engine {
                 warnings.extend(answer.warnings);
                 let answer = Answer { warnings, ..answer };
                 Ran::Answered(match shaping {
-                    Some(shaping) => self.shaper.finish(shaping, answer).await,
+                    Some(shaping) => self.shaper.finish(shaping, answer).boxed().await,
                     None => Outcome::Done(answer),
                 })
             }
@@ -303,12 +309,6 @@ enum Ran {
     Answered(Outcome),
     /// It did not, and may have done what it was asked for or not.
     Unknown(Failure),
-}
-
-/// Whether a request asks what there is, or for something that is not there.
-fn is_about_the_catalog(arguments: &Map<String, Value>, snapshot: &Snapshot) -> bool {
-    let operation = arguments.get("operation").and_then(Value::as_str);
-    operation.is_some_and(|name| name == "introspect" || snapshot.catalog().operation(name).is_none())
 }
 
 fn with_warnings(outcome: Outcome, mut warnings: Vec<Warning>) -> Outcome {

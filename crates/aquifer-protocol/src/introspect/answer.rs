@@ -238,7 +238,7 @@ fn full(operation: &Operation, catalog: &Catalog, surface: &Surface) -> Value {
             details.insert("source".to_owned(), (*operation.source).into());
             details.insert("trust".to_owned(), operation.trust.as_str().into());
         }
-        details.insert("input_schema".to_owned(), input_schema(&operation.parameters, catalog.types()));
+        details.insert("input_schema".to_owned(), input_schema(operation, catalog.types()));
     }
     details
 }

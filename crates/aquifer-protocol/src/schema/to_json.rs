@@ -3,15 +3,17 @@
 use serde_json::{Map, Value, json};
 
 use super::info::number;
-use super::{Kind, Parameter, Rest, Schema, Shape, Types};
+use super::{Kind, Rest, Schema, Shape, Types};
+use crate::operation::Operation;
 
 /// Named types are written out once, under `$defs`, however often they are used.
 const DEEPEST: usize = 32;
 
 /// The JSON Schema of an operation's parameters.
-pub fn input_schema(parameters: &[Parameter], types: &Types) -> Value {
+pub fn input_schema(operation: &Operation, types: &Types) -> Value {
     let mut writer = Writer { types, definitions: Map::new() };
-    let shape = Shape { fields: parameters.to_vec(), rest: Rest::Refused };
+    let rest = if operation.open { Rest::Free } else { Rest::Refused };
+    let shape = Shape { fields: operation.parameters.clone(), rest };
     let mut object = writer.object(&shape, 0);
     if !writer.definitions.is_empty() {
         object.insert("$defs".to_owned(), Value::Object(writer.definitions));

@@ -199,6 +199,9 @@ pub(crate) fn accepts(operation: &Operation, types: &Types, mut params: Map<Stri
 
 /// One failure for everything found. `introspect` has no room for details (R-REQ-4a).
 fn collect(operation: &Operation, mut found: Found) -> Option<Failure> {
+    if found.is_empty() {
+        return None;
+    }
     found.sort_by_key(|(stage, _)| *stage);
     let problems = found.into_iter().map(|(_, problem)| problem).collect();
     Problem::collect(problems, &*operation.name == "introspect")

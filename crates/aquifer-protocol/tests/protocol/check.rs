@@ -1,13 +1,15 @@
 //! Checking parameters: what is refused, in which order, with which words.
 
 use aquifer_protocol::catalog::Catalog;
+use aquifer_protocol::category::Category;
 use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_protocol::request::{Parsed, parse};
+use aquifer_protocol::schema::Types;
 use aquifer_protocol::surface::Receiver;
 use aquifer_protocol::validate::{Strictness, route};
 use serde_json::{Value, json};
 
-use crate::fixture::{check, check_with, crude, envelope, everything};
+use crate::fixture::{check, check_with, crude, envelope, everything, operation};
 
 /// The failure's envelope for one parameter of `create_user` besides a valid name.
 fn refuse(parameter: &str, value: Value) -> Value {
@@ -256,4 +258,46 @@ fn r_req_4_integers_beyond_64_bits_are_told_so() {
     let error = refuse("labels", json!({ "many": 1e20 }));
     assert_eq!(error["code"], "VALIDATION_INVALID_VALUE", "{error}");
     assert!(error["message"].as_str().unwrap().contains("'labels.many' is beyond the range of 64-bit"), "{error}");
+}
+
+/// A catalog of one operation that takes parameters of any name.
+fn check_open(request: Value) -> Result<Value, Value> {
+    let schema = json!({ "properties": { "user_name": { "type": "string" }, "age": { "type": "integer" } } });
+    let mut types = Types::new();
+    let mut open = operation("label_user", Category::Update, &schema, &mut types);
+    (open.open, open.native) = (true, false);
+    let catalog = Catalog::build(vec![open], types, &crude()).unwrap();
+    let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("{request}") };
+    let routed = route(&catalog, &crude(), &Receiver::Unified, request);
+    match routed.and_then(|routed| routed.check(&catalog, Strictness::Strict)) {
+        Ok(checked) => Ok(Value::Object(checked.params().clone())),
+        Err(failure) => Err(envelope(failure)["error"].clone()),
+    }
+}
+
+#[test]
+fn r_req_4_an_open_operation_takes_parameters_of_any_name() {
+    let params = json!({ "Some Name": [1, null], "camelCase": { "keepMe": 1 }, "_x": null, "user_name": "ada" });
+    assert_eq!(check_open(json!({ "operation": "label_user", "params": params })), Ok(params));
+    assert_eq!(check_open(json!({ "operation": "label_user", "params": {} })), Ok(json!({})));
+    // Those it names are checked, and known in camelCase, too.
+    let alias = check_open(json!({ "operation": "label_user", "params": { "userName": "ada", "other": 1 } }));
+    assert_eq!(alias, Ok(json!({ "user_name": "ada", "other": 1 })));
+    let wrong = check_open(json!({ "operation": "label_user", "params": { "age": "5", "other": 1 } })).unwrap_err();
+    assert_eq!((&wrong["code"], &wrong["details"]["param_name"]), (&json!("VALIDATION_INVALID_TYPE"), &json!("age")));
+}
+
+#[test]
+fn r_req_4_an_open_operation_refuses_what_it_cannot_tell_from_a_mistake() {
+    // Beside `params` a name nobody knows is a mistake.
+    let beside = json!({ "operation": "label_user", "user_name": "ada", "usr_name": "eve" });
+    let error = check_open(beside).unwrap_err();
+    assert_eq!(error["code"], "VALIDATION_UNKNOWN_PARAM", "{error}");
+    assert_eq!(error["details"]["unknown_params"], json!(["usr_name"]), "{error}");
+    let known = json!({ "operation": "label_user", "userName": "ada", "params": { "other": 1 } });
+    assert_eq!(check_open(known), Ok(json!({ "other": 1, "user_name": "ada" })));
+    let twice = json!({ "operation": "label_user", "params": { "user_name": "ada", "userName": "eve", "other": 1 } });
+    let error = check_open(twice).unwrap_err();
+    assert_eq!(error["code"], "VALIDATION_INVALID_VALUE", "{error}");
+    assert!(error["message"].as_str().unwrap().contains("'user_name' is given twice"), "{error}");
 }

@@ -26,10 +26,10 @@ enum Arrived {
     Late,
 }
 
-/// The request with its body whole and scanned, or the answer to one that is not acceptable.
-pub(super) async fn check(limits: &Limits, request: Request) -> Result<Request, Response> {
+/// The request with its body whole and scanned, and that body; or the answer to one that is not acceptable.
+pub(super) async fn check(limits: &Limits, request: Request) -> Result<(Request, Bytes), Response> {
     if request.method() != Method::POST {
-        return Ok(request);
+        return Ok((request, Bytes::new()));
     }
     let (parts, body) = request.into_parts();
     let arrived = tokio::time::timeout(PATIENCE, arrive(body, limits.max_request_size + refusal::FRAME)).await;
@@ -51,7 +51,7 @@ pub(super) async fn check(limits: &Limits, request: Request) -> Result<Request, 
     if bytes.trim_ascii_start().first() == Some(&b'[') {
         return Err(json(StatusCode::BAD_REQUEST, refusal::not_a_message(&Salvage::of(&bytes), true)));
     }
-    Ok(Request::from_parts(parts, Body::from(bytes)))
+    Ok((Request::from_parts(parts, Body::from(bytes.clone())), bytes))
 }
 
 async fn arrive(mut body: Body, longest: usize) -> Arrived {

@@ -7,6 +7,7 @@ mod body;
 mod drain;
 mod guard;
 mod sessions;
+mod short;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use crate::face::{Connection, Face};
 use drain::InFlight;
 use guard::Guard;
 use sessions::BoundedSessions;
+use short::ShortWay;
 
 /// How long calls under way may take to finish once we are told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -139,7 +141,8 @@ fn router(engine: &Arc<Engine>, settings: &HttpSettings, in_flight: &InFlight, s
         Arc::new(BoundedSessions::new(settings.most_sessions)),
         config,
     );
-    let door = Arc::new(Door { mcp, limits, in_flight: in_flight.clone() });
+    let short = ShortWay::new(engine.clone());
+    let door = Arc::new(Door { mcp, short, limits, in_flight: in_flight.clone() });
     Router::new()
         .route("/mcp", any(enter).with_state(door))
         .route("/health", get(health).with_state(engine.clone()))
@@ -154,17 +157,21 @@ fn router(engine: &Arc<Engine>, settings: &HttpSettings, in_flight: &InFlight, s
 /// configuration included, for every request.
 struct Door {
     mcp: StreamableHttpService<Face, BoundedSessions>,
+    short: ShortWay,
     limits: Limits,
     in_flight: InFlight,
 }
 
 async fn enter(State(door): State<Arc<Door>>, request: Request) -> Response {
-    let mut request = match body::check(&door.limits, request).await {
-        Ok(request) => request,
+    let (mut request, bytes) = match body::check(&door.limits, request).await {
+        Ok(checked) => checked,
         Err(refusal) => return refusal,
     };
     // Counted once it is whole: a body that never ends is nobody's call.
     let Some(entry) = door.in_flight.enter(&request) else { return drain::busy() };
+    if let Some(call) = door.short.read(request.headers(), &bytes) {
+        return door.short.make(call).await.map(|body| entry.carry(body));
+    }
     let ends_session = request.method() == Method::DELETE;
     // What a session sends is kept by the SDK, to be sent again to whoever lost it: it has to be whole.
     let bypass = (!request.headers().contains_key(SESSION)).then(Bypass::default);

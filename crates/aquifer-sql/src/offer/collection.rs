@@ -1,7 +1,7 @@
 //! A table as a collection of the query language.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use aquifer_query::collection::{Computed, Field};
 use aquifer_query::{Collection, FieldType};
@@ -86,7 +86,7 @@ pub(super) fn served(
     let columns = table.columns.iter().map(|column| &*column.name);
     let parameters = names::parameters(columns, RESERVED).into_iter().map(Arc::from).collect();
     let computed = sources.into_iter().map(|(source, _)| source).collect();
-    Served { table, words, collection, computed, parameters, selections: Selections::default() }
+    Served { table, words, collection, computed, parameters, selections: Selections::default(), whole: OnceLock::new() }
 }
 
 /// What tells rows apart, for the database and for people: the key, and a name, a title or the like; else the first text

@@ -25,7 +25,7 @@ pub(crate) struct Offer {
     pub(crate) relationships: Arc<[Relationship]>,
     /// Every reference between tables, also of rows that nobody can name.
     pub(crate) references: Arc<[Relationship]>,
-    actions: HashMap<Arc<str>, Action>,
+    actions: HashMap<Arc<str>, Action, foldhash::fast::RandomState>,
     pub(crate) offering: Offering,
     /// Where one set of operations serves all tables.
     pub(crate) generic: Option<Generic>,
@@ -97,7 +97,7 @@ impl Offer {
     fn without_tables(description: &str) -> Self {
         let mut operation = operations::tables();
         operation.description = description.into();
-        let actions = HashMap::from([(operation.name.clone(), Action::Tables)]);
+        let actions = HashMap::from_iter([(operation.name.clone(), Action::Tables)]);
         Self {
             tables: Vec::new(),
             relationships: Arc::new([]),
@@ -171,7 +171,7 @@ impl Offer {
             tables,
             relationships: relationships.into(),
             references: references.into(),
-            actions: HashMap::new(),
+            actions: HashMap::default(),
             offering: Offering::default(),
             generic: None,
         };

@@ -1,6 +1,7 @@
 //! PostgreSQL: a pool whose sessions for reading cannot write, prepared statements, and queries that end when nobody
 //! waits for them.
 
+mod pool;
 mod reflect;
 mod rows;
 mod tls;
@@ -10,7 +11,6 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use deadpool::managed::{self, Metrics, Object, Pool, RecycleError, RecycleResult};
 use futures::{FutureExt, TryStreamExt};
 use serde_json::Value;
 use tokio::task::AbortHandle;
@@ -22,6 +22,7 @@ use crate::session::{Fault, Session, Work};
 use crate::settings::Settings;
 use crate::statement::Statement;
 use crate::trouble::Trouble;
+use pool::{Lent, Pool};
 use tls::Tls;
 
 /// How long to wait for somebody else's lock.
@@ -35,8 +36,8 @@ const ATTEMPTS: usize = 3;
 
 /// A PostgreSQL server.
 pub(crate) struct Postgres {
-    readers: Pool<Manager>,
-    writers: Pool<Manager>,
+    readers: Pool,
+    writers: Pool,
     timeout: Duration,
 }
 
@@ -61,28 +62,22 @@ struct Link {
     open: bool,
 }
 
-impl managed::Manager for Manager {
-    type Type = Link;
-    type Error = Trouble;
+impl Link {
+    /// Whether somebody else may use it.
+    fn is_usable(&self) -> bool {
+        !(self.client.is_closed() || self.busy || self.open)
+    }
+}
 
+impl Manager {
     async fn create(&self) -> Result<Link, Trouble> {
         let patience = CONNECT_PATIENCE.min(self.timeout);
-        // Boxed: whoever waits for a connection would carry all that making one takes.
-        tokio::time::timeout(patience, self.connect().boxed()).await.unwrap_or_else(|_| {
+        tokio::time::timeout(patience, self.connect()).await.unwrap_or_else(|_| {
             let reason = "its server does not answer".to_owned();
             Err(Trouble::Unavailable { reason, cause: "connecting took too long".to_owned() })
         })
     }
 
-    async fn recycle(&self, link: &mut Link, _: &Metrics) -> RecycleResult<Trouble> {
-        if link.client.is_closed() || link.busy || link.open {
-            return Err(RecycleError::message("it is closed or busy"));
-        }
-        Ok(())
-    }
-}
-
-impl Manager {
     async fn connect(&self) -> Result<Link, Trouble> {
         let (client, line) = self.tls.connect(&self.config).await?;
         let read_only = if self.writes { "off" } else { "on" };
@@ -107,17 +102,11 @@ impl Postgres {
         let (config, tls) = tls::read(url)?;
         let pool = |size: usize, writes| {
             let manager = Manager { config: config.clone(), tls: tls.clone(), timeout: settings.timeout, writes };
-            Pool::builder(manager)
-                .max_size(size.max(1))
-                .runtime(deadpool::Runtime::Tokio1)
-                .wait_timeout(Some(settings.timeout))
-                .build()
-                .map_err(|error| Trouble::Refused { words: None, cause: error.to_string() })
+            Pool::new(manager, size, settings.timeout)
         };
-        let writers = (settings.connections / 2).max(1);
         Ok(Self {
-            readers: pool(settings.connections, false)?,
-            writers: pool(writers, true)?,
+            readers: pool(settings.connections, false),
+            writers: pool(settings.connections / 2, true),
             timeout: settings.timeout,
         })
     }
@@ -125,7 +114,7 @@ impl Postgres {
     /// Looks what there is.
     pub(crate) async fn reflect(&self, settings: &Settings) -> Result<Model, Trouble> {
         again(|| async {
-            let mut link = take(&self.readers).await?;
+            let mut link = self.readers.take().await?;
             let mut talk = Talk::on(&mut link, self.timeout);
             Ok(reflect::model(&mut talk, settings).await?)
         })
@@ -142,7 +131,7 @@ impl Postgres {
     }
 
     async fn read_once<W: Work>(&self, work: &W) -> Result<W::Output, Fault> {
-        let mut link = take(&self.readers).await?;
+        let mut link = self.readers.take().await?;
         let snapshot = work.needs_snapshot();
         let mut talk = Talk::on(&mut link, self.timeout);
         if snapshot {
@@ -162,7 +151,7 @@ impl Postgres {
     }
 
     async fn write_once<W: Work>(&self, work: &W) -> Result<W::Output, Fault> {
-        let mut link = take(&self.writers).await?;
+        let mut link = self.writers.take().await?;
         let mut talk = Talk::on(&mut link, self.timeout);
         talk.batch(if work.needs_snapshot() { "BEGIN ISOLATION LEVEL REPEATABLE READ" } else { "BEGIN" }).await?;
         let answer = work.run(&mut talk).await;
@@ -212,14 +201,6 @@ async fn again<T, F: Future<Output = Result<T, Fault>>>(mut attempt: impl FnMut(
     attempt().await
 }
 
-async fn take(pool: &Pool<Manager>) -> Result<Object<Manager>, Trouble> {
-    pool.get().await.map_err(|error| match error {
-        managed::PoolError::Backend(trouble) => trouble,
-        managed::PoolError::Timeout(_) => Trouble::Busy { reason: "too many requests wait for it" },
-        other => Trouble::Unavailable { reason: "no connection can be had".to_owned(), cause: format!("{other:?}") },
-    })
-}
-
 /// One call's conversation.
 pub(super) struct Talk<'l> {
     link: &'l mut Link,
@@ -228,8 +209,8 @@ pub(super) struct Talk<'l> {
 }
 
 impl<'l> Talk<'l> {
-    fn on(link: &'l mut Object<Manager>, timeout: Duration) -> Self {
-        Self { link: &mut *link, patience: timeout + CONNECT_PATIENCE.min(timeout) }
+    fn on(link: &'l mut Lent<'_>, timeout: Duration) -> Self {
+        Self { link: &mut **link, patience: timeout + CONNECT_PATIENCE.min(timeout) }
     }
 
     async fn batch(&mut self, sql: &'static str) -> Result<(), Trouble> {
@@ -250,7 +231,8 @@ impl<'l> Talk<'l> {
             *used = uses;
             return Ok(statement.clone());
         }
-        let statement = self.link.client.prepare(sql).await?;
+        // Boxed: few statements are new, and every call would carry it.
+        let statement = self.link.client.prepare(sql).boxed().await?;
         if self.link.prepared.len() >= PREPARED {
             let oldest = self.link.prepared.iter().min_by_key(|(_, (_, used))| *used).map(|(sql, _)| sql.clone());
             oldest.and_then(|sql| self.link.prepared.remove(&sql));
@@ -267,17 +249,21 @@ impl<'l> Talk<'l> {
         tracing::trace!(sql = statement.text(), "postgres");
         let patience = self.patience;
         self.link.busy = true;
-        let run = async {
-            let prepared = self.prepared(statement.text()).await?;
-            let binds = statement.binds().iter().map(|bind| bind as &(dyn tokio_postgres::types::ToSql + Sync));
-            let mut stream = std::pin::pin!(self.link.client.query_raw(&prepared, binds).await?);
-            let mut wanted = true;
-            while let Some(found) = stream.try_next().await? {
-                wanted = wanted && row(&found).is_continue();
-            }
-            Ok(stream.rows_affected().unwrap_or(0))
+        let done = {
+            // Pinned here, so that it is not moved about.
+            let run = std::pin::pin!(async {
+                let prepared = self.prepared(statement.text()).await?;
+                let binds = statement.binds().iter().map(|bind| bind as &(dyn tokio_postgres::types::ToSql + Sync));
+                let mut stream = std::pin::pin!(self.link.client.query_raw(&prepared, binds).await?);
+                let mut wanted = true;
+                while let Some(found) = stream.try_next().await? {
+                    wanted = wanted && row(&found).is_continue();
+                }
+                Ok(stream.rows_affected().unwrap_or(0))
+            });
+            tokio::time::timeout(patience, run).await
         };
-        let Ok(done) = tokio::time::timeout(patience, run).await else { return Err(silence()) };
+        let Ok(done) = done else { return Err(silence()) };
         self.link.busy = false;
         done.map_err(|error: tokio_postgres::Error| {
             // A table that has changed under a prepared statement is met by preparing it again.

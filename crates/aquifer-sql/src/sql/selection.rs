@@ -63,7 +63,9 @@ impl Outputs {
         }
         let nodes: Arc<[Node]> = nodes.into();
         if let Some(text) = statement.unbound(start) {
-            let (select, known, nodes) = (select.to_vec(), self.known.clone(), nodes.clone());
+            let whole = scope.served.whole.get().filter(|whole| std::ptr::eq(&***whole, select));
+            let select = whole.map_or_else(|| select.into(), Arc::clone);
+            let (known, nodes) = (self.known.clone(), nodes.clone());
             scope.served.selections.keep(Selection { select, text, known, nodes });
         }
         nodes
@@ -73,7 +75,7 @@ impl Outputs {
 /// What is asked for to get some fields.
 #[derive(Debug)]
 pub(crate) struct Selection {
-    select: Vec<Path>,
+    select: Arc<[Path]>,
     text: Fragment,
     known: Vec<(Path, usize, Reader)>,
     nodes: Arc<[Node]>,
@@ -89,7 +91,8 @@ impl Selections {
 
     fn of(&self, select: &[Path]) -> Option<Arc<Selection>> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        known.iter().find(|known| known.select == select).cloned()
+        // The same list is the same at a glance.
+        known.iter().find(|known| std::ptr::eq(&*known.select, select) || *known.select == *select).cloned()
     }
 
     fn keep(&self, selection: Selection) {

@@ -99,7 +99,7 @@ pub(crate) struct Get {
     pub(crate) dialect: Dialect,
     pub(crate) now: Timestamp,
     pub(crate) key: Vec<Value>,
-    pub(crate) select: Vec<Path>,
+    pub(crate) select: Arc<[Path]>,
     pub(crate) cancelled: CancellationToken,
 }
 

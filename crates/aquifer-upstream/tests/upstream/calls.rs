@@ -8,7 +8,7 @@ use aquifer_engine::{Caller, Context};
 use aquifer_protocol::response::Attachment;
 use serde_json::{Value, json};
 
-use crate::support::{Stage, context, fake, until};
+use crate::support::{Folder, Stage, context, fake, until};
 
 #[tokio::test]
 async fn r_dis_7_names_and_values_reach_the_upstream_unchanged() {
@@ -41,6 +41,65 @@ async fn r_dis_7_the_whole_schema_is_enforced_before_the_call() {
     stage.refused("either", json!({}), "VALIDATION_INVALID_VALUE").await;
     let error = stage.refused("echo", json!({ "number": 0 }), "VALIDATION_INVALID_VALUE").await;
     assert_eq!(error["details"]["param_name"], "number", "{error}");
+}
+
+#[tokio::test]
+async fn r_dis_7_parameters_that_a_tool_does_not_name_reach_it_unchanged() {
+    let stage = Stage::up(fake(&[])).await;
+    let anything = json!({
+        "camelCase": [1, 2.5, null, { "keepMe": true }], "snake_case": "ä\u{1f600}", "_x": null, "with space/~": {}, "": 0,
+    });
+    assert_eq!(stage.get("anything", anything.clone()).await, anything);
+    assert_eq!(stage.get("anything", json!({})).await, json!({}));
+    let some = json!({ "user_name": "ada", "red": 1, "Blue": 2, "x-more": "free" });
+    let expected = json!({ "userName": "ada", "red": 1, "Blue": 2, "x-more": "free" });
+    assert_eq!(stage.get("labels", some).await, expected);
+    assert_eq!(
+        stage.get("labels", json!({ "userName": "ada", "red": 1 })).await,
+        json!({ "userName": "ada", "red": 1 })
+    );
+    assert_eq!(stage.get("patterned", json!({ "xa": "b" })).await, json!({ "xa": "b" }));
+}
+
+#[tokio::test]
+async fn r_dis_7_unnamed_parameters_that_the_schema_refuses_are_refused_by_name() {
+    let folder = Folder::new();
+    let journal = folder.file("journal");
+    let stage = Stage::up(fake(&["--journal", &journal])).await;
+    for (operation, params, code, named) in [
+        ("labels", json!({ "red": "one" }), "VALIDATION_INVALID_TYPE", "red"),
+        ("labels", json!({ "user_name": 5, "red": 1 }), "VALIDATION_INVALID_TYPE", "user_name"),
+        ("labels", json!({ "far_too_long_a_name": 1 }), "VALIDATION_UNKNOWN_PARAM", "far_too_long_a_name"),
+        ("labels", json!({ "user_name": "a", "userName": "b" }), "VALIDATION_INVALID_VALUE", "user_name"),
+        ("patterned", json!({ "xa": 5 }), "VALIDATION_INVALID_TYPE", "xa"),
+        ("patterned", json!({ "xa": "b", "ya": "b" }), "VALIDATION_UNKNOWN_PARAM", "ya"),
+    ] {
+        let error = stage.refused(operation, params, code).await;
+        let details = &error["details"];
+        let told = [&details["param_name"], &details["unknown_params"][0], &details["errors"][0]["path"]];
+        assert_eq!(told.iter().find_map(|told| told.as_str()), Some(named), "{error}");
+        assert!(error["message"].as_str().unwrap().contains(&format!("'{named}'")), "{error}");
+    }
+    // Under its own name and under ours.
+    let shown = stage.get("introspect", json!({ "query": "operations", "name": "labels" })).await;
+    let names = shown["operation"]["parameters"].as_array().unwrap().iter().filter_map(|one| one["name"].as_str());
+    let from = names.into_iter().find(|name| name.contains("from")).unwrap();
+    let error = stage.refused("labels", json!({ from: "a", "_from": "b" }), "VALIDATION_INVALID_VALUE").await;
+    assert_eq!(error["details"]["param_name"], from, "{error}");
+    let asked = std::fs::read_to_string(journal).unwrap();
+    assert!(!asked.contains("tools/call"), "nothing of this reached the server: {asked}");
+}
+
+#[tokio::test]
+async fn r_dis_7_introspection_says_which_operations_take_any_name() {
+    let stage = Stage::up(fake(&[])).await;
+    for (operation, open) in [("anything", true), ("labels", true), ("patterned", true), ("echo", false)] {
+        let asked = json!({ "query": "operations", "name": operation, "fields": "full" });
+        let shown = stage.get("introspect", asked).await["operation"].clone();
+        let said = shown["description"].as_str().unwrap().contains("Takes further parameters of any name.");
+        assert_eq!(said, open, "{shown}");
+        assert_eq!(shown["input_schema"]["additionalProperties"] != json!(false), open, "{shown}");
+    }
 }
 
 #[tokio::test]

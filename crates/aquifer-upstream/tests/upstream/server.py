@@ -60,6 +60,14 @@ def tools():
         {"name": "either", "description": "Reads by name or by number.", "annotations": {"readOnlyHint": True},
          "inputSchema": {"type": "object", "properties": {"userName": {"type": "string"}, "number": {"type": "integer"}},
                          "oneOf": [{"required": ["userName"]}, {"required": ["number"]}]}},
+        {"name": "anything", "description": "Shows whatever it gets.", "annotations": {"readOnlyHint": True},
+         "inputSchema": {"type": "object"}},
+        {"name": "labels", "description": "Shows labels.", "annotations": {"readOnlyHint": True},
+         "inputSchema": {"type": "object", "properties": {"userName": {"type": "string"}, "_from": {"type": "string"}},
+                         "patternProperties": {"^x-": {}}, "additionalProperties": {"type": "integer"},
+                         "propertyNames": {"maxLength": 12}}},
+        {"name": "patterned", "description": "Shows what begins with x.", "annotations": {"readOnlyHint": True},
+         "inputSchema": {"type": "object", "patternProperties": {"^x": {"type": "string"}}, "additionalProperties": False}},
         {"name": "getPicture", "description": "Gets a picture.", "annotations": {"readOnlyHint": True},
          "inputSchema": schema()},
     ]
@@ -91,7 +99,7 @@ def ask(send, method, params):
 
 
 def call(name, arguments, meta, send, mark):
-    if name == "echo":
+    if name in ("echo", "anything", "labels", "patterned"):
         return text(json.dumps(arguments))
     if name == "either":
         return text("fine")

@@ -22,8 +22,9 @@ pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let opened = wanted.open_at_once(Absence::FailsUnlessKnown).await?;
     let engine = setup::engine(&opened, &arguments.surface, &config)?;
-    // What is known from before needs nobody but the server that answers it.
-    if engine.snapshot().catalog().operation(&arguments.operation).is_none() {
+    // What is known from before needs nobody but the server that answers it. Introspection is about all of them.
+    let about_all = arguments.operation == "introspect";
+    if about_all || engine.snapshot().catalog().operation(&arguments.operation).is_none() {
         setup::wait(&opened, Absence::FailsUnlessKnown).await?;
         engine.refresh()?;
     }

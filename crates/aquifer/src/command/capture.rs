@@ -39,7 +39,7 @@ pub(super) fn server(source: Option<&str>, name: Option<&str>, upstream: &Upstre
 
 /// Asks a server what it offers.
 pub(super) async fn capture(settings: &Settings) -> anyhow::Result<Bundle> {
-    let said = interrogate(settings).await.map_err(sources::told)?;
+    let said = interrogate(settings).await.map_err(sources::Unreached::new)?;
     Ok(said.bundle(settings, now()?))
 }
 

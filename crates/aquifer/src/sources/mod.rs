@@ -352,8 +352,26 @@ async fn database(
     }
 }
 
+/// An MCP server that is not there, though nothing is wrong with what was written.
+#[derive(Debug)]
+pub(crate) struct Unreached(String);
+
+impl Unreached {
+    pub(crate) fn new(failure: Failure) -> Self {
+        Self(told(failure).to_string())
+    }
+}
+
+impl std::fmt::Display for Unreached {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unreached {}
+
 /// What a person is told who started the command: with the cause, which a caller would not see.
-pub(crate) fn told(failure: Failure) -> anyhow::Error {
+fn told(failure: Failure) -> anyhow::Error {
     match failure.cause() {
         Some(cause) => anyhow::anyhow!("{} ({cause})", failure.message()),
         None => anyhow::anyhow!("{}", failure.message()),

@@ -1,7 +1,7 @@
 //! What real servers offer, behind the running binary: nothing is lost, what their schemas accept reaches them unchanged,
 //! and what they refuse is refused before they are asked.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::offered::check;
 use crate::support::Folder;
@@ -33,4 +33,28 @@ fn r_dis_7_every_capture_is_served_whole_and_called_exactly() {
         total = (total.0 + passed, total.1 + refused);
     }
     assert!(total.0 > 1_000 && total.1 > 1_000, "{total:?}");
+}
+
+/// Tools that take more than they name, which none of the captured servers has.
+#[test]
+fn r_dis_7_parameters_of_any_name_are_passed_on_exactly() {
+    let of = |name: &str, schema: Value| json!({ "name": name, "description": "Do it.", "inputSchema": schema });
+    let named = json!({ "userName": { "type": "string" }, "how_much": { "type": "integer", "minimum": 1 } });
+    let tools = json!([
+        of("run_anything", json!({ "type": "object" })),
+        of("run_free", json!({ "type": "object", "properties": named, "additionalProperties": true })),
+        of(
+            "run_typed",
+            json!({ "type": "object", "properties": named, "required": ["userName"],
+                    "additionalProperties": { "type": ["integer", "boolean"] } })
+        ),
+        of(
+            "run_patterned",
+            json!({ "type": "object", "properties": named, "additionalProperties": false,
+                    "patternProperties": { "^(x-|extra)": { "type": "string" } } })
+        ),
+        of("run_nothing", json!({ "type": "object", "additionalProperties": false })),
+    ]);
+    let (passed, refused) = check("open", &tools, &Folder::new());
+    assert!(passed > 500 && refused > 50, "{passed} passed, {refused} refused");
 }

@@ -159,8 +159,71 @@ fn r_dis_7_one_command_and_a_url_need_no_file() {
     let shown = text(&both.stdout);
     assert!(shown.contains("mcp_mcp_aql_create") && shown.contains("frobnicate"), "{shown}{}", text(&both.stderr));
     let away = run(&folder, &["call", "list_tasks", "--source", "http://127.0.0.1:9/mcp"]);
-    assert_eq!(away.status.code(), Some(2), "{}", text(&away.stderr));
+    assert_eq!(away.status.code(), Some(1), "{}", text(&away.stderr));
     assert!(text(&away.stderr).contains("is unavailable"), "{}", text(&away.stderr));
+}
+
+#[test]
+fn r_dis_7_a_command_that_answers_once_waits_until_its_servers_are_known() {
+    let folder = Folder::new();
+    let [python, program, offered] = server(&folder.tools("tools.json", &tools()));
+    let slow = format!("sleep 1.5; exec {python} {program} {offered}");
+    let command = ["--", "sh", "-c", &slow];
+    // Each with a memory of its own: nobody has seen the server before.
+    for (place, asked) in [
+        ("list", &["introspect"][..]),
+        ("json", &["introspect", "--json"]),
+        ("call", &["call", "introspect", r#"{"query": "operations"}"#]),
+        ("search", &["call", "introspect", r#"{"query": "operations", "search": "frobnicate"}"#]),
+        ("whole", &["call", r#"{"operation": "introspect", "params": {"query": "operations"}}"#]),
+        ("one", &["call", "frobnicate", r#"{"thing_id": 1}"#]),
+    ] {
+        let mut aquifer = forgetful(&folder);
+        aquifer.env("XDG_STATE_HOME", folder.path(place));
+        let output = aquifer.args([asked, &command].concat()).stdin(Stdio::null()).output().unwrap();
+        let shown = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{asked:?}: {shown}{}", text(&output.stderr));
+        assert!(shown.contains("frobnicate") && !shown.contains("upstream_status"), "{asked:?}: {shown}");
+    }
+}
+
+#[test]
+fn r_dis_7_a_command_that_answers_once_says_which_server_cannot_be_started() {
+    let folder = Folder::new();
+    let mute = folder.file(
+        "mute.toml",
+        "[[source]]\nname = \"mute\"\ncommand = \"sleep\"\nargs = [\"600\"]\nstart_timeout_seconds = 1\n",
+    );
+    for (server, words) in [
+        (&["--", "/nowhere/no-such-program"][..], "is unavailable: "),
+        (&["--", "sh", "-c", "exit 3"], "is unavailable: its process ended"),
+        (&["--config", &mute], "Source 'mute' is unavailable: it did not finish starting in time"),
+    ] {
+        for asked in [
+            &["introspect"][..],
+            &["call", "introspect", r#"{"query": "operations"}"#],
+            &["call", "frobnicate", r#"{"thing_id": 1}"#],
+        ] {
+            let output = run(&folder, &[asked, server].concat());
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{asked:?} {server:?}: {said}");
+            assert_eq!(text(&output.stdout), "", "{asked:?} {server:?}");
+            let last = said.lines().last().unwrap_or_default();
+            assert!(last.starts_with("aquifer: Source '") && last.contains(words), "{asked:?} {server:?}: {said}");
+        }
+    }
+    // Where others are there, the one that is not is told and the rest is shown.
+    let [python, program, offered] = server(&folder.tools("tools.json", &tools()));
+    let servers = json!({ "mcpServers": {
+        "good": { "command": python, "args": [program, offered] },
+        "gone": { "command": "sh", "args": ["-c", "exit 3"] },
+    } });
+    let file = folder.file("mcp.json", &servers.to_string());
+    let output = run(&folder, &["call", "introspect", r#"{"query": "operations"}"#, "--source", &file]);
+    let (shown, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{shown}{said}");
+    assert!(shown.contains("good_frobnicate"), "{shown}");
+    assert!(said.contains("'gone' is unavailable"), "{said}");
 }
 
 #[test]

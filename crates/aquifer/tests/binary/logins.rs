@@ -84,7 +84,7 @@ fn a_person_logs_in_and_out() {
         assert!(said.contains(expected), "{command}: {said}");
         everything.push_str(&said);
     };
-    try_it(&call, 2, &format!("`aquifer login {url}`"));
+    try_it(&call, 1, &format!("`aquifer login {url}`"));
     try_it(&format!("aquifer login {url}"), 0, "Logged in to");
     try_it(&call, 0, r#"{"note":"read_note"}"#);
     try_it(&format!("aquifer introspect --source {url}"), 0, "read_note");
@@ -164,7 +164,7 @@ fn servers_of_a_clients_file_are_logged_in_to() {
     folder.file("mcp.json", &format!(r#"{{ "mcpServers": {{ "notes": {{ "url": "{}" }} }} }}"#, guarded.url()));
     let call = "aquifer call read_note --source mcp.json";
     let (code, said) = run(&folder, call);
-    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(code, Some(1), "{said}");
     let command = said.split('`').nth(1).unwrap_or_else(|| panic!("{said}"));
     assert_eq!(command, "aquifer login mcp.json --server notes");
     assert_eq!(run(&folder, command).0, Some(0));

@@ -1,0 +1,105 @@
+//! The short way of a tool call over HTTP, for clients of the newest revision, which needs no session.
+//!
+//! The SDK reads every message as one of dozens of kinds, by trial, writes it down again to hold the headers against it,
+//! and starts a service of its own for each: most of what a call costs. A call whose headers and metadata are exactly what
+//! they should be needs nothing of that, and the SDK's own handling of calls runs at once. Whatever else comes, and
+//! whatever is wrong with it, goes the SDK's way.
+
+use std::sync::Arc;
+
+use aquifer_engine::Engine;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use rmcp::RoleServer;
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{Peer, RunningService, RxJsonRpcMessage, TxJsonRpcMessage, serve_directly};
+use rmcp::transport::Transport;
+
+use crate::bypass;
+use crate::express::{Call, Express, Shared};
+use crate::face::{Connection, Face};
+
+const JSON: &str = "application/json";
+const STREAM: &str = "text/event-stream";
+
+/// Where calls go the short way.
+pub(super) struct ShortWay {
+    express: Express,
+    peer: Peer<RoleServer>,
+    _nobody: RunningService<RoleServer, Shared>,
+}
+
+impl ShortWay {
+    pub(super) fn new(engine: Arc<Engine>) -> Self {
+        let face = Arc::new(Face::new(engine, Connection::Short));
+        // Handlers want a peer. All that these calls are answered with is in their own metadata, so it may be nobody.
+        let nobody = serve_directly(Shared(face.clone()), Nobody, None);
+        Self { express: Express::new(face), peer: nobody.peer().clone(), _nobody: nobody }
+    }
+
+    /// The call in a request, if that is one that can go this way.
+    pub(super) fn read(&self, headers: &HeaderMap, body: &[u8]) -> Option<Call> {
+        let newest = ProtocolVersion::V_2026_07_28;
+        let only = |name: &str| {
+            let mut all = headers.get_all(name).iter();
+            all.next().filter(|_| all.next().is_none())?.to_str().ok()
+        };
+        if only("mcp-protocol-version")? != newest.as_str() || only("mcp-method")? != "tools/call" {
+            return None;
+        }
+        let accepted = only(header::ACCEPT.as_str())?;
+        if !(accepted.contains(JSON) && accepted.contains(STREAM))
+            || !only(header::CONTENT_TYPE.as_str())?.starts_with(JSON)
+            || headers.contains_key(super::SESSION)
+            || headers.keys().any(|name| name.as_str().starts_with("mcp-param-"))
+        {
+            return None;
+        }
+        let call = self.express.read(body, Some(&self.peer))?;
+        let meta = call.meta()?;
+        // Progress would have to be told meanwhile.
+        let is_plain = meta.get_progress_token().is_none()
+            && meta.protocol_version().as_ref() == Some(&newest)
+            && meta.missing_required_keys(&newest).is_empty();
+        (is_plain && only("mcp-name")? == call.tool() && self.express.knows(&call)).then_some(call)
+    }
+
+    /// Makes a call. It is told if its client leaves, and ends in its own time.
+    pub(super) async fn make(&self, call: Call) -> Response {
+        let leaving = self.express.token();
+        let stays = leaving.clone().drop_guard();
+        let answer = tokio::spawn(self.express.answer(call, leaving)).await;
+        stays.disarm();
+        let written = answer.map_err(std::io::Error::other).and_then(|mut message| Ok(bypass::write(&mut message)?));
+        match written {
+            Ok(body) => ([(header::CONTENT_TYPE, JSON)], Body::from(Bytes::from(body))).into_response(),
+            Err(cause) => {
+                tracing::error!(%cause, "an answer was lost");
+                StatusCode::INTERNAL_SERVER_ERROR.into_response()
+            }
+        }
+    }
+}
+
+/// A client that says nothing and hears nothing.
+struct Nobody;
+
+impl Transport<RoleServer> for Nobody {
+    type Error = std::convert::Infallible;
+
+    fn send(
+        &mut self,
+        _message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        std::future::ready(Ok(()))
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        std::future::pending().await
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}

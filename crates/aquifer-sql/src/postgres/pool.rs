@@ -1,0 +1,88 @@
+//! Connections that are lent, one to each call, and kept for the next.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::{Link, Manager};
+use crate::trouble::Trouble;
+
+/// So many connections and no more. The one used last is lent first: its server has everything at hand.
+pub(super) struct Pool {
+    manager: Manager,
+    idle: Mutex<Vec<Box<Link>>>,
+    free: Semaphore,
+    patience: Duration,
+}
+
+/// A connection on loan. It goes back when it is dropped, or ends if it cannot be used again.
+pub(super) struct Lent<'p> {
+    pool: &'p Pool,
+    /// There until it is dropped.
+    link: Option<Box<Link>>,
+    _permit: SemaphorePermit<'p>,
+}
+
+impl Pool {
+    pub(super) fn new(manager: Manager, size: usize, patience: Duration) -> Self {
+        let size = size.clamp(1, Semaphore::MAX_PERMITS);
+        Self { manager, idle: Mutex::default(), free: Semaphore::new(size), patience }
+    }
+
+    /// Takes a connection, when it is one's turn.
+    pub(super) async fn take(&self) -> Result<Lent<'_>, Trouble> {
+        let permit = match self.free.try_acquire() {
+            Ok(permit) => permit,
+            // Boxed, as all that is rare: whoever takes a connection would carry it.
+            Err(_) => tokio::time::timeout(self.patience, self.free.acquire())
+                .boxed()
+                .await
+                .ok()
+                .and_then(Result::ok)
+                .ok_or(Trouble::Busy { reason: "too many requests wait for it" })?,
+        };
+        let link = match self.idle_one() {
+            Some(link) => link,
+            None => Box::new(self.manager.create().boxed().await?),
+        };
+        Ok(Lent { pool: self, link: Some(link), _permit: permit })
+    }
+
+    fn idle_one(&self) -> Option<Box<Link>> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        // Servers that went away took all of their connections along.
+        while let Some(link) = idle.pop() {
+            if link.is_usable() {
+                return Some(link);
+            }
+        }
+        None
+    }
+}
+
+impl Deref for Lent<'_> {
+    type Target = Link;
+
+    #[expect(clippy::expect_used, reason = "only dropping takes it")]
+    fn deref(&self) -> &Link {
+        self.link.as_deref().expect("a connection on loan")
+    }
+}
+
+impl DerefMut for Lent<'_> {
+    #[expect(clippy::expect_used, reason = "only dropping takes it")]
+    fn deref_mut(&mut self) -> &mut Link {
+        self.link.as_deref_mut().expect("a connection on loan")
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if let Some(link) = self.link.take().filter(|link| link.is_usable()) {
+            self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(link);
+        }
+    }
+}
