@@ -318,6 +318,72 @@ async fn r_req_7_more_calls_than_fit_are_refused_and_the_rest_answered() {
     assert_eq!(client.receive().await["id"], 300, "there is room again");
 }
 
+/// Only a message that has the method's name as it is goes the short way; the same message with a slash written otherwise
+/// goes the SDK's.
+fn the_long_way(message: &Value) -> String {
+    message.to_string().replace("tools/call", "tools\\/call")
+}
+
+#[tokio::test]
+async fn calls_are_answered_alike_on_the_short_way() {
+    let with = |params: Value| json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
+    let read = |arguments: Value| with(json!({ "name": "mcp_aql_read", "arguments": arguments }));
+    let calls = [
+        call(1, "mcp_aql_read", "get_x"),
+        call(2, "mcp_aql_read", "get_picture"),
+        call(3, "mcp_aql_read", "get_nothing"),
+        call(4, "mcp_aql_read", "get_panic"),
+        call(5, "mcp_aql_delete", "delete_x"),
+        call(6, "mcp_aql_update", "get_x"),
+        call(7, "no_tool", "get_x"),
+        stateless(call(8, "mcp_aql_read", "get_x"), json!({})),
+        read(json!({ "operation": "get_x", "params": { "y": 1 } })),
+        read(json!({ "operations": [{ "operation": "get_x" }, { "operation": "get_y" }] })),
+        read(json!({ "operation": 1 })),
+        read(json!({})),
+        read(Value::Null),
+        read(json!([])),
+        with(json!({ "name": "mcp_aql_read" })),
+        with(json!({ "name": 1 })),
+        with(json!({ "arguments": {} })),
+        with(json!({ "name": "mcp_aql_read", "arguments": { "operation": "get_x" }, "_meta": { "a": 1 }, "more": 2 })),
+        with(json!({ "name": "mcp_aql_read", "arguments": { "operation": "get_x" }, "_meta": 1 })),
+        with(json!(1)),
+        json!({ "jsonrpc": "2.0", "id": "text", "method": "tools/call", "params": { "name": "mcp_aql_read", "arguments": { "operation": "get_x" } } }),
+        json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call" }),
+        json!({ "jsonrpc": "1.0", "id": 9, "method": "tools/call", "params": { "name": "mcp_aql_read", "arguments": { "operation": "get_x" } } }),
+        json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/list", "params": { "of": "tools/call" } }),
+    ];
+    for capabilities in [json!({}), json!({ "roots": {}, "sampling": {} })] {
+        let mut client = Client::initialized(capabilities).await;
+        for message in &calls {
+            client.send(message.clone()).await;
+            let short = client.receive().await;
+            client.send_bytes(the_long_way(message).as_bytes()).await;
+            let long = client.receive().await;
+            assert_eq!(short, long, "{message}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_call_is_told_so_and_never_answered() {
+    let mut client = Client::initialized(json!({})).await;
+    for message in [call(1, "mcp_aql_read", "get_slow").to_string(), the_long_way(&call(2, "mcp_aql_read", "get_slow"))]
+    {
+        client.send_bytes(message.as_bytes()).await;
+    }
+    for id in [1, 2] {
+        let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
+        client.send(cancelled).await;
+    }
+    client.send(call(3, "mcp_aql_read", "get_x")).await;
+    assert_eq!(client.receive().await["id"], 3);
+    client.write.shutdown().await.unwrap();
+    let end = tokio::time::timeout(Duration::from_secs(30), client.lines.next_line()).await.unwrap();
+    assert_eq!(end.unwrap(), None, "nothing else is said, and nobody waits for what was cancelled");
+}
+
 #[tokio::test]
 async fn the_last_line_needs_no_end_and_is_answered_before_we_leave() {
     let mut client = Client::initialized(json!({})).await;

@@ -253,7 +253,7 @@ impl Engine {
         let (operation, mut params, mut warnings) = request.into_parts();
         warnings.extend(more_warnings);
         let Some(route) = snapshot.route(&operation.name) else {
-            return match introspection::answer(snapshot, &*self.gate, &self.shaper, &params, context).await {
+            return match introspection::answer(snapshot, &*self.gate, &self.shaper, &params, context).boxed().await {
                 Ok(data) => Ran::Answered(Outcome::Done(Answer::new(data))),
                 Err(failure) => Ran::Answered(Outcome::Failed(failure)),
             };

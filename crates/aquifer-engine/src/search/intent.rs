@@ -69,12 +69,13 @@ fn is_request(word: &Said) -> bool {
     if word.folded { THESAURUS.action(&word.stem).is_some() } else { THESAURUS.is_request(&word.surface) }
 }
 
-/// "abandon the draft": a verb that is in no table.
+/// "abandon the draft": a verb that is in no table, or not by itself.
 fn is_unknown_request(said: &[Said], at: usize) -> bool {
     let (Some(word), Some(next)) = (said.get(at), said.get(at + 1)) else {
         return false;
     };
-    !word.folded && !THESAURUS.knows(&word.stem) && !is_plural(&word.surface) && THESAURUS.is_determiner(&next.surface)
+    let is_unknown = !THESAURUS.knows(&word.stem) || THESAURUS.is_half_a_verb(&word.stem);
+    !word.folded && is_unknown && !is_plural(&word.surface) && THESAURUS.is_determiner(&next.surface)
 }
 
 fn requests(said: &[Said], at: usize) -> bool {

@@ -15,6 +15,8 @@ const WORDS: usize = 64;
 pub(super) const CHARACTERS: usize = 1_000;
 /// How far a verb's particle may stand from it.
 const PARTICLE_DISTANCE: usize = 4;
+/// How many words a phrase may have after its first.
+const LONGEST_PHRASE: usize = 4;
 /// How many words that nobody knows are guessed at.
 const GUESSES: usize = 8;
 
@@ -161,14 +163,17 @@ impl SearchIndex {
 }
 
 /// Puts the particle of a verb that was said around a thing back beside it: "turn the alert off"
-/// becomes "turn off the alert", which is in the tables.
+/// becomes "turn off the alert", which is in the tables. One that begins a phrase of its own is no
+/// verb's: "bring the branch up to date" has nothing to do with "bring up".
 fn gather_particles(surfaces: &mut Vec<(String, bool)>) {
     let mut at = 0;
     while let Some((verb, _)) = surfaces.get(at) {
         let clause = surfaces.iter().enumerate().skip(at + 1).take_while(|(_, (_, starts))| !starts);
         let last = clause.clone().last().map(|(place, _)| place);
         let particle = clause.skip(1).take(PARTICLE_DISTANCE).find(|(place, (surface, _))| {
-            THESAURUS.is_particle(surface, last == Some(*place)) && THESAURUS.is_pair(verb, surface)
+            THESAURUS.is_particle(surface, last == Some(*place))
+                && THESAURUS.is_pair(verb, surface)
+                && !begins_phrase(surfaces.get(*place..).unwrap_or_default())
         });
         if let Some((from, _)) = particle {
             let moved = surfaces.remove(from);
@@ -176,4 +181,11 @@ fn gather_particles(surfaces: &mut Vec<(String, bool)>) {
         }
         at += 1;
     }
+}
+
+fn begins_phrase(surfaces: &[(String, bool)]) -> bool {
+    let mut stems = surfaces.iter().map(|(surface, _)| THESAURUS.normal(surface));
+    let known = stems.next().and_then(|first| THESAURUS.phrases.get(&first));
+    let after: Vec<String> = stems.take(LONGEST_PHRASE).collect();
+    known.is_some_and(|known| known.iter().any(|phrase| after.starts_with(&phrase.rest)))
 }

@@ -114,6 +114,26 @@ fn other_words_for_the_same_thing_find_it() {
     }
 }
 
+/// "up" belongs to "up to date", not to the verb.
+#[test]
+fn a_phrase_after_the_thing_is_not_taken_apart() {
+    let documents = [
+        ("create_pull_request", "CREATE", "Create a new pull request in a repository"),
+        ("merge_pull_request", "EXECUTE", "Merge a pull request"),
+        (
+            "update_pull_request_branch",
+            "UPDATE",
+            "Update a pull request branch with the latest changes from the base branch",
+        ),
+        ("get_pull_request", "READ", "Get details of a specific pull request"),
+    ]
+    .map(|(name, category, description)| Document { name, category, description, parameters: Vec::new() });
+    for query in ["bring a pull request up to date with main", "bring this PR up to date"] {
+        assert_eq!(found(&documents, query, 3).first(), Some(&"update_pull_request_branch"), "{query}");
+    }
+    assert_eq!(found(&documents, "bring a pull request up", 3).first(), Some(&"create_pull_request"));
+}
+
 #[test]
 fn inflected_words_find_the_plain_ones() {
     for (query, expected) in [

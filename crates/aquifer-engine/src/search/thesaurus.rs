@@ -114,10 +114,18 @@ impl Thesaurus {
 
     /// Whether the tables say anything of the word.
     pub(super) fn knows(&self, stem: &str) -> bool {
-        self.related.contains_key(stem)
-            || self.stopwords.contains(stem)
-            || self.hints.contains_key(stem)
-            || self.phrases.contains_key(stem)
+        self.knows_alone(stem) || self.phrases.contains_key(stem)
+    }
+
+    /// Whether they know it only with a particle, as "bring up": without one it is still a verb.
+    pub(super) fn is_half_a_verb(&self, stem: &str) -> bool {
+        let phrases = self.phrases.get(stem).map(Vec::as_slice).unwrap_or_default();
+        let is_verb = |rest: &[String]| matches!(rest, [particle] if self.is_particle(particle, true));
+        !self.knows_alone(stem) && phrases.iter().any(|phrase| is_verb(&phrase.rest))
+    }
+
+    fn knows_alone(&self, stem: &str) -> bool {
+        self.related.contains_key(stem) || self.stopwords.contains(stem) || self.hints.contains_key(stem)
     }
 
     /// Every verb in the form of a request.
