@@ -458,8 +458,8 @@ Examples:
   aquifer approvals list
   aquifer approvals approve k3vm7pqa --config aquifer.toml
 
-All of it wants a person at a terminal who types the admin secret. Only its hash is kept, in the state directory; with
-AQUIFER_ADMIN_SECRET set, that is the secret instead. Exit codes: 0 done, 2 not.";
+All of it wants a person at a terminal who types the admin secret. Only its hash is kept, in the state directory; where
+none was made, AQUIFER_ADMIN_SECRET is the secret. Exit codes: 0 done, 2 not.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use crate::Ending;
 use crate::cli::{ApprovalsCommand, StateArgs};
 use crate::config::Config;
-use crate::safety::admin::{self, Admin};
+use crate::safety::admin::Admin;
 use crate::safety::{self, Place, terminal};
 
 pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<Ending> {
@@ -59,9 +59,6 @@ fn enter(place: &StateArgs, what: &str) -> anyhow::Result<(Config, Arc<dyn State
 
 fn secret(config: &Config) -> anyhow::Result<Ending> {
     terminal::wanted("Making the admin secret")?;
-    if std::env::var_os(admin::VARIABLE).is_some_and(|secret| !secret.is_empty()) {
-        bail!("{} is set: that is the admin secret", admin::VARIABLE);
-    }
     if let Some(known) = Admin::known(&config.state)? {
         let words = "There is an admin secret. Type it to replace it; if it is lost, remove admin.key from the state \
                      directory.\n";

@@ -11,8 +11,8 @@ use super::terminal;
 use crate::config::StateConfig;
 use crate::state::{self, Kept};
 
-/// Holds the secret instead of the file.
-pub(crate) const VARIABLE: &str = "AQUIFER_ADMIN_SECRET";
+/// Holds the secret where none was made.
+const VARIABLE: &str = "AQUIFER_ADMIN_SECRET";
 
 /// A secret from the environment must have as many characters.
 const SHORTEST: usize = 16;
@@ -24,14 +24,21 @@ const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 pub(crate) struct Admin([u8; 32]);
 
 impl Admin {
-    /// The secret in force, if there is one.
+    /// The secret in force, if there is one: the one that was made, else the one in the environment. Not the other way
+    /// round: whoever starts the command chooses its environment.
     pub(crate) fn known(state: &StateConfig) -> anyhow::Result<Option<Self>> {
-        if let Some(secret) = std::env::var(VARIABLE).ok().filter(|secret| !secret.is_empty()) {
-            if secret.len() < SHORTEST {
-                bail!("{VARIABLE} must have {SHORTEST} characters or more");
-            }
-            return Ok(Some(Self(hash(&secret))));
+        if let Some(kept) = Self::kept(state)? {
+            return Ok(Some(kept));
         }
+        let Some(secret) = std::env::var(VARIABLE).ok().filter(|secret| !secret.is_empty()) else { return Ok(None) };
+        if secret.len() < SHORTEST {
+            bail!("{VARIABLE} must have {SHORTEST} characters or more");
+        }
+        Ok(Some(Self(hash(&secret))))
+    }
+
+    /// The secret that was made, if one was.
+    fn kept(state: &StateConfig) -> anyhow::Result<Option<Self>> {
         let Some(file) = Kept::of(state).admin() else { return Ok(None) };
         let bytes = match std::fs::read(&file) {
             Ok(bytes) => bytes,

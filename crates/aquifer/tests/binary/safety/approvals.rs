@@ -21,6 +21,9 @@ fn r_saf_3_only_a_person_at_a_terminal_with_the_secret_approves() {
     let approve = ["approvals", "approve", &id];
     let (code, shown) = place.person(&[], &approve);
     assert!(code == 2 && shown.contains("aquifer approvals secret"), "{shown}");
+    let own = "sixteen letters or more";
+    let (code, shown) = place.person_with(own, &[("Admin secret:", own)], &["approvals", "list"]);
+    assert!(code == 0 && shown.contains(&id), "{shown}");
     let secret = place.secret();
     // Whoever has no terminal is turned away, with the secret or without.
     for arguments in [&approve[..], &["approvals", "list"], &["approvals", "secret"], &["approvals", "deny", &id]] {
@@ -64,6 +67,9 @@ fn r_saf_3_only_a_person_at_a_terminal_with_the_secret_approves() {
     );
     assert_eq!(mode & 0o777, 0o600);
     // Another one is made only by who has this one.
+    // Whoever chooses the environment does not choose the secret.
+    let (code, shown) = place.person_with(own, &[("Admin secret:", own)], &["approvals", "list"]);
+    assert!(code == 2 && shown.contains("not the admin secret"), "{shown}");
     let (code, shown) = place.person(&[("Admin secret:", "no")], &["approvals", "secret"]);
     assert!(code == 2 && !shown.contains("shown this once"), "{shown}");
 }

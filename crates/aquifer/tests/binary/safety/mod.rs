@@ -59,10 +59,15 @@ impl Place {
 
     /// A person at a terminal runs a command, answering what it asks.
     pub(crate) fn person(&self, talk: &[(&str, &str)], arguments: &[&str]) -> (i32, String) {
+        self.person_with("", talk, arguments)
+    }
+
+    /// The same with a secret in the environment.
+    pub(crate) fn person_with(&self, secret: &str, talk: &[(&str, &str)], arguments: &[&str]) -> (i32, String) {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/binary/safety/person.py");
         let mut command = Command::new("python3");
         command.arg(script).arg(json!(talk).to_string()).arg(env!("CARGO_BIN_EXE_aquifer")).args(arguments);
-        command.args(["--config", &self.config]).env_remove("AQUIFER_ADMIN_SECRET");
+        command.args(["--config", &self.config]).env("AQUIFER_ADMIN_SECRET", secret);
         let output = command.stdin(Stdio::null()).output().unwrap();
         (output.status.code().unwrap(), text(&output.stdout) + &text(&output.stderr))
     }
