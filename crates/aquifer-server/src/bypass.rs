@@ -22,6 +22,8 @@ static MARK: LazyLock<String> = LazyLock::new(|| {
     format!("{:016x}{:016x}", random(), random())
 });
 
+static FINDER: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(MARK.as_bytes()));
+
 /// Where a request over HTTP leaves the text of its answer. It travels with the request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Bypass(Arc<OnceLock<String>>);
@@ -102,7 +104,7 @@ fn put(text: &str, message: &[u8]) -> Option<Vec<u8>> {
 
 /// What stands before and after the next mark and its quotes.
 fn cut(message: &[u8]) -> Option<(&[u8], &[u8])> {
-    let start = memmem::find(message, MARK.as_bytes())?.checked_sub(1)?;
+    let start = FINDER.find(message)?.checked_sub(1)?;
     Some((message.get(..start)?, message.get(start + MARK.len() + 2..)?))
 }
 

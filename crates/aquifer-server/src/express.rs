@@ -2,20 +2,20 @@
 //!
 //! The SDK reads every message as one of dozens of kinds, by trial, and hands it and its answer through several tasks
 //! and channels: most of what a call costs. Nearly every message is a tool call, so those are read as what they are,
-//! and the SDK's own handling of them runs right where they arrive. Everything else goes the SDK's way, and so do calls
+//! and handled right where they arrive. Everything else goes the SDK's way, and so do calls
 //! before the handshake, and whatever looks like a call and is none.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use memchr::memmem;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest, JsonRpcMessage, JsonRpcVersion2_0,
+    CallToolRequestParams, CallToolResponse, ClientNotification, ClientRequest, JsonRpcMessage, JsonRpcVersion2_0,
     ProtocolVersion, RequestId, RequestMetaObject, ServerConfig, ServerResult,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, Service, TxJsonRpcMessage};
-use rmcp::{ErrorData, RoleServer};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::Deserialize;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -54,15 +54,16 @@ struct Wire<'a> {
 pub(crate) struct Call {
     pub(crate) id: RequestId,
     params: CallToolRequestParams,
+    /// What came with it beside its arguments.
+    pub(crate) meta: RequestMetaObject,
+    /// Whether it is of the newest revision, which has no greeting.
+    pub(crate) is_newest: bool,
     peer: Peer<RoleServer>,
 }
 
-impl Call {
-    /// What came with it beside its arguments.
-    pub(crate) fn meta(&self) -> Option<&RequestMetaObject> {
-        self.params.meta.as_ref()
-    }
+static METHOD: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"\"tools/call\""));
 
+impl Call {
     /// The tool it names.
     pub(crate) fn tool(&self) -> &str {
         &self.params.name
@@ -80,9 +81,20 @@ impl Express {
     /// or for the one that is given.
     pub(crate) fn read(&self, message: &[u8], peer: Option<&Peer<RoleServer>>) -> Option<Call> {
         let peer = peer.or_else(|| self.face.peer())?;
-        memmem::find(message, b"\"tools/call\"")?;
-        let wire: Wire<'_> = serde_json::from_slice(message).ok()?;
-        (wire.method == "tools/call").then(|| Call { id: wire.id, params: wire.params, peer: peer.clone() })
+        METHOD.find(message)?;
+        let Wire { id, method, mut params, .. } = serde_json::from_slice(message).ok()?;
+        if method != "tools/call" {
+            return None;
+        }
+        let meta = params.meta.take().unwrap_or_default();
+        let newest = ProtocolVersion::V_2026_07_28;
+        // Who greeted us need not say more. Who did not has to say everything with every request.
+        let is_newest = match meta.protocol_version() {
+            None => peer.peer_info().filter(|greeted| greeted.protocol_version < newest).map(|_| false)?,
+            Some(said) if said == newest && meta.missing_required_keys(&newest).is_empty() => true,
+            Some(_) => return None,
+        };
+        Some(Call { id, params, meta, is_newest, peer: peer.clone() })
     }
 
     /// Whether there is a tool of that name.
@@ -101,15 +113,22 @@ impl Express {
         call: Call,
         leaving: CancellationToken,
     ) -> impl Future<Output = TxJsonRpcMessage<RoleServer>> + Send + use<> {
-        let Call { id, mut params, peer } = call;
+        let Call { id, params, meta, is_newest, peer } = call;
         let mut context = RequestContext::new(id.clone(), peer);
         context.ct = leaving;
-        context.meta = params.meta.take().unwrap_or_default();
+        context.meta = meta;
         let face = self.face.clone();
         async move {
-            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-            match face.handle_request(request, context).await {
-                Ok(result) => JsonRpcMessage::response(result, id),
+            // What the SDK does around this for every kind of request is either done (its version, its metadata) or here.
+            match face.call_tool(params, context).await {
+                Ok(mut response) => {
+                    if let CallToolResponse::Complete(result) = &mut response
+                        && !is_newest
+                    {
+                        result.result_type = None;
+                    }
+                    JsonRpcMessage::response(ServerResult::from(response), id)
+                }
                 Err(error) => JsonRpcMessage::error(error, Some(id)),
             }
         }

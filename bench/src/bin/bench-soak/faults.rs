@@ -44,7 +44,7 @@ pub(crate) const FAULTS: [Fault; 7] = [
     // Short, because it is waited for in every round; the others may have a busy machine.
     Fault { name: "hanging", side_by_side: 8, timeout: 2, round: hanging, expected: Some("UPSTREAM_TIMEOUT"), ..PLAIN },
     Fault { name: "garbage", side_by_side: 2, kind: Kind::Talkative, round: garbage, ..PLAIN },
-    // One by one: what the allocator keeps of two at once would hide a leak.
+    // One by one: here it is the machine that is busy, nobody waits.
     Fault { name: "huge", side_by_side: 1, round: huge, expected: Some("VALIDATION_PAYLOAD_TOO_LARGE"), ..PLAIN },
     Fault {
         name: "exiting",

@@ -57,11 +57,8 @@ impl ShortWay {
             return None;
         }
         let call = self.express.read(body, Some(&self.peer))?;
-        let meta = call.meta()?;
         // Progress would have to be told meanwhile.
-        let is_plain = meta.get_progress_token().is_none()
-            && meta.protocol_version().as_ref() == Some(&newest)
-            && meta.missing_required_keys(&newest).is_empty();
+        let is_plain = call.is_newest && call.meta.get_progress_token().is_none();
         (is_plain && only("mcp-name")? == call.tool() && self.express.knows(&call)).then_some(call)
     }
 
