@@ -16,6 +16,7 @@ fn r_saf_3_a_token_is_redeemed_once_by_a_thousand_across_two_servers() {
     let servers = [serve(), serve()];
     let asked = servers[0].call("mcp_aql_delete", delete(5));
     let token: Arc<str> = token(&asked).unwrap_or_else(|| panic!("{asked}")).into();
+    let authorities = servers.each_ref().map(|server| server.authority.clone());
     let (done, used, next) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for _ in 0..50 {
@@ -25,8 +26,7 @@ fn r_saf_3_a_token_is_redeemed_once_by_a_thousand_across_two_servers() {
                     if turn >= TRIES {
                         return;
                     }
-                    let answer =
-                        try_call(&servers[turn % 2].authority, "mcp_aql_delete", delete_with(5, &token)).unwrap();
+                    let answer = try_call(&authorities[turn % 2], "mcp_aql_delete", delete_with(5, &token)).unwrap();
                     match (answer["success"] == true, answer["error"]["code"].as_str()) {
                         (true, _) => done.fetch_add(1, Ordering::Relaxed),
                         (false, Some("TOKEN_ALREADY_USED")) => used.fetch_add(1, Ordering::Relaxed),
