@@ -37,7 +37,7 @@ fn deleting_asks_is_confirmed_happens_and_stands_in_the_audit(
     let show = talk.lines().find_map(|line| line.trim().strip_prefix("aquifer audit show ")).unwrap();
     let shown = text(&shell(&format!("aquifer audit show {show}")).stdout);
     for event in ["CONFIRMATION_REQUIRED", "CONFIRMATION_GRANTED", "OPERATION_INTENT", "OPERATION_OUTCOME"] {
-        assert!(shown.contains(&format!("{event}")), "{event}: {shown}");
+        assert!(shown.contains(event), "{event}: {shown}");
     }
     let verified = shell(&format!("aquifer audit verify {show}"));
     assert_eq!(verified.status.code(), Some(0), "{}", text(&verified.stdout));

@@ -2,8 +2,7 @@
 
 mod approvals;
 mod looking;
-#[cfg(feature = "redis")]
-mod redis;
+mod once;
 mod story;
 
 use std::process::{Command, Output, Stdio};
