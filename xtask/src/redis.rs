@@ -36,6 +36,11 @@ pub(crate) fn run() -> Result<()> {
     keeper.wait()
 }
 
+/// What a test needs that starts a Redis of its own.
+pub(crate) fn require() -> Result<()> {
+    ensure(&NEEDS)
+}
+
 /// The server that the tests use. One that was started for them stops when this is dropped.
 pub(crate) struct Redis(Option<(String, Keeper)>);
 

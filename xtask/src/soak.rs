@@ -1,8 +1,11 @@
-//! `cargo xtask soak [--rounds N] [--minutes M] [--update-docs] [FAULT…]`: upstreams that misbehave, round after round,
-//! behind a real `aquifer serve`, with a healthy one beside each that is called all the while.
+//! `cargo xtask soak [--rounds N] [--minutes M] [--calls N] [--update-docs] [FAULT…|gate]`: upstreams that misbehave, round
+//! after round, behind a real `aquifer serve`, with a healthy one beside each that is called all the while; and a gate
+//! whose store fails while it is asked.
 //!
 //! Fails if anything leaked, was answered wrongly or did not recover. How long something took is shown, never judged.
 
+mod gate;
+mod page;
 mod report;
 
 use std::process::{Command, Stdio};
@@ -15,24 +18,32 @@ use report::Report;
 const ROUNDS: u32 = 1_000;
 /// All faults run at once, on a quiet machine in a third of this.
 const MINUTES: u32 = 60;
+const CALLS: u32 = 10_000;
 
 const USAGE: &str = "\
-Usage: cargo xtask soak [--rounds N] [--minutes M] [--update-docs] [FAULT...]
+Usage: cargo xtask soak [--rounds N] [--minutes M] [--calls N] [--update-docs] [FAULT...] [gate]
 
-Has upstreams of a real gateway misbehave while healthy ones beside them are called. Faults, all unless some are named:
+Has upstreams of a real gateway misbehave while healthy ones beside them are called. Faults, all and
+the gate unless some are named:
   killed    killed in mid-call          hanging   hangs for ever         garbage  writes garbage to stdout
   huge      answers with 50 MB          exiting   ends when it starts    changing changes its tools
   moving    restarts on another port
 
+And has the store behind the gate fail while calls are confirmed (needs Redis):
+  gate      Redis killed and restarted, disk full, file read-only, slow
+
   --rounds N      of each fault, 1,000 unless told
   --minutes M     the most it may take, 60 unless told; the report says how many rounds were done
-  --update-docs   write the report to docs/soak.md (goes with all faults)";
+  --calls N       gated calls for each fault of the store, 10,000 unless told
+  --update-docs   write the report to docs/soak.md (goes with everything, or with the gate alone)";
 
 struct Wish {
     rounds: u32,
     minutes: u32,
+    calls: u32,
     update_docs: bool,
     faults: Vec<String>,
+    gate: bool,
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -41,6 +52,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         return Ok(());
     }
     let wish = read(arguments)?;
+    if wish.faults.is_empty() && wish.gate {
+        return gate::run(wish.calls, wish.update_docs);
+    }
+    upstreams(&wish)?;
+    if wish.faults.is_empty() || wish.gate {
+        gate::run(wish.calls, wish.update_docs)?;
+    }
+    Ok(())
+}
+
+fn upstreams(wish: &Wish) -> Result<()> {
     if output("python3", &["--version"]).is_none() {
         bail!("the upstreams are written in Python, and there is no python3. Install it and start again.");
     }
@@ -73,7 +95,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 fn read(arguments: &[String]) -> Result<Wish> {
-    let mut wish = Wish { rounds: ROUNDS, minutes: MINUTES, update_docs: false, faults: Vec::new() };
+    let mut wish =
+        Wish { rounds: ROUNDS, minutes: MINUTES, calls: CALLS, update_docs: false, faults: Vec::new(), gate: false };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let mut number = || {
@@ -83,13 +106,17 @@ fn read(arguments: &[String]) -> Result<Wish> {
         match word.as_str() {
             "--rounds" => wish.rounds = number()?,
             "--minutes" => wish.minutes = number()?,
+            "--calls" => wish.calls = number()?,
             "--update-docs" => wish.update_docs = true,
+            "gate" => wish.gate = true,
             fault if report::FAULTS.iter().any(|(name, ..)| *name == fault) => wish.faults.push(fault.to_owned()),
             other => bail!("soak does not know '{other}'.\n\n{USAGE}"),
         }
     }
     if wish.update_docs && !wish.faults.is_empty() {
-        bail!("--update-docs goes with all faults: the figures of docs/soak.md come from one run");
+        bail!(
+            "--update-docs goes with everything, or with the gate alone: the figures of docs/soak.md come from one run"
+        );
     }
     Ok(wish)
 }

@@ -1,7 +1,9 @@
 //! One step of a task: a line that announces it, a command, and what to do when it fails.
 
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -18,6 +20,39 @@ pub(crate) fn run(command: &mut Command, remedy: &str) -> Result<()> {
         bail!("'{line}' ended with {status}.\n{remedy}");
     }
     Ok(())
+}
+
+/// Like [`run`], and copies what the command prints to a file.
+pub(crate) fn run_copied(command: &mut Command, file: &Path, remedy: &str) -> Result<()> {
+    let line = line_of(command);
+    let mut copy = File::create(file).with_context(|| format!("cannot make {}", file.display()))?;
+    let mut other_copy = copy.try_clone()?;
+    let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = spawned.with_context(|| format!("cannot start '{line}'. {remedy}"))?;
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| pass_on(err, &mut std::io::stderr(), &mut other_copy));
+        pass_on(out, &mut std::io::stdout(), &mut copy)?;
+        other.join().unwrap_or_else(|_| bail!("what '{line}' printed was not copied"))
+    })?;
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("'{line}' ended with {status}.\n{remedy}");
+    }
+    Ok(())
+}
+
+/// Shows what comes as it comes, and copies it.
+fn pass_on(from: Option<impl Read>, shown: &mut impl Write, copy: &mut File) -> Result<()> {
+    let Some(mut from) = from else { return Ok(()) };
+    let mut piece = [0; 8192];
+    loop {
+        let read = from.read(&mut piece)?;
+        let Some(piece) = piece.get(..read).filter(|piece| !piece.is_empty()) else { return Ok(()) };
+        shown.write_all(piece)?;
+        shown.flush()?;
+        copy.write_all(piece)?;
+    }
 }
 
 /// What a program prints, if it is there and succeeds.

@@ -1,4 +1,7 @@
-//! `cargo xtask test`: installs and starts what the tests need, then runs every test there is.
+//! `cargo xtask test`: installs and starts what the tests need, runs every test there is, and looks for secrets in all that
+//! was printed.
+
+mod secrets;
 
 use anyhow::Result;
 
@@ -7,6 +10,7 @@ use crate::postgres::Postgres;
 use crate::redis::Redis;
 use crate::servers;
 use crate::step::{self, announce, cargo, output};
+use secrets::Printed;
 
 /// The tests that need more than Rust, too. Plain `cargo test` leaves those out and does not list them. What is not here
 /// needs something that cannot be installed: CONTRIBUTING.md says what.
@@ -22,24 +26,38 @@ pub(crate) fn run(chosen: &[String]) -> Result<()> {
     let mut environment = clients::install()?;
     environment.extend(servers::install()?);
     let (postgres, redis) = (Postgres::provide()?, Redis::provide()?);
+    let printed = Printed::new()?;
     let nextest = output("cargo-nextest", &["nextest", "--version"]).is_some();
     let mut tests = if nextest {
         announce("tests");
-        cargo(&["nextest", "run", "--no-fail-fast"])
+        cargo(&["nextest", "run", "--no-fail-fast", "--profile", "default"])
     } else {
         announce("tests and examples in the documentation (cargo-nextest is not installed: cargo test does it)");
         cargo(&["test", "--no-fail-fast"])
     };
     tests.args(EVERYTHING).args(chosen).envs(environment).envs(postgres.environment()).envs(redis.environment());
-    step::run(&mut tests, REMEDY)?;
+    tests.envs([printed.environment()]);
+    if nextest {
+        // It keeps what every test prints by itself.
+        step::run(&mut tests, REMEDY)?;
+    } else {
+        if !chosen.iter().any(|word| word == "--") {
+            tests.arg("--");
+        }
+        step::run_copied(tests.arg("--show-output"), &printed.file("tests.log"), REMEDY)?;
+    }
     if !chosen.is_empty() {
+        printed.search(nextest)?;
         announce("the chosen tests passed");
         return Ok(());
     }
     if nextest {
         announce("examples in the documentation");
-        step::run(&mut cargo(&["test", "--doc", "--workspace"]), "The failing examples are listed above.")?;
+        let mut examples = cargo(&["test", "--doc", "--workspace", "--", "--show-output"]);
+        step::run_copied(&mut examples, &printed.file("examples.log"), "The failing examples are listed above.")?;
     }
+    // Tests that fail may show what they got, secrets and all: this is for when all have passed.
+    printed.search(nextest)?;
     announce("all tests passed");
     Ok(())
 }

@@ -29,6 +29,7 @@ pub(super) fn valgrind_is_there() -> Result<()> {
 /// Counts of the engine, then of whole calls in the server.
 pub(super) fn all(programs: &Programs, table: &mut Table) -> Result<()> {
     engine(programs, table)?;
+    gate(programs, table)?;
     let requests = scenario(programs, "requests", 10, 20_000)?;
     let arguments = scenario(programs, "arguments", 10, 20_000)?;
     by_size(programs, table, "route + validate", "check", 40_000, requests, Aim::Ratio(FLAT))?;
@@ -59,6 +60,18 @@ fn engine(programs: &Programs, table: &mut Table) -> Result<()> {
         ratio: Some(engine / by_hand),
         aim: Aim::None,
     });
+    Ok(())
+}
+
+/// What the gate adds to a call that it lets pass.
+fn gate(programs: &Programs, table: &mut Table) -> Result<()> {
+    const MOST: f64 = 10_000.0;
+    let bare = scenario(programs, "engine", 1, 20_000)?;
+    for (name, what) in [("gated", "no limits"), ("gated-limited", "memory store, two limits")] {
+        let gated = scenario(programs, name, 1, 20_000)?;
+        let aim = Aim::at_most("10,000 more", gated - bare <= MOST);
+        table.push(row(format!("a gated call that is allowed, {what}"), gated, "the same call ungated", bare, aim));
+    }
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 
 use anyhow::{Context, Result, bail};
 
-use crate::step::root;
+use super::page;
 
 /// Name, what happens in a round, and what the caller is told.
 pub(crate) const FAULTS: [(&str, &str, &str); 7] = [
@@ -73,21 +73,15 @@ impl Report {
 
     /// Puts the tables into docs/soak.md.
     pub(crate) fn write(&self, rounds: u32, minutes: u32) -> Result<()> {
-        const BEGIN: &str = "<!-- soak: begin -->\n";
-        const END: &str = "<!-- soak: end -->";
-        let path = root().join("docs/soak.md");
-        let page = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let (before, rest) = page.split_once(BEGIN).context("docs/soak.md has no block for the report")?;
-        let (_, after) = rest.split_once(END).context("the block of docs/soak.md has no end")?;
         let verdict = match self.judge() {
             Ok(()) => "All is as it should be.".to_owned(),
             Err(problem) => format!("{problem}").trim_end().to_owned(),
         };
-        let page = format!(
-            "{before}{BEGIN}Made by `cargo xtask soak --rounds {rounds} --minutes {minutes} --update-docs`. Where there are \
-             fewer than {rounds}\nrounds the minutes were over.\n\n{self}\n{verdict}\n{END}{after}"
+        let report = format!(
+            "Made by `cargo xtask soak --rounds {rounds} --minutes {minutes} --update-docs`. Where there are fewer than \
+             {rounds}\nrounds the minutes were over.\n\n{self}\n{verdict}\n"
         );
-        std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))
+        page::put("soak", &report)
     }
 }
 

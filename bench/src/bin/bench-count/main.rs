@@ -7,6 +7,7 @@
 //! without a counter.
 
 mod catalog;
+mod gated;
 mod scenario;
 mod shelf;
 
@@ -23,7 +24,7 @@ fn main() -> anyhow::Result<()> {
     let iterations = iterations.parse().context("ITERATIONS is not a number")?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let nanoseconds = runtime.block_on(async {
-        let prepared = scenario::prepare(scenario, operations)?;
+        let prepared = scenario::prepare(scenario, operations).await?;
         // What is made on first use is made before anything is measured.
         prepared.run(1).await?;
         let started = Instant::now();

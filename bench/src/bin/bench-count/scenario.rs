@@ -15,11 +15,24 @@ use aquifer_protocol::validate::{Strictness, route};
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{Generated, operations, requests};
+use crate::gated;
 use crate::shelf::Shelf;
 
 /// Every scenario.
-pub(crate) const NAMES: [&str; 10] =
-    ["requests", "check", "unknown", "arguments", "call", "list", "list-rendered", "engine", "by-hand", "direct"];
+pub(crate) const NAMES: [&str; 12] = [
+    "requests",
+    "check",
+    "unknown",
+    "arguments",
+    "call",
+    "list",
+    "list-rendered",
+    "engine",
+    "gated",
+    "gated-limited",
+    "by-hand",
+    "direct",
+];
 
 /// A scenario ready to run.
 pub(crate) enum Scenario {
@@ -40,7 +53,7 @@ pub(crate) enum Scenario {
 }
 
 /// Prepares the scenario of this name with a catalog of this size.
-pub(crate) fn prepare(name: &str, size: usize) -> anyhow::Result<Scenario> {
+pub(crate) async fn prepare(name: &str, size: usize) -> anyhow::Result<Scenario> {
     let generated =
         |arguments, render| anyhow::Ok(Scenario::Engine { engine: engine(Generated::new(size))?, arguments, render });
     Ok(match name {
@@ -62,6 +75,11 @@ pub(crate) fn prepare(name: &str, size: usize) -> anyhow::Result<Scenario> {
         "engine" => {
             let shelf = Shelf::new().into_adapter("shelf").build()?;
             Scenario::Engine { engine: engine(shelf)?, arguments: vec![book()], render: false }
+        }
+        "gated" | "gated-limited" => {
+            let shelf = Shelf::new().into_adapter("shelf").build()?;
+            let engine = gated::engine(surface()?, shelf, name == "gated-limited", &book()).await?;
+            Scenario::Engine { engine, arguments: vec![book()], render: false }
         }
         "by-hand" => {
             let params = book().remove("params").and_then(|params| params.as_object().cloned()).unwrap_or_default();

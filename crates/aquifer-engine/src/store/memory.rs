@@ -26,9 +26,12 @@ struct Inner {
     records: BTreeMap<String, Kept>,
     bytes: usize,
     versions: u64,
-    /// By key and width of the window's buckets.
-    spent: HashMap<(String, u64), Vec<(u64, u64)>>,
+    /// By width of the window's buckets, of which there are few, and by key.
+    spent: BTreeMap<u64, HashMap<String, Buckets>>,
 }
+
+/// What was spent in each bucket, in ascending order.
+type Buckets = Vec<(u64, u64)>;
 
 struct Kept {
     record: Record,
@@ -80,42 +83,62 @@ impl Inner {
 
     /// As for records: what stops counting first goes first.
     fn make_room_to_spend(&mut self, most: usize, now: u64) {
-        if self.spent.len() < most {
+        if self.keys_spent_under() < most {
             return;
         }
         let gone = |width: u64, buckets: &[(u64, u64)]| {
             buckets.last().map_or(0, |(bucket, _)| Window::of_width(width).gone(*bucket))
         };
-        self.spent.retain(|(_, width), buckets| gone(*width, buckets) > now);
-        let surplus = self.spent.len().saturating_sub(below(most));
-        let mut order: Vec<_> = self.spent.iter().map(|(key, buckets)| (gone(key.1, buckets), key.clone())).collect();
-        order.sort_unstable();
-        for (_, key) in order.into_iter().take(surplus) {
-            self.spent.remove(&key);
+        for (width, spent) in &mut self.spent {
+            spent.retain(|_, buckets| gone(*width, buckets) > now);
         }
+        let surplus = self.keys_spent_under().saturating_sub(below(most));
+        let of_width = |(width, spent): (&u64, &HashMap<String, Buckets>)| -> Vec<_> {
+            spent.iter().map(|(key, buckets)| (gone(*width, buckets), *width, key.clone())).collect()
+        };
+        let mut order: Vec<_> = self.spent.iter().flat_map(of_width).collect();
+        order.sort_unstable();
+        for (_, width, key) in order.into_iter().take(surplus) {
+            self.spent.entry(width).and_modify(|spent| drop(spent.remove(&key)));
+        }
+        self.spent.retain(|_, spent| !spent.is_empty());
+    }
+
+    fn keys_spent_under(&self) -> usize {
+        self.spent.values().map(HashMap::len).sum()
     }
 
     fn spend(&mut self, key: &str, amount: u64, most: u64, window: Window, now: u64, keys: usize) -> Spent {
-        let key = (key.to_owned(), window.width());
-        let known = self.spent.get(&key).map(Vec::as_slice);
-        let judged = window.judge(known.unwrap_or_default(), now, amount, most);
-        if amount == 0 || !judged.accepted {
+        if let Some(buckets) = self.spent.get_mut(&window.width()).and_then(|spent| spent.get_mut(key)) {
+            let judged = window.judge(buckets, now, amount, most);
+            if amount > 0 && judged.accepted {
+                add(buckets, window, now, amount);
+            }
             return judged;
         }
-        if known.is_none() {
+        let judged = window.judge(&[], now, amount, most);
+        if amount > 0 && judged.accepted {
             self.make_room_to_spend(keys, now);
-        }
-        let buckets = self.spent.entry(key).or_default();
-        let (bucket, living) = (window.bucket(now), window.living(now));
-        buckets.retain(|(bucket, _)| living.contains(bucket));
-        match buckets.iter_mut().find(|(known, _)| *known == bucket) {
-            Some((_, spent)) => *spent += amount,
-            None => {
-                let at = buckets.partition_point(|(known, _)| *known < bucket);
-                buckets.insert(at, (bucket, amount));
-            }
+            let spent = self.spent.entry(window.width()).or_default();
+            spent.insert(key.to_owned(), vec![(window.bucket(now), amount)]);
         }
         judged
+    }
+}
+
+/// Adds to the bucket of now, most often the last one, and forgets those that count no more, most often none.
+fn add(buckets: &mut Buckets, window: Window, now: u64, amount: u64) {
+    let (bucket, living) = (window.bucket(now), window.living(now));
+    let ends = [buckets.first(), buckets.last()];
+    if ends.into_iter().flatten().any(|(bucket, _)| !living.contains(bucket)) {
+        buckets.retain(|(bucket, _)| living.contains(bucket));
+    }
+    match buckets.iter_mut().rfind(|(known, _)| *known == bucket) {
+        Some((_, spent)) => *spent += amount,
+        None => {
+            let at = buckets.partition_point(|(known, _)| *known < bucket);
+            buckets.insert(at, (bucket, amount));
+        }
     }
 }
 

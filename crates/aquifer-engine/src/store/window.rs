@@ -63,7 +63,8 @@ impl Window {
         let most = most.min(Self::LARGEST);
         let counted = || buckets.iter().filter(|(bucket, _)| living.contains(bucket));
         let sum = counted().map(|(_, spent)| *spent).fold(0, u64::saturating_add);
-        let sliding = counted().find(|(bucket, _)| bucket.saturating_add(BUCKETS) == self.bucket(now));
+        // Only the first of them can be just that old.
+        let sliding = counted().next().filter(|(bucket, _)| bucket.saturating_add(BUCKETS) == self.bucket(now));
         let total = match sliding {
             Some((_, spent)) => sum - spent + self.inside(*spent, self.width - now % self.width),
             None => sum,

@@ -6,6 +6,6 @@ mod faults;
 mod memory;
 mod processes;
 mod redaction;
-mod support;
+pub(crate) mod support;
 mod tampering;
 mod writing;

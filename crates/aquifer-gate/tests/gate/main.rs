@@ -7,6 +7,8 @@
 
 mod audit;
 mod confirm;
+#[cfg(unix)]
+mod faults;
 mod gate;
 mod house;
 mod policy;

@@ -3,11 +3,11 @@
 
 mod agreement;
 mod behaviours;
-mod place;
+pub(crate) mod place;
 mod processes;
 #[cfg(feature = "redis")]
 mod redis_faults;
 #[cfg(feature = "redis")]
-mod redis_server;
+pub(crate) mod redis_server;
 mod sqlite_faults;
 mod sqlite_file;

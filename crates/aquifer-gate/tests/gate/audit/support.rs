@@ -74,7 +74,7 @@ pub(super) fn listed(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Every line of a folder's files, in order.
-pub(super) fn lines(directory: &Path) -> Vec<Value> {
+pub(crate) fn lines(directory: &Path) -> Vec<Value> {
     let text: String = listed(directory).iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -84,7 +84,7 @@ pub(super) fn events(directory: &Path) -> Vec<String> {
 }
 
 /// What verification says with the heads of this store.
-pub(super) async fn judged(directory: &Path, store: &Arc<dyn StateStore>) -> Report {
+pub(crate) async fn judged(directory: &Path, store: &Arc<dyn StateStore>) -> Report {
     let heads = Heads::all(&**store).await.unwrap();
     verify(&[directory.to_owned()], Some(&heads)).unwrap()
 }

@@ -35,16 +35,16 @@ impl Clock for HandClock {
 }
 
 /// A folder that goes with its owner.
-pub(super) struct Folder(pub(super) PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let path = std::env::temp_dir().join(format!("aquifer-gate-{}", unique()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }
 
-    pub(super) fn file(&self) -> PathBuf {
+    pub(crate) fn file(&self) -> PathBuf {
         self.0.join("state.db")
     }
 }
@@ -125,19 +125,23 @@ pub(super) fn told() -> Option<Arc<dyn StateStore>> {
 }
 
 /// The same test in another process, which finds in its environment what to do.
-pub(super) fn another(program: impl AsRef<std::ffi::OsStr>, test: &str) -> Command {
+pub(crate) fn another(program: impl AsRef<std::ffi::OsStr>, test: &str) -> Command {
     let mut command = Command::new(program);
     command.args(["--exact", test, "--nocapture"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     command
 }
 
 /// A process that does not outlive its test.
-pub(super) struct Process(pub(super) Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
     /// Waits for it to end, not for ever.
     pub(super) fn succeeds(&mut self) {
-        let until = Instant::now() + PATIENCE;
+        self.succeeds_within(PATIENCE);
+    }
+
+    pub(crate) fn succeeds_within(&mut self, patience: Duration) {
+        let until = Instant::now() + patience;
         loop {
             match self.0.try_wait().unwrap() {
                 Some(status) => return assert!(status.success(), "ended with {status}"),

@@ -10,7 +10,7 @@ use super::place::{Folder, PATIENCE, Process};
 
 pub(super) const PASSWORD: &str = "a-secret-for-nobody";
 
-pub(super) struct Server {
+pub(crate) struct Server {
     pub(super) folder: Folder,
     pub(super) port: u16,
     process: Option<Process>,
@@ -18,7 +18,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::start_with(|_| Vec::new())
     }
 
@@ -33,7 +33,7 @@ impl Server {
     }
 
     /// Every write is on the disk before it is answered.
-    pub(super) fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.kill();
         let (port, folder) = (self.port.to_string(), self.folder.0.to_str().unwrap());
         let mut command = Command::new("redis-server");
@@ -53,7 +53,7 @@ impl Server {
     }
 
     /// At once, without a chance to write anything.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.process = None;
     }
 
@@ -67,7 +67,7 @@ impl Server {
         format!("redis://:{PASSWORD}@127.0.0.1:{}", self.port)
     }
 
-    pub(super) fn store(&self) -> RedisStore {
+    pub(crate) fn store(&self) -> RedisStore {
         RedisStore::new(&RedisSettings::new(self.url())).unwrap()
     }
 

@@ -1,6 +1,7 @@
 //! What a server says to people.
 
-use std::io::{BufRead, BufReader, Read};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
@@ -15,7 +16,12 @@ pub(super) struct Talk {
 
 impl Talk {
     pub(super) fn of(child: &mut Child) -> Self {
-        Self { lines: lines(child.stderr.take().unwrap()), heard: String::new() }
+        let said = child.stderr.take().unwrap();
+        let lines = match copy(child.id()) {
+            Some(copy) => lines(Copied { from: said, copy }),
+            None => lines(said),
+        };
+        Self { lines, heard: String::new() }
     }
 
     /// The first line in which something is found.
@@ -38,6 +44,26 @@ impl Talk {
             self.heard.push('\n');
         }
         self.heard.clone()
+    }
+}
+
+/// Where `cargo xtask test` wants a copy of what servers say, to look for secrets in it.
+fn copy(server: u32) -> Option<File> {
+    let folder = std::env::var_os("AQUIFER_TEST_OUTPUT")?;
+    let name = format!("server-{}-{server}.log", std::process::id());
+    Some(File::options().create(true).append(true).open(std::path::Path::new(&folder).join(name)).unwrap())
+}
+
+struct Copied<R> {
+    from: R,
+    copy: File,
+}
+
+impl<R: Read> Read for Copied<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.from.read(buffer)?;
+        self.copy.write_all(&buffer[..read])?;
+        Ok(read)
     }
 }
 

@@ -1,0 +1,66 @@
+//! An engine behind a real gate, with limits whose windows are as full as they get.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use anyhow::{anyhow, ensure};
+use aquifer_engine::clock::{Clock, SharedClock};
+use aquifer_engine::store::{MemoryStore, StateStore};
+use aquifer_engine::{Caller, Context, Engine, Reply, Source};
+use aquifer_gate::audit::Audit;
+use aquifer_gate::quota::QuotaSettings;
+use aquifer_gate::{GateSettings, SafetyGate};
+use aquifer_protocol::response::Response;
+use aquifer_protocol::surface::{Receiver, Surface};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+
+/// What a window is divided into.
+const BUCKETS: usize = 60;
+const SECOND: i64 = 1;
+/// A sixtieth of a day.
+const PART_OF_A_DAY: i64 = 24 * 60;
+
+/// The operating system's clock, some seconds ahead.
+#[derive(Default)]
+struct Ahead(AtomicI64);
+
+impl Clock for Ahead {
+    fn now(&self) -> Timestamp {
+        let ahead = SignedDuration::from_secs(self.0.load(Ordering::Relaxed));
+        Timestamp::now().checked_add(ahead).unwrap_or(Timestamp::MAX)
+    }
+}
+
+/// With a rate limit and a quota, both for each caller, or with neither.
+pub(crate) async fn engine(
+    surface: Surface,
+    source: Arc<dyn Source>,
+    limited: bool,
+    call: &Map<String, Value>,
+) -> anyhow::Result<Box<Engine>> {
+    let ahead = Arc::new(Ahead::default());
+    let clock: SharedClock = ahead.clone();
+    let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(clock.clone(), 10_000));
+    let quota = if limited { limits()? } else { QuotaSettings::default() };
+    let settings = GateSettings { quota, ..GateSettings::default() };
+    let gate = SafetyGate::new(&settings, Audit::off(clock.clone()), store.clone(), clock.clone())?;
+    let engine = Engine::builder(surface).source(source).gate(Arc::new(gate)).store(store).clock(clock).build()?;
+    for step in [PART_OF_A_DAY, SECOND] {
+        for _ in 1..BUCKETS {
+            let context = Context::new(Caller::nobody(), "req");
+            let reply = engine.handle(&Receiver::Unified, call.clone(), context).await;
+            ensure!(matches!(reply, Reply::Response(Response::Success(_))), "the gate did not let a call pass");
+            ahead.0.fetch_add(step, Ordering::Relaxed);
+        }
+    }
+    Ok(Box::new(engine))
+}
+
+fn limits() -> anyhow::Result<QuotaSettings> {
+    let limits = json!({
+        "rate_limit": [{ "name": "calls", "limit": 1_000_000_000, "window": "minute", "per": ["caller"] }],
+        "quota": [{ "metric": "requests_per_day", "hard_stop": 1_000_000_000, "per": ["caller"] }],
+    });
+    serde_json::from_value(limits).map_err(|error| anyhow!("limits: {error}"))
+}

@@ -1,0 +1,172 @@
+//! Faults of what the gate leans on while many callers ask, confirm, replay and cross tokens (R-SAF-3, R-SAF-5, R-SAF-6).
+//!
+//! A thousand gated calls each; `cargo xtask soak gate` has more.
+
+mod callers;
+mod slow;
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use aquifer_engine::clock::SystemClock;
+use aquifer_engine::store::StateStore;
+use aquifer_gate::store::SqliteStore;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::stores::place::{Folder, Process, another};
+#[cfg(feature = "redis")]
+use crate::stores::redis_server::Server;
+use callers::{Fault, Trial};
+use slow::{Slow, Slowness};
+
+/// Two stores over one file, as two processes would have them.
+fn two_over(file: &Path) -> [Arc<dyn StateStore>; 2] {
+    [(); 2].map(|()| -> Arc<dyn StateStore> { Arc::new(SqliteStore::new(file, Arc::new(SystemClock)).unwrap()) })
+}
+
+#[cfg(feature = "redis")]
+impl Fault for Server {
+    fn set(&mut self, stage: usize) {
+        if stage == 0 { self.restart() } else { self.kill() }
+    }
+}
+
+#[cfg(feature = "redis")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn r_saf_6_gated_calls_while_redis_is_killed_and_restarted() {
+    let (mut server, audit) = (Server::start(), Folder::new());
+    let stores = [(); 2].map(|()| -> Arc<dyn StateStore> { Arc::new(server.store()) });
+    Trial::over(stores, &audit.0).endures("redis", &mut server, 1, 5).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn r_saf_6_gated_calls_while_the_store_is_slow() {
+    let folder = Folder::new();
+    let mut slowness = Slowness::default();
+    let stores = two_over(&folder.file()).map(|store| -> Arc<dyn StateStore> { Slow::new(store, &slowness) });
+    Trial::over(stores, &folder.0.join("audit")).endures("slow", &mut slowness, slow::STAGES, 1).await;
+}
+
+const WHERE: &str = "AQUIFER_TEST_GATED_AT";
+const MOUNTED: &str = "AQUIFER_TEST_GATED_MOUNTED";
+
+/// State and audit lie on the same file system: one of its own if we may mount one, else under a limit on files.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn r_saf_6_gated_calls_while_the_disk_is_full() {
+    const TEST: &str = "faults::r_saf_6_gated_calls_while_the_disk_is_full";
+    if let Ok(place) = std::env::var(WHERE) {
+        let place = PathBuf::from(place);
+        let mounted = std::env::var(MOUNTED).unwrap() == "true";
+        let mut disk = Disk { ballast: place.join("ballast"), mounted };
+        let trial = Trial::over(two_over(&place.join("state.db")), &place.join("audit"));
+        return trial.endures("full", &mut disk, 1, 5).await;
+    }
+    let folder = Folder::new();
+    let mount = format!("mount -t tmpfs -o size=256m none '{}'", folder.0.display());
+    let may_mount = Command::new("unshare").args(["-rm", "sh", "-c", &mount]).output();
+    let may_mount = may_mount.is_ok_and(|done| done.status.success());
+    let (program, shell) = match may_mount {
+        true => ("unshare", format!("{mount} && exec \"$@\"")),
+        false => {
+            println!("a limit on the size of files stands for a full disk: no file system can be mounted");
+            ("env", "trap '' XFSZ; exec \"$@\"".to_owned())
+        }
+    };
+    let mut command = Command::new(program);
+    if may_mount {
+        command.arg("-rm");
+    }
+    command.args(["sh", "-c", &shell, "sh"]).arg(std::env::current_exe().unwrap()).args(["--exact", TEST]);
+    command.arg("--nocapture").env(WHERE, &folder.0).env(MOUNTED, may_mount.to_string());
+    Process(command.spawn().unwrap()).succeeds_within(callers::deadline());
+}
+
+/// A disk that gets full, and has room again.
+struct Disk {
+    ballast: PathBuf,
+    mounted: bool,
+}
+
+impl Fault for Disk {
+    fn set(&mut self, stage: usize) {
+        match (self.mounted, stage) {
+            (true, 0) => std::fs::remove_file(&self.ballast).unwrap(),
+            (true, _) => fill(&self.ballast),
+            (false, 0) => limit_files(None),
+            (false, _) => limit_files(Some(4096)),
+        }
+    }
+}
+
+/// To the last page.
+fn fill(ballast: &Path) {
+    use std::io::Write;
+    let mut file = std::fs::File::create(ballast).unwrap();
+    for size in [1 << 20, 1 << 12] {
+        let piece = vec![0; size];
+        let mut written = 0;
+        while file.write_all(&piece).is_ok() {
+            written += size;
+            assert!(written < 1 << 30, "this disk is never full");
+        }
+    }
+}
+
+fn limit_files(most: Option<u64>) {
+    let maximum = getrlimit(Resource::Fsize).maximum;
+    setrlimit(Resource::Fsize, Rlimit { current: most.or(maximum), maximum }).unwrap();
+}
+
+/// As somebody to whom rights apply: the superuser may write everything.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn r_saf_6_gated_calls_while_the_file_is_read_only() {
+    if let Ok(place) = std::env::var(WHERE) {
+        let mut rights = Rights(Path::new(&place).join("state"));
+        std::fs::create_dir_all(&rights.0).unwrap();
+        let trial = Trial::over(two_over(&rights.file()), &Path::new(&place).join("audit"));
+        return trial.endures("read-only", &mut rights, 2, 3).await;
+    }
+    let folder = Folder::new();
+    std::fs::set_permissions(&folder.0, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let program = folder.0.join("tests");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let mut command = another(&program, "faults::r_saf_6_gated_calls_while_the_file_is_read_only");
+    command.stdout(std::process::Stdio::inherit()).env(WHERE, folder.0.join("own")).current_dir("/");
+    if std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
+        command.uid(65_534).gid(65_534);
+    }
+    Process(command.spawn().unwrap()).succeeds_within(callers::deadline());
+}
+
+/// The rights to a folder with a state file in it.
+struct Rights(PathBuf);
+
+impl Rights {
+    fn file(&self) -> PathBuf {
+        self.0.join("state.db")
+    }
+}
+
+impl Fault for Rights {
+    /// Out of reach first: whoever has a file open may write to it whatever its rights are later, and lets go of it when
+    /// it is not to be found. Then there again, to be read only.
+    fn set(&mut self, stage: usize) {
+        let set = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        match stage {
+            1 => set(&self.0, 0o000),
+            2 => {
+                // The file itself can be reached only through the folder: nobody else opens it in between for long.
+                set(&self.0, 0o700);
+                set(&self.file(), 0o400);
+                set(&self.0, 0o500);
+            }
+            _ => {
+                set(&self.0, 0o700);
+                set(&self.file(), 0o600);
+            }
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Many callers at once, what they saw, and what must be true afterwards.
+//!
+//! Every confirmation is asked for with a parameter of its own, so that what was done tells which of them it was.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use aquifer_engine::Context;
+use aquifer_engine::store::StateStore;
+use aquifer_gate::GateSettings;
+use aquifer_gate::audit::{Audit, AuditSettings};
+use aquifer_gate::confirm::ConfirmSettings;
+use aquifer_protocol::trust::Trust;
+use serde_json::{Value, json};
+
+use crate::audit::support::{judged, lines};
+use crate::house::{Hands, House, caller, code, request, with_token};
+
+const CALLERS: usize = 16;
+/// So many refusals, and a fault has been noticed.
+const NOTICED: usize = CALLERS;
+const ENOUGH: u64 = 1_000_000;
+
+/// How many calls are made while faults come and go.
+fn calls() -> usize {
+    std::env::var("AQUIFER_TEST_GATED_CALLS").ok().map_or(1_000, |calls| calls.parse().unwrap())
+}
+
+/// Nothing takes so long unless it hangs.
+pub(crate) fn deadline() -> Duration {
+    Duration::from_secs(600) * u32::try_from(calls().div_ceil(1_000)).unwrap()
+}
+
+/// Something that goes wrong in stages, and is over at stage 0.
+pub(crate) trait Fault {
+    fn set(&mut self, stage: usize);
+}
+
+/// Two gates over one state, as two processes would have them.
+pub(crate) struct Trial {
+    houses: Vec<House>,
+    audits: Vec<Audit>,
+    directory: PathBuf,
+    /// So many at least; more, if faults are still to come.
+    calls: usize,
+    over: AtomicBool,
+    /// Who was confirmed, each with what its callers were told.
+    confirmed: Mutex<BTreeMap<String, Told>>,
+    next: AtomicUsize,
+    finished: AtomicUsize,
+    refused: AtomicUsize,
+    replays: AtomicUsize,
+    crossed: AtomicUsize,
+    lost: AtomicUsize,
+    longest: AtomicU64,
+    /// A caller has found something that must not be.
+    broken: AtomicBool,
+}
+
+/// Tells when a caller ends in the middle of a call.
+struct Watch<'a>(&'a AtomicBool);
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+#[derive(Default, Clone, Copy)]
+struct Told {
+    done: usize,
+    /// Somebody did not wait for the answer.
+    abandoned: bool,
+    /// Some answer was that the store or the audit failed.
+    uncertain: bool,
+}
+
+impl Trial {
+    pub(crate) fn over(stores: [Arc<dyn StateStore>; 2], directory: &Path) -> Self {
+        let quota = json!({ "rate_limit": [{ "name": "all", "limit": ENOUGH, "window": "minute" }] });
+        let settings = GateSettings {
+            confirm: ConfirmSettings { issued_per_minute: ENOUGH, wrong_per_minute: ENOUGH, ..Default::default() },
+            quota: serde_json::from_value(quota).unwrap(),
+            ..GateSettings::default()
+        };
+        let mut audits = Vec::new();
+        let houses = stores.into_iter().map(|store| {
+            House::over(&settings, Trust::Certified, store, Hands::new(), |store, clock| {
+                let audit = Audit::open(AuditSettings::in_directory(directory), clock, store).unwrap();
+                audits.push(audit.clone());
+                audit
+            })
+        });
+        Self {
+            houses: houses.collect(),
+            audits,
+            directory: directory.to_owned(),
+            calls: calls(),
+            over: AtomicBool::new(false),
+            confirmed: Mutex::default(),
+            next: AtomicUsize::new(0),
+            finished: AtomicUsize::new(0),
+            refused: AtomicUsize::new(0),
+            replays: AtomicUsize::new(0),
+            crossed: AtomicUsize::new(0),
+            lost: AtomicUsize::new(0),
+            longest: AtomicU64::new(0),
+            broken: AtomicBool::new(false),
+        }
+    }
+
+    /// Has all calls made while the fault comes and goes so many times for a thousand calls, and judges what was done.
+    pub(crate) async fn endures(self, name: &str, fault: &mut dyn Fault, stages: usize, times: usize) {
+        let (started, times) = (Instant::now(), times * (self.calls / 1_000).max(1));
+        let trial = Arc::new(self);
+        let all = async {
+            let callers: Vec<_> = (0..CALLERS).map(|index| tokio::spawn(trial.clone().caller(index))).collect();
+            for round in 1..=times {
+                trial.until("a fault's turn", || trial.finished() * (times + 1) >= trial.calls * round).await;
+                for stage in 1..=stages {
+                    let before = trial.refused.load(Ordering::SeqCst);
+                    fault.set(stage);
+                    let noticed = || trial.refused.load(Ordering::SeqCst) >= before + NOTICED;
+                    trial.until("the fault is noticed", noticed).await;
+                }
+                fault.set(0);
+            }
+            trial.over.store(true, Ordering::SeqCst);
+            for caller in callers {
+                caller.await.unwrap();
+            }
+        };
+        tokio::time::timeout(deadline(), all).await.unwrap_or_else(|_| panic!("{} calls were made", trial.finished()));
+        trial.judge(name, times, started).await;
+    }
+
+    fn finished(&self) -> usize {
+        self.finished.load(Ordering::SeqCst)
+    }
+
+    async fn until(&self, what: &str, holds: impl Fn() -> bool) {
+        let until = Instant::now() + deadline();
+        while !holds() {
+            assert!(Instant::now() < until, "never: {what}");
+            assert!(!self.broken.load(Ordering::SeqCst), "a caller failed: see above");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    async fn caller(self: Arc<Self>, index: usize) {
+        let who = caller(Some(&format!("caller {index}")), Some("session"));
+        let _watch = Watch(&self.broken);
+        loop {
+            let number = self.next.fetch_add(1, Ordering::SeqCst);
+            if number >= self.calls && self.over.load(Ordering::SeqCst) {
+                return;
+            }
+            let started = Instant::now();
+            self.call(number, &who).await;
+            let took = u64::try_from(started.elapsed().as_millis()).unwrap();
+            self.longest.fetch_max(took, Ordering::SeqCst);
+            self.finished.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// One deletion, from asking to doing. A confirmation that a fault took away is asked for anew.
+    async fn call(&self, number: usize, who: &Context) {
+        let read =
+            self.houses[number % 2].ask_as(request("alpha_get_thing", json!({ "id": "any" })), who.clone()).await;
+        assert_eq!(code(&read), "done", "reads go on: {read}");
+        for attempt in 0.. {
+            let id = format!("{number}-{attempt}");
+            let token = self.token(&id, number, who).await;
+            if number.is_multiple_of(5) {
+                self.cross(&id, &token, who).await;
+            }
+            self.confirmed.lock().unwrap().insert(id.clone(), Told::default());
+            let here = self.redeems(number);
+            let is_done = match number % 7 {
+                1 | 4 => {
+                    let both = tokio::join!(self.redeem(here, &id, &token, who), self.redeem(here, &id, &token, who));
+                    both.0 || both.1
+                }
+                3 => {
+                    let hurry = Duration::from_millis(u64::try_from(number % 11).unwrap());
+                    self.note(&id, |told| told.abandoned = true);
+                    let given = tokio::time::timeout(hurry, self.redeem(here, &id, &token, who)).await;
+                    given.unwrap_or(false) || self.redeem(here, &id, &token, who).await
+                }
+                _ => self.redeem(here, &id, &token, who).await,
+            };
+            if is_done {
+                return self.replay(&id, &token, who).await;
+            }
+            self.lost.fetch_add(1, Ordering::SeqCst);
+            let told = self.told(&id);
+            assert!(told.abandoned || told.uncertain, "{id}: a confirmation is gone, and nobody said why");
+        }
+    }
+
+    /// Where a token is taken back: half of them where they were given out, half of them elsewhere.
+    fn redeems(&self, number: usize) -> &House {
+        &self.houses[number / 2 % 2]
+    }
+
+    fn note(&self, id: &str, what: impl FnOnce(&mut Told)) {
+        what(self.confirmed.lock().unwrap().get_mut(id).unwrap());
+    }
+
+    fn told(&self, id: &str) -> Told {
+        self.confirmed.lock().unwrap()[id]
+    }
+
+    /// Says that a call was refused for want of store or audit, and waits a little.
+    async fn was_refused(&self, answer: &Value) {
+        assert_eq!(code(answer), "INTERNAL_ERROR", "{answer}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains("Nothing was done"), "{message}");
+        self.refused.fetch_add(1, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+
+    async fn token(&self, id: &str, number: usize, who: &Context) -> String {
+        loop {
+            let answer = self.houses[number % 2].ask_as(delete(id), who.clone()).await;
+            if code(&answer) == "CONFIRMATION_REQUIRED" {
+                return answer["error"]["details"]["confirmation_token"].as_str().unwrap().to_owned();
+            }
+            self.was_refused(&answer).await;
+        }
+    }
+
+    /// Whether this was done now. If not, the token is used up.
+    async fn redeem(&self, house: &House, id: &str, token: &str, who: &Context) -> bool {
+        loop {
+            let answer = house.ask_as(with_token(delete(id), token), who.clone()).await;
+            match code(&answer) {
+                "done" => {
+                    self.note(id, |told| told.done += 1);
+                    return true;
+                }
+                "TOKEN_ALREADY_USED" => return false,
+                _ => {
+                    self.note(id, |told| told.uncertain = true);
+                    self.was_refused(&answer).await;
+                }
+            }
+        }
+    }
+
+    /// Once done, never again, here or elsewhere.
+    async fn replay(&self, id: &str, token: &str, who: &Context) {
+        for house in &self.houses {
+            let answer = house.ask_as(with_token(delete(id), token), who.clone()).await;
+            match code(&answer) {
+                "TOKEN_ALREADY_USED" => {
+                    self.replays.fetch_add(1, Ordering::SeqCst);
+                }
+                _ => self.was_refused(&answer).await,
+            }
+        }
+    }
+
+    /// For something else, by somebody else, for another source, or made up: nothing happens, and it stays good.
+    async fn cross(&self, id: &str, token: &str, who: &Context) {
+        let beta = request("beta_delete_thing", json!({ "id": id }));
+        let stranger = caller(Some("a stranger"), Some("session"));
+        let made_up = format!("conf_{}", "A".repeat(43));
+        for (request, who, token) in [
+            (delete(&format!("crossed {id}")), who, token),
+            (beta, who, token),
+            (delete(id), &stranger, token),
+            (delete(&format!("made up {id}")), who, &made_up),
+        ] {
+            let answer = self.houses[0].ask_as(with_token(request, token), who.clone()).await;
+            match code(&answer) {
+                "TOKEN_SCOPE_MISMATCH" | "TOKEN_INVALID" => {
+                    self.crossed.fetch_add(1, Ordering::SeqCst);
+                }
+                _ => self.was_refused(&answer).await,
+            }
+        }
+    }
+
+    async fn judge(&self, name: &str, faults: usize, started: Instant) {
+        let confirmed = self.confirmed.lock().unwrap().clone();
+        let mut executed: BTreeMap<String, usize> = BTreeMap::new();
+        for (source, operation, params) in self.houses.iter().flat_map(House::done) {
+            if operation == "delete_thing" {
+                assert_eq!(source, "alpha", "a token was taken elsewhere");
+                *executed.entry(params["id"].as_str().unwrap().to_owned()).or_default() += 1;
+            }
+        }
+        for (id, times) in &executed {
+            let told = confirmed.get(id).unwrap_or_else(|| panic!("{id} was executed unconfirmed"));
+            assert_eq!(*times, 1, "{id} was executed twice for one confirmation");
+            assert!(told.done == 1 || told.abandoned, "{id} was executed, and its caller was told otherwise");
+        }
+        for (id, told) in &confirmed {
+            assert!(told.done <= 1, "{id} was confirmed twice");
+            assert_eq!(
+                executed.contains_key(id),
+                told.done == 1 || executed.contains_key(id) && told.abandoned,
+                "{id}"
+            );
+        }
+        let done = confirmed.values().filter(|told| told.done == 1).count();
+        assert!(self.finished() >= self.calls);
+        assert_eq!(done, self.finished(), "every call got through in the end");
+        let refused = self.refused.load(Ordering::SeqCst);
+        assert!(refused >= faults * NOTICED, "{refused} refusals");
+        let entries = self.judge_audit(executed.keys()).await;
+        let count = |figure: &AtomicUsize| figure.load(Ordering::SeqCst);
+        // Whatever else writes here, figures stand on lines of their own.
+        println!();
+        for (figure, value) in [
+            ("calls", self.finished()),
+            ("faults", faults),
+            ("executed", executed.len()),
+            ("refused", refused),
+            ("lost", count(&self.lost)),
+            ("replays", count(&self.replays)),
+            ("crossed", count(&self.crossed)),
+            ("entries", entries),
+            ("longest_ms", usize::try_from(self.longest.load(Ordering::SeqCst)).unwrap()),
+            ("seconds", usize::try_from(started.elapsed().as_secs()).unwrap()),
+        ] {
+            println!("gate.{name}.{figure}\t{value}");
+        }
+    }
+
+    /// The chains are whole, and what was executed was on record before. Gives the number of entries.
+    async fn judge_audit(&self, executed: impl Iterator<Item = &String>) -> usize {
+        for audit in &self.audits {
+            audit.flush().await.unwrap();
+        }
+        let report = judged(&self.directory, &self.houses[0].store.inner).await;
+        assert!(report.is_whole(), "{report}");
+        assert!(report.chains.len() >= 2, "{report}");
+        let mut intended = BTreeSet::new();
+        let lines = lines(&self.directory);
+        for line in &lines {
+            if line["event"] == "OPERATION_INTENT" {
+                intended.insert(line["parameters"]["id"].as_str().unwrap().to_owned());
+            }
+        }
+        for id in executed {
+            assert!(intended.contains(id), "{id} was executed and is not on record");
+        }
+        assert!(!lines.iter().any(|line| line.to_string().contains("conf_")), "a token is on record");
+        lines.len()
+    }
+}
+
+fn delete(id: &str) -> Value {
+    request("alpha_delete_thing", json!({ "id": id }))
+}

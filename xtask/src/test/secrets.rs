@@ -1,0 +1,151 @@
+//! A search for secrets in whatever the tests made the programs print (R-SAF-3: tokens are never logged).
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::step::{announce, target};
+
+/// What tokens begin with.
+const PREFIXES: [&str; 3] = ["conf_", "confirm_", "quota_continue_"];
+/// 256 bits in base64.
+const LENGTH: usize = 43;
+
+/// Where what is printed is kept until it has been searched.
+pub(super) struct Printed {
+    folder: PathBuf,
+    report: PathBuf,
+}
+
+impl Printed {
+    /// Forgets what was printed before.
+    pub(super) fn new() -> Result<Self> {
+        let printed = Self { folder: target().join("test-output"), report: target().join("nextest/default/junit.xml") };
+        for stale in [&printed.folder, &printed.report] {
+            let removed = if stale.is_dir() { std::fs::remove_dir_all(stale) } else { std::fs::remove_file(stale) };
+            match removed {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error).with_context(|| format!("cannot remove {}", stale.display()));
+                }
+                _ => {}
+            }
+        }
+        std::fs::create_dir_all(&printed.folder)
+            .with_context(|| format!("cannot make {}", printed.folder.display()))?;
+        Ok(printed)
+    }
+
+    /// Has tests copy there what the servers that they start say on stderr.
+    pub(super) fn environment(&self) -> (&'static str, OsString) {
+        ("AQUIFER_TEST_OUTPUT", self.folder.clone().into())
+    }
+
+    /// A file to copy something to.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Fails if a token stands in what was printed. With `report`, cargo-nextest has to have left one.
+    pub(super) fn search(&self, report: bool) -> Result<()> {
+        let mut files = Vec::new();
+        let listed = std::fs::read_dir(&self.folder).context("what servers said is gone")?;
+        for entry in listed {
+            files.push(entry?.path());
+        }
+        if report {
+            files.push(self.report.clone());
+        }
+        let (mut bytes, mut tests) = (0, 0);
+        for file in &files {
+            let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+            if let Some(found) = first_token(&text) {
+                bail!(found.told(file));
+            }
+            bytes += text.len();
+            tests += String::from_utf8_lossy(&text).matches("<testcase").count();
+        }
+        if report && tests == 0 {
+            bail!("{} tells of no tests", self.report.display());
+        }
+        announce(&format!("no token in {bytes} bytes of output: {} files", files.len()));
+        Ok(())
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Found {
+    prefix: &'static str,
+    line: usize,
+}
+
+impl Found {
+    /// Where it stands, but not what it is.
+    fn told(&self, file: &Path) -> String {
+        let Self { prefix, line } = self;
+        format!("a whole token '{prefix}…' was printed: {}, line {line}. Tokens must never be logged", file.display())
+    }
+}
+
+/// The first whole token. Long names that begin alike are none: what is random has capitals.
+fn first_token(text: &[u8]) -> Option<Found> {
+    let is_of_token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
+        for start in 0..line.len() {
+            let rest = line.get(start..).unwrap_or_default();
+            let begun = PREFIXES.iter().find_map(|prefix| Some((*prefix, rest.strip_prefix(prefix.as_bytes())?)));
+            let Some((prefix, rest)) = begun else { continue };
+            let Some(token) = rest.get(..LENGTH) else { continue };
+            if token.iter().all(is_of_token) && token.iter().any(u8::is_ascii_uppercase) {
+                return Some(Found { prefix, line: index + 1 });
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BITS: &str = "q3-Zk9_wVb2Xh7LtYc0RfPdGm1AsJe5UoIi8NnTBvQM";
+
+    #[test]
+    fn r_saf_3_a_token_in_the_output_is_found() {
+        assert_eq!(BITS.len(), LENGTH);
+        for prefix in PREFIXES {
+            for text in [
+                format!("{prefix}{BITS}"),
+                format!("one line\nanother: {{\"confirmation_token\":\"{prefix}{BITS}\"}}\n"),
+                format!("\u{1b}[31m{prefix}{BITS}\u{1b}[0m &quot;"),
+                format!("conf_{prefix}{BITS} and more"),
+            ] {
+                let found = first_token(text.as_bytes());
+                assert!(found.is_some_and(|found| found.line == text.lines().count().min(2)), "{text}");
+            }
+        }
+        assert!(first_token(&[b"\xff\xfe conf_", BITS.as_bytes(), b"\xff"].concat()).is_some());
+    }
+
+    #[test]
+    fn what_is_no_whole_token_is_none() {
+        let cut: String = BITS.chars().take(LENGTH - 1).collect();
+        for text in [
+            String::new(),
+            format!("conf_{cut}"),
+            format!("conf_{cut}…"),
+            format!("conf_ {BITS}"),
+            BITS.to_owned(),
+            "r_saf_3_conf_this_is_the_name_of_a_test_that_goes_on_for_a_very_long_time".to_owned(),
+        ] {
+            assert_eq!(first_token(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_complaint_does_not_repeat_the_token() {
+        let text = format!("conf_{BITS}");
+        let told = first_token(text.as_bytes()).map(|found| found.told(Path::new("log"))).unwrap_or_default();
+        assert!(told.contains("line 1") && !told.contains(BITS), "{told}");
+    }
+}
