@@ -2,7 +2,7 @@
 //!
 //! The SDK reads every message as one of dozens of kinds, by trial, writes it down again to hold the headers against it,
 //! and starts a service of its own for each: most of what a call costs. A call whose headers and metadata are exactly what
-//! they should be needs nothing of that, and the SDK's own handling of calls runs at once. Whatever else comes, and
+//! they should be needs nothing of that, and is handled at once. Whatever else comes, and
 //! whatever is wrong with it, goes the SDK's way.
 
 use std::sync::Arc;
