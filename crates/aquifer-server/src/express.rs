@@ -2,8 +2,8 @@
 //!
 //! The SDK reads every message as one of dozens of kinds, by trial, and hands it and its answer through several tasks
 //! and channels: most of what a call costs. Nearly every message is a tool call, so those are read as what they are,
-//! and handled right where they arrive. Everything else goes the SDK's way, and so do calls
-//! before the handshake, and whatever looks like a call and is none.
+//! and handled right where they arrive. Everything else goes the SDK's way, and so do calls before the handshake, and
+//! whatever looks like a call and is none.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -138,11 +138,12 @@ impl Express {
     pub(crate) fn make(&self, call: Call) -> impl Future<Output = Option<TxJsonRpcMessage<RoleServer>>> + Send + use<> {
         let (id, leaving, under_way) = (call.id.clone(), self.token(), self.under_way.clone());
         under_way.lock().insert(id.clone(), leaving.clone());
-        let answer = self.answer(call, leaving);
+        let answer = self.answer(call, leaving.clone());
         async move {
             let answer = answer.await;
-            under_way.lock().remove(&id)?;
-            Some(answer)
+            under_way.lock().remove(&id);
+            // Not whether its id was still known: another call may have had the same.
+            (!leaving.is_cancelled()).then_some(answer)
         }
     }
 

@@ -142,6 +142,12 @@ impl Client {
         client
     }
 
+    /// Waits until the SDK has heard the greeting: calls go the short way from then on.
+    async fn greeted(&mut self) {
+        self.send(call(1000, "mcp_aql_read", "get_x")).await;
+        assert_eq!(self.receive().await["id"], 1000);
+    }
+
     async fn send(&mut self, message: Value) {
         self.send_bytes(message.to_string().as_bytes()).await;
     }
@@ -356,6 +362,7 @@ async fn calls_are_answered_alike_on_the_short_way() {
     ];
     for capabilities in [json!({}), json!({ "roots": {}, "sampling": {} })] {
         let mut client = Client::initialized(capabilities).await;
+        client.greeted().await;
         for message in &calls {
             client.send(message.clone()).await;
             let short = client.receive().await;
@@ -367,8 +374,25 @@ async fn calls_are_answered_alike_on_the_short_way() {
 }
 
 #[tokio::test]
+async fn calls_of_the_same_id_are_each_answered() {
+    let mut client = Client::initialized(json!({})).await;
+    client.greeted().await;
+    for _ in 0..2 {
+        client.send(call(1, "mcp_aql_read", "get_slow")).await;
+    }
+    client.source.1.add_permits(2);
+    for _ in 0..2 {
+        assert_eq!(client.receive().await["result"]["structuredContent"]["data"], "done");
+    }
+    client.write.shutdown().await.unwrap();
+    let end = tokio::time::timeout(Duration::from_secs(9), client.lines.next_line()).await.unwrap();
+    assert_eq!(end.unwrap(), None, "none of them is waited for");
+}
+
+#[tokio::test]
 async fn a_cancelled_call_is_told_so_and_never_answered() {
     let mut client = Client::initialized(json!({})).await;
+    client.greeted().await;
     for message in [call(1, "mcp_aql_read", "get_slow").to_string(), the_long_way(&call(2, "mcp_aql_read", "get_slow"))]
     {
         client.send_bytes(message.as_bytes()).await;

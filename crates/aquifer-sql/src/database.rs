@@ -50,7 +50,7 @@ pub struct Database {
 
 enum Backend {
     Sqlite(Sqlite),
-    Postgres(Postgres),
+    Postgres(Box<Postgres>),
 }
 
 impl Backend {
@@ -82,9 +82,10 @@ impl Database {
         let backend = match &settings.target {
             Target::Sqlite(path) => Backend::Sqlite(Sqlite::new(Place::File(path.clone()), &settings)),
             Target::Memory(name) => Backend::Sqlite(Sqlite::new(Place::Memory(name.clone()), &settings)),
-            Target::Postgres(url) => Backend::Postgres(
-                Postgres::new(url, &settings).map_err(|trouble| trouble.into_failure(&settings.name, None))?,
-            ),
+            Target::Postgres(url) => {
+                let postgres = Postgres::new(url, &settings);
+                Backend::Postgres(Box::new(postgres.map_err(|trouble| trouble.into_failure(&settings.name, None))?))
+            }
         };
         Ok(Arc::new(Self {
             offer: ArcSwap::from_pointee(Offer::unknown("nobody has tried yet")),

@@ -126,7 +126,7 @@ fn doubtful(category: Category, reason: String) -> Classification {
 fn declared(reason: String) -> Classification {
     Classification {
         review_reasons: vec![reason],
-        ..decided(Category::Read, Confidence::Low, Inference::DirectSourceMetadata)
+        ..decided(Category::Read, Confidence::Medium, Inference::DirectSourceMetadata)
     }
 }
 

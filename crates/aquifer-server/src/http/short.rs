@@ -2,7 +2,7 @@
 //!
 //! The SDK reads every message as one of dozens of kinds, by trial, writes it down again to hold the headers against it,
 //! and starts a service of its own for each: most of what a call costs. A call whose headers and metadata are exactly what
-//! they should be needs nothing of that, and the SDK's own handling of calls runs at once. Whatever else comes, and
+//! they should be needs nothing of that, and is handled at once. Whatever else comes, and
 //! whatever is wrong with it, goes the SDK's way.
 
 use std::sync::Arc;
@@ -49,11 +49,12 @@ impl ShortWay {
             return None;
         }
         let accepted = only(header::ACCEPT.as_str())?;
-        if !(accepted.contains(JSON) && accepted.contains(STREAM))
-            || !only(header::CONTENT_TYPE.as_str())?.starts_with(JSON)
-            || headers.contains_key(super::SESSION)
-            || headers.keys().any(|name| name.as_str().starts_with("mcp-param-"))
-        {
+        let is_json = only(header::CONTENT_TYPE.as_str())?.starts_with(JSON);
+        if !(is_json && accepted.contains(JSON) && accepted.contains(STREAM)) {
+            return None;
+        }
+        let is_more = |name: &str| name == super::SESSION || name.starts_with("mcp-param-");
+        if headers.keys().any(|name| is_more(name.as_str())) {
             return None;
         }
         let call = self.express.read(body, Some(&self.peer))?;

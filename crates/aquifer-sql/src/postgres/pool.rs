@@ -13,6 +13,7 @@ use crate::trouble::Trouble;
 /// So many connections and no more. The one used last is lent first: its server has everything at hand.
 pub(super) struct Pool {
     manager: Manager,
+    #[expect(clippy::vec_box, reason = "lent as they are, not moved about")]
     idle: Mutex<Vec<Box<Link>>>,
     free: Semaphore,
     patience: Duration,
