@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::step::{announce, target};
+use crate::step::{announce, root, target};
 
 /// What tokens begin with.
 const PREFIXES: [&str; 3] = ["conf_", "confirm_", "quota_continue_"];
@@ -21,7 +21,9 @@ pub(super) struct Printed {
 impl Printed {
     /// Forgets what was printed before.
     pub(super) fn new() -> Result<Self> {
-        let printed = Self { folder: target().join("test-output"), report: target().join("nextest/default/junit.xml") };
+        // cargo-nextest writes below the workspace, wherever else everything that is made goes.
+        let report = root().join("target/nextest/default/junit.xml");
+        let printed = Self { folder: target().join("test-output"), report };
         for stale in [&printed.folder, &printed.report] {
             let removed = if stale.is_dir() { std::fs::remove_dir_all(stale) } else { std::fs::remove_file(stale) };
             match removed {
