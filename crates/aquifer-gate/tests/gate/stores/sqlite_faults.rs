@@ -195,7 +195,7 @@ async fn r_saf_6_a_full_disk() {
         return soon(full_disk(PathBuf::from(path))).await;
     }
     let folder = Folder::new();
-    let mount = format!("mount -t tmpfs -o size=1m none '{}'", folder.0.display());
+    let mount = format!("mount -t tmpfs -o size=2m none '{}'", folder.0.display());
     let may_mount = Command::new("unshare").args(["-rm", "sh", "-c", &mount]).output();
     let may_mount = may_mount.is_ok_and(|done| done.status.success());
     let (program, shell) = match may_mount {
@@ -222,7 +222,7 @@ async fn full_disk(folder: PathBuf) {
     let mounted = std::env::var("AQUIFER_TEST_MOUNTED").unwrap() == "true";
     let ballast = folder.join("ballast");
     if mounted {
-        std::fs::write(&ballast, vec![0; 500_000]).unwrap();
+        std::fs::write(&ballast, vec![0; 1_500_000]).unwrap();
     }
     let store = open(&folder.join("state.db"));
     let mut won = Vec::new();
@@ -245,7 +245,7 @@ async fn full_disk(folder: PathBuf) {
     assert!(error.contains(if mounted { "has no room" } else { "cannot be read or written" }), "{error}");
     assert!(won.len() > 5, "{error}");
     for _ in 0..5 {
-        let full = store.compare_and_set("more", None, vec![b'x'; 100_000], MINUTE).await;
+        let full = store.compare_and_set("more", None, vec![b'x'; 400_000], MINUTE).await;
         assert!(full.is_err(), "the disk is still full");
     }
     for key in &won {
@@ -257,7 +257,7 @@ async fn full_disk(folder: PathBuf) {
         let own = std::process::id().to_string();
         assert!(Command::new("prlimit").args(["--pid", &own, "--fsize=unlimited"]).status().unwrap().success());
     }
-    assert!(store.compare_and_set("more", None, vec![b'x'; 100_000], MINUTE).await.unwrap());
+    assert!(store.compare_and_set("more", None, vec![b'x'; 400_000], MINUTE).await.unwrap());
     for key in &won {
         assert!(!put(&store, key).await.unwrap(), "{key} is still there");
     }
