@@ -13,6 +13,7 @@ use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use crate::calls::Companion;
 use crate::message::{self, Json, RpcError};
 use crate::oauth::{Kept, Login, Tokens};
+use crate::pacing::Pacing;
 use crate::settings::Bearer;
 use crate::shared::Shared;
 use crate::sse::Events;
@@ -46,6 +47,7 @@ pub(crate) struct Http {
     protocol: OnceLock<HeaderValue>,
     stateless: AtomicBool,
     largest: usize,
+    pacing: Pacing,
 }
 
 /// What a request is about, for the headers of newer revisions.
@@ -97,6 +99,7 @@ impl Http {
             protocol: OnceLock::new(),
             stateless: AtomicBool::new(false),
             largest,
+            pacing: Pacing::new(),
         })
     }
 
@@ -138,6 +141,9 @@ impl Http {
     }
 
     async fn post(&self, body: Vec<u8>, about: Option<About<'_>>) -> Result<Response, Trouble> {
+        if let Some(wait) = self.pacing.wait() {
+            return Err(Trouble::TooOften { wait });
+        }
         let body = Bytes::from(body);
         let token = self.token().await;
         let response = self.post_with(token.as_deref(), body.clone(), about).await?;
@@ -158,6 +164,9 @@ impl Http {
     }
 
     fn accepted(&self, response: Response) -> Result<Response, Trouble> {
+        if let Some(wait) = self.pacing.note(response.status(), response.headers()) {
+            return Err(Trouble::TooOften { wait });
+        }
         match response.status() {
             StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST if self.session.get().is_some() => {
                 Err(Trouble::SessionLost)

@@ -21,6 +21,7 @@ mod library;
 mod link;
 mod message;
 mod oauth;
+mod pacing;
 mod pipe;
 mod roots;
 mod rounds;

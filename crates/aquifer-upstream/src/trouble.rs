@@ -1,6 +1,7 @@
 //! What goes wrong between us and an upstream, and what a caller is told of it.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::limits::LimitKind;
@@ -35,6 +36,11 @@ pub(crate) enum Trouble {
         reason: String,
         /// What a login would have to allow.
         scopes: Vec<String>,
+    },
+    /// It wants to be asked less often. What was asked was not done.
+    TooOften {
+        /// How long it is left alone.
+        wait: Duration,
     },
     /// Its answer is none.
     Unintelligible(String),
@@ -96,6 +102,13 @@ impl Trouble {
                 Failure::new(Code::PermissionDenied, format!("Permission denied: source '{source}' refuses: {reason}"))
                     .detail("source", source)
                     .detail("required_scopes", scopes)
+            }
+            Trouble::TooOften { wait } => {
+                let message = format!("Rate limit exceeded: source '{source}' wants to be asked less often");
+                let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+                Failure::new(Code::RateLimitExceeded, message)
+                    .detail("source", source)
+                    .detail("retry_after_seconds", seconds)
             }
             Trouble::TooLarge { size } => too_large(LimitKind::ResponseSize, largest, size).detail("source", source),
             Trouble::Unintelligible(cause) => {

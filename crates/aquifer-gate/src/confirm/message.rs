@@ -9,6 +9,7 @@ use aquifer_protocol::validate::Checked;
 use serde_json::{Map, Value};
 
 use crate::audit::redact;
+use crate::policy::Ruling;
 
 /// Characters shown of one value.
 const MOST_OF_A_VALUE: usize = 80;
@@ -27,14 +28,14 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// The question about a call. `why` is what policy has to say.
-    pub(crate) fn about(request: &Checked, why: &str) -> Self {
+    /// The question about a call: in the operator's words, in its source's, or in plain ones.
+    pub(crate) fn about(request: &Checked, ruling: &Ruling) -> Self {
         let operation = request.operation();
         let shown = match redact(operation, Some(request.types()), request.params()) {
             Value::Object(shown) => shown,
             _ => Map::new(),
         };
-        let message = match &operation.safeguards.message {
+        let message = match ruling.message().or(operation.safeguards.message.as_deref()) {
             Some(template) => fill_in(template, &shown),
             None => plain(operation, &shown),
         };
@@ -42,8 +43,9 @@ impl Asked {
         if reasons.is_empty() {
             reasons.extend(danger_in_words(operation.danger).map(str::to_owned));
         }
+        let why = ruling.why();
         if !why.is_empty() {
-            reasons.push(clean(why, MOST));
+            reasons.push(clean(&why, MOST));
         }
         Self { message: shortened(message, MOST), reasons }
     }

@@ -41,7 +41,7 @@ pub(crate) use scope::Scope;
 pub(crate) use token::Purpose;
 
 /// A longer rest than this is cut: a token has to end some time.
-const LONGEST_COOLDOWN: Duration = Duration::from_secs(5 * 60);
+pub(crate) const LONGEST_COOLDOWN: Duration = Duration::from_secs(5 * 60);
 
 /// Somebody may take a token, approve it or use it up between reading and writing; nobody does so for ever.
 const ATTEMPTS: usize = 8;
@@ -62,6 +62,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) scope: Scope,
     pub(crate) operation: &'a Operation,
     pub(crate) caller: &'a Caller,
+    /// How long it has to rest before it holds.
+    pub(crate) cooldown: Duration,
 }
 
 /// A token that was given out.
@@ -108,18 +110,14 @@ impl Confirmations {
 
     /// Gives out a token for one call. With `asked`, a person will be shown that when approving it.
     pub(crate) async fn issue(&self, wanted: Wanted<'_>, asked: Option<&Asked>) -> Result<Issued, Refusal> {
-        let Wanted { purpose, strength, scope, operation, caller } = wanted;
+        let Wanted { purpose, strength, scope, operation, caller, cooldown } = wanted;
         self.count("issued", caller, self.settings.issued_per_minute).await?;
         let now = self.now();
-        let cooldown = match purpose {
-            Purpose::Confirmation | Purpose::Question => operation.safeguards.cooldown.min(LONGEST_COOLDOWN),
-            Purpose::Quota => Duration::ZERO,
-        };
         let lifetime = match purpose {
             Purpose::Quota => self.settings.quota_lifetime,
             Purpose::Confirmation | Purpose::Question => self.settings.lifetime_of(operation.danger),
         };
-        let ready_at = later(now, cooldown);
+        let ready_at = later(now, cooldown.min(LONGEST_COOLDOWN));
         let expires_at = later(ready_at, lifetime);
         let (token, key) = new_token(purpose)?;
         let state = if strength == Strength::Approval { State::Pending } else { State::Ready };

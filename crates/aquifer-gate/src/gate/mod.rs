@@ -114,7 +114,7 @@ impl<'a> Passing<'a> {
     }
 
     fn asked(&self) -> Asked {
-        Asked::about(self.request, &self.ruling.why())
+        Asked::about(self.request, self.ruling)
     }
 }
 
@@ -290,7 +290,12 @@ impl SafetyGate {
     }
 
     fn wanted<'a>(&self, passing: Passing<'a>, purpose: Purpose, strength: Strength) -> Wanted<'a> {
-        Wanted { purpose, strength, scope: passing.scope(), operation: passing.operation(), caller: passing.caller() }
+        let (operation, caller) = (passing.operation(), passing.caller());
+        let cooldown = match purpose {
+            Purpose::Confirmation | Purpose::Question => operation.safeguards.cooldown.max(passing.ruling.cooldown()),
+            Purpose::Quota => Duration::ZERO,
+        };
+        Wanted { purpose, strength, scope: passing.scope(), operation, caller, cooldown }
     }
 
     fn refuse(&self, passing: Passing<'_>, refusal: Refusal, token: &str) -> Stopped {

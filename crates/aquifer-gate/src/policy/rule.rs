@@ -1,6 +1,7 @@
 //! One rule, read from its settings: what it concerns, whom, and under which conditions.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -12,6 +13,7 @@ use super::glob::{Glob, Patterns};
 use super::problem::{Complaints, SettingsProblem};
 use super::settings::{RuleEffect, RuleSettings, Words};
 use super::strength::Strength;
+use crate::confirm::LONGEST_COOLDOWN;
 
 /// A rule in force.
 #[derive(Debug, Clone)]
@@ -28,6 +30,10 @@ pub struct Rule {
     pub strength: Option<Strength>,
     /// Why, in the operator's words.
     pub reason: Option<Arc<str>>,
+    /// What the person is asked.
+    pub message: Option<Arc<str>>,
+    /// How long a confirmation has to rest.
+    pub cooldown: Duration,
     source: Patterns,
     operation: Patterns,
     categories: Vec<Category>,
@@ -68,6 +74,8 @@ impl Rule {
             loosens: settings.loosen,
             strength: settings.strength,
             reason: settings.reason.as_deref().map(|reason| reason.trim().into()),
+            message: settings.message.as_deref().map(|message| message.trim().into()),
+            cooldown: Duration::from_secs(settings.cooldown_seconds.unwrap_or(0)),
             source,
             operation,
             categories: closed("category", &settings.category, &categories, false, &mut complaints),
@@ -130,6 +138,15 @@ fn consistent(settings: &RuleSettings, complaints: &mut Complaints<'_>) {
     }
     if settings.strength.is_some() && settings.effect != RuleEffect::Confirm {
         complaints.add("only a rule with effect = \"confirm\" has a strength");
+    }
+    if (settings.message.is_some() || settings.cooldown_seconds.is_some()) && settings.effect != RuleEffect::Confirm {
+        complaints.add("only a rule with effect = \"confirm\" has a message or a cooldown");
+    }
+    if settings.message.as_deref().is_some_and(|message| message.trim().is_empty()) {
+        complaints.add("its message is empty: leave it out for the usual question");
+    }
+    if settings.cooldown_seconds.is_some_and(|seconds| seconds > LONGEST_COOLDOWN.as_secs()) {
+        complaints.add(format!("its cooldown_seconds are more than {}", LONGEST_COOLDOWN.as_secs()));
     }
     let says_what = [&settings.source, &settings.operation, &settings.category, &settings.danger]
         .into_iter()

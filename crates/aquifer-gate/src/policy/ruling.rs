@@ -1,6 +1,7 @@
 //! What was decided about a call, and everything that had a say in it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -60,6 +61,26 @@ pub struct Ruling {
     pub effect: Effect,
     /// Everything that had a say, what decided first.
     pub because: Vec<Reason>,
+}
+
+impl Ruling {
+    /// What the operator wants a person asked, if that is said: the first rule's that says it.
+    pub fn message(&self) -> Option<&str> {
+        self.rules().find_map(|rule| rule.message.as_deref())
+    }
+
+    /// How long a confirmation has to rest: the longest that any rule wants.
+    pub fn cooldown(&self) -> Duration {
+        self.rules().map(|rule| rule.cooldown).max().unwrap_or_default()
+    }
+
+    /// The rules that apply and want it confirmed.
+    fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.because.iter().filter_map(|reason| match reason {
+            Reason::Rule(rule) if rule.effect == RuleEffect::Confirm => Some(&**rule),
+            _ => None,
+        })
+    }
 }
 
 /// Something that has a say in a decision.

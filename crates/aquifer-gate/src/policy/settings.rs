@@ -90,6 +90,12 @@ pub struct RuleSettings {
     /// Why, in words for the caller.
     #[serde(default)]
     pub reason: Option<String>,
+    /// What the person is asked, with the call's parameters in it: `"Pay {amount} to {recipient}?"`.
+    #[serde(default)]
+    pub message: Option<String>,
+    /// How long a confirmation has to rest before it holds, in seconds.
+    #[serde(default)]
+    pub cooldown_seconds: Option<u64>,
 }
 
 impl RuleSettings {
@@ -108,6 +114,8 @@ impl RuleSettings {
             when: Vec::new(),
             strength: None,
             reason: None,
+            message: None,
+            cooldown_seconds: None,
         }
     }
 }

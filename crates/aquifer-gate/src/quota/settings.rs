@@ -1,5 +1,6 @@
 //! Rate limits, quotas and prices as an operator writes them.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -89,6 +90,40 @@ pub struct ThresholdSettings {
     pub hard_stop: Option<f64>,
     /// Of these.
     pub counted: Counted,
+}
+
+/// Which calls, in words: ` of source shop, each caller apart`.
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Counted { source, operation, category, caller, per } = self;
+        let said = [("source", source), ("operation", operation), ("category", category), ("caller", caller)];
+        let said = said.into_iter().filter(|(_, words)| !words.0.is_empty());
+        for (index, (what, words)) in said.enumerate() {
+            write!(f, "{} {what} {}", if index == 0 { " of" } else { "," }, words.0.join(", "))?;
+        }
+        for per in per {
+            write!(f, ", each {} apart", per.as_str())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for RateLimitSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} a {}{}", self.name, self.limit, self.window.as_str(), self.counted)
+    }
+}
+
+impl fmt::Display for ThresholdSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.metric)?;
+        let steps = [("warns", self.warn), ("pauses", self.pause), ("stops", self.hard_stop)];
+        let steps = steps.into_iter().filter_map(|(does, from)| Some((does, from?)));
+        for (index, (does, from)) in steps.enumerate() {
+            write!(f, "{} {does} from {from}", if index == 0 { ":" } else { "," })?;
+        }
+        write!(f, "{}", self.counted)
+    }
 }
 
 /// A rate limit as it is written: all keys side by side, and no others.

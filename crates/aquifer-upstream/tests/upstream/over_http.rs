@@ -61,6 +61,20 @@ async fn tokens_are_sent_and_never_told() {
 }
 
 #[tokio::test]
+async fn r_saf_4_a_server_that_wants_rest_gets_it() {
+    let server = Served::start(0, &["--paced"]);
+    let stage = Stage::up(server.settings()).await;
+    assert_eq!(stage.get("echo", json!({ "text": "x" })).await["text"], "x");
+    for what in ["refused by the server", "not even sent"] {
+        let error = stage.refused("echo", json!({}), "RATE_LIMIT_EXCEEDED").await;
+        assert_eq!(error["details"]["retry_after_seconds"], 1, "{what}: {error}");
+        assert!(!error.to_string().contains("slow down"), "{error}");
+    }
+    // The server refuses once only: had the second of them been sent, it would have been answered.
+    until("it has rested", async || stage.ask("echo", json!({ "text": "x" })).await["success"] == true).await;
+}
+
+#[tokio::test]
 async fn answers_too_large_over_http() {
     for flags in [[].as_slice(), &["--events"]] {
         let server = Served::start(0, flags);

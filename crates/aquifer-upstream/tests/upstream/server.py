@@ -27,6 +27,7 @@ flags.add_argument("--token", help="the bearer token to be asked for")
 flags.add_argument("--variant", default="", help="what the definition of 'echo' says beside the usual")
 flags.add_argument("--variant-file", help="the same, read from a file whenever the tools are listed")
 flags.add_argument("--ask-for-secret", action="store_true", help="repeat environment and arguments on stderr")
+flags.add_argument("--paced", action="store_true", help="refuse the second call over HTTP: too many requests")
 flags.add_argument("--journal", help="append the method of every request to this file")
 options = flags.parse_args()
 
@@ -286,6 +287,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     sessions = {}
     held = {}
+    called = 0
 
     def log_message(self, *_):
         pass
@@ -321,6 +323,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             headers["Mcp_Session_Id"] = session
         elif session not in Handler.sessions:
             return self.plain(404)
+        if options.paced and method == "tools/call":
+            Handler.called += 1
+            if Handler.called == 2:
+                return self.plain(429, b"slow down", Retry_After="1")
         if message.get("id") is None or method is None:
             respond(message, lambda _: None)
             return self.plain(202)

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use aquifer_engine::Caller;
 use aquifer_gate::policy::PolicyLine;
+use aquifer_gate::quota::QuotaSettings;
 use serde_json::json;
 
 use super::table::columns;
@@ -23,16 +24,17 @@ pub(crate) async fn show(arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
     // The protocol's own are always there, and nobody has to wonder about them.
     lines.retain(|line| !line.source.is_empty());
     lines.retain(|line| arguments.only.is_empty() || arguments.only.iter().any(|only| only == line.decision));
+    let limits = limits(&config.gate.settings().quota);
     let text = match arguments.json {
-        true => json!({ "operations": lines }).to_string(),
-        false => table(&lines),
+        true => json!({ "operations": lines, "limits": limits }).to_string(),
+        false => table(&lines, &limits),
     };
     super::call::print(text.trim_end())?;
     Ok(Ending::Done)
 }
 
 /// A table for each source, and how many operations there are of each decision.
-fn table(lines: &[PolicyLine]) -> String {
+fn table(lines: &[PolicyLine], limits: &[String]) -> String {
     let mut sources: Vec<&str> = lines.iter().map(|line| &*line.source).collect();
     sources.dedup();
     let mut out = String::new();
@@ -46,7 +48,19 @@ fn table(lines: &[PolicyLine]) -> String {
     }
     let all: Vec<&PolicyLine> = lines.iter().collect();
     let _ = writeln!(out, "{} operations: {}", all.len(), counts(&all));
+    if !limits.is_empty() {
+        let _ = writeln!(out, "\nWhat runs is counted, and refused beyond:");
+        for limit in limits {
+            let _ = writeln!(out, "  {limit}");
+        }
+    }
     out
+}
+
+/// How often, and how much, in words.
+fn limits(settings: &QuotaSettings) -> Vec<String> {
+    let rates = settings.rate_limit.iter().map(ToString::to_string);
+    rates.chain(settings.quota.iter().map(ToString::to_string)).collect()
 }
 
 fn row(line: &PolicyLine) -> [String; 4] {

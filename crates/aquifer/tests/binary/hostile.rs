@@ -198,27 +198,36 @@ fn junk_between_messages_is_answered_or_ignored_and_never_fatal() {
 fn r_req_7_memory_stays_flat() {
     let mut piped = Piped::tasks();
     let big = call_id_last(3, &format!(r#"{{"operation":"{}"}}"#, "x".repeat(24 << 20)));
-    piped.send_bytes(big.as_bytes());
-    assert_eq!(envelope(&piped.receive())["error"]["details"]["limit_type"], "request_size");
-    let before = memory(piped.pid());
-    for _ in 0..8 {
-        piped.send_bytes(big.as_bytes());
-        assert_eq!(piped.receive()["id"], 3);
-    }
-    let after = memory(piped.pid());
+    let mut send = |times: usize| {
+        for _ in 0..times {
+            piped.send_bytes(big.as_bytes());
+            let answer = piped.receive();
+            assert_eq!(
+                (&answer["id"], &envelope(&answer)["error"]["details"]["limit_type"]),
+                (&json!(3), &json!("request_size"))
+            );
+        }
+        memory(piped.pid())
+    };
+    // The allocator of every thread keeps a little, so the first few are not counted.
+    let before = send(6);
+    let after = send(8);
     assert!(after < before + 4 * 1024, "{before} kB before, {after} kB after");
-    assert!(after < 40 * 1024, "{after} kB");
+    assert!(after < 24 * 1024, "{after} kB, as much as one message");
 
     let served = Served::tasks();
     let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "mcp_aql_read")];
-    served.post(&headers, big.as_bytes());
-    let before = memory(served.pid());
-    for _ in 0..8 {
-        let answer = served.post(&headers, big.as_bytes());
-        assert_eq!(envelope(&answer.json())["error"]["code"], "VALIDATION_PAYLOAD_TOO_LARGE");
-    }
-    let after = memory(served.pid());
-    assert!(after < before + 8 * 1024, "{before} kB before, {after} kB after");
+    let send = |times: usize| {
+        for _ in 0..times {
+            let answer = served.post(&headers, big.as_bytes());
+            assert_eq!(envelope(&answer.json())["error"]["code"], "VALIDATION_PAYLOAD_TOO_LARGE");
+        }
+        memory(served.pid())
+    };
+    let before = send(6);
+    let after = send(8);
+    assert!(after < before + 4 * 1024, "{before} kB before, {after} kB after");
+    assert!(after < 24 * 1024, "{after} kB, as much as one message");
 }
 
 /// A client that sends and never reads must not fill our memory.

@@ -92,6 +92,31 @@ async fn r_saf_3_an_answer_that_comes_too_late_is_none() {
     assert!(house.done().is_empty());
 }
 
+/// Asking again would only begin the rest anew, so whoever said yes waits.
+#[tokio::test]
+async fn r_saf_3_a_yes_rests_too_before_it_holds() {
+    let rule = json!({ "effect": "confirm", "operation": "*", "cooldown_seconds": 1 });
+    let policy: PolicySettings = serde_json::from_value(json!({ "rule": [rule] })).unwrap();
+    let house = House::new(&GateSettings { policy, ..GateSettings::default() });
+    let key = question(&house, delete("x")).await;
+    let passing = async {
+        tokio::task::yield_now().await;
+        assert!(house.done().is_empty(), "nothing is done before it has rested");
+        house.clock.advance(1);
+    };
+    let yes = answering(with_person(anna()), &key, "accept");
+    let (answer, ()) = tokio::join!(house.ask_as(delete("x"), yes), passing);
+    assert_eq!(code(&answer), "done");
+    assert_eq!(house.done().len(), 1);
+    // A caller who gives up meanwhile gets nothing done.
+    let key = question(&house, delete("x")).await;
+    let context = answering(with_person(anna()), &key, "accept");
+    let cancelled = context.cancelled.clone();
+    let (answer, ()) = tokio::join!(house.ask_as(delete("x"), context), async { cancelled.cancel() });
+    assert_ne!(code(&answer), "done");
+    assert!(house.done().is_empty());
+}
+
 #[tokio::test]
 async fn r_bat_3_a_batch_is_no_way_around_the_person() {
     let house = House::new(&GateSettings::default());

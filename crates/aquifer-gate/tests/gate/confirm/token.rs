@@ -7,6 +7,7 @@ use aquifer_engine::Context;
 use aquifer_engine::store::StateStore;
 use aquifer_gate::GateSettings;
 use aquifer_gate::confirm::ConfirmSettings;
+use aquifer_gate::policy::PolicySettings;
 use aquifer_protocol::error::wording::looks_like_a_leak;
 use serde_json::{Value, json};
 
@@ -179,6 +180,34 @@ async fn r_saf_3_a_token_rests_for_as_long_as_its_source_wants() {
     house.clock.advance(3);
     assert_eq!(code(&house.ask(with_token(erase(), &token)).await), "done");
     assert_eq!(code(&house.ask(with_token(erase(), &token)).await), "TOKEN_ALREADY_USED");
+}
+
+#[tokio::test]
+async fn r_saf_3_an_operator_says_what_is_asked_and_how_long_it_rests() {
+    let policy: PolicySettings = serde_json::from_value(json!({ "rule": [
+        { "effect": "confirm", "operation": "alpha_delete_*", "message": "Throw {id} away, {pass_code}, {nothing}?" },
+        { "effect": "confirm", "operation": "alpha_*", "cooldown_seconds": 20, "message": "Said later, not heard" },
+        { "effect": "confirm", "operation": "alpha_erase_*", "message": "Ours before the source's: {id}" },
+    ] }))
+    .unwrap();
+    let house = House::new(&GateSettings { policy, ..GateSettings::default() });
+    let sent = || request("alpha_delete_thing", json!({ "id": "x{note}\u{202e}", "pass_code": "hidden" }));
+    let answer = house.ask(sent()).await;
+    let details = &answer["error"]["details"];
+    assert_eq!(details["confirmation_message"], "Throw x{note}␣ away, [redacted], (not given)?");
+    assert!(!answer.to_string().contains("hidden"), "{answer}");
+    let token = details["confirmation_token"].as_str().unwrap().to_owned();
+    house.clock.advance(19);
+    let early = house.ask(with_token(sent(), &token)).await;
+    assert_eq!(early["error"]["details"]["retry_after_seconds"], 1, "{early}");
+    assert!(house.done().is_empty());
+    house.clock.advance(1);
+    assert_eq!(code(&house.ask(with_token(sent(), &token)).await), "done");
+    // Rules are asked in the order they are written, and the source last.
+    let erase = house.ask(request("alpha_erase_thing", json!({ "id": "x" }))).await;
+    assert_eq!(erase["error"]["details"]["confirmation_message"], "Said later, not heard");
+    let other = house.ask(request("beta_erase_thing", json!({ "id": "x" }))).await;
+    assert_eq!(other["error"]["details"]["confirmation_message"], "Erase 'x' ((not given))? It is gone then.");
 }
 
 #[tokio::test]

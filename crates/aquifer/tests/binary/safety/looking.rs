@@ -38,6 +38,23 @@ fn r_saf_2_policy_show_answers_what_an_agent_can_do() {
 }
 
 #[test]
+fn r_saf_4_policy_show_names_the_limits() {
+    let limits = "[[gate.rate_limit]]\nname = \"writes\"\nlimit = 30\nwindow = \"minute\"\ncategory = [\"CREATE\", \"DELETE\"]\n\
+                  per = [\"caller\"]\n[[gate.quota]]\nmetric = \"requests_per_day\"\nwarn = 800\nhard_stop = 1200\n";
+    let place = Place::new(limits);
+    let shown = text(&place.run(&["policy", "show"]).stdout);
+    let expected = [
+        "writes: 30 a minute of category CREATE, DELETE, each caller apart",
+        "requests_per_day: warns from 800, stops from 1200",
+    ];
+    for words in expected {
+        assert!(shown.lines().any(|line| line.trim() == words), "{words} in {shown}");
+    }
+    let told: Value = serde_json::from_slice(&place.run(&["policy", "show", "--json"]).stdout).unwrap();
+    assert_eq!(told["limits"], json!(expected));
+}
+
+#[test]
 fn r_saf_2_mistakes_in_the_configuration_are_told_all_at_once() {
     let place = Place::new(
         "[gate.strength]\ndestuctive = \"token\"\n[[gate.rule]]\nname = \"odd\"\neffect = \"allow\"\nloosen = true\n",

@@ -1,0 +1,143 @@
+//! What an HTTP server says about how often it wants to be asked, and how long we leave it alone then (R-SAF-4).
+//!
+//! `Retry-After` of an answer that refuses (429, 503) counts, and so does an allowance that an answer shows to be used
+//! up: `RateLimit-Remaining: 0` with `RateLimit-Reset`, or the same with `X-` in front. Until then calls are refused
+//! here, with the time to wait, and the server is not asked.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use reqwest::StatusCode;
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+
+/// Without a word about how long.
+const UNSAID: Duration = Duration::from_secs(1);
+
+/// No header keeps an upstream away for longer: what it says may be wrong.
+const LONGEST: Duration = Duration::from_secs(60 * 60);
+
+/// A number as large as this is a moment, not a span: servers write both.
+const A_MOMENT: u64 = 1_000_000_000;
+
+/// Until when a server is left alone.
+pub(crate) struct Pacing {
+    begun: Instant,
+    /// Milliseconds after the beginning.
+    until: AtomicU64,
+}
+
+impl Pacing {
+    pub(crate) fn new() -> Self {
+        Self { begun: Instant::now(), until: AtomicU64::new(0) }
+    }
+
+    /// How much longer the server wants to be left alone.
+    pub(crate) fn wait(&self) -> Option<Duration> {
+        let until = Duration::from_millis(self.until.load(Ordering::Relaxed));
+        until.checked_sub(self.begun.elapsed()).filter(|wait| !wait.is_zero())
+    }
+
+    /// Takes note of what an answer says. Where the answer is a refusal for that reason, says how long to wait.
+    pub(crate) fn note(&self, status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
+        let refused = wanted(status, headers, Timestamp::now());
+        let rest = refused.or_else(|| used_up(headers, Timestamp::now()))?;
+        let until = self.begun.elapsed() + rest;
+        self.until.fetch_max(u64::try_from(until.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        refused
+    }
+}
+
+/// How long a refusal wants us to wait, if it is one for asking too often.
+fn wanted(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+    let said = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(|text| span(text, now));
+    match status {
+        StatusCode::TOO_MANY_REQUESTS => Some(said.or_else(|| used_up(headers, now)).unwrap_or(UNSAID)),
+        StatusCode::SERVICE_UNAVAILABLE => said,
+        _ => None,
+    }
+}
+
+/// How long until there is a new allowance, where the present one is used up.
+fn used_up(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    ["ratelimit", "x-ratelimit"].into_iter().find_map(|prefix| {
+        let remaining = text(&format!("{prefix}-remaining"))?.trim();
+        if remaining != "0" { None } else { span(text(&format!("{prefix}-reset"))?, now) }
+    })
+}
+
+/// A number of seconds, a moment in seconds since 1970, or a date as HTTP writes it.
+fn span(text: &str, now: Timestamp) -> Option<Duration> {
+    let text = text.trim();
+    let until = |moment: Timestamp| Duration::try_from(moment.duration_since(now)).unwrap_or_default();
+    let span = match text.parse::<u64>() {
+        Ok(seconds) if seconds < A_MOMENT => Duration::from_secs(seconds),
+        Ok(seconds) => until(Timestamp::from_second(i64::try_from(seconds).ok()?).ok()?),
+        Err(_) => until(jiff::fmt::rfc2822::parse(text).ok()?.timestamp()),
+    };
+    Some(span.min(LONGEST))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use reqwest::header::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn headers(all: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pair = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        all.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn r_saf_4_what_servers_say_about_waiting_is_understood() {
+        let now: Timestamp = "2026-01-28T12:00:00Z".parse().unwrap();
+        let table: &[(u16, &[(&str, &str)], Option<u64>)] = &[
+            (429, &[], Some(1)),
+            (429, &[("retry-after", "7")], Some(7)),
+            (429, &[("retry-after", " 7 ")], Some(7)),
+            (429, &[("retry-after", "Wed, 28 Jan 2026 12:00:30 GMT")], Some(30)),
+            (429, &[("retry-after", "Wed, 28 Jan 2026 11:00:00 GMT")], Some(0)),
+            (429, &[("retry-after", "1769601612")], Some(12)),
+            (429, &[("retry-after", "999999999")], Some(3600)),
+            (429, &[("retry-after", "99999999999999999999")], Some(1)),
+            (429, &[("retry-after", "-1")], Some(1)),
+            (429, &[("retry-after", "soon")], Some(1)),
+            (429, &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "9")], Some(9)),
+            (503, &[], None),
+            (503, &[("retry-after", "5")], Some(5)),
+            (200, &[("retry-after", "5")], None),
+            (404, &[], None),
+        ];
+        for (status, said, expected) in table {
+            let status = StatusCode::from_u16(*status).unwrap();
+            let found = wanted(status, &headers(said), now);
+            assert_eq!(found.map(|span| span.as_secs()), *expected, "{status} {said:?}");
+        }
+        let allowances: &[(&[(&str, &str)], Option<u64>)] = &[
+            (&[("ratelimit-remaining", "0"), ("ratelimit-reset", "20")], Some(20)),
+            (&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1769601660")], Some(60)),
+            (&[("ratelimit-remaining", "1"), ("ratelimit-reset", "20")], None),
+            (&[("ratelimit-remaining", "0")], None),
+            (&[], None),
+        ];
+        for (said, expected) in allowances {
+            assert_eq!(used_up(&headers(said), now).map(|span| span.as_secs()), *expected, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn r_saf_4_the_longest_wait_counts() {
+        let pacing = Pacing::new();
+        assert!(pacing.wait().is_none());
+        let ok = StatusCode::OK;
+        assert!(pacing.note(ok, &headers(&[("ratelimit-remaining", "0"), ("ratelimit-reset", "500")])).is_none());
+        let refused = pacing.note(StatusCode::TOO_MANY_REQUESTS, &headers(&[("retry-after", "2")]));
+        assert_eq!(refused, Some(Duration::from_secs(2)));
+        assert!(pacing.wait().unwrap() > Duration::from_secs(400));
+    }
+}
