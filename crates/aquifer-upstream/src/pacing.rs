@@ -86,7 +86,9 @@ mod tests {
 
     use super::*;
 
-    fn headers(all: &[(&'static str, &'static str)]) -> HeaderMap {
+    type Said = &'static [(&'static str, &'static str)];
+
+    fn headers(all: Said) -> HeaderMap {
         let pair = |(name, value): &(&'static str, &'static str)| {
             (HeaderName::from_static(name), HeaderValue::from_static(value))
         };
@@ -96,7 +98,7 @@ mod tests {
     #[test]
     fn r_saf_4_what_servers_say_about_waiting_is_understood() {
         let now: Timestamp = "2026-01-28T12:00:00Z".parse().unwrap();
-        let table: &[(u16, &[(&str, &str)], Option<u64>)] = &[
+        let table: &[(u16, Said, Option<u64>)] = &[
             (429, &[], Some(1)),
             (429, &[("retry-after", "7")], Some(7)),
             (429, &[("retry-after", " 7 ")], Some(7)),
@@ -118,7 +120,7 @@ mod tests {
             let found = wanted(status, &headers(said), now);
             assert_eq!(found.map(|span| span.as_secs()), *expected, "{status} {said:?}");
         }
-        let allowances: &[(&[(&str, &str)], Option<u64>)] = &[
+        let allowances: &[(Said, Option<u64>)] = &[
             (&[("ratelimit-remaining", "0"), ("ratelimit-reset", "20")], Some(20)),
             (&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1769601660")], Some(60)),
             (&[("ratelimit-remaining", "1"), ("ratelimit-reset", "20")], None),
