@@ -33,6 +33,7 @@ fn beside_sql(programs: &Programs, database: &Database, table: &mut Table) -> Re
         ("deep", "page 1,000", "page 1", Some(1.2)),
         ("group", "count by group", HAND, Some(1.1)),
         ("get", "get by key", HAND, Some(1.25)),
+        ("get_bare", "get by key", "without an etag", None),
     ] {
         let what = format!("{}: {what}", database.title);
         let aim = most.map_or(Aim::None, Aim::Ratio);

@@ -30,7 +30,7 @@ const QUICK: Extent = Extent { blocks: 50, calls: 60 };
 /// Every row is looked at, which takes its time.
 const SLOW: Extent = Extent { blocks: 25, calls: 1 };
 
-/// For each of `list`, `page_1000`, `group`, `get`: `NAME.0.p50_us` and `NAME.0.p99_us` of ours, `NAME.1.…` by hand,
+/// For each of `list`, `page_1000`, `group`, `get`, `get_bare`: `NAME.0.p50_us` and `NAME.0.p99_us` of ours, `NAME.1.…` by hand,
 /// `NAME.ratio` of the p50, taken side by side. `deep` is our page 1,000 beside our page 1.
 pub(crate) async fn compare(target: &str) -> anyhow::Result<Figures> {
     let ours = Ours::open(target).await?;
@@ -54,7 +54,14 @@ pub(crate) async fn compare(target: &str) -> anyhow::Result<Figures> {
         ("deep", QUICK, page_1000(), page_1()),
         ("group", SLOW, engine(ours::count_by_status()), hand(Question::CountByStatus)),
         ("get", QUICK, engine(ours::get(ID)), hand(Question::Get(ID))),
+        ("get_bare", QUICK, engine(ours::get(ID)), hand(Question::GetBare(ID))),
     ];
+    let (row, same): (Value, Value) =
+        (ours.answer(&ours::get(ID)).await?, serde_json::from_str(&by_hand.ask(&Question::Get(ID)).await?)?);
+    for name in ["id", "note", "created_at"].into_iter().chain(same.get("_etag").map(|_| "_etag")) {
+        let found = row.pointer(&format!("/data/{name}"));
+        ensure!(found.is_some() && found == same.get(name), "not alike: {row} and {same}");
+    }
     let mut measured = Figures::new();
     for (name, extent, first, second) in all {
         measured.extend(figures(name, &turns(extent, &first, &second).await?));

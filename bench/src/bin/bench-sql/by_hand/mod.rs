@@ -61,6 +61,8 @@ pub(crate) enum Question {
     CountByStatus,
     /// One order.
     Get(i64),
+    /// One order, without its version.
+    GetBare(i64),
 }
 
 pub(crate) enum ByHand {
@@ -83,6 +85,7 @@ impl ByHand {
                 Question::List(after) => database.list(after.as_ref()).await,
                 Question::CountByStatus => database.count_by_status().await,
                 Question::Get(id) => database.get(*id).await,
+                Question::GetBare(id) => database.get_bare(*id).await,
             },
         }
     }

@@ -59,7 +59,8 @@ impl ByHand {
             match question {
                 Question::List(after) => list(&connection, after),
                 Question::CountByStatus => count_by_status(&connection),
-                Question::Get(id) => get(&connection, id),
+                // There is no function for the version unless one is brought along, so it is always bare here.
+                Question::Get(id) | Question::GetBare(id) => get(&connection, id),
             }
         });
         answered.await?
