@@ -41,7 +41,10 @@ pub(super) fn mismatch(difference: Difference) -> Failure {
     };
     Failure::new(
         Code::TokenScopeMismatch,
-        format!("Confirmation token scope mismatch: it was issued for another {what}"),
+        format!(
+            "Confirmation token scope mismatch: it was issued for {} {what}",
+            if what == "parameters" { "other" } else { "another" }
+        ),
     )
     .detail("mismatch", what)
 }

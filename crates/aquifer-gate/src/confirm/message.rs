@@ -77,9 +77,12 @@ fn plain(operation: &Operation, params: &Map<String, Value>) -> String {
     if !operation.source.is_empty() {
         message.push_str(&format!(" of source '{}'", operation.source));
     }
-    for (index, (name, value)) in params.iter().enumerate() {
+    // What nobody said goes without saying.
+    let default = |name: &str| operation.parameters.iter().find(|known| *known.name == *name)?.schema.default.as_ref();
+    let said: Vec<(&String, &Value)> = params.iter().filter(|(name, value)| default(name) != Some(*value)).collect();
+    for (index, (name, value)) in said.iter().enumerate() {
         if index == MOST_VALUES {
-            message.push_str(&format!(" and {} more", params.len() - MOST_VALUES));
+            message.push_str(&format!(" and {} more", said.len() - MOST_VALUES));
             break;
         }
         message.push_str(if index == 0 { " with " } else { ", " });
