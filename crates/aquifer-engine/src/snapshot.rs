@@ -50,12 +50,15 @@ pub struct Mount {
     pub prefix: Option<String>,
     /// How far the operator trusts it. Unless they say so, what its operations say counts.
     pub trust: Option<Trust>,
+    /// What stands behind the source's name: which database or server, without secrets. What is confirmed for one place
+    /// is not confirmed for another that is called the same.
+    pub place: Arc<str>,
 }
 
 impl Mount {
     /// The source under its own name, trusted as far as its operations say.
     pub fn new(source: Arc<dyn Source>) -> Self {
-        Self { source, prefix: None, trust: None }
+        Self { source, prefix: None, trust: None, place: "".into() }
     }
 
     /// How far the source itself may be trusted: no further than the least of its operations.
@@ -95,6 +98,7 @@ impl Snapshot {
             }
             for (own_name, mut operation) in offering.operations {
                 operation.source = name.clone();
+                operation.place = mount.place.clone();
                 operation.trust = mount.trust.unwrap_or(operation.trust);
                 // Nobody chose what an upstream calls its tools: a name too long or already there must not keep the
                 // others from being served.

@@ -53,6 +53,8 @@ pub struct Operation {
     pub takes_token: bool,
     /// The source that answers it.
     pub source: Arc<str>,
+    /// What stands behind that name: which database or server, without secrets. For the operator, not for callers.
+    pub place: Arc<str>,
     /// How far that source is trusted.
     pub trust: Trust,
     /// Whether its parameters are shaped by us, or are an upstream's own.
@@ -209,6 +211,7 @@ impl Operation {
             safeguards: Safeguards::default(),
             takes_token: false,
             source: "".into(),
+            place: "".into(),
             trust: Trust::Validated,
             native: true,
             open: false,

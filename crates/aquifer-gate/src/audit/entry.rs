@@ -47,6 +47,8 @@ pub enum Event {
     QuotaContinued,
     /// A quota or rate limit is used up.
     QuotaStopped,
+    /// Refusals that came in a flood, counted.
+    Counted,
 }
 
 /// How an operation ended.
@@ -77,13 +79,14 @@ impl Event {
             Event::QuotaPaused => "QUOTA_PAUSED",
             Event::QuotaContinued => "QUOTA_CONTINUED",
             Event::QuotaStopped => "QUOTA_STOPPED",
+            Event::Counted => "REFUSALS_COUNTED",
         }
     }
 
     /// What came of it, in a word.
     pub const fn result(self) -> &'static str {
         match self {
-            Event::Denied | Event::TokenRejected | Event::Declined | Event::QuotaStopped => "denied",
+            Event::Denied | Event::TokenRejected | Event::Declined | Event::QuotaStopped | Event::Counted => "denied",
             Event::ConfirmationRequired | Event::QuotaPaused => "confirmation_required",
             Event::Confirmed | Event::QuotaContinued => "confirmed",
             Event::Approved => "approved",
@@ -205,6 +208,18 @@ impl Entry {
         self.user_id = caller.principal.as_deref().map(|principal| shortened(principal, NAME));
         self.session_id = caller.session.as_deref().map(|session| fingerprint("session_", session));
         self
+    }
+
+    /// Who, by name.
+    pub(super) fn user(mut self, principal: Option<&str>) -> Self {
+        self.user_id = principal.map(|principal| shortened(principal, NAME));
+        self
+    }
+
+    /// What kind of refusal it is, and whose, if it is one that a caller can bring about as often as it likes.
+    pub(super) fn refusal(&self) -> Option<(&'static str, Option<&str>)> {
+        let kinds = [Event::Denied, Event::TokenRejected, Event::QuotaStopped].map(Event::as_str);
+        kinds.contains(&self.event).then_some((self.event, self.user_id.as_deref()))
     }
 
     /// Under which id the log knows the request.

@@ -7,6 +7,7 @@
 
 mod entry;
 mod file;
+mod floods;
 mod head;
 mod line;
 mod redact;
@@ -25,7 +26,9 @@ use aquifer_engine::clock::SharedClock;
 use aquifer_engine::store::{StateStore, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use redact::redact;
+use floods::Floods;
+
+pub(crate) use redact::shown;
 
 pub use entry::Ended;
 pub use entry::Entry;
@@ -151,6 +154,7 @@ struct Inner {
     required: bool,
     patience: Duration,
     state: Arc<State>,
+    floods: Floods,
 }
 
 struct Time(SharedClock);
@@ -192,13 +196,16 @@ impl Audit {
             false => Some(writer::start(&settings, clock.now(), store, state.clone())?),
         };
         let AuditSettings { required, patience, .. } = settings;
-        Ok(Self { inner: Arc::new(Inner { clock: Time(clock), queue, required, patience, state }) })
+        Ok(Self {
+            inner: Arc::new(Inner { clock: Time(clock), queue, required, patience, state, floods: Floods::default() }),
+        })
     }
 
     /// No audit.
     pub fn off(clock: SharedClock) -> Self {
-        let (required, patience) = (false, Duration::ZERO);
-        Self { inner: Arc::new(Inner { clock: Time(clock), queue: None, required, patience, state: Arc::default() }) }
+        let (clock, queue, required, patience) = (Time(clock), None, false, Duration::ZERO);
+        let (state, floods) = (Arc::default(), Floods::default());
+        Self { inner: Arc::new(Inner { clock, queue, required, patience, state, floods }) }
     }
 
     /// Whether entries go anywhere. If not, there is no point in making any.
@@ -229,8 +236,20 @@ impl Audit {
         tokio::time::timeout(self.inner.patience, through).await.unwrap_or(Err(AuditError::Busy))
     }
 
-    /// Hands in an entry without waiting for it, where waiting is impossible. What comes of it is not told.
+    /// Hands in an entry without waiting for it, where waiting is impossible. What comes of it is not told. Refusals in
+    /// floods are counted instead.
     pub fn note(&self, entry: Entry) -> Result<(), AuditError> {
+        if let Some(refusal) = entry.refusal() {
+            let (is_written, counted) = self.inner.floods.hear(refusal, self.inner.clock.0.now());
+            counted.into_iter().try_for_each(|entry| self.hand_in(entry))?;
+            if !is_written {
+                return Ok(());
+            }
+        }
+        self.hand_in(entry)
+    }
+
+    fn hand_in(&self, entry: Entry) -> Result<(), AuditError> {
         let Some(queue) = &self.inner.queue else { return Ok(()) };
         queue.try_send(self.job(entry, None)).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => AuditError::Busy,
@@ -241,6 +260,7 @@ impl Audit {
     /// Waits until everything handed in before is written or has failed.
     pub async fn flush(&self) -> Result<(), AuditError> {
         let Some(queue) = &self.inner.queue else { return Ok(()) };
+        self.inner.floods.settle().into_iter().try_for_each(|entry| self.hand_in(entry))?;
         let (reply, answer) = oneshot::channel();
         let through = async {
             queue.send(writer::Job::Flush(reply)).await.map_err(|_| AuditError::Closed)?;

@@ -13,6 +13,8 @@ const CUT: &str = "…";
 const MOST_BYTES: usize = 4096;
 /// Characters of one text.
 const MOST_TEXT: usize = 200;
+/// Bytes shown to a person who decides.
+const MOST_SHOWN: usize = 32 * 1024;
 /// Characters of one name.
 const MOST_NAME: usize = 64;
 const MOST_DEPTH: usize = 8;
@@ -86,9 +88,21 @@ const NAMES_NEIGHBOURS: &[&str] = &["name", "key", "field", "header", "column", 
 
 /// The parameters without secrets.
 pub(crate) fn redact(operation: &Operation, types: Option<&Types>, params: &Map<String, Value>) -> Value {
+    let schema = schema_of(operation);
+    Walk { types, left: MOST_BYTES, most_text: MOST_TEXT, guesses: true }.object(params, &[&schema], 0)
+}
+
+/// The parameters as a person is to see them who decides about them. Only what the definition calls sensitive, or names
+/// like a secret, is left out: a caller must not be able to hide something by making it look like one.
+pub(crate) fn shown(operation: &Operation, types: Option<&Types>, params: &Map<String, Value>) -> Value {
+    let schema = schema_of(operation);
+    Walk { types, left: MOST_SHOWN, most_text: MOST_SHOWN, guesses: false }.object(params, &[&schema], 0)
+}
+
+/// The parameters of an operation as one object.
+fn schema_of(operation: &Operation) -> Schema {
     let shape = Shape { fields: operation.parameters.clone(), ..Shape::default() };
-    let schema = Schema { kind: Kind::Object(shape), ..Schema::default() };
-    Walk { types, left: MOST_BYTES }.object(params, &[&schema], 0)
+    Schema { kind: Kind::Object(shape), ..Schema::default() }
 }
 
 /// The text, or its beginning and how long it is.
@@ -110,6 +124,10 @@ struct Walk<'a> {
     types: Option<&'a Types>,
     /// Bytes that may still be written.
     left: usize,
+    /// Characters of one text.
+    most_text: usize,
+    /// Whether what only looks like a secret is left out, too.
+    guesses: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -134,9 +152,11 @@ impl<'a> Walk<'a> {
 
     fn object(&mut self, map: &Map<String, Value>, schemas: &[&'a Schema], depth: usize) -> Value {
         let shapes: Vec<&'a Shape> = schemas.iter().flat_map(|schema| shapes(schema, self.types, 0)).collect();
-        let neighbour = map.iter().any(|(name, value)| {
-            NAMES_NEIGHBOURS.contains(&name.to_ascii_lowercase().as_str()) && value.as_str().is_some_and(sounds_secret)
-        });
+        let neighbour = self.guesses
+            && map.iter().any(|(name, value)| {
+                NAMES_NEIGHBOURS.contains(&name.to_ascii_lowercase().as_str())
+                    && value.as_str().is_some_and(sounds_secret)
+            });
         let mut kept = Map::new();
         for (position, (name, value)) in map.iter().enumerate() {
             if self.left == 0 {
@@ -146,7 +166,9 @@ impl<'a> Walk<'a> {
             self.spend(name.len().min(MOST_NAME) + 4);
             let fields = || shapes.iter().flat_map(|shape| &shape.fields).filter(|field| *field.name == **name);
             let names_it = NAMES_NEIGHBOURS.contains(&name.to_ascii_lowercase().as_str());
-            let secret = sounds_secret(name) || fields().any(|field| field.sensitive) || (neighbour && !names_it);
+            // Names that the definition does not have are the caller's to choose.
+            let sounds = sounds_secret(name) && (self.guesses || fields().next().is_some());
+            let secret = sounds || fields().any(|field| field.sensitive) || (neighbour && !names_it);
             let value = if secret && !value.is_null() {
                 self.spend(REDACTED.len());
                 REDACTED.into()
@@ -154,7 +176,8 @@ impl<'a> Walk<'a> {
                 let schemas: Vec<&'a Schema> = fields().map(|field| &field.schema).collect();
                 self.value(value, &schemas, depth + 1)
             };
-            kept.insert(if looks_secret(name) { REDACTED.to_owned() } else { shortened(name, MOST_NAME) }, value);
+            let hidden = self.guesses && looks_secret(name);
+            kept.insert(if hidden { REDACTED.to_owned() } else { shortened(name, MOST_NAME) }, value);
         }
         Value::Object(kept)
     }
@@ -174,7 +197,9 @@ impl<'a> Walk<'a> {
     }
 
     fn text(&mut self, text: &str, depth: usize) -> Value {
-        let kept = if looks_secret(text) {
+        let kept = if !self.guesses {
+            shortened(text, self.most_text)
+        } else if looks_secret(text) {
             REDACTED.to_owned()
         } else if let Some(inner) = inner_json(text) {
             // Its own text again, so that a reader sees that it was text.
@@ -185,7 +210,7 @@ impl<'a> Walk<'a> {
         } else if holds_secret(text) {
             REDACTED.to_owned()
         } else {
-            shortened(text, MOST_TEXT)
+            shortened(text, self.most_text)
         };
         self.spend(kept.len() + 2);
         kept.into()

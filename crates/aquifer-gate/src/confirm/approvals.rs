@@ -36,6 +36,9 @@ pub struct Approval {
     pub id: String,
     /// The source that would do it.
     pub source: String,
+    /// Which database or server that is.
+    #[serde(default)]
+    pub place: String,
     /// The operation.
     pub operation: String,
     /// How dangerous that is.
@@ -46,6 +49,9 @@ pub struct Approval {
     pub message: String,
     /// Why it is asked.
     pub reasons: Vec<String>,
+    /// Everything that would be sent, each parameter a line; what is sensitive is left out.
+    #[serde(default)]
+    pub params: Vec<String>,
     /// Since when it waits.
     pub asked_at: Timestamp,
     /// Until when it can be used.
@@ -129,11 +135,13 @@ impl Approval {
         Self {
             id: String::new(),
             source: operation.source.to_string(),
+            place: operation.place.to_string(),
             operation: operation.name.to_string(),
             danger: operation.danger.as_str().to_owned(),
             caller: caller.principal.as_deref().map(str::to_owned),
             message: asked.message.clone(),
             reasons: asked.reasons.clone(),
+            params: asked.params.clone(),
             asked_at: now,
             expires_at,
             status: Status::Pending,
@@ -192,11 +200,24 @@ pub async fn deny(store: &dyn StateStore, id: &str, now: Timestamp) -> Result<Ap
     decide(store, id, now, State::Denied).await
 }
 
+/// One of them, by the name that a person typed.
+pub async fn get(store: &dyn StateStore, id: &str, now: Timestamp) -> Result<Approval, ApprovalError> {
+    let Announced { mut approval, token } = announced(store, id).await?;
+    let (held, _) = held(store, &token).await?.ok_or_else(|| ApprovalError::Unknown(typed(id)))?;
+    approval.status = status(&held, now);
+    Ok(approval)
+}
+
+async fn announced(store: &dyn StateStore, id: &str) -> Result<Announced, ApprovalError> {
+    let id = typed(id);
+    let record = within(store.get(&format!("{PREFIX}{id}"))).await?;
+    record.and_then(|record| serde_json::from_slice(&record.value).ok()).ok_or(ApprovalError::Unknown(id))
+}
+
 async fn decide(store: &dyn StateStore, id: &str, now: Timestamp, state: State) -> Result<Approval, ApprovalError> {
+    let Announced { mut approval, token } = announced(store, id).await?;
     let id = typed(id);
     let unknown = || ApprovalError::Unknown(id.clone());
-    let Some(record) = within(store.get(&format!("{PREFIX}{id}"))).await? else { return Err(unknown()) };
-    let Announced { mut approval, token } = serde_json::from_slice(&record.value).map_err(|_| unknown())?;
     for _ in 0..ATTEMPTS {
         let (mut held, version) = held(store, &token).await?.ok_or_else(unknown)?;
         let status = status(&held, now);

@@ -35,6 +35,7 @@ pub(super) fn already_used() -> Failure {
 pub(super) fn mismatch(difference: Difference) -> Failure {
     let what = match difference {
         Difference::Caller => "caller",
+        Difference::Source => "source",
         Difference::Operation => "operation",
         Difference::Params => "parameters",
         Difference::Strength => "strength",

@@ -8,36 +8,45 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::validate::Checked;
 use serde_json::{Map, Value};
 
-use crate::audit::redact;
+use crate::audit;
 use crate::policy::Ruling;
 
-/// Characters shown of one value.
-const MOST_OF_A_VALUE: usize = 80;
+/// Characters shown of one value in the question. What is more is counted, and the person is told.
+const MOST_OF_A_VALUE: usize = 400;
 
-/// Values shown where no template says which.
-const MOST_VALUES: usize = 12;
+/// Values shown in the question.
+const MOST_VALUES: usize = 24;
 
-/// Characters of the whole question.
-const MOST: usize = 1200;
+/// Characters of the whole question, and of a reason.
+const MOST: usize = 4000;
+
+/// Characters shown of one value to a person who approves at a terminal.
+const MOST_AT_LENGTH: usize = 16 * 1024;
 
 /// What a person is asked, and why.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) message: String,
     pub(crate) reasons: Vec<String>,
+    /// Everything that would be sent, at length.
+    pub(crate) params: Vec<String>,
 }
 
 impl Asked {
-    /// The question about a call: in the operator's words, in its source's, or in plain ones.
+    /// The question about a call. The operator may word it. What its source says stands beside it, never in its place:
+    /// neither a source nor a caller decides what a person gets to see.
     pub(crate) fn about(request: &Checked, ruling: &Ruling) -> Self {
         let operation = request.operation();
-        let shown = match redact(operation, Some(request.types()), request.params()) {
+        let shown = match audit::shown(operation, Some(request.types()), request.params()) {
             Value::Object(shown) => shown,
             _ => Map::new(),
         };
-        let message = match ruling.message().or(operation.safeguards.message.as_deref()) {
-            Some(template) => fill_in(template, &shown),
-            None => plain(operation, &shown),
+        let message = match (ruling.message(), operation.safeguards.message.as_deref()) {
+            (Some(ours), _) => fill_in(ours, &shown),
+            (None, Some(theirs)) => {
+                format!("{} Its source says: {}", plain(operation, &shown), fill_in(theirs, &shown))
+            }
+            (None, None) => plain(operation, &shown),
         };
         let mut reasons: Vec<String> = operation.safeguards.reasons.iter().map(|reason| clean(reason, MOST)).collect();
         if reasons.is_empty() {
@@ -47,7 +56,10 @@ impl Asked {
         if !why.is_empty() {
             reasons.push(clean(&why, MOST));
         }
-        Self { message: shortened(message, MOST), reasons }
+        let at_length = |(name, value): (&String, &Value)| {
+            format!("{} = {}", clean(name, MOST_OF_A_VALUE), quoted(value, MOST_AT_LENGTH))
+        };
+        Self { message: shortened(message, MOST), reasons, params: shown.iter().map(at_length).collect() }
     }
 
     /// The whole as one text.
@@ -86,7 +98,7 @@ fn plain(operation: &Operation, params: &Map<String, Value>) -> String {
             break;
         }
         message.push_str(if index == 0 { " with " } else { ", " });
-        message.push_str(&format!("{} = {}", clean(name, MOST_OF_A_VALUE), quoted(value)));
+        message.push_str(&format!("{} = {}", clean(name, MOST_OF_A_VALUE), quoted(value, MOST_OF_A_VALUE)));
     }
     message.push('?');
     message
@@ -101,7 +113,8 @@ fn fill_in(template: &str, params: &Map<String, Value>) -> String {
         let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         match after.split_once('}').filter(|(name, _)| is_name(name)) {
             Some((name, behind)) => {
-                filled.push_str(&params.get(name).map_or_else(|| "(not given)".to_owned(), shown));
+                let value = params.get(name).map(|value| shown(value, MOST_OF_A_VALUE));
+                filled.push_str(value.as_deref().unwrap_or("(not given)"));
                 rest = behind;
             }
             None => {
@@ -114,16 +127,16 @@ fn fill_in(template: &str, params: &Map<String, Value>) -> String {
     clean(&filled, MOST)
 }
 
-fn shown(value: &Value) -> String {
+fn shown(value: &Value, most: usize) -> String {
     match value {
-        Value::String(text) => clean(text, MOST_OF_A_VALUE),
-        other => clean(&other.to_string(), MOST_OF_A_VALUE),
+        Value::String(text) => clean(text, most),
+        other => clean(&other.to_string(), most),
     }
 }
 
-fn quoted(value: &Value) -> String {
+fn quoted(value: &Value, most: usize) -> String {
     // A quote inside would end the quotation where the value likes.
-    let text = shown(value).replace('\'', "’");
+    let text = shown(value, most).replace('\'', "’");
     if value.is_string() { format!("'{text}'") } else { text }
 }
 
@@ -135,13 +148,17 @@ fn clean(text: &str, most: usize) -> String {
         '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => '␣',
         _ => c,
     };
-    shortened(text.chars().map(shows).take(most + 1).collect(), most)
+    shortened(text.chars().map(shows).collect(), most)
 }
 
+/// The text, or its beginning and how much is not shown of it: whoever decides has to know that there is more.
 fn shortened(text: String, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text,
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        Some((end, _)) => {
+            let (shown, rest) = text.split_at(end);
+            format!("{shown}… (NOT SHOWN: {} more characters)", rest.chars().count())
+        }
     }
 }
 
@@ -171,6 +188,8 @@ mod tests {
             assert_eq!(fill_in(template, params.as_object().unwrap()), expected);
         }
         let long = json!({ "long": "ä".repeat(5_000) });
-        assert_eq!(fill_in("{long}", long.as_object().unwrap()), format!("{}…", "ä".repeat(MOST_OF_A_VALUE)));
+        let expected =
+            format!("{}… (NOT SHOWN: {} more characters)", "ä".repeat(MOST_OF_A_VALUE), 5_000 - MOST_OF_A_VALUE);
+        assert_eq!(fill_in("{long}", long.as_object().unwrap()), expected);
     }
 }

@@ -40,6 +40,9 @@ pub(crate) use record::to_the_second;
 pub(crate) use scope::Scope;
 pub(crate) use token::Purpose;
 
+/// Callers without a name get as many tokens together as so many with one.
+const SHARED: u64 = 10;
+
 /// A longer rest than this is cut: a token has to end some time.
 pub(crate) const LONGEST_COOLDOWN: Duration = Duration::from_secs(5 * 60);
 
@@ -196,15 +199,12 @@ impl Confirmations {
         scope: &Scope,
         caller: &Caller,
     ) -> Result<(String, Held, u64), Refusal> {
-        self.may_try(caller).await?;
         let Some((key, held, version)) = self.find(token, purpose).await? else {
-            self.was_wrong(caller).await;
-            return Err(Refusal::Token(failure::invalid()));
+            return Err(self.wrong(caller, failure::invalid()).await);
         };
         let difference = held.scope.differs(scope).or((held.strength < least).then_some(Difference::Strength));
         if let Some(difference) = difference {
-            self.was_wrong(caller).await;
-            return Err(Refusal::Token(failure::mismatch(difference)));
+            return Err(self.wrong(caller, failure::mismatch(difference)).await);
         }
         let now = self.now();
         if held.is_expired(now, self.settings.skew) {
@@ -228,26 +228,20 @@ impl Confirmations {
         Ok(held.map(|held| (key, held, version)))
     }
 
-    /// Refuses a caller who has tried too many wrong tokens.
-    async fn may_try(&self, caller: &Caller) -> Result<(), Refusal> {
-        let key = counter("wrong", caller);
+    /// What is wrong with a token, or, for a caller who has tried too many, nothing but that. A right token is heard
+    /// all the same: callers without a name are counted together, and one of them must not silence the others.
+    async fn wrong(&self, caller: &Caller, failure: Failure) -> Refusal {
         let most = self.settings.wrong_per_minute.max(1);
-        let tried = within(self.store.spend(&key, 0, most - 1, MINUTE)).await?;
-        if !tried.accepted {
-            return Err(Refusal::Token(failure::too_many("wrong confirmation tokens", most, tried.frees, self.now())));
-        }
-        Ok(())
-    }
-
-    async fn was_wrong(&self, caller: &Caller) {
-        let key = counter("wrong", caller);
-        // If the store cannot count it, it will not find the next token either.
-        if let Err(error) = within(self.store.spend(&key, 1, u64::MAX, MINUTE)).await {
-            tracing::warn!(%error, "a wrong token was not counted");
+        match within(self.store.spend(&counter("wrong", caller), 1, most, MINUTE)).await {
+            Ok(tried) if tried.accepted => Refusal::Token(failure),
+            Ok(tried) => Refusal::Token(failure::too_many("wrong confirmation tokens", most, tried.frees, self.now())),
+            Err(error) => Refusal::Store(error),
         }
     }
 
     async fn count(&self, what: &str, caller: &Caller, most: u64) -> Result<(), Refusal> {
+        // Those without a name share what several would have.
+        let most = if caller.owner().is_some() { most } else { most.saturating_mul(SHARED) };
         let spent = within(self.store.spend(&counter(what, caller), 1, most, MINUTE)).await?;
         if !spent.accepted {
             return Err(Refusal::Token(failure::too_many("requests for confirmation", most, spent.frees, self.now())));

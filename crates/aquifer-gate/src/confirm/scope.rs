@@ -15,6 +15,9 @@ use super::token::hex;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Scope {
     source: String,
+    /// Which database or server that is: another may be called the same.
+    #[serde(default)]
+    place: String,
     operation: String,
     caller: String,
     params: String,
@@ -24,6 +27,7 @@ pub(crate) struct Scope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Difference {
     Caller,
+    Source,
     Operation,
     Params,
     /// It was easier to come by than is wanted now.
@@ -34,6 +38,7 @@ impl Scope {
     pub(crate) fn new(operation: &Operation, caller: &Caller, params: &Map<String, Value>) -> Self {
         Self {
             source: operation.source.to_string(),
+            place: operation.place.to_string(),
             operation: operation.name.to_string(),
             caller: caller_hash(caller),
             params: params_hash(params),
@@ -45,7 +50,9 @@ impl Scope {
         let same = |a: &str, b: &str| bool::from(a.as_bytes().ct_eq(b.as_bytes()));
         if !same(&self.caller, &other.caller) {
             Some(Difference::Caller)
-        } else if self.source != other.source || self.operation != other.operation {
+        } else if self.source != other.source || self.place != other.place {
+            Some(Difference::Source)
+        } else if self.operation != other.operation {
             Some(Difference::Operation)
         } else if !same(&self.params, &other.params) {
             Some(Difference::Params)

@@ -480,19 +480,26 @@ impl Gate for SafetyGate {
                     return Err(Failure::new(Code::PermissionDenied, words).detail("policy", ruling.explain(reading)));
                 }
             }
-            match self.quotas.attempt(reading, &context.caller).await {
-                Ok(()) => Ok(()),
-                Err(Stop::Rate { name, most, failure }) => {
-                    self.note(|| entry(Event::QuotaStopped).quota(&name, most, most));
-                    Err(failure)
+            let counted = async {
+                self.quotas.attempt(reading, &context.caller).await?;
+                self.quotas.spend(reading, &context.caller, false).await
+            };
+            let (name, used, most, failure) = match counted.await {
+                Ok(_) => return Ok(()),
+                Err(Stop::Rate { name, most, failure }) => (name, most, most, failure),
+                Err(Stop::Exhausted { metric, used, most, failure }) => (metric, used, most, failure),
+                // There is no place for a token that would let it go on.
+                Err(Stop::Paused(paused)) => {
+                    let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached");
+                    (paused.metric, paused.used, paused.most, failure)
                 }
                 Err(Stop::Store(error)) => {
                     tracing::warn!(%error, "a read was not counted");
-                    Ok(())
+                    return Ok(());
                 }
-                Err(Stop::Exhausted { failure, .. }) => Err(failure),
-                Err(Stop::Paused(_)) => Ok(()),
-            }
+            };
+            self.note(|| entry(Event::QuotaStopped).quota(&name, used, most).code(failure.code().as_str()));
+            Err(failure)
         }
         .boxed()
     }

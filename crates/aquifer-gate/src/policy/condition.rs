@@ -79,6 +79,10 @@ impl Condition {
     /// Whether it holds. What was not sent has its default, as far as one is declared.
     pub(super) fn holds(&self, operation: &Operation, params: &Map<String, Value>, doubt: Doubt) -> bool {
         let Some((name, inside)) = self.path.split_first() else { return false };
+        // A parameter that the operation does not have proves nothing: whoever takes it may well ignore it.
+        if doubt == Doubt::Loosens && operation.parameter(name).is_none() {
+            return false;
+        }
         let sent = params.get(name);
         if let Test::Present(wanted) = self.test {
             return sent.is_some_and(|sent| has(sent, inside)) == wanted;
@@ -122,7 +126,10 @@ impl Test {
     /// Whether a value passes; nothing if it cannot be compared.
     fn passes(&self, value: &Value) -> Option<bool> {
         match self {
-            Test::OneOf(wanted) => Some(wanted.iter().any(|wanted| is_same(wanted, value))),
+            Test::OneOf(wanted) if wanted.iter().any(|wanted| is_same(wanted, value)) => Some(true),
+            // A source may take the text "100" for the number.
+            Test::OneOf(wanted) if wanted.iter().any(|wanted| is_spelled_alike(wanted, value)) => None,
+            Test::OneOf(_) => Some(false),
             Test::Matches(patterns) => match value {
                 Value::String(text) => Some(patterns.admits(text)),
                 Value::Number(_) | Value::Bool(_) => Some(patterns.admits(&value.to_string())),
@@ -143,6 +150,21 @@ fn number(value: &Value) -> Option<f64> {
         _ => None,
     };
     number.filter(|number| number.is_finite())
+}
+
+/// Whether one is text that spells the other.
+fn is_spelled_alike(a: &Value, b: &Value) -> bool {
+    let (text, other) = match (a, b) {
+        (Value::String(text), other) | (other, Value::String(text)) => (text.trim(), other),
+        _ => return false,
+    };
+    match other {
+        Value::Number(_) => number(&Value::from(text)).is_some_and(|read| number(other) == Some(read)),
+        Value::Bool(flag) => text.eq_ignore_ascii_case(if *flag { "true" } else { "false" }),
+        Value::Null => text.is_empty() || text.eq_ignore_ascii_case("null"),
+        Value::String(other) => text == other.trim(),
+        Value::Array(_) | Value::Object(_) => false,
+    }
 }
 
 /// The same value; 1 and 1.0 are.

@@ -32,6 +32,12 @@ impl StateArgs {
     pub(crate) fn read(&self) -> anyhow::Result<Config> {
         let mut config = Config::read(self.config.as_deref())?;
         if let Some(directory) = &self.state {
+            // The secret would be the directory's, and the approvals somebody else's.
+            if config.state.store.as_deref().is_some_and(|store| store != "sqlite") {
+                bail!(
+                    "--state names a directory, and state.store in the configuration another place: leave --state out"
+                );
+            }
             config.state.dir = Some(directory.clone());
         }
         Ok(config)
@@ -87,21 +93,19 @@ async fn list(store: &dyn StateStore) -> anyhow::Result<Ending> {
 /// Shows what is asked, has it said again, and does it.
 async fn decide(place: &StateArgs, id: &str, yes: bool) -> anyhow::Result<Ending> {
     let (config, store) = enter(place, if yes { "Approving" } else { "Denying" })?;
-    let all = approvals::list(&*store, Timestamp::now()).await?;
-    let wanted = |approval: &&Approval| approval.id == id.trim().to_ascii_lowercase();
-    if let Some(approval) = all.iter().find(wanted) {
-        terminal::say(&described(approval))?;
-        let question = if yes { "Let this call pass, once? [y/N] " } else { "Refuse it? [y/N] " };
-        if !terminal::yes(question)? {
-            terminal::say("Nothing was done.\n")?;
-            return Ok(Ending::Failure);
-        }
+    // What cannot be shown cannot be decided.
+    let approval = approvals::get(&*store, id, Timestamp::now()).await?;
+    terminal::say(&described(&approval))?;
+    let question = if yes { "Let this call pass, once? [y/N] " } else { "Refuse it? [y/N] " };
+    if !terminal::yes(question)? {
+        terminal::say("Nothing was done.\n")?;
+        return Ok(Ending::Failure);
     }
     let audit = safety::audit(&config, store.clone())?;
     let now = Timestamp::now();
     let decided = match yes {
-        true => approvals::approve(&*store, id, now).await?,
-        false => approvals::deny(&*store, id, now).await?,
+        true => approvals::approve(&*store, &approval.id, now).await?,
+        false => approvals::deny(&*store, &approval.id, now).await?,
     };
     let event = if yes { Event::Approved } else { Event::Declined };
     let reason = format!("approval {} at the command line", decided.id);
@@ -117,9 +121,16 @@ async fn decide(place: &StateArgs, id: &str, yes: bool) -> anyhow::Result<Ending
 }
 
 fn described(approval: &Approval) -> String {
-    let Approval { id, source, operation, danger, caller, message, reasons, asked_at, expires_at, status } = approval;
-    let mut out = format!("{id}  {status}  {operation} ({danger}) of {source}\n");
-    let _ = writeln!(out, "  {message}");
+    let Approval { id, source, place, operation, danger, caller, message, reasons, .. } = approval;
+    let Approval { params, asked_at, expires_at, status, .. } = approval;
+    let mut out = format!("{id}  {status}  {operation} ({danger}) of {source}");
+    if !place.is_empty() {
+        let _ = write!(out, ", which is {place}");
+    }
+    let _ = writeln!(out, "\n  {message}");
+    for param in params {
+        let _ = writeln!(out, "    {param}");
+    }
     for reason in reasons {
         let _ = writeln!(out, "  because {reason}");
     }

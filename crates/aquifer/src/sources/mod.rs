@@ -9,6 +9,7 @@ mod database;
 mod hidden;
 mod login;
 mod naming;
+mod place;
 mod trust;
 mod upstream;
 
@@ -259,6 +260,7 @@ impl Plan {
 
     /// Opens the source.
     pub(crate) async fn open(self, key: &CursorKey, absence: Absence) -> anyhow::Result<Opened> {
+        let place = self.kind.place().into();
         let (name, prefix, trust, origin) = (self.name, self.prefix, self.trust, self.origin);
         let mut absent = None;
         let source: Arc<dyn Source> = match self.kind {
@@ -272,10 +274,10 @@ impl Plan {
             Kind::Upstream(settings) => {
                 let upstream = Upstream::new(*settings, Arc::new(SystemClock));
                 let source = hidden::hide(upstream.clone(), self.hidden);
-                return Ok(Opened { source, prefix, trust, origin, absent, upstream: Some(upstream) });
+                return Ok(Opened { source, prefix, trust, place, origin, absent, upstream: Some(upstream) });
             }
         };
-        Ok(Opened { source, prefix, trust, origin, absent, upstream: None })
+        Ok(Opened { source, prefix, trust, place, origin, absent, upstream: None })
     }
 }
 
@@ -286,6 +288,8 @@ pub(crate) struct Opened {
     pub(crate) prefix: Option<String>,
     /// How far it is trusted.
     pub(crate) trust: Trust,
+    /// What stands behind its name.
+    pub(crate) place: Arc<str>,
     pub(crate) origin: Origin,
     /// A database that could not be looked into yet.
     pub(crate) absent: Option<Arc<Database>>,
@@ -296,7 +300,8 @@ pub(crate) struct Opened {
 impl Opened {
     /// The source under the prefix it gets.
     pub(crate) fn mount(&self) -> Mount {
-        Mount { source: self.source.clone(), prefix: self.prefix.clone(), trust: Some(self.trust) }
+        let (source, prefix, place) = (self.source.clone(), self.prefix.clone(), self.place.clone());
+        Mount { source, prefix, trust: Some(self.trust), place }
     }
 
     /// Goes on looking for a database that is not there, as long as it is served.

@@ -167,7 +167,10 @@ async fn r_saf_3_a_token_rests_for_as_long_as_its_source_wants() {
     let erase = || request("alpha_erase_thing", json!({ "id": "x", "pass_code": "hidden" }));
     let answer = house.ask(erase()).await;
     let details = &answer["error"]["details"];
-    assert_eq!(details["confirmation_message"], "Erase 'x' ([redacted])? It is gone then.");
+    // A source has its say, and does not decide what a person gets to see.
+    let expected = "Run 'alpha_erase_thing' (destructive) of source 'alpha' with id = 'x', pass_code = '[redacted]'? Its \
+                    source says: Erase 'x' ([redacted])? It is gone then.";
+    assert_eq!(details["confirmation_message"], expected);
     assert_eq!(details["reasons"][0], "It is gone");
     assert!(!answer.to_string().contains("hidden"), "{answer}");
     let token = details["confirmation_token"].as_str().unwrap().to_owned();
@@ -207,7 +210,31 @@ async fn r_saf_3_an_operator_says_what_is_asked_and_how_long_it_rests() {
     let erase = house.ask(request("alpha_erase_thing", json!({ "id": "x" }))).await;
     assert_eq!(erase["error"]["details"]["confirmation_message"], "Said later, not heard");
     let other = house.ask(request("beta_erase_thing", json!({ "id": "x" }))).await;
-    assert_eq!(other["error"]["details"]["confirmation_message"], "Erase 'x' ((not given))? It is gone then.");
+    let said = other["error"]["details"]["confirmation_message"].as_str().unwrap();
+    assert!(said.ends_with("Its source says: Erase 'x' ((not given))? It is gone then."), "{said}");
+}
+
+/// A caller decides what is sent. It must not decide what of it a person gets to see.
+#[tokio::test]
+async fn r_saf_3_nothing_that_is_sent_can_be_hidden_from_the_person() {
+    let house = House::new(&GateSettings::default());
+    let long = format!("SELECT 1 /* {} */; DROP TABLE customers", "harmless ".repeat(60));
+    for (sent, shown) in [
+        (json!("sk-1; DROP TABLE customers"), "'sk-1; DROP TABLE customers'".to_owned()),
+        (json!("DELETE FROM a -- http://a:b@c"), "'DELETE FROM a -- http://a:b@c'".to_owned()),
+        (json!("DELETE FROM a WHERE 1 OR token=1"), "'DELETE FROM a WHERE 1 OR token=1'".to_owned()),
+        (json!(long), format!("… (NOT SHOWN: {} more characters)'", long.chars().count() - 400)),
+        (json!({ "name": "token", "value": "1 OR 1" }), r#"{"name":"token","value":"1 OR 1"}"#.to_owned()),
+        (json!({ "password": "1 OR 1" }), r#"{"password":"1 OR 1"}"#.to_owned()),
+    ] {
+        let answer = house.ask(request("alpha_delete_thing", json!({ "id": "x", "deep": sent }))).await;
+        let message = answer["error"]["details"]["confirmation_message"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        assert!(message.contains(&shown), "{shown} in {message}");
+    }
+    // What the definition calls sensitive is not shown, whatever it holds.
+    let sent = json!({ "id": "x", "pass_code": "open sesame" });
+    let answer = house.ask(request("alpha_delete_thing", sent)).await;
+    assert!(!answer.to_string().contains("sesame"), "{answer}");
 }
 
 #[tokio::test]
@@ -244,10 +271,20 @@ async fn r_saf_3_asking_for_tokens_and_guessing_them_is_limited() {
     for _ in 0..3 {
         assert_eq!(code(&house.ask(with_token(delete("x"), "conf_guess")).await), "TOKEN_INVALID");
     }
+    for wrong in ["conf_guess", &tokens[1]] {
+        let refused = house.ask(with_token(delete("y"), wrong)).await;
+        assert_eq!(code(&refused), "RATE_LIMIT_EXCEEDED", "nothing more is told of a wrong one");
+    }
     let good = with_token(delete("x"), &tokens[0]);
-    assert_eq!(code(&house.ask(good.clone()).await), "RATE_LIMIT_EXCEEDED", "even the right one has to wait");
-    house.clock.advance(62);
-    assert_eq!(code(&house.ask(good).await), "done");
+    assert_eq!(code(&house.ask(good).await), "done", "whoever has the right one is no guesser");
+    // Callers whom nobody can tell apart are counted together, and cannot silence each other.
+    let nobody = || caller(None, None);
+    let answer = house.ask_as(delete("x"), nobody()).await;
+    let theirs = answer["error"]["details"]["confirmation_token"].as_str().unwrap().to_owned();
+    for _ in 0..10 {
+        house.ask_as(with_token(delete("x"), "conf_guess"), nobody()).await;
+    }
+    assert_eq!(code(&house.ask_as(with_token(delete("x"), &theirs), nobody()).await), "done");
     // What was used is no guess: it does not count against anybody.
     for _ in 0..20 {
         assert_eq!(code(&house.ask(with_token(delete("x"), &tokens[0])).await), "TOKEN_ALREADY_USED");

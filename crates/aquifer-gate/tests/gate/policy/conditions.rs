@@ -16,7 +16,13 @@ fn r_saf_2_conditions() {
         ("param = \"id\", equals = 7", json!({ "id": 7 }), true, true),
         ("param = \"id\", equals = 7", json!({ "id": 7.0 }), true, true),
         ("param = \"id\", equals = 7", json!({ "id": 8 }), false, false),
-        ("param = \"id\", equals = 7", json!({ "id": "7" }), false, false),
+        ("param = \"id\", equals = 7", json!({ "id": "7" }), true, false),
+        ("param = \"id\", equals = \"7\"", json!({ "id": 7 }), true, false),
+        ("param = \"id\", equals = 7", json!({ "id": "7.0" }), true, false),
+        ("param = \"id\", equals = 7", json!({ "id": "seven" }), false, false),
+        ("param = \"id\", equals = 7, not = true", json!({ "id": "7" }), true, false),
+        ("param = \"all\", equals = true", json!({ "all": "TRUE" }), true, false),
+        ("param = \"all\", equals = true", json!({ "all": 1 }), false, false),
         ("param = \"id\", equals = 7", json!({}), false, false),
         ("param = \"id\", equals = 7, not = true", json!({ "id": 8 }), true, true),
         ("param = \"id\", equals = 7, not = true", json!({}), true, false),
@@ -64,10 +70,19 @@ fn r_saf_2_conditions() {
         let deny = policy(&format!("[[rule]]\neffect = \"deny\"\nwhen = [{{ {condition} }}]\n"));
         let found = decide(&deny, &update, params).effect.as_str() == "deny";
         assert_eq!(found, *restricts, "restricts: {condition} {params}");
-        let delete = operation("delete_it", Category::Delete, Danger::Destructive, Trust::Validated);
+        let mut delete = operation("delete_it", Category::Delete, Danger::Destructive, Trust::Validated);
         let allow = format!(
             "[[rule]]\neffect = \"allow\"\nloosen = true\noperation = \"delete_it\"\nwhen = [{{ {condition} }}]\n"
         );
+        // A parameter that the operation does not have loosens nothing: whoever takes it may well ignore it.
+        assert_eq!(
+            decide(&policy(&allow), &delete, params).effect.as_str(),
+            "confirm",
+            "undeclared: {condition} {params}"
+        );
+        let declared =
+            ["id", "all", "env", "path", "code", "count", "force", "filter", "ids", "input", "paths", "items", "grid"];
+        delete.parameters = declared.map(|name| Parameter::optional(name, Schema::default())).into();
         let found = decide(&policy(&allow), &delete, params).effect.as_str() == "allow";
         assert_eq!(found, *loosens, "loosens: {condition} {params}");
     }

@@ -41,8 +41,12 @@ fn r_saf_3_only_a_person_at_a_terminal_with_the_secret_approves() {
     assert!(code == 0 && shown.contains(&id) && shown.contains("delete_book"), "{shown}");
     let (code, shown) = place.person(&[("Admin secret:", &secret), ("[y/N]", "n")], &approve);
     assert!(code == 1 && shown.contains("Nothing was done"), "{shown}");
-    let (code, shown) = place.person(&[("Admin secret:", &secret), ("[y/N]", "y")], &approve);
+    // However the name is typed, what it stands for is shown and asked about: where it goes, and what is sent.
+    let typed = format!("{}-{}", id[..4].to_uppercase(), &id[4..]);
+    let talk = [("Admin secret:", secret.as_str()), ("[y/N]", "y")];
+    let (code, shown) = place.person(&talk, &["approvals", "approve", &typed]);
     assert!(code == 0 && shown.contains("Approved"), "{shown}");
+    assert!(shown.contains("id = 1") && shown.contains(&format!("which is sqlite:{}", place.library)), "{shown}");
     assert!(!shown.contains(&secret), "what is typed is not shown: {shown}");
     assert_eq!(piped.call("mcp_aql_delete", delete_with(1, &token))["success"], true);
     assert_eq!(place.books(), 49);
@@ -72,6 +76,17 @@ fn r_saf_3_only_a_person_at_a_terminal_with_the_secret_approves() {
     assert!(code == 2 && shown.contains("not the admin secret"), "{shown}");
     let (code, shown) = place.person(&[("Admin secret:", "no")], &["approvals", "secret"]);
     assert!(code == 2 && !shown.contains("shown this once"), "{shown}");
+}
+
+/// The secret of one directory is none for the approvals of another place.
+#[test]
+fn r_saf_3_a_directory_of_ones_own_is_no_way_in() {
+    let place = Place::new("");
+    let elsewhere = format!("[state]\nstore = \"sqlite:{}\"\n", place.folder.path("shared.sqlite"));
+    place.folder.file("aquifer.toml", &elsewhere);
+    let own = place.folder.path("own");
+    let (code, shown) = place.person(&[], &["approvals", "list", "--state", &own]);
+    assert!(code == 2 && shown.contains("leave --state out"), "{shown}");
 }
 
 #[test]

@@ -8,6 +8,41 @@ use serde_json::Value;
 use super::{Place, delete, delete_with};
 use crate::support::{Served, token, try_call};
 
+/// Two databases may be called the same. A yes for one is none for the other, not even where the name is all that a
+/// caller sees of them, and not even when the configuration makes one of the other.
+#[test]
+fn r_saf_3_a_token_is_for_the_very_database_it_was_given_for() {
+    let place = Place::new("");
+    let other = place.folder.path("other/library.db");
+    std::fs::create_dir(place.folder.path("other")).unwrap();
+    std::fs::copy(&place.library, &other).unwrap();
+    let call = |source: &str, request: &Value| -> Value {
+        let output = place.run(&["call", "delete_book", &request["params"].to_string(), "--source", source]);
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let asked = call(&place.library, &delete(7));
+    let given = delete_with(7, token(&asked).unwrap());
+    let refused = call(&other, &given);
+    assert_eq!(refused["error"]["code"], "TOKEN_SCOPE_MISMATCH", "{refused}");
+    assert_eq!(refused["error"]["details"]["mismatch"], "source", "{refused}");
+    assert_eq!(call(&place.library, &given)["success"], true);
+
+    let mut piped = place.piped();
+    let asked = piped.call("mcp_aql_delete", delete(8));
+    let state = place.folder.path("state");
+    place
+        .folder
+        .file("aquifer.toml", &format!("[[source]]\ntarget = \"sqlite:{other}\"\n[state]\ndir = \"{state}\"\n"));
+    let read = serde_json::json!({ "operation": "get_book", "params": { "id": 7 } });
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while piped.call("mcp_aql_read", read.clone())["success"] != true {
+        assert!(std::time::Instant::now() < deadline, "the other one still has book 7");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let refused = piped.call("mcp_aql_delete", delete_with(8, token(&asked).unwrap()));
+    assert_eq!(refused["error"]["details"]["mismatch"], "source", "{refused}");
+}
+
 /// Two servers on the same state.
 fn servers(place: &Place) -> [Served; 2] {
     let serve = || {

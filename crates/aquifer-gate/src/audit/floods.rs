@@ -1,0 +1,106 @@
+//! Refusals in floods. A file of bounded size has to drop its oldest entries some time, and whoever could fill it with
+//! refusals could push out what was really done. So of each kind of refusal only so many a minute are written one by
+//! one for each principal (everybody unknown is one); the rest is counted, and the count is written.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+
+use super::entry::{Entry, Event};
+
+/// Refusals of one kind that are written one by one within a minute.
+pub(super) const ONE_BY_ONE: u64 = 120;
+
+/// More principals than this are not told apart.
+const MOST: usize = 1_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Floods(Mutex<HashMap<Key, Flood>>);
+
+/// The event, and who.
+type Key = (&'static str, Option<String>);
+
+#[derive(Debug, Clone, Copy)]
+struct Flood {
+    minute: i64,
+    heard: u64,
+}
+
+impl Flood {
+    fn counted(self) -> u64 {
+        self.heard.saturating_sub(ONE_BY_ONE)
+    }
+}
+
+impl Floods {
+    /// Whether this refusal is to be written, and what was counted in minutes that are over.
+    pub(super) fn hear(&self, key: (&'static str, Option<&str>), now: Timestamp) -> (bool, Vec<Entry>) {
+        let minute = now.as_second().div_euclid(60);
+        let mut floods = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let over = take(&mut floods, |flood| flood.minute != minute);
+        let key = (key.0, key.1.map(str::to_owned));
+        let key = if floods.len() < MOST || floods.contains_key(&key) { key } else { (key.0, None) };
+        let flood = floods.entry(key).or_insert(Flood { minute, heard: 0 });
+        flood.heard += 1;
+        (flood.heard <= ONE_BY_ONE, over)
+    }
+
+    /// What was counted and not yet written.
+    pub(super) fn settle(&self) -> Vec<Entry> {
+        take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner), |_| true)
+    }
+}
+
+fn take(floods: &mut HashMap<Key, Flood>, is_over: impl Fn(&Flood) -> bool) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    floods.retain(|(event, who), flood| {
+        if !is_over(flood) {
+            return true;
+        }
+        if flood.counted() > 0 {
+            let words = format!("{} more within a minute were counted and not written one by one", flood.counted());
+            entries.push(Entry::new(Event::Counted).code(event).reason(&words).user(who.as_deref()));
+        }
+        false
+    });
+    entries
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(60_000 + second).unwrap()
+    }
+
+    #[test]
+    fn r_saf_5_a_flood_is_counted_and_the_count_is_told() {
+        let floods = Floods::default();
+        let hear = |event, who, second| floods.hear((event, who), at(second));
+        for number in 1..=ONE_BY_ONE + 50 {
+            let (written, over) = hear("DENIED", Some("anna"), 0);
+            assert_eq!((written, over.len()), (number <= ONE_BY_ONE, 0));
+        }
+        assert!(hear("DENIED", Some("berta"), 1).0 && hear("REJECTED", Some("anna"), 1).0, "each apart");
+        let (written, over) = hear("DENIED", Some("anna"), 60);
+        assert!(written, "a new minute");
+        let text = serde_json::to_string(&over).unwrap();
+        assert!(over.len() == 1 && text.contains("50 more") && text.contains("anna"), "{text}");
+        assert!(floods.settle().is_empty(), "nothing was counted since");
+    }
+
+    #[test]
+    fn r_saf_5_what_was_counted_is_told_at_the_end_and_names_are_bounded() {
+        let floods = Floods::default();
+        for number in 0..MOST + 200 {
+            floods.hear(("DENIED", Some(&format!("nobody {number}"))), at(0));
+        }
+        assert!(floods.0.lock().unwrap().len() <= MOST + 1);
+        let told = serde_json::to_string(&floods.settle()).unwrap();
+        assert!(told.contains(&format!("{} more", 200 - ONE_BY_ONE)), "{told}");
+        assert!(floods.settle().is_empty());
+    }
+}
