@@ -37,10 +37,11 @@ fn server(transport: &Transport) -> String {
     match transport {
         Transport::Stdio { command, args, env, cwd } => {
             let folder = cwd.as_deref().map(|cwd| cwd.to_string_lossy().into_owned()).unwrap_or_default();
+            // How many arguments there are, so that none is taken for a variable.
+            let count = args.len().to_string();
             let variables = env.iter().flat_map(|(name, value)| [name.as_str(), value]);
-            let written =
-                [command.as_str(), &folder].into_iter().chain(args.iter().map(String::as_str)).chain(variables);
-            format!("{command} #{}", digits(written))
+            let written = [command.as_str(), &folder, &count].into_iter();
+            format!("{command} #{}", digits(written.chain(args.iter().map(String::as_str)).chain(variables)))
         }
         Transport::Http { url, headers, bearer } => {
             let headers = headers.iter().flat_map(|(name, value)| [name.as_str(), value]);
