@@ -1,0 +1,190 @@
+//! The measurement: connect, look around, do the tasks.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::aql::Aql;
+use super::count::Counts;
+use super::offender::Offender;
+use super::report::{FORMAT, Introspection, Kind, Report, Spread, Surface};
+use super::seen::{self, Apart};
+use super::server::{Server, Unanswered};
+use super::task::{self, Known, Task};
+use super::ways::{Direct, Ways};
+
+/// Details that are looked at; of more, as many at even distances.
+const MOST_DETAILS: usize = 500;
+
+/// What is measured.
+#[derive(Debug)]
+pub struct Subject<'a, S> {
+    /// What it is called in the report.
+    pub name: String,
+    /// The servers whose own tools a model would get.
+    pub direct: &'a [S],
+    /// The same behind MCP-AQL, once for each mode; or a running server of any kind.
+    pub served: &'a [S],
+}
+
+/// What is done with it.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What a model is to do; else tasks are found among the operations that only read.
+    pub tasks: Option<Vec<Task>>,
+    /// Whether tasks may call what writes.
+    pub allow_writes: bool,
+    /// Whether no task is done at all.
+    pub no_calls: bool,
+}
+
+/// Measures it. Nothing is called that may write, unless a task names it and the options allow it.
+pub async fn measure<S: Server>(subject: &Subject<'_, S>, options: &Options) -> Result<Report, Unanswered> {
+    let mut report = Report {
+        format: FORMAT,
+        subject: subject.name.clone(),
+        surfaces: Vec::new(),
+        introspection: None,
+        tasks: Vec::new(),
+        largest_tools: Vec::new(),
+        largest_operations: Vec::new(),
+        remarks: Vec::new(),
+    };
+    let mut direct = Direct::default();
+    for server in subject.direct {
+        direct.add(server, server.tools().await?);
+    }
+    let mut served: Vec<Aql<'_, S>> = Vec::new();
+    for server in subject.served {
+        let tools = server.tools().await?;
+        match Aql::find(server, &tools).await? {
+            Some(aql) => {
+                report.surfaces.push(surface(aql.kind, &tools, &[server]));
+                served.push(aql);
+            }
+            // A running server that does not speak it: its tools are what a model gets.
+            None => direct.add(server, tools),
+        }
+    }
+    if direct.is_there() {
+        report.surfaces.push(surface(Kind::Direct, direct.tools(), &direct.servers));
+        report.largest_tools = Offender::largest(direct.tools().iter().map(Offender::tool).collect());
+    } else {
+        report.remarks.push("no tools of its own: there is nothing to compare with".to_owned());
+    }
+    report.surfaces.sort_by_key(|surface| surface.surface);
+    // Where there is one tool, nothing but introspection is paid for.
+    let first = served.iter().find(|aql| aql.kind == Kind::Single).or(served.first());
+    let Some(first) = first else {
+        report.remarks.push("it does not speak MCP-AQL: there is nothing to introspect".to_owned());
+        return Ok(report);
+    };
+    let catalogue = Catalogue::read(first).await?;
+    if catalogue.details.len() < catalogue.operations.len() {
+        let (some, all) = (catalogue.details.len(), catalogue.operations.len());
+        report.remarks.push(format!("details were looked at for {some} of {all} operations"));
+    }
+    report.largest_operations = Offender::largest(catalogue.details.values().map(Offender::operation).collect());
+
+    let tasks = match (&options.tasks, options.no_calls) {
+        (_, true) => Vec::new(),
+        (Some(tasks), _) => tasks.clone(),
+        (None, _) => task::find(&catalogue.known()),
+    };
+    if tasks.is_empty() && !options.no_calls {
+        report
+            .remarks
+            .push("no operation only reads and needs no parameters: write tasks into a file (--tasks)".to_owned());
+    }
+    let ways = Ways { direct: &direct, served: &served, first, catalogue: &catalogue, options };
+    let mut searches = Vec::new();
+    for task in &tasks {
+        let (done, search) = ways.of(task).await?;
+        searches.extend(search.map(|cost| (task.name.clone(), cost)));
+        report.tasks.push(done);
+    }
+    report.introspection = Some(Introspection {
+        surface: first.kind,
+        operations: catalogue.operations.len(),
+        list: catalogue.list,
+        search: Spread::of(&searches),
+        detail: Spread::of(&catalogue.costs),
+    });
+    Ok(report)
+}
+
+fn surface<S: Server>(kind: Kind, tools: &[Value], servers: &[&S]) -> Surface {
+    let instructions: Vec<Counts> = servers.iter().filter_map(|server| server.instructions()).map(Counts::of).collect();
+    Surface {
+        surface: kind,
+        tools: tools.len(),
+        connect: Counts::of(&seen::tools(tools)),
+        instructions: (!instructions.is_empty()).then(|| instructions.into_iter().sum()),
+        apart: tools.iter().map(seen::icons).fold(Apart::default(), Apart::and),
+    }
+}
+
+/// What introspection says there is.
+pub(crate) struct Catalogue {
+    /// The operations and their semantic categories, as listed.
+    operations: Vec<(String, String)>,
+    /// Their details, as far as they were looked at.
+    details: BTreeMap<String, Value>,
+    /// What each of those costs.
+    costs: Vec<(String, Counts)>,
+    list: super::report::List,
+}
+
+impl Catalogue {
+    async fn read<S: Server>(aql: &Aql<'_, S>) -> Result<Self, Unanswered> {
+        let (listed, list) = aql.list().await?;
+        let word = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let operations: Vec<(String, String)> =
+            listed.iter().map(|one| (word(one, "name"), word(one, "semantic_category"))).collect();
+        let every = operations.len().div_ceil(MOST_DETAILS).max(1);
+        let (mut details, mut costs) = (BTreeMap::new(), Vec::new());
+        for (name, _) in operations.iter().step_by(every) {
+            let said = aql.detail(name).await?;
+            if let Some(detail) = said.data().and_then(|data| data.get("operation")) {
+                costs.push((name.clone(), said.cost()));
+                details.insert(name.clone(), detail.clone());
+            }
+        }
+        Ok(Self { operations, details, costs, list })
+    }
+
+    fn known(&self) -> Vec<Known<'_>> {
+        let known = |(name, _): &'_ (String, String)| self.details.get_key_value(name.as_str());
+        self.operations
+            .iter()
+            .filter_map(known)
+            .map(|(name, _)| Known { name, is_read: self.reads(name), parameters: self.parameters(name) })
+            .collect()
+    }
+
+    /// Whether there is an operation of this name.
+    pub(crate) fn has(&self, operation: &str) -> bool {
+        self.operations.iter().any(|(name, _)| name == operation)
+    }
+
+    /// Whether an operation is known to read and nothing else.
+    pub(crate) fn reads(&self, operation: &str) -> bool {
+        self.operations.iter().any(|(name, category)| name == operation && category == "READ")
+    }
+
+    /// Its detail, if it was looked at.
+    pub(crate) fn detail(&self, operation: &str) -> Option<&Value> {
+        self.details.get(operation)
+    }
+
+    /// The parameters it takes.
+    pub(crate) fn parameters(&self, operation: &str) -> &[Value] {
+        let parameters = self.detail(operation).and_then(|detail| detail.get("parameters"));
+        parameters.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// Parameters laid over others.
+pub(crate) fn laid_over(params: &Map<String, Value>, shape: &Map<String, Value>) -> Map<String, Value> {
+    params.iter().chain(shape).map(|(name, value)| (name.clone(), value.clone())).collect()
+}

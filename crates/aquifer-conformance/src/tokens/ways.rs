@@ -1,0 +1,229 @@
+//! The ways to do one task: with the source's own tools, and over each of the surfaces in front of it.
+
+use serde_json::{Map, Value};
+
+use super::aql::Aql;
+use super::count::Counts;
+use super::measure::{Catalogue, Options, laid_over};
+use super::report::{self, Answer, Doing, Kind, Outcome, Step, Way};
+use super::seen::{self, Apart};
+use super::server::{Server, Unanswered};
+use super::task::{self, Task};
+
+/// The source's own tools, and which server has which.
+pub(crate) struct Direct<'a, S> {
+    pub(crate) servers: Vec<&'a S>,
+    tools: Vec<Value>,
+    /// For each tool the server that has it.
+    owners: Vec<&'a S>,
+}
+
+impl<S> Default for Direct<'_, S> {
+    fn default() -> Self {
+        Self { servers: Vec::new(), tools: Vec::new(), owners: Vec::new() }
+    }
+}
+
+impl<'a, S: Server> Direct<'a, S> {
+    pub(crate) fn add(&mut self, server: &'a S, tools: Vec<Value>) {
+        self.servers.push(server);
+        self.owners.extend(tools.iter().map(|_| server));
+        self.tools.extend(tools);
+    }
+
+    pub(crate) fn is_there(&self) -> bool {
+        !self.servers.is_empty()
+    }
+
+    pub(crate) fn tools(&self) -> &[Value] {
+        &self.tools
+    }
+
+    /// The tool that does a task, and who has it.
+    fn tool(&self, task: &Task) -> Option<(&'a S, &Value, &str)> {
+        let named = self.tools.iter().zip(&self.owners).filter_map(|(tool, owner)| {
+            let name = tool.get("name")?.as_str()?;
+            Some((*owner, tool, name))
+        });
+        let mut named = named.filter(|(owner, _, name)| match &task.tool {
+            Some(wanted) => wanted == name,
+            None => owner.operation(name) == task.operation,
+        });
+        named.next()
+    }
+}
+
+/// Everything a task may be done with.
+pub(crate) struct Ways<'a, S> {
+    pub(crate) direct: &'a Direct<'a, S>,
+    pub(crate) served: &'a [Aql<'a, S>],
+    /// The one that was introspected.
+    pub(crate) first: &'a Aql<'a, S>,
+    pub(crate) catalogue: &'a Catalogue,
+    pub(crate) options: &'a Options,
+}
+
+/// A way, and what was answered in the end.
+struct Done {
+    way: Way,
+    /// What the search cost, if there was one.
+    search: Option<Counts>,
+    data: Option<Value>,
+    read: Option<Counts>,
+}
+
+impl<S: Server> Ways<'_, S> {
+    /// Does a task in every way, and tells what its search cost.
+    pub(crate) async fn of(&self, task: &Task) -> Result<(report::Task, Option<Counts>), Unanswered> {
+        let plain = self.over(self.first, task, None).await?;
+        let shapes = self.shapes(task, plain.data.as_ref());
+        let mut answers = Vec::new();
+        if let Some(read) = plain.read {
+            answers.push(Answer { shape: "as it comes".to_owned(), params: Map::new(), read });
+            for (name, params) in &shapes {
+                let over = laid_over(&task.params, params);
+                let described = self.catalogue.detail(&task.operation);
+                let said = self.first.call(&task.operation, &over, described).await?;
+                if said.data().is_some() {
+                    answers.push(Answer { shape: (*name).to_owned(), params: params.clone(), read: said.read });
+                }
+            }
+        }
+        let mut ways: Vec<Way> = self.directly(task).await?.into_iter().collect();
+        let (search, mut plain) = (plain.search, Some(plain.way));
+        for aql in self.served {
+            ways.push(match plain.take_if(|_| std::ptr::eq(aql, self.first)) {
+                Some(done) => done,
+                None => self.over(aql, task, None).await?.way,
+            });
+            if let Some((_, shape)) = shapes.last() {
+                ways.push(self.over(aql, task, Some(shape)).await?.way);
+            }
+        }
+        ways.sort_by_key(|way| (way.surface, way.shaped));
+        let Task { name, operation, search: words, .. } = task.clone();
+        Ok((report::Task { name, operation, search: words, ways, answers }, search))
+    }
+
+    /// The shapes the answer is asked for in. What writes is not called once more for that.
+    fn shapes(&self, task: &Task, data: Option<&Value>) -> Vec<(&'static str, Map<String, Value>)> {
+        match data {
+            Some(data) if self.catalogue.reads(&task.operation) => {
+                if task.shaped.is_empty() {
+                    task::shapes(self.catalogue.parameters(&task.operation), data)
+                } else {
+                    vec![("shaped", task.shaped.clone())]
+                }
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Search, look, call.
+    async fn over(
+        &self,
+        aql: &Aql<'_, S>,
+        task: &Task,
+        shape: Option<&Map<String, Value>>,
+    ) -> Result<Done, Unanswered> {
+        let mut steps = vec![Step { step: Doing::Connect, wrote: Counts::default(), read: aql.connect }];
+        let (mut found, mut search) = (None, None);
+        if let Some(words) = &task.search {
+            let (said, is_there) = aql.search(words, &task.operation).await?;
+            steps.push(said.step(Doing::Search));
+            (found, search) = (Some(is_there), Some(said.cost()));
+        }
+        let detail = aql.detail(&task.operation).await?;
+        steps.push(detail.step(Doing::Detail));
+        let mut way = Way {
+            surface: aql.kind,
+            shaped: shape.is_some(),
+            steps,
+            total: Counts::default(),
+            found,
+            outcome: Outcome::NotCalled,
+            why: self.forbidden(task),
+            apart: Apart::default(),
+        };
+        let (mut data, mut read) = (None, None);
+        if way.why.is_none() {
+            let params = shape.map_or_else(|| task.params.clone(), |shape| laid_over(&task.params, shape));
+            let described = detail.data().and_then(|data| data.get("operation"));
+            let said = aql.call(&task.operation, &params, described).await?;
+            way.steps.push(said.step(Doing::Call));
+            way.apart = said.seen.apart;
+            (way.outcome, way.why) = match said.data() {
+                Some(answered) => {
+                    (data, read) = (Some(answered.clone()), Some(said.read));
+                    (Outcome::Answered, None)
+                }
+                None => (Outcome::Refused, Some(said.refusal())),
+            };
+        }
+        way.total = total(&way.steps);
+        Ok(Done { way, search, data, read })
+    }
+
+    /// Why an operation is not called.
+    fn forbidden(&self, task: &Task) -> Option<String> {
+        let operation = &task.operation;
+        if !self.catalogue.has(operation) {
+            Some(format!("there is no operation '{operation}'"))
+        } else if !self.catalogue.reads(operation) && !self.options.allow_writes {
+            Some(format!("'{operation}' may write: --allow-writes has it called"))
+        } else {
+            None
+        }
+    }
+
+    /// With the source's own tool.
+    async fn directly(&self, task: &Task) -> Result<Option<Way>, Unanswered> {
+        if !self.direct.is_there() {
+            return Ok(None);
+        }
+        let read = Counts::of(&seen::tools(self.direct.tools()));
+        let mut way = Way {
+            surface: Kind::Direct,
+            shaped: false,
+            steps: vec![Step { step: Doing::Connect, wrote: Counts::default(), read }],
+            total: Counts::default(),
+            found: None,
+            outcome: Outcome::NotCalled,
+            why: None,
+            apart: Apart::default(),
+        };
+        match self.direct.tool(task) {
+            None => way.why = Some("none of the source's own tools does it: name one as 'tool'".to_owned()),
+            Some((owner, tool, name)) if !self.options.allow_writes && !self.only_reads(owner, tool, name) => {
+                way.why = Some(format!("the tool '{name}' may write: --allow-writes has it called"));
+            }
+            Some((owner, _, name)) => {
+                let arguments = Value::Object(task.arguments.as_ref().unwrap_or(&task.params).clone());
+                let wrote = Counts::of(&seen::call(name, &arguments));
+                match owner.call(name, &arguments).await {
+                    Ok(result) => {
+                        let seen = seen::result(&result);
+                        way.steps.push(Step { step: Doing::Call, wrote, read: Counts::of(&seen.text) });
+                        way.apart = seen.apart;
+                        way.outcome = if seen.failed { Outcome::Refused } else { Outcome::Answered };
+                        way.why = seen.failed.then(|| seen.text.chars().take(200).collect());
+                    }
+                    Err(Unanswered(why)) => way.why = Some(why),
+                }
+            }
+        }
+        way.total = total(&way.steps);
+        Ok(Some(way))
+    }
+
+    /// Whether a tool is known to read and nothing else: its operation says so, or its server.
+    fn only_reads(&self, owner: &S, tool: &Value, name: &str) -> bool {
+        let hint = |name: &str| tool.pointer(&format!("/annotations/{name}")).and_then(Value::as_bool);
+        let declared = hint("readOnlyHint") == Some(true) && hint("destructiveHint") != Some(true);
+        declared || self.catalogue.reads(&owner.operation(name))
+    }
+}
+
+fn total(steps: &[Step]) -> Counts {
+    steps.iter().map(|step| step.wrote + step.read).sum()
+}
