@@ -48,6 +48,8 @@ impl Section {
 /// One bar. Its length is that of `o200k_base`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
+    /// What this one and those after it belong to, where that begins.
+    pub group: Option<String>,
     /// What it stands for.
     pub label: String,
     /// How long it is.
@@ -60,7 +62,7 @@ pub struct Bar {
 
 impl Bar {
     fn new(label: impl Into<String>, tokens: Counts, surface: Option<Kind>) -> Self {
-        Self { label: clean(&label.into()), tokens, note: String::new(), surface }
+        Self { group: None, label: clean(&label.into()), tokens, note: String::new(), surface }
     }
 
     fn note(mut self, note: impl AsRef<str>) -> Self {
@@ -73,46 +75,41 @@ impl Chart {
     /// The chart of a report.
     #[must_use]
     pub fn of(report: &Report) -> Self {
-        let mut sections = vec![connect(report), around(report)];
-        for task in &report.tasks {
-            sections.push(whole(task));
-            sections.push(answers(task));
-        }
-        sections.push(largest("Largest tools of its own", &report.largest_tools, Some(Kind::Direct)));
-        if report.largest_tools.is_empty() {
-            sections.push(largest("Largest operations, one look each", &report.largest_operations, None));
-        }
+        let own = !report.largest_tools.is_empty();
+        let mut sections = vec![
+            connect(report),
+            ready(report),
+            around(report),
+            whole(report),
+            answers(report),
+            largest("Largest tools of its own", &report.largest_tools, Some(Kind::Direct)),
+            largest("Largest operations, one look each", if own { &[] } else { &report.largest_operations }, None),
+        ];
         sections.retain(|section| !section.bars.is_empty());
-        let title = clean(&format!("What a model pays for {}, in tokens", report.subject));
-        Self { title, lead: lead(report), sections, remarks: remarks(report) }
+        let title = clean(&format!("What a model pays for '{}', in tokens", report.subject));
+        let remarks = report.remarks.iter().map(|remark| clean(remark)).collect();
+        Self { title, lead: lead(report), sections, remarks }
     }
 }
 
 fn lead(report: &Report) -> Vec<String> {
-    let find = |kind: Kind| report.surfaces.iter().find(|surface| surface.surface == kind);
-    let mut lead = Vec::new();
-    let ours = [Kind::Single, Kind::Semantic, Kind::All].into_iter().find_map(find);
-    match (find(Kind::Direct), ours) {
-        (Some(direct), Some(ours)) => {
-            let (from, to) = (direct.connect.o200k_base, ours.connect.o200k_base);
-            let (tools, mode) = (tools(direct.tools), ours.surface.as_str());
-            lead.push(format!(
-                "At connect: {} with its own {tools}, {} with '{mode}'{}.",
-                thousands(from),
-                thousands(to),
-                less(from, to)
-            ));
-        }
-        (None, Some(ours)) => {
-            let operations = report.introspection.as_ref().map_or(0, |introspection| introspection.operations);
-            let (mode, tokens) = (ours.surface.as_str(), thousands(ours.connect.o200k_base));
-            lead.push(format!("At connect: {tokens} with '{mode}', for {operations} operations."));
-        }
-        (Some(direct), None) => {
-            lead.push(format!("At connect: {}, for {}.", thousands(direct.connect.o200k_base), tools(direct.tools)));
-        }
-        (None, None) => {}
+    let direct = report.surfaces.iter().find(|surface| surface.surface == Kind::Direct);
+    let from = direct.map(|direct| direct.connect.o200k_base);
+    let mut said: Vec<String> = Vec::new();
+    said.extend(direct.map(|direct| format!("{} with its own {}", tokens(direct.connect), tools(direct.tools))));
+    for ours in report.surfaces.iter().filter(|surface| surface.surface != Kind::Direct) {
+        let less = from.map(|from| less(from, ours.connect.o200k_base)).unwrap_or_default();
+        said.push(format!("{} as '{}'{less}", tokens(ours.connect), ours.surface.as_str()));
     }
+    if said.is_empty() {
+        return Vec::new();
+    }
+    let operations = report.introspection.as_ref().map_or(0, |introspection| introspection.operations);
+    let behind = match (direct, operations) {
+        (Some(_), _) | (None, 0) => String::new(),
+        (None, count) => format!(", for {} operations", thousands(count)),
+    };
+    let mut lead = vec![format!("At connect: {}{behind}.", said.join(", "))];
     // The cheapest way that was answered, against the source's own.
     let answered = |task: &Task, direct: bool| {
         let ways = task.ways.iter().filter(|way| way.outcome == Outcome::Answered);
@@ -122,20 +119,29 @@ fn lead(report: &Report) -> Vec<String> {
     };
     let pairs: Vec<(Counts, Counts)> =
         report.tasks.iter().filter_map(|task| Some((answered(task, true)?, answered(task, false)?))).collect();
+    let middle = |side: fn(&(Counts, Counts)) -> Counts| Counts::median(&pairs.iter().map(side).collect::<Vec<_>>());
     if !pairs.is_empty() {
-        let middle = |side: fn(&(Counts, Counts)) -> Counts| {
-            Counts::median(&pairs.iter().map(side).collect::<Vec<_>>()).o200k_base
-        };
         let (from, to) = (middle(|pair| pair.0), middle(|pair| pair.1));
+        let less = less(from.o200k_base, to.o200k_base);
+        let tasks = if pairs.len() == 1 { "the task".to_owned() } else { format!("median of {} tasks", pairs.len()) };
         lead.push(format!(
-            "A whole task (median of {}): {} with its own tools, {} to find, look, call and read{}.",
-            pairs.len(),
+            "From connect to the answer ({tasks}): {} with its own tools, {} with ours{less}.",
+            tokens(from),
+            tokens(to)
+        ));
+    } else if let (Some(from), Some(to)) = (from, ready_with_ours(report)) {
+        let less = less(from, to.o200k_base);
+        lead.push(format!(
+            "Until a call can be made: {} with its own tools, {} with ours{less}.",
             thousands(from),
-            thousands(to),
-            less(from, to)
+            tokens(to)
         ));
     }
     lead
+}
+
+fn tokens(counts: Counts) -> String {
+    thousands(counts.o200k_base)
 }
 
 /// The difference in words, where there is one worth telling.
@@ -144,7 +150,7 @@ fn less(from: usize, to: usize) -> String {
         return String::new();
     }
     let percent = 100.0 * (from as f64 - to as f64) / from as f64;
-    if percent >= 0.0 { format!(": {percent:.0} % less") } else { format!(": {:.0} % more", -percent) }
+    if percent >= 0.0 { format!(" ({percent:.0} % less)") } else { format!(" ({:.0} % more)", -percent) }
 }
 
 fn tools(count: usize) -> String {
@@ -161,6 +167,25 @@ fn connect(report: &Report) -> Section {
         }
     }
     Section { title: "At connect".to_owned(), bars }
+}
+
+/// What is paid until a call can be made with our tools: shown, searched, looked at.
+fn ready_with_ours(report: &Report) -> Option<Counts> {
+    let introspection = report.introspection.as_ref()?;
+    let surface = report.surfaces.iter().find(|surface| surface.surface == introspection.surface)?;
+    Some(surface.connect + introspection.search.as_ref()?.median + introspection.detail.as_ref()?.median)
+}
+
+fn ready(report: &Report) -> Section {
+    let direct = report.surfaces.iter().find(|surface| surface.surface == Kind::Direct);
+    let mut bars = Vec::new();
+    // With nothing to compare it with, it is a sum that everybody can see below.
+    if let (Some(direct), Some(ours), Some(introspection)) = (direct, ready_with_ours(report), &report.introspection) {
+        let surface = introspection.surface;
+        bars.push(Bar::new(Kind::Direct.as_str(), direct.connect, Some(Kind::Direct)));
+        bars.push(Bar::new(surface.as_str(), ours, Some(surface)).note("connect, one search, one look"));
+    }
+    Section { title: "Until a call can be made, typical".to_owned(), bars }
 }
 
 fn around(report: &Report) -> Section {
@@ -187,16 +212,31 @@ fn around(report: &Report) -> Section {
     Section { title: "To look around, request and answer".to_owned(), bars }
 }
 
-fn whole(task: &Task) -> Section {
-    let bars = task.ways.iter().map(|way| {
-        let shaped = if way.shaped { ", shaped" } else { "" };
-        Bar::new(format!("{}{shaped}", way.surface.as_str()), way.total, Some(way.surface)).note(said(way))
-    });
-    let title = match &task.search {
-        Some(words) => format!("Task '{}': connect, search \"{words}\", look, call, answer", task.name),
-        None => format!("Task '{}': connect, look, call, answer", task.name),
-    };
-    Section { title: clean(&title), bars: bars.collect() }
+fn whole(report: &Report) -> Section {
+    let mut bars = Vec::new();
+    for task in &report.tasks {
+        // A shaped answer saves the same on every surface of ours: one of them is enough to see it.
+        let last = task.ways.iter().map(|way| way.surface).max();
+        let shown = |way: &&Way| !way.shaped || Some(way.surface) == last;
+        for (index, way) in task.ways.iter().filter(shown).enumerate() {
+            let label =
+                if way.shaped { format!("{}, shaped", way.surface.as_str()) } else { way.surface.as_str().to_owned() };
+            let mut bar = Bar::new(format!("  {label}"), way.total, Some(way.surface)).note(said(way));
+            bar.group = (index == 0).then(|| clean(&heading(task)));
+            bars.push(bar);
+        }
+    }
+    Section { title: "Whole tasks: connect, search, look, call, answer".to_owned(), bars }
+}
+
+fn heading(task: &Task) -> String {
+    match &task.search {
+        Some(words) if task.name != task.operation => {
+            format!("{}: search \"{words}\", call {}", task.name, task.operation)
+        }
+        _ if task.name == task.operation => task.name.clone(),
+        _ => format!("{}: call {}", task.name, task.operation),
+    }
 }
 
 /// What is not plain about a way.
@@ -217,15 +257,17 @@ fn said(way: &Way) -> String {
     notes.join("; ")
 }
 
-fn answers(task: &Task) -> Section {
-    let shape = |answer: &super::report::Answer| {
-        let params = serde_json::Value::Object(answer.params.clone());
-        let note = if answer.params.is_empty() { String::new() } else { params.to_string() };
-        Bar::new(answer.shape.as_str(), answer.read, None).note(note)
-    };
-    // One shape says nothing that the task does not say.
-    let bars = if task.answers.len() < 2 { Vec::new() } else { task.answers.iter().map(shape).collect() };
-    Section { title: clean(&format!("The answer of '{}' alone", task.operation)), bars }
+fn answers(report: &Report) -> Section {
+    let mut bars = Vec::new();
+    for task in &report.tasks {
+        let Some((plain, shapes)) = task.answers.split_first() else { continue };
+        let shapes: Vec<String> =
+            shapes.iter().map(|shape| format!("{} {}", shape.shape, tokens(shape.read))).collect();
+        if !shapes.is_empty() {
+            bars.push(Bar::new(task.operation.as_str(), plain.read, None).note(shapes.join(", ")));
+        }
+    }
+    Section { title: "Answers as they come, and shaped".to_owned(), bars }
 }
 
 fn largest(title: &str, offenders: &[Offender], surface: Option<Kind>) -> Section {
@@ -243,10 +285,6 @@ fn largest(title: &str, offenders: &[Offender], surface: Option<Kind>) -> Sectio
         Bar::new(offender.name.as_str(), offender.tokens, surface).note(parts.join(", "))
     });
     Section { title: title.to_owned(), bars: bars.collect() }
-}
-
-fn remarks(report: &Report) -> Vec<String> {
-    report.remarks.iter().map(|remark| clean(remark)).collect()
 }
 
 /// What is no text, in words; empty if there is nothing.

@@ -16,6 +16,9 @@ use super::ways::{Direct, Ways};
 /// Details that are looked at; of more, as many at even distances.
 const MOST_DETAILS: usize = 500;
 
+/// Searches that are made where no task has words, at even distances, too.
+const SEARCHES: usize = 10;
+
 /// What is measured.
 #[derive(Debug)]
 pub struct Subject<'a, S> {
@@ -103,6 +106,9 @@ pub async fn measure<S: Server>(subject: &Subject<'_, S>, options: &Options) -> 
         searches.extend(search.map(|cost| (task.name.clone(), cost)));
         report.tasks.push(done);
     }
+    if options.tasks.is_none() {
+        searches = catalogue.searches(first).await?;
+    }
     report.introspection = Some(Introspection {
         surface: first.kind,
         operations: catalogue.operations.len(),
@@ -151,6 +157,20 @@ impl Catalogue {
             }
         }
         Ok(Self { operations, details, costs, list })
+    }
+
+    /// What it costs to search for some of the operations by the words of their names.
+    async fn searches<S: Server>(&self, aql: &Aql<'_, S>) -> Result<Vec<(String, Counts)>, Unanswered> {
+        let every = self.operations.len().div_ceil(SEARCHES).max(1);
+        let mut costs = Vec::new();
+        for (name, _) in self.operations.iter().step_by(every) {
+            let words = name.replace('_', " ");
+            let (said, _) = aql.search(&words, name).await?;
+            if said.data().is_some() {
+                costs.push((words, said.cost()));
+            }
+        }
+        Ok(costs)
     }
 
     fn known(&self) -> Vec<Known<'_>> {

@@ -216,7 +216,7 @@ pub struct Step {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
-    /// `as it comes`, `fields`, `page`, `fields and page`, or `shaped` with what the task says.
+    /// `as it comes`; `fields`, `page` or `both`; or `shaped` with what the task says.
     pub shape: String,
     /// The parameters that make it so.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]

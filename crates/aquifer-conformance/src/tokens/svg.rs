@@ -42,6 +42,10 @@ pub fn draw(chart: &Chart) -> String {
         y += ROW + ROW / 2;
         text(&mut body, MARGIN, y, "head", &cut(&section.title, LONGEST_LINE));
         for bar in &section.bars {
+            if let Some(group) = &bar.group {
+                y += ROW;
+                text(&mut body, MARGIN, y, "small", &cut(group, LONGEST_LINE));
+            }
             y += ROW;
             let length = section.length(bar, LONGEST).max(1.0);
             let numbers = format!("{} ({})", thousands(bar.tokens.o200k_base), thousands(bar.tokens.cl100k_base));

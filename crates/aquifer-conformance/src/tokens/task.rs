@@ -76,7 +76,7 @@ pub(crate) fn find(operations: &[Known<'_>]) -> Vec<Task> {
     (0..count)
         .filter_map(|index| chosen.get(middle(index)))
         .map(|known| Task {
-            name: known.name.replace('_', " "),
+            name: known.name.to_owned(),
             search: Some(known.name.replace('_', " ")),
             operation: known.name.to_owned(),
             params: Map::new(),
@@ -98,21 +98,18 @@ const FEW_FIELDS: usize = 2;
 const FEW_ROWS: usize = 5;
 
 /// The shapes that an operation's answer can be asked for in, seen from the answer as it comes: some fields, a short page,
-/// both.
+/// both. What has no rows has no other shape.
 pub(crate) fn shapes(parameters: &[Value], data: &Value) -> Vec<(&'static str, Map<String, Value>)> {
-    let names: Vec<Value> = first_row(data, 0)
-        .map(|row| row.keys().take(FEW_FIELDS).map(|name| Value::from(name.as_str())).collect())
-        .unwrap_or_default();
-    let fields = (takes(parameters, "fields") && !names.is_empty()).then(|| ("fields".to_owned(), Value::from(names)));
+    let Some(row) = first_row(data, 0) else { return Vec::new() };
+    let names: Vec<Value> = row.keys().take(FEW_FIELDS).map(|name| Value::from(name.as_str())).collect();
+    let fields = takes(parameters, "fields").then(|| ("fields".to_owned(), Value::from(names)));
     let page = ["first", "limit", "page_size"].into_iter().find(|name| takes(parameters, name));
     let page = page.map(|name| (name.to_owned(), Value::from(FEW_ROWS)));
     let shape = |parts: &[&Option<(String, Value)>]| parts.iter().copied().flatten().cloned().collect();
     match (&fields, &page) {
-        (Some(_), Some(_)) => vec![
-            ("fields", shape(&[&fields])),
-            ("page", shape(&[&page])),
-            ("fields and page", shape(&[&fields, &page])),
-        ],
+        (Some(_), Some(_)) => {
+            vec![("fields", shape(&[&fields])), ("page", shape(&[&page])), ("both", shape(&[&fields, &page]))]
+        }
         (Some(_), None) => vec![("fields", shape(&[&fields]))],
         (None, Some(_)) => vec![("page", shape(&[&page]))],
         (None, None) => Vec::new(),
@@ -203,10 +200,11 @@ mod tests {
             [
                 ("fields", json!({ "fields": ["id", "name"] })),
                 ("page", json!({ "first": 5 })),
-                ("fields and page", json!({ "fields": ["id", "name"], "first": 5 })),
+                ("both", json!({ "fields": ["id", "name"], "first": 5 })),
             ]
         );
-        assert_eq!(shapes_of(&both, &json!("text")), [("page", json!({ "first": 5 }))]);
+        assert_eq!(shapes_of(&both[1..], &rows), [("page", json!({ "first": 5 }))]);
+        assert!(shapes_of(&both, &json!("text")).is_empty());
         assert!(shapes_of(&[], &rows).is_empty());
     }
 }

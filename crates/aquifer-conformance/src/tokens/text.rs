@@ -32,10 +32,11 @@ const LONGEST: usize = 48;
 pub fn draw(chart: &Chart, canvas: Canvas) -> String {
     let mut out = format!("{}\n", chart.title);
     for sentence in &chart.lead {
-        let _ = writeln!(out, "{sentence}");
+        out.push_str(&wrapped(sentence, canvas.width));
     }
     let labels = chart.sections.iter().flat_map(|section| &section.bars).map(|bar| bar.label.chars().count());
-    let label = labels.max().unwrap_or_default().min(LONGEST_LABEL);
+    let room = canvas.width.saturating_sub(2 + 2 * NUMBER + 2 + SHORTEST).max(SHORTEST);
+    let label = labels.max().unwrap_or_default().min(LONGEST_LABEL).min(room);
     for (index, section) in chart.sections.iter().enumerate() {
         out.push('\n');
         if index == 0 {
@@ -46,6 +47,9 @@ pub fn draw(chart: &Chart, canvas: Canvas) -> String {
             let _ = writeln!(out, "{}", cut(&section.title, canvas.width));
         }
         for bar in &section.bars {
+            if let Some(group) = &bar.group {
+                let _ = writeln!(out, "  {}", cut(group, canvas.width.saturating_sub(2)));
+            }
             let line = line(section, bar, label, canvas);
             let _ = writeln!(out, "{}", line.trim_end());
         }
@@ -54,7 +58,7 @@ pub fn draw(chart: &Chart, canvas: Canvas) -> String {
         out.push('\n');
     }
     for remark in &chart.remarks {
-        let _ = writeln!(out, "Note: {remark}.");
+        out.push_str(&wrapped(&format!("Note: {remark}."), canvas.width));
     }
     out
 }
@@ -66,8 +70,9 @@ fn line(section: &Section, bar: &Bar, label: usize, canvas: Canvas) -> String {
     let mut line = format!("  {name:label$}{first:>NUMBER$}{second:>NUMBER$}  ");
     let room = canvas.width.saturating_sub(line.chars().count());
     // Where something is said beside the bars they leave room for it.
-    let noted = section.bars.iter().any(|bar| !bar.note.is_empty());
-    let width = (if noted { room / 3 } else { room }).clamp(SHORTEST, LONGEST);
+    let note = section.bars.iter().map(|bar| bar.note.chars().count()).max().unwrap_or_default();
+    let note = if note == 0 { 0 } else { (note + 1).min(room * 2 / 3) };
+    let width = room.saturating_sub(note).clamp(SHORTEST, LONGEST);
     let length = section.length(bar, width as f64);
     line.push_str(&if canvas.blocks { blocks(length) } else { signs(length) });
     if !bar.note.is_empty() {
@@ -93,6 +98,25 @@ fn blocks(length: f64) -> String {
 
 fn signs(length: f64) -> String {
     "#".repeat((length.round() as usize).max(1))
+}
+
+/// Lines of whole words; those after the first are indented.
+fn wrapped(text: &str, width: usize) -> String {
+    let (mut out, mut column) = (String::new(), 0);
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            out.push_str("\n  ");
+            column = 2;
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out.push('\n');
+    out
 }
 
 /// No longer than so many columns; what was cut off is told.
