@@ -150,7 +150,7 @@ fn less(from: usize, to: usize) -> String {
         return String::new();
     }
     let percent = 100.0 * (from as f64 - to as f64) / from as f64;
-    if percent >= 0.0 { format!(" ({percent:.0} % less)") } else { format!(" ({:.0} % more)", -percent) }
+    if percent >= 0.0 { format!(" ({percent:.0}% less)") } else { format!(" ({:.0}% more)", -percent) }
 }
 
 fn tools(count: usize) -> String {
@@ -323,7 +323,7 @@ pub fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

@@ -72,8 +72,6 @@ pub async fn measure<S: Server>(subject: &Subject<'_, S>, options: &Options) -> 
     if direct.is_there() {
         report.surfaces.push(surface(Kind::Direct, direct.tools(), &direct.servers));
         report.largest_tools = Offender::largest(direct.tools().iter().map(Offender::tool).collect());
-    } else {
-        report.remarks.push("no tools of its own: there is nothing to compare with".to_owned());
     }
     report.surfaces.sort_by_key(|surface| surface.surface);
     // Where there is one tool, nothing but introspection is paid for.

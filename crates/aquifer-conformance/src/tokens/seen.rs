@@ -141,7 +141,10 @@ mod tests {
             "annotations": { "readOnlyHint": true }, "icons": [{ "src": "data:image/png;base64,AAAA" }, { "src": "https://x/i.png" }],
             "_meta": {},
         });
-        assert_eq!(tools(&[whole.clone()]), r#"[{"name":"a","description":"Does.","inputSchema":{"type":"object"}}]"#);
+        assert_eq!(
+            tools(std::slice::from_ref(&whole)),
+            r#"[{"name":"a","description":"Does.","inputSchema":{"type":"object"}}]"#
+        );
         assert_eq!(icons(&whole), Apart { icons: 2, bytes: 3, ..Apart::default() });
         assert_eq!(tools(&[json!({ "name": "b" })]), r#"[{"name":"b"}]"#);
         assert_eq!(icons(&json!({ "name": "b" })), Apart::default());

@@ -126,7 +126,7 @@ fn first_row(data: &Value, depth: usize) -> Option<&Map<String, Value>> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use serde_json::json;
 

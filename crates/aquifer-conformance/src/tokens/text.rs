@@ -77,9 +77,9 @@ fn line(section: &Section, bar: &Bar, label: usize, canvas: Canvas) -> String {
     line.push_str(&if canvas.blocks { blocks(length) } else { signs(length) });
     if !bar.note.is_empty() {
         let room = canvas.width.saturating_sub(line.chars().count() + 1);
-        // Too little to be read goes to a line of its own.
-        if room >= bar.note.chars().count().min(24) {
-            let _ = write!(line, " {}", cut(&bar.note, room));
+        // What would be cut gets a line of its own.
+        if bar.note.chars().count() <= room {
+            let _ = write!(line, " {}", bar.note);
         } else {
             let _ = write!(line, "\n      {}", cut(&bar.note, canvas.width.saturating_sub(6)));
         }

@@ -10,6 +10,9 @@ use super::seen::{self, Apart};
 use super::server::{Server, Unanswered};
 use super::task::{self, Task};
 
+/// Why something is not called, and what has it called.
+const MAY_WRITE: &str = "it may write (--allow-writes)";
+
 /// The source's own tools, and which server has which.
 pub(crate) struct Direct<'a, S> {
     pub(crate) servers: Vec<&'a S>,
@@ -170,7 +173,7 @@ impl<S: Server> Ways<'_, S> {
         if !self.catalogue.has(operation) {
             Some(format!("there is no operation '{operation}'"))
         } else if !self.catalogue.reads(operation) && !self.options.allow_writes {
-            Some(format!("'{operation}' may write: --allow-writes has it called"))
+            Some(MAY_WRITE.to_owned())
         } else {
             None
         }
@@ -193,9 +196,9 @@ impl<S: Server> Ways<'_, S> {
             apart: Apart::default(),
         };
         match self.direct.tool(task) {
-            None => way.why = Some("none of the source's own tools does it: name one as 'tool'".to_owned()),
+            None => way.why = Some("no tool of its own is known to do it (name one as 'tool')".to_owned()),
             Some((owner, tool, name)) if !self.options.allow_writes && !self.only_reads(owner, tool, name) => {
-                way.why = Some(format!("the tool '{name}' may write: --allow-writes has it called"));
+                way.why = Some(MAY_WRITE.to_owned());
             }
             Some((owner, _, name)) => {
                 let arguments = Value::Object(task.arguments.as_ref().unwrap_or(&task.params).clone());

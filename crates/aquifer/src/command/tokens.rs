@@ -88,8 +88,13 @@ fn tell_undone(report: &Report) -> bool {
 async fn own(arguments: &TokensArgs, config: &Config, remarks: &mut Vec<String>) -> anyhow::Result<Vec<Talk>> {
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config };
     let plans = wanted.plan()?;
-    let found: Vec<(Settings, Option<String>)> =
-        plans.plans.iter().filter_map(|plan| Some((plan.upstream()?.clone(), plan.prefix.clone()))).collect();
+    let mut found: Vec<(Settings, Option<String>)> = Vec::new();
+    for plan in &plans.plans {
+        match plan.upstream() {
+            Some(settings) => found.push((settings.clone(), plan.prefix.clone())),
+            None => remarks.push(format!("'{}' has no tools of its own to compare with", plan.name)),
+        }
+    }
     if found.is_empty() {
         plans.tell();
         return Ok(Vec::new());
