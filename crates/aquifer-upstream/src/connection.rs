@@ -1,12 +1,13 @@
 //! A plain client's connection to an MCP server, for those who want to see what any client would see: the tools as they
-//! are listed, results as they come. Nothing is cached, restarted, shaped or asked again.
+//! are listed, results as they come. Nothing is cached, restarted, shaped or asked again, and nobody is there to be asked
+//! back.
 
 use std::fmt;
 use std::sync::Arc;
 
 use aquifer_protocol::error::Failure;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::calls::Companion;
 use crate::interrogate;
@@ -41,7 +42,7 @@ impl Connection {
     /// Starts or reaches a server, and greets it.
     pub async fn open(settings: Settings) -> Result<Self, Failure> {
         let words = Words::new(&settings);
-        let opened = Box::pin(Link::open(&settings, &words, Era::default()));
+        let opened = Box::pin(Link::offering(json!({}), &settings, &words, Era::default()));
         match tokio::time::timeout(settings.start_timeout, opened).await {
             Ok(Ok(link)) => Ok(Self { link, settings, words }),
             Ok(Err(trouble)) => Err(trouble.into_failure(&settings.name, &words, settings.largest_answer)),

@@ -62,7 +62,9 @@ impl<'a, S: Server> Aql<'a, S> {
         let likely =
             |name: &String| !["aql", "read", "query", "discover", "inspect"].iter().any(|end| name.ends_with(end));
         names.sort_by_key(likely);
+        // Where every operation is of one family, that family's tool is alone, too.
         let kind = match names.as_slice() {
+            [one] if one.contains("mcp_aql_") => Kind::Semantic,
             [_] => Kind::Single,
             many if many.iter().any(|name| name.ends_with("mcp_aql")) => Kind::All,
             _ => Kind::Semantic,

@@ -28,14 +28,14 @@ impl Counts {
         Self { o200k_base: O200K_BASE.count(text), cl100k_base: CL100K_BASE.count(text) }
     }
 
-    /// The middle of many, each encoding for itself; of an even number the lower of the two in the middle, so that it is
+    /// The middle of many, each encoding for itself; of an even number the upper of the two in the middle, so that it is
     /// always a count that occurred.
     #[must_use]
     pub fn median(all: &[Self]) -> Self {
         let middle = |count: fn(&Self) -> usize| {
             let mut counts: Vec<usize> = all.iter().map(count).collect();
             counts.sort_unstable();
-            counts.get(counts.len().saturating_sub(1) / 2).copied().unwrap_or_default()
+            counts.get(counts.len() / 2).copied().unwrap_or_default()
         };
         Self { o200k_base: middle(|counts| counts.o200k_base), cl100k_base: middle(|counts| counts.cl100k_base) }
     }
@@ -93,6 +93,6 @@ mod tests {
         assert_eq!(Counts::median(&[]), Counts::default());
         assert_eq!(Counts::median(&[counts(7)]), counts(7));
         assert_eq!(Counts::median(&[counts(1), counts(9), counts(4)]), counts(4));
-        assert_eq!(Counts::median(&[counts(1), counts(9)]), Counts { o200k_base: 1, cl100k_base: 1 });
+        assert_eq!(Counts::median(&[counts(1), counts(9)]), Counts { o200k_base: 9, cl100k_base: 9 });
     }
 }

@@ -136,8 +136,16 @@ fn a_running_server_is_measured_as_it_is() {
     assert_eq!(found.surfaces.len(), 1);
     assert_eq!((found.surfaces[0].surface, found.surfaces[0].tools), (Kind::Direct, 3));
     assert!(found.introspection.is_none() && found.tasks.is_empty());
-    let both = report(&[], &[aql(&["mcp_aql", "mcp_aql_read"])], None, false);
-    assert_eq!(both.surfaces[0].surface, Kind::All);
+    let modes = [
+        (&["mcp_aql"][..], Kind::Single),
+        (&["github_mcp_aql"], Kind::Single),
+        (&["mcp_aql_read"], Kind::Semantic),
+        (&["mcp_aql_delete", "mcp_aql_read"], Kind::Semantic),
+        (&["mcp_aql", "mcp_aql_read"], Kind::All),
+    ];
+    for (names, kind) in modes {
+        assert_eq!(report(&[], &[aql(names)], None, false).surfaces[0].surface, kind, "{names:?}");
+    }
     // It takes operations, and still it is not MCP-AQL.
     let mut other = aql(&["run"]);
     other = Fake::new(other.tools.clone(), |_, _| refusal("Unknown"));
