@@ -16,7 +16,7 @@ use super::ways::{Direct, Ways};
 /// Details that are looked at; of more, as many at even distances.
 const MOST_DETAILS: usize = 500;
 
-/// Searches that are made where no task has words, at even distances, too.
+/// Operations that are searched for by their names, at even distances, too. Whatever the tasks are, it is the same figure.
 const SEARCHES: usize = 10;
 
 /// What is measured.
@@ -98,20 +98,14 @@ pub async fn measure<S: Server>(subject: &Subject<'_, S>, options: &Options) -> 
             .push("no operation only reads and needs no parameters: write tasks into a file (--tasks)".to_owned());
     }
     let ways = Ways { direct: &direct, served: &served, first, catalogue: &catalogue, options };
-    let mut searches = Vec::new();
     for task in &tasks {
-        let (done, search) = ways.of(task).await?;
-        searches.extend(search.map(|cost| (task.name.clone(), cost)));
-        report.tasks.push(done);
-    }
-    if options.tasks.is_none() {
-        searches = catalogue.searches(first).await?;
+        report.tasks.push(ways.of(task).await?);
     }
     report.introspection = Some(Introspection {
         surface: first.kind,
         operations: catalogue.operations.len(),
         list: catalogue.list,
-        search: Spread::of(&searches),
+        search: Spread::of(&catalogue.searches(first).await?),
         detail: Spread::of(&catalogue.costs),
     });
     Ok(report)

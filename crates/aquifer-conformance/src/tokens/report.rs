@@ -88,7 +88,7 @@ pub struct Introspection {
     pub operations: usize,
     /// The list of all operations.
     pub list: List,
-    /// Searches with the words of the tasks.
+    /// A search: some operations by the words of their names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Spread>,
     /// A look at one operation.

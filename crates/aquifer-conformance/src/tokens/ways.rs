@@ -69,15 +69,13 @@ pub(crate) struct Ways<'a, S> {
 /// A way, and what was answered in the end.
 struct Done {
     way: Way,
-    /// What the search cost, if there was one.
-    search: Option<Counts>,
     data: Option<Value>,
     read: Option<Counts>,
 }
 
 impl<S: Server> Ways<'_, S> {
-    /// Does a task in every way, and tells what its search cost.
-    pub(crate) async fn of(&self, task: &Task) -> Result<(report::Task, Option<Counts>), Unanswered> {
+    /// Does a task in every way.
+    pub(crate) async fn of(&self, task: &Task) -> Result<report::Task, Unanswered> {
         let plain = self.over(self.first, task, None).await?;
         let shapes = self.shapes(task, plain.data.as_ref());
         let mut answers = Vec::new();
@@ -93,7 +91,7 @@ impl<S: Server> Ways<'_, S> {
             }
         }
         let mut ways: Vec<Way> = self.directly(task).await?.into_iter().collect();
-        let (search, mut plain) = (plain.search, Some(plain.way));
+        let mut plain = Some(plain.way);
         for aql in self.served {
             ways.push(match plain.take_if(|_| std::ptr::eq(aql, self.first)) {
                 Some(done) => done,
@@ -104,8 +102,8 @@ impl<S: Server> Ways<'_, S> {
             }
         }
         ways.sort_by_key(|way| (way.surface, way.shaped));
-        let Task { name, operation, search: words, .. } = task.clone();
-        Ok((report::Task { name, operation, search: words, ways, answers }, search))
+        let Task { name, operation, search, .. } = task.clone();
+        Ok(report::Task { name, operation, search, ways, answers })
     }
 
     /// The shapes the answer is asked for in. What writes is not called once more for that.
@@ -130,11 +128,11 @@ impl<S: Server> Ways<'_, S> {
         shape: Option<&Map<String, Value>>,
     ) -> Result<Done, Unanswered> {
         let mut steps = vec![Step { step: Doing::Connect, wrote: Counts::default(), read: aql.connect }];
-        let (mut found, mut search) = (None, None);
+        let mut found = None;
         if let Some(words) = &task.search {
             let (said, is_there) = aql.search(words, &task.operation).await?;
             steps.push(said.step(Doing::Search));
-            (found, search) = (Some(is_there), Some(said.cost()));
+            found = Some(is_there);
         }
         let detail = aql.detail(&task.operation).await?;
         steps.push(detail.step(Doing::Detail));
@@ -164,7 +162,7 @@ impl<S: Server> Ways<'_, S> {
             };
         }
         way.total = total(&way.steps);
-        Ok(Done { way, search, data, read })
+        Ok(Done { way, data, read })
     }
 
     /// Why an operation is not called.
