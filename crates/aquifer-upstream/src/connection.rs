@@ -1,6 +1,5 @@
 //! A plain client's connection to an MCP server, for those who want to see what any client would see: the tools as they
-//! are listed, results as they come. Nothing is cached, restarted, shaped or asked again, and nobody is there to be asked
-//! back.
+//! are listed, results as they come. Nothing is cached, restarted, shaped or asked again. Who is asked back declines.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,11 +10,20 @@ use serde_json::{Value, json};
 
 use crate::calls::Companion;
 use crate::interrogate;
-use crate::link::{Era, Link};
+use crate::link::{Era, Link, capabilities};
 use crate::message::Json;
 use crate::settings::Settings;
 use crate::trouble::Trouble;
 use crate::words::Words;
+
+/// What a client says that a server may ask it for. Some servers have more tools for those that can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Favours {
+    /// Whatever an [`Upstream`](crate::Upstream) says.
+    AsUpstream,
+    /// Nothing.
+    None,
+}
 
 /// A connection after its greeting. The server that was started for it ends with it.
 pub struct Connection {
@@ -40,9 +48,13 @@ struct Params<'a> {
 
 impl Connection {
     /// Starts or reaches a server, and greets it.
-    pub async fn open(settings: Settings) -> Result<Self, Failure> {
+    pub async fn open(settings: Settings, favours: Favours) -> Result<Self, Failure> {
         let words = Words::new(&settings);
-        let opened = Box::pin(Link::offering(json!({}), &settings, &words, Era::default()));
+        let capabilities = match favours {
+            Favours::AsUpstream => capabilities(),
+            Favours::None => json!({}),
+        };
+        let opened = Box::pin(Link::offering(capabilities, &settings, &words, Era::default()));
         match tokio::time::timeout(settings.start_timeout, opened).await {
             Ok(Ok(link)) => Ok(Self { link, settings, words }),
             Ok(Err(trouble)) => Err(trouble.into_failure(&settings.name, &words, settings.largest_answer)),

@@ -35,6 +35,7 @@ mod upstream;
 mod words;
 
 pub use connection::Connection;
+pub use connection::Favours;
 pub use interrogate::Interrogation;
 pub use interrogate::interrogate;
 pub use oauth::Attempt;

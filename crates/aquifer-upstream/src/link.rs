@@ -307,7 +307,7 @@ fn ourselves() -> Value {
 
 /// One connection serves clients of all kinds: it offers what the best of them can, and what the one behind a call
 /// cannot is declined when it is asked for.
-fn capabilities() -> Value {
+pub(crate) fn capabilities() -> Value {
     json!({ "elicitation": {}, "sampling": {}, "roots": { "listChanged": true } })
 }
 

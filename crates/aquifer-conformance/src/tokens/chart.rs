@@ -242,7 +242,7 @@ fn heading(task: &Task) -> String {
 /// What is not plain about a way.
 fn said(way: &Way) -> String {
     let mut notes = Vec::new();
-    if way.found == Some(false) {
+    if way.found == Some(false) && way.outcome != Outcome::NotCalled {
         notes.push("not found by its words".to_owned());
     }
     let why = way.why.as_deref().unwrap_or_default();

@@ -19,6 +19,9 @@ const MOST_DETAILS: usize = 500;
 /// Operations that are searched for by their names, at even distances, too. Whatever the tasks are, it is the same figure.
 const SEARCHES: usize = 10;
 
+/// The parameter of operations that have to be confirmed.
+const CONFIRMATION: &str = "confirmation_token";
+
 /// What is measured.
 #[derive(Debug)]
 pub struct Subject<'a, S> {
@@ -80,7 +83,7 @@ pub async fn measure<S: Server>(subject: &Subject<'_, S>, options: &Options) -> 
         report.remarks.push("it does not speak MCP-AQL: there is nothing to introspect".to_owned());
         return Ok(report);
     };
-    let catalogue = Catalogue::read(first).await?;
+    let mut catalogue = Catalogue::read(first).await?;
     if catalogue.details.len() < catalogue.operations.len() {
         let (some, all) = (catalogue.details.len(), catalogue.operations.len());
         report.remarks.push(format!("details were looked at for {some} of {all} operations"));
@@ -96,6 +99,9 @@ pub async fn measure<S: Server>(subject: &Subject<'_, S>, options: &Options) -> 
         report
             .remarks
             .push("no operation only reads and needs no parameters: write tasks into a file (--tasks)".to_owned());
+    }
+    for task in &tasks {
+        catalogue.look(first, &task.operation).await?;
     }
     let ways = Ways { direct: &direct, served: &served, first, catalogue: &catalogue, options };
     for task in &tasks {
@@ -140,15 +146,23 @@ impl Catalogue {
         let operations: Vec<(String, String)> =
             listed.iter().map(|one| (word(one, "name"), word(one, "semantic_category"))).collect();
         let every = operations.len().div_ceil(MOST_DETAILS).max(1);
-        let (mut details, mut costs) = (BTreeMap::new(), Vec::new());
-        for (name, _) in operations.iter().step_by(every) {
-            let said = aql.detail(name).await?;
-            if let Some(detail) = said.data().and_then(|data| data.get("operation")) {
-                costs.push((name.clone(), said.cost()));
-                details.insert(name.clone(), detail.clone());
-            }
+        let looked_at: Vec<String> = operations.iter().step_by(every).map(|(name, _)| name.clone()).collect();
+        let mut catalogue = Self { operations, details: BTreeMap::new(), costs: Vec::new(), list };
+        for name in &looked_at {
+            let cost = catalogue.look(aql, name).await?;
+            catalogue.costs.extend(cost.map(|cost| (name.clone(), cost)));
         }
-        Ok(Self { operations, details, costs, list })
+        Ok(catalogue)
+    }
+
+    /// Looks at one operation, if there is one of this name, and tells what that costs.
+    async fn look<S: Server>(&mut self, aql: &Aql<'_, S>, operation: &str) -> Result<Option<Counts>, Unanswered> {
+        let said = aql.detail(operation).await?;
+        let detail = said.data().and_then(|data| data.get("operation"));
+        if let Some(detail) = detail {
+            self.details.insert(operation.to_owned(), detail.clone());
+        }
+        Ok(detail.map(|_| said.cost()))
     }
 
     /// What it costs to search for some of the operations by the words of their names.
@@ -179,9 +193,14 @@ impl Catalogue {
         self.operations.iter().any(|(name, _)| name == operation)
     }
 
-    /// Whether an operation is known to read and nothing else.
+    /// Whether an operation is known to read and nothing else: it was looked at, is READ, and nobody would have to confirm
+    /// it. What is called READ and still asked about is not taken at its word.
     pub(crate) fn reads(&self, operation: &str) -> bool {
-        self.operations.iter().any(|(name, category)| name == operation && category == "READ")
+        let Some(detail) = self.detail(operation) else { return false };
+        let listed = self.operations.iter().any(|(name, category)| name == operation && category == "READ");
+        let permission = |name: &str| detail.pointer(&format!("/permissions/{name}")).and_then(Value::as_bool);
+        let doubtful = permission("readOnly") == Some(false) || permission("destructive") == Some(true);
+        listed && !doubtful && !task::takes(self.parameters(operation), CONFIRMATION)
     }
 
     /// Its detail, if it was looked at.

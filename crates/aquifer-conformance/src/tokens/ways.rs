@@ -217,11 +217,14 @@ impl<S: Server> Ways<'_, S> {
         Ok(Some(way))
     }
 
-    /// Whether a tool is known to read and nothing else: its operation says so, or its server.
+    /// Whether a tool is known to read and nothing else: its operation does; of a tool without one, its server says so.
     fn only_reads(&self, owner: &S, tool: &Value, name: &str) -> bool {
+        let operation = owner.operation(name);
+        if self.catalogue.has(&operation) {
+            return self.catalogue.reads(&operation);
+        }
         let hint = |name: &str| tool.pointer(&format!("/annotations/{name}")).and_then(Value::as_bool);
-        let declared = hint("readOnlyHint") == Some(true) && hint("destructiveHint") != Some(true);
-        declared || self.catalogue.reads(&owner.operation(name))
+        hint("readOnlyHint") == Some(true) && hint("destructiveHint") != Some(true)
     }
 }
 

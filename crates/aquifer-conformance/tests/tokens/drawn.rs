@@ -59,7 +59,7 @@ fn the_first_lines_say_what_matters() {
     let drawn = text::draw(&chart(), Canvas::PLAIN);
     let lines: Vec<&str> = drawn.lines().collect();
     assert_eq!(lines[0], "What a model pays for 'things', in tokens");
-    assert!(lines[1].starts_with("At connect: ") && lines[1].contains("its own 3 tools, "), "{drawn}");
+    assert!(lines[1].starts_with("At connect: ") && lines[1].contains("its own 4 tools, "), "{drawn}");
     assert!(lines[2].starts_with("From connect to the answer (the task): "), "{drawn}");
     assert!(drawn.contains("not called: it may write"), "{drawn}");
     assert!(drawn.contains("look at things: search \"things\", call list_things"), "{drawn}");

@@ -56,9 +56,10 @@ pub(crate) fn tool(name: &str, annotations: Value) -> Value {
     json!({ "name": name, "description": "Does it.", "inputSchema": { "type": "object" }, "annotations": annotations })
 }
 
-/// A server with tools of its own, without annotations.
+/// A server with tools of its own. One says that it only reads, and nobody believes it.
 pub(crate) fn own() -> Fake {
-    let tools = ["list-things", "delete-thing", "get-picture"].map(|name| tool(name, json!({})));
+    let tools = ["list-things", "delete-thing", "get-picture", "read-doubtful"]
+        .map(|name| tool(name, json!({ "readOnlyHint": name == "read-doubtful" })));
     Fake::new(tools.to_vec(), |name, _| match name {
         "get-picture" => picture(),
         _ => json!({ "content": [{ "type": "text", "text": "thing ".repeat(30) }] }),
@@ -99,7 +100,8 @@ pub(crate) fn refusal(words: &str) -> Value {
 
 /// Lists come in pages of two.
 fn answer(tool: &str, arguments: &Value) -> Value {
-    let operations = [("list_things", "READ"), ("delete_thing", "DELETE"), ("get_picture", "READ")];
+    let operations =
+        [("list_things", "READ"), ("delete_thing", "DELETE"), ("get_picture", "READ"), ("read_doubtful", "READ")];
     let listed = |range: std::ops::Range<usize>| {
         let one = |(name, category): &(&str, &str)| json!({ "name": name, "semantic_category": category });
         operations[range].iter().map(one).collect::<Vec<_>>()
@@ -117,6 +119,8 @@ fn answer(tool: &str, arguments: &Value) -> Value {
             let family = if *category == "READ" { "read" } else { "delete" };
             let parameters = if name == "list_things" {
                 json!([{ "name": "fields", "required": false }, { "name": "first", "required": false }])
+            } else if name == "read_doubtful" {
+                json!([{ "name": "confirmation_token", "required": false }])
             } else {
                 json!([{ "name": "id", "required": true }])
             };
@@ -127,7 +131,7 @@ fn answer(tool: &str, arguments: &Value) -> Value {
         "introspect" if params["search"] == "things" => success(json!({ "operations": listed(0..1) })),
         "introspect" if params["search"].is_string() => success(json!({ "operations": [] })),
         "introspect" if params["after"] == "2" => {
-            success(json!({ "_protocol": { "page": { "hasNextPage": false } }, "operations": listed(2..3) }))
+            success(json!({ "_protocol": { "page": { "hasNextPage": false } }, "operations": listed(2..4) }))
         }
         "introspect" => {
             let page = json!({ "hasNextPage": true, "endCursor": "2" });

@@ -48,6 +48,19 @@ fn a_reading_operation_does_not_open_the_way_for_a_writing_tool() {
 }
 
 #[test]
+fn what_would_have_to_be_confirmed_is_not_called_whatever_it_calls_itself() {
+    let (direct, served) = ([own()], [single()]);
+    let doubtful = "[[task]]\nname = 'doubtful'\noperation = 'read_doubtful'";
+    let found = report(&direct, &served, Some(doubtful), false);
+    assert!(found.tasks[0].ways.iter().all(|way| way.outcome == Outcome::NotCalled), "{:?}", found.tasks[0].ways);
+    // Nor is it found to be a task by itself.
+    let found = report(&direct, &served, None, false);
+    assert!(found.tasks.iter().all(|task| task.operation == "list_things"), "{:?}", found.tasks);
+    let all: Vec<String> = [direct[0].done(), served[0].done()].concat();
+    assert!(all.iter().all(|name| !name.contains("doubtful")), "{all:?}");
+}
+
+#[test]
 fn a_task_costs_what_is_shown_written_and_read() {
     let (direct, served) = ([own()], [single()]);
     let tasks = "[[task]]\nname = 'look'\nsearch = 'things'\noperation = 'list_things'\nparams = { first = 3 }\nshaped = { first = 1 }";
@@ -92,10 +105,10 @@ fn tasks_are_found_among_what_only_reads_and_tried_in_the_usual_shapes() {
 fn lists_are_read_to_their_last_page() {
     let found = report(&[], &[single()], None, false);
     let introspection = found.introspection.unwrap();
-    assert_eq!((introspection.operations, introspection.list.pages), (3, 2));
+    assert_eq!((introspection.operations, introspection.list.pages), (4, 2));
     assert!(introspection.list.first_page.o200k_base < introspection.list.all_pages.o200k_base);
     let detail = introspection.detail.unwrap();
-    assert_eq!((detail.measured, detail.largest_name.as_str()), (3, "list_things"));
+    assert_eq!((detail.measured, detail.largest_name.as_str()), (4, "list_things"));
     assert!(introspection.search.unwrap().measured > 0);
 }
 
@@ -134,7 +147,7 @@ fn images_icons_and_instructions_are_apart() {
 fn a_running_server_is_measured_as_it_is() {
     let found = report(&[], &[own()], None, false);
     assert_eq!(found.surfaces.len(), 1);
-    assert_eq!((found.surfaces[0].surface, found.surfaces[0].tools), (Kind::Direct, 3));
+    assert_eq!((found.surfaces[0].surface, found.surfaces[0].tools), (Kind::Direct, 4));
     assert!(found.introspection.is_none() && found.tasks.is_empty());
     let modes = [
         (&["mcp_aql"][..], Kind::Single),

@@ -15,7 +15,7 @@ use aquifer_conformance::tokens::{Options, Report, Server, Subject, Unanswered, 
 use aquifer_discovery::name::snake;
 use aquifer_discovery::redact;
 use aquifer_protocol::error::Failure;
-use aquifer_upstream::{Connection, Settings, Transport};
+use aquifer_upstream::{Connection, Favours, Settings, Transport};
 use serde_json::Value;
 
 use super::{call, capture, write};
@@ -23,7 +23,7 @@ use crate::Ending;
 use crate::cli::TokensArgs;
 use crate::config::Config;
 use crate::setup::{self, Wanted};
-use crate::sources::{self, Absence, Unreached};
+use crate::sources::{Absence, Unreached};
 
 pub(crate) async fn run(arguments: TokensArgs) -> anyhow::Result<Ending> {
     if let Some([before, now]) = arguments.compare.as_deref() {
@@ -38,7 +38,7 @@ pub(crate) async fn run(arguments: TokensArgs) -> anyhow::Result<Ending> {
                 bail!("--url is a server that runs already: there is nothing to start");
             }
             let settings = capture::server(Some(url), None, &arguments.upstream)?;
-            (Vec::new(), vec![open(settings, None).await?])
+            (Vec::new(), vec![open(settings, Favours::None, None).await?])
         }
         None => (own(&arguments, &config, &mut remarks).await?, ours(&arguments).await?),
     };
@@ -104,7 +104,8 @@ async fn own(arguments: &TokensArgs, config: &Config, remarks: &mut Vec<String>)
     let mut talks = Vec::new();
     let mut failed = None;
     for (settings, prefix) in found {
-        match open(settings, prefix).await {
+        // Greeted as ours greets it: what is compared are the same tools.
+        match open(settings, Favours::AsUpstream, prefix).await {
             Ok(talk) => talks.push(talk),
             Err(error) => {
                 remarks.push(format!("left out: {error}"));
@@ -128,16 +129,23 @@ async fn ours(arguments: &TokensArgs) -> anyhow::Result<Vec<Talk>> {
             Transport::Stdio {
                 command: program.to_string_lossy().into_owned(),
                 args: serve(arguments, mode),
-                // Ours is not a stranger: it needs all that we were given.
-                env: std::env::vars().collect(),
+                env: environment(),
                 cwd: None,
             },
         );
         // It waits for servers of its own.
         settings.start_timeout *= 2;
-        talks.push(open(settings, None).await?);
+        // Nobody is there to be asked: what has to be confirmed is answered with a token.
+        talks.push(open(settings, Favours::None, None).await?);
     }
     Ok(talks)
+}
+
+/// Ours is not a stranger: it gets all that we were given, but what is no text, which nothing of ours reads.
+fn environment() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
 }
 
 /// The command line that serves what is measured.
@@ -171,8 +179,8 @@ fn subject(arguments: &TokensArgs) -> String {
         web if web.starts_with("http://") || web.starts_with("https://") => redact::url(web),
         other => aquifer_sql::Target::without_secrets(other),
     };
-    let command = &arguments.upstream.command;
-    let command = (!command.is_empty()).then(|| sources::of_command(command));
+    let command = redact::arguments(&arguments.upstream.command);
+    let command = (!command.is_empty()).then(|| command.join(" "));
     let mut named: Vec<String> = arguments.sources.iter().chain(&arguments.url).map(written).chain(command).collect();
     if named.is_empty() {
         named.extend(arguments.config.as_ref().map(|path| path.display().to_string()));
@@ -187,8 +195,8 @@ struct Talk {
     prefix: String,
 }
 
-async fn open(settings: Settings, prefix: Option<String>) -> anyhow::Result<Talk> {
-    let connection = Connection::open(settings).await.map_err(Unreached::new)?;
+async fn open(settings: Settings, favours: Favours, prefix: Option<String>) -> anyhow::Result<Talk> {
+    let connection = Connection::open(settings, favours).await.map_err(Unreached::new)?;
     Ok(Talk { connection, prefix: prefix.unwrap_or_default() })
 }
 

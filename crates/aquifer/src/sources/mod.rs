@@ -35,7 +35,6 @@ use crate::task_board::Board;
 
 pub(crate) use adapter_file::sidecar_of;
 pub(crate) use client_file::is_ourselves;
-pub(crate) use naming::of_command;
 
 /// What happens when a source cannot be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

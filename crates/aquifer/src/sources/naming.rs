@@ -12,7 +12,7 @@ const RUNNERS: &[&str] = &[
 ];
 
 /// What a command is probably called: `npx -y @scope/server-files /data` is `files`.
-pub(crate) fn of_command(words: &[String]) -> String {
+pub(super) fn of_command(words: &[String]) -> String {
     let is_telling = |word: &&String| {
         let base = word.rsplit('/').next().unwrap_or_default();
         !word.starts_with('-') && !RUNNERS.contains(&base) && !word.contains('=')
