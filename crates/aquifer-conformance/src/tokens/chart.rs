@@ -110,29 +110,29 @@ fn lead(report: &Report) -> Vec<String> {
         (None, count) => format!(", for {} operations", thousands(count)),
     };
     let mut lead = vec![format!("At connect: {}{behind}.", said.join(", "))];
-    // The cheapest way that was answered, against the source's own.
-    let answered = |task: &Task, direct: bool| {
-        let ways = task.ways.iter().filter(|way| way.outcome == Outcome::Answered);
-        ways.filter(|way| (way.surface == Kind::Direct) == direct)
-            .map(|way| way.total)
-            .min_by_key(|total| total.o200k_base)
+    // What was answered as it comes, with the source's own tools and where it was introspected.
+    let introspected = report.introspection.as_ref().map(|introspection| introspection.surface);
+    let whole = |task: &Task, surface: Kind| {
+        let mut ways = task.ways.iter().filter(|way| way.outcome == Outcome::Answered && !way.shaped);
+        ways.find(|way| way.surface == surface).map(|way| way.total)
     };
-    let pairs: Vec<(Counts, Counts)> =
-        report.tasks.iter().filter_map(|task| Some((answered(task, true)?, answered(task, false)?))).collect();
+    let pair = |task: &Task| Some((whole(task, Kind::Direct)?, whole(task, introspected?)?));
+    let pairs: Vec<(Counts, Counts)> = report.tasks.iter().filter_map(pair).collect();
     let middle = |side: fn(&(Counts, Counts)) -> Counts| Counts::median(&pairs.iter().map(side).collect::<Vec<_>>());
+    let mode = introspected.map_or("", Kind::as_str);
     if !pairs.is_empty() {
         let (from, to) = (middle(|pair| pair.0), middle(|pair| pair.1));
         let less = less(from.o200k_base, to.o200k_base);
         let tasks = if pairs.len() == 1 { "the task".to_owned() } else { format!("median of {} tasks", pairs.len()) };
         lead.push(format!(
-            "From connect to the answer ({tasks}): {} with its own tools, {} with ours{less}.",
+            "From connect to the answer ({tasks}): {} with its own tools, {} as '{mode}'{less}.",
             tokens(from),
             tokens(to)
         ));
     } else if let (Some(from), Some(to)) = (from, ready_with_ours(report)) {
         let less = less(from, to.o200k_base);
         lead.push(format!(
-            "Until a call can be made: {} with its own tools, {} with ours{less}.",
+            "Until a call can be made: {} with its own tools, {} as '{mode}'{less}.",
             thousands(from),
             tokens(to)
         ));

@@ -43,7 +43,8 @@ pub(crate) async fn run(arguments: TokensArgs) -> anyhow::Result<Ending> {
         None => (own(&arguments, &config, &mut remarks).await?, ours(&arguments).await?),
     };
     let subject = Subject { name: subject(&arguments), direct: &direct, served: &served };
-    let mut report = measure(&subject, &options).await?;
+    let measured = measure(&subject, &options).await;
+    let mut report = measured.map_err(|Unanswered(words)| Unreached::in_words(words))?;
     report.remarks.extend(remarks);
     let chart = Chart::of(&report);
     if let Some(path) = &arguments.svg {
@@ -73,7 +74,10 @@ fn options(arguments: &TokensArgs) -> anyhow::Result<Options> {
 
 /// Says which tasks somebody wrote down and nobody could do; whether there are any.
 fn tell_undone(report: &Report) -> bool {
-    let mut any = false;
+    let mut any = report.introspection.is_none();
+    if any {
+        eprintln!("aquifer: no task can be done: the server does not speak MCP-AQL");
+    }
     for task in &report.tasks {
         let undone = task.ways.iter().find(|way| way.surface != Kind::Direct && way.outcome != Outcome::Answered);
         if let Some(way) = undone {
