@@ -12,6 +12,7 @@ mod peers;
 mod programs;
 mod sql;
 mod table;
+mod tokens;
 mod trips;
 
 use anyhow::{Result, bail};
@@ -33,9 +34,10 @@ enum Part {
     Sql,
     Peers,
     Gateway,
+    Tokens,
 }
 
-const PARTS: [(&str, Part); 7] = [
+const PARTS: [(&str, Part); 8] = [
     ("stdio", Part::Stdio),
     ("http", Part::Http),
     ("count", Part::Count),
@@ -43,6 +45,7 @@ const PARTS: [(&str, Part); 7] = [
     ("sql", Part::Sql),
     ("peers", Part::Peers),
     ("gateway", Part::Gateway),
+    ("tokens", Part::Tokens),
 ];
 
 const USAGE: &str = "\
@@ -57,15 +60,28 @@ Parts, all of them unless some are named:
   peers     databases over HTTP, beside PostGraphile and Datasette (needs PostgreSQL, Node.js and Python)
   gateway   upstreams through the gateway, beside the bare upstream, mcp-compressor, FastMCP and mcp-proxy; tokens
             (needs Node.js and Python)
+  tokens    what a model pays for captured servers and the sample shop (needs nothing, no network either)
 
-  --update-docs   write the tables into docs/performance.md (goes with all parts, or with the gateway alone)";
+  --update-docs   write the tables into docs/performance.md and docs/tokens.md (goes with all parts, or with the gateway or
+                  the tokens alone)";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if arguments.iter().any(|argument| argument == "--help") {
         println!("{USAGE}");
         return Ok(());
     }
-    let (parts, update_docs) = chosen(arguments)?;
+    let (mut parts, update_docs) = chosen(arguments)?;
+    if parts.contains(&Part::Tokens) {
+        let text = tokens::measure()?;
+        println!("\n{text}");
+        if update_docs {
+            docs::update(&text, &docs::TOKENS)?;
+        }
+        parts.retain(|part| *part != Part::Tokens);
+        if parts.is_empty() {
+            return Ok(());
+        }
+    }
     if parts.contains(&Part::Count) || parts.contains(&Part::Sql) {
         count::valgrind_is_there()?;
     }
@@ -88,7 +104,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             (Part::Memory, ..) => trips::memory_and_start(&programs, &mut table)?,
             (Part::Sql, Some(databases), _) => sql::all(&programs, databases, &mut table)?,
             (Part::Peers, Some(databases), Some(peers)) => peers.measure(&programs, databases, &mut table)?,
-            (Part::Sql | Part::Peers | Part::Gateway, ..) => bail!("nothing to measure {name} with"),
+            (Part::Sql | Part::Peers | Part::Gateway | Part::Tokens, ..) => bail!("nothing to measure {name} with"),
         }
     }
     for (table, block) in [(&table, &docs::ALL), (&gateway, &docs::GATEWAY)] {
@@ -97,7 +113,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         }
         println!("\n{table}");
         if update_docs {
-            docs::update(table, block)?;
+            docs::update(&table.to_string(), block)?;
         }
     }
     Ok(())
@@ -113,8 +129,10 @@ fn chosen(arguments: &[String]) -> Result<(Vec<Part>, bool)> {
             None => bail!("bench does not know '{argument}'.\n\n{USAGE}"),
         }
     }
-    if update_docs && !parts.is_empty() && parts != [Part::Gateway] {
-        bail!("--update-docs goes with all parts, or with the gateway alone: the figures of a table come from one run");
+    if update_docs && !parts.is_empty() && parts != [Part::Gateway] && parts != [Part::Tokens] {
+        bail!(
+            "--update-docs goes with all parts, or with the gateway or the tokens alone: the figures of a table come from one run"
+        );
     }
     if parts.is_empty() {
         parts.extend(PARTS.map(|(_, part)| part));

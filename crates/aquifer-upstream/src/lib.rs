@@ -14,6 +14,7 @@ mod cache;
 mod calls;
 mod child;
 mod compact;
+mod connection;
 mod http;
 mod interrogate;
 mod keeper;
@@ -34,6 +35,8 @@ mod trouble;
 mod upstream;
 mod words;
 
+pub use connection::Connection;
+pub use connection::Favours;
 pub use interrogate::Interrogation;
 pub use interrogate::interrogate;
 pub use oauth::Attempt;

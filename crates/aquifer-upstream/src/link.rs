@@ -53,11 +53,23 @@ pub(crate) struct Link {
     pub(crate) listed: AtomicU64,
     /// Who asks, for requests that must say so.
     meta: Value,
+    /// What the asker can do for the upstream.
+    capabilities: Value,
 }
 
 impl Link {
-    /// Connects and greets. The caller bounds how long that may take.
+    /// Connects and greets for clients of all kinds. The caller bounds how long that may take.
     pub(crate) async fn open(settings: &Settings, words: &Words, remembered: Era) -> Result<Self, Trouble> {
+        Self::offering(capabilities(), settings, words, remembered).await
+    }
+
+    /// The same with what the asker can do for the upstream.
+    pub(crate) async fn offering(
+        capabilities: Value,
+        settings: &Settings,
+        words: &Words,
+        remembered: Era,
+    ) -> Result<Self, Trouble> {
         let shared = Shared::new(&settings.name, words.clone());
         match &settings.transport {
             Transport::Stdio { command, args, env, cwd } => {
@@ -81,8 +93,9 @@ impl Link {
             meta: json!({
                 "io.modelcontextprotocol/protocolVersion": STATELESS,
                 "io.modelcontextprotocol/clientInfo": ourselves(),
-                "io.modelcontextprotocol/clientCapabilities": capabilities(),
+                "io.modelcontextprotocol/clientCapabilities": capabilities,
             }),
+            capabilities,
         };
         let other = match remembered {
             Era::Sessions => Era::Stateless,
@@ -107,7 +120,7 @@ impl Link {
             Era::Sessions => {
                 let params = json!({
                     "protocolVersion": SESSIONS,
-                    "capabilities": capabilities(),
+                    "capabilities": self.capabilities,
                     "clientInfo": ourselves(),
                 });
                 let result = self.request("initialize", None, nobody(), timeout, |_| &params).await?;
@@ -294,7 +307,7 @@ fn ourselves() -> Value {
 
 /// One connection serves clients of all kinds: it offers what the best of them can, and what the one behind a call
 /// cannot is declined when it is asked for.
-fn capabilities() -> Value {
+pub(crate) fn capabilities() -> Value {
     json!({ "elicitation": {}, "sampling": {}, "roots": { "listChanged": true } })
 }
 

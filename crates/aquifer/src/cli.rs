@@ -1,5 +1,7 @@
 //! What can be said on the command line. Help, completions and parsing all come from here.
 
+mod tokens;
+
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
@@ -9,6 +11,8 @@ use clap_complete::Shell;
 
 use crate::config::SourceConfig;
 use crate::safety::TrustSaid;
+
+pub(crate) use tokens::TokensArgs;
 
 /// Any MCP server, database or REST API behind MCP-AQL: one to five tools instead of hundreds.
 #[derive(Debug, Parser)]
@@ -33,6 +37,7 @@ Examples:
   aquifer introspect --source demo:              which operations are there?
   aquifer call get_order '{\"id\": 1}' --source demo:
   aquifer policy show --config aquifer.toml      what can my agent do?
+  aquifer tokens mcp.json                        what does a model pay for my servers?
 
 Exit codes: 0 done, 1 the answer was a failure or an MCP server is not there, 2 bad usage or
 configuration.
@@ -188,6 +193,10 @@ Examples:
 
 Nothing of the clients' own files is changed, and no secret is copied.")]
     Init(InitArgs),
+
+    /// What a model pays, in tokens: at connect, to look around, and for whole tasks.
+    #[command(after_help = tokens::EXAMPLES)]
+    Tokens(TokensArgs),
 
     /// Print a completion script for your shell.
     #[command(after_help = "Example: aquifer completions bash > ~/.local/share/bash-completion/completions/aquifer")]

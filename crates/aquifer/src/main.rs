@@ -74,6 +74,7 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Audit(AuditCommand::Show(arguments)) => command::audit::show(arguments).await,
             Command::Trust(arguments) => command::trust::run(arguments),
             Command::Init(arguments) => command::init::run(arguments),
+            Command::Tokens(arguments) => command::tokens::run(arguments).await,
             Command::Completions { shell } => command::completions::run(shell),
         }
     });

@@ -1,31 +1,44 @@
-//! The marked blocks of docs/performance.md.
+//! The marked blocks of docs/performance.md and docs/tokens.md.
 
 use anyhow::{Context, Result};
 
-use super::table::Table;
 use crate::step::{output, root};
 
 /// Where a table stands: between these two lines.
 pub(super) struct Block {
+    page: &'static str,
     begin: &'static str,
     end: &'static str,
     /// What writes it.
     command: &'static str,
 }
 
-pub(super) const ALL: Block =
-    Block { begin: "<!-- bench: begin -->\n", end: "<!-- bench: end -->", command: "cargo xtask bench --update-docs" };
+pub(super) const ALL: Block = Block {
+    page: "docs/performance.md",
+    begin: "<!-- bench: begin -->\n",
+    end: "<!-- bench: end -->",
+    command: "cargo xtask bench --update-docs",
+};
 pub(super) const GATEWAY: Block = Block {
+    page: "docs/performance.md",
     begin: "<!-- bench gateway: begin -->\n",
     end: "<!-- bench gateway: end -->",
     command: "cargo xtask bench gateway --update-docs",
 };
+/// Tokens are the same on every machine: nothing is said of this one.
+pub(super) const TOKENS: Block = Block {
+    page: "docs/tokens.md",
+    begin: "<!-- bench tokens: begin -->\n",
+    end: "<!-- bench tokens: end -->",
+    command: "cargo xtask bench tokens --update-docs",
+};
 
 /// Puts a table into the documentation.
-pub(super) fn update(table: &Table, block: &Block) -> Result<()> {
-    let path = root().join("docs/performance.md");
+pub(super) fn update(table: &str, block: &Block) -> Result<()> {
+    let path = root().join(block.page);
     let page = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let text = format!("Made by `{}` {}.\n\n{table}", block.command, circumstances());
+    let circumstances = if block.page == TOKENS.page { String::new() } else { format!(" {}", circumstances()) };
+    let text = format!("Made by `{}`{circumstances}.\n\n{table}", block.command);
     let page = replaced(&page, block, &text).with_context(|| {
         format!("{} has no block between '{}' and '{}'", path.display(), block.begin.trim_end(), block.end)
     })?;

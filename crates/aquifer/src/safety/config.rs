@@ -139,6 +139,16 @@ impl std::str::FromStr for TrustSaid {
     }
 }
 
+/// As it is written.
+impl std::fmt::Display for TrustSaid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            TrustSaid::Level(level) => level.as_str(),
+            TrustSaid::File => "file",
+        })
+    }
+}
+
 impl<'de> Deserialize<'de> for TrustSaid {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)

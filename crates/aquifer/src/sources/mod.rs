@@ -377,6 +377,11 @@ impl Unreached {
     pub(crate) fn new(failure: Failure) -> Self {
         Self(told(failure).to_string())
     }
+
+    /// The same of a server that was there and did not answer.
+    pub(crate) fn in_words(words: String) -> Self {
+        Self(words)
+    }
 }
 
 impl std::fmt::Display for Unreached {

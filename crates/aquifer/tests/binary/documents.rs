@@ -56,6 +56,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/gateway.md",
         "docs/safety.md",
         "docs/audit.md",
+        "docs/tokens.md",
     ] {
         let text = read(page);
         let folder = root().join(page).parent().unwrap().to_path_buf();
@@ -103,6 +104,29 @@ fn the_commands_of_the_help_work() {
             printed(example.trim_start().split("   ").next().unwrap());
         }
     }
+}
+
+#[test]
+fn what_the_documents_say_of_tokens_works() {
+    let folder = Folder::new();
+    let page = read("docs/tokens.md");
+    let tasks = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    // The first is for the sample shop, the second for a server of somebody else.
+    let (shop, _) = tasks.split_once("\n[[task]]").unwrap();
+    folder.file("tasks.toml", shop);
+    for command in [
+        "aquifer tokens demo: --json > before.json",
+        "aquifer tokens demo: --svg tokens.svg",
+        "aquifer tokens demo: --tasks tasks.toml --json > now.json",
+        "aquifer tokens --compare before.json now.json --budget 5",
+    ] {
+        assert!(page.contains(command), "{command} is no longer told");
+        let output = shell_in(&folder, command);
+        assert!(output.status.success(), "{command}: {}{}", text(&output.stdout), text(&output.stderr));
+    }
+    folder.file("tasks.toml", tasks);
+    let output = shell_in(&folder, "aquifer tokens demo: --tasks tasks.toml");
+    assert_eq!(output.status.code(), Some(1), "the file is read, and the shop has no issues: {}", text(&output.stderr));
 }
 
 #[test]

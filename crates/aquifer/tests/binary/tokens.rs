@@ -1,6 +1,7 @@
-//! What a model pays at connect, counted with a real tokenizer.
+//! What a model pays, counted with a real tokenizer; and `aquifer tokens`, which counts it for everybody.
 
 use std::fmt::Write as _;
+use std::process::{Command, Stdio};
 
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
@@ -9,7 +10,7 @@ use aquifer_protocol::schema::{Kind, Parameter, Schema, Shape, Types};
 use aquifer_protocol::surface::{Mode, Profile, Surface, Tool};
 use serde_json::{Value, json};
 
-use crate::support::Piped;
+use crate::support::{Folder, Piped, Served, forgetful, server, text, tools};
 
 /// Operations as they are in the wild: long names, all categories.
 fn operations(count: usize) -> Vec<Operation> {
@@ -84,4 +85,224 @@ fn r_end_5_the_demo_pays_what_it_shows() {
         let tokens = count(&tools);
         assert!(tokens <= budget, "{mode}: {tokens} tokens\n{tools}");
     }
+}
+
+/// `aquifer tokens` with a folder's own memory; exit code, stdout, stderr.
+fn measured(folder: &Folder, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = forgetful(folder).arg("tokens").args(arguments).stdin(Stdio::null()).output().unwrap();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// The report, after holding it against the published schema.
+fn report(folder: &Folder, arguments: &[&str]) -> Value {
+    let arguments = [&["--json"], arguments].concat();
+    let (code, out, err) = measured(folder, &arguments);
+    assert_eq!(code, Some(0), "{out}{err}");
+    checked(&out)
+}
+
+fn checked(out: &str) -> Value {
+    let report: Value = serde_json::from_str(out).unwrap();
+    let schema = serde_json::from_str(include_str!("../../../../docs/tokens.schema.json")).unwrap();
+    let problems: Vec<String> =
+        jsonschema::validator_for(&schema).unwrap().iter_errors(&report).map(|error| error.to_string()).collect();
+    assert!(problems.is_empty(), "{problems:#?}");
+    report
+}
+
+fn connect(report: &Value, surface: &str) -> Value {
+    let mut surfaces = report["surfaces"].as_array().unwrap().iter();
+    surfaces.find(|one| one["surface"] == surface).map(|one| one["connect"].clone()).unwrap_or_default()
+}
+
+/// The same tools as a client sees them, counted here.
+fn shown(arguments: &[&str]) -> usize {
+    let mut piped = Piped::initialized(arguments, "2025-06-18");
+    let tools = piped.request("tools/list", json!({}))["result"]["tools"].clone();
+    let member = |tool: &Value| json!({ "name": tool["name"], "description": tool["description"], "inputSchema": tool["inputSchema"] });
+    let shown: Vec<Value> = tools.as_array().unwrap().iter().map(member).collect();
+    tiktoken::get_encoding("o200k_base").unwrap().count(&Value::from(shown).to_string())
+}
+
+#[test]
+fn a_database_is_measured_as_it_is_served_and_compared_with_nothing() {
+    let folder = Folder::new();
+    let path = folder.path("shop.db");
+    let made = "CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT, body TEXT);
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)
+        INSERT INTO notes SELECT i, 'title ' || i, 'some words about it' FROM n;";
+    rusqlite::Connection::open(&path).unwrap().execute_batch(made).unwrap();
+    let report = report(&folder, &[&path]);
+    for mode in ["semantic", "single"] {
+        let served = shown(&["serve", &path, "--mode", mode]);
+        assert_eq!(connect(&report, mode)["o200k_base"], served, "{mode}");
+    }
+    assert_eq!(connect(&report, "direct"), Value::Null, "nothing is invented");
+    assert!(report["remarks"][0].as_str().unwrap().contains("no tools of its own"), "{}", report["remarks"]);
+    let task = &report["tasks"][0];
+    assert_eq!(task["operation"], "list_notes");
+    let answers: Vec<(&str, u64)> = task["answers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["shape"].as_str().unwrap(), one["read"]["o200k_base"].as_u64().unwrap()))
+        .collect();
+    let [("as it comes", plain), ("fields", fields), ("page", page), ("both", both)] = answers[..] else {
+        panic!("{answers:?}")
+    };
+    assert!(both < page.min(fields) && page.max(fields) < plain, "{answers:?}");
+    // Nothing was written.
+    let rows: i64 = rusqlite::Connection::open(&path)
+        .unwrap()
+        .query_row("SELECT count(*) FROM notes", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(rows, 40);
+}
+
+#[test]
+fn a_server_is_measured_itself_and_behind_ours() {
+    let folder = Folder::new();
+    let mut offered = tools();
+    offered[0]["icons"] = json!([{ "src": format!("data:image/png;base64,{}", "A".repeat(40_000)) }]);
+    offered[1]["inputSchema"]["$defs"] = json!({ "Nobody": { "type": "string", "description": "Refers to this." } });
+    let sound =
+        json!({ "name": "get_sound", "annotations": { "readOnlyHint": true }, "inputSchema": { "type": "object" } });
+    offered.as_array_mut().unwrap().push(sound);
+    let started = server(&folder.tools("tools.json", &offered));
+    let command: Vec<&str> = started.iter().map(String::as_str).collect();
+    let report = report(&folder, &[&["--"], command.as_slice()].concat());
+
+    let direct = &report["surfaces"][0];
+    assert_eq!((&direct["surface"], &direct["tools"]), (&json!("direct"), &json!(5)));
+    assert!(direct["connect"]["o200k_base"].as_u64().unwrap() < 400, "an icon is no text: {direct}");
+    assert_eq!((&direct["apart"]["icons"], &direct["apart"]["bytes"]), (&json!(1), &json!(30_000)));
+    let largest = report["largest_tools"].as_array().unwrap();
+    assert_eq!(largest[0]["name"], "frobnicate");
+    assert!(largest[0]["unused_definitions"]["o200k_base"].as_u64().unwrap() > 5, "{}", largest[0]);
+
+    let task = |name: &str| {
+        let mut tasks = report["tasks"].as_array().unwrap().iter();
+        tasks.find(|task| task["operation"] == name).unwrap_or_else(|| panic!("{name}: {}", report["tasks"])).clone()
+    };
+    let things = task("list_things");
+    assert!(things["ways"].as_array().unwrap().iter().all(|way| way["outcome"] == "answered"), "{things}");
+    assert_eq!(things["ways"][0]["surface"], "direct");
+    let sound = task("get_sound");
+    for way in sound["ways"].as_array().unwrap() {
+        assert_eq!(way["apart"]["audio"], 1, "{way}");
+    }
+    let operations: Vec<&Value> = report["tasks"].as_array().unwrap().iter().map(|task| &task["operation"]).collect();
+    assert!(!operations.contains(&&json!("frobnicate")) && !operations.contains(&&json!("fail")), "{operations:?}");
+}
+
+#[test]
+fn a_file_of_tasks_is_done_as_it_says_and_what_writes_only_if_allowed() {
+    let folder = Folder::new();
+    let started = server(&folder.tools("tools.json", &tools()));
+    let command: Vec<&str> = ["--"].into_iter().chain(started.iter().map(String::as_str)).collect();
+    let reading = "[[task]]\nname = \"the things\"\nsearch = \"which things are there\"\noperation = \"list_things\"\n\
+                   params = { owner_name = \"ada\" }\nshaped = { fields = [\"name\"], first = 3 }\narguments = { ownerName = \"ada\" }\n";
+    let report = report(&folder, &[&["--tasks", &folder.file("tasks.toml", reading)], command.as_slice()].concat());
+    let ways = report["tasks"][0]["ways"].as_array().unwrap();
+    let total = |surface: &str, shaped: bool| {
+        let found = ways.iter().find(|way| way["surface"] == surface && way["shaped"] == shaped);
+        found.unwrap()["total"]["o200k_base"].as_u64().unwrap()
+    };
+    assert!(total("single", true) < total("single", false));
+    assert!(total("single", false) < total("semantic", false));
+    assert_eq!(ways[0]["outcome"], "answered", "{}", ways[0]);
+    assert_eq!(ways[1]["found"], true);
+
+    let writing = "[[task]]\nname = \"a lot\"\noperation = \"frobnicate\"\nparams = { thing_id = 1 }\n";
+    let writing = folder.file("writing.toml", writing);
+    let (code, out, err) = measured(&folder, &[&["--tasks", &writing], command.as_slice()].concat());
+    assert_eq!(code, Some(1), "{out}{err}");
+    assert!(out.contains("not called: it may write (--allow-writes)"), "{out}");
+    assert!(err.contains("task 'a lot' cannot be done"), "{err}");
+    // Behind ours it has to be confirmed all the same; the server itself does as it is told.
+    let allowed = [&["--json", "--allow-writes", "--tasks", &writing], command.as_slice()].concat();
+    let (_, out, err) = measured(&folder, &allowed);
+    let ways = checked(&out)["tasks"][0]["ways"].clone();
+    assert!(ways.as_array().unwrap().iter().all(|way| way["outcome"] != "not_called"), "{ways}{err}");
+    assert_eq!(ways[0]["outcome"], "answered", "{ways}");
+
+    for (wrong, words) in [("[[task]]\nname = 1", "line 2"), ("", "no [[task]]")] {
+        let (code, _, err) = measured(&folder, &["demo:", "--tasks", &folder.file("wrong.toml", wrong)]);
+        assert_eq!(code, Some(2), "{err}");
+        assert!(err.contains("wrong.toml") && err.contains(words), "{err}");
+    }
+}
+
+#[test]
+fn a_running_server_is_measured_where_it_is() {
+    let folder = Folder::new();
+    let served = Served::start(&["serve", "tasks:", "--http", "127.0.0.1:0", "--mode", "single"]);
+    let url = format!("http://{}/mcp", served.authority);
+    let report = report(&folder, &["--url", &url]);
+    assert_eq!(report["surfaces"].as_array().unwrap().len(), 1);
+    assert_eq!(connect(&report, "single")["o200k_base"], shown(&["serve", "tasks:", "--mode", "single"]));
+    let mut tasks = report["tasks"].as_array().unwrap().iter();
+    assert!(tasks.any(|task| task["operation"] == "list_tasks"), "{}", report["tasks"]);
+    let (code, _, err) = measured(&folder, &["--url", "http://127.0.0.1:9/mcp"]);
+    assert_eq!(code, Some(1), "{err}");
+}
+
+#[test]
+fn budgets_are_kept_or_not() {
+    let folder = Folder::new();
+    let before = report(&folder, &["tasks:"]);
+    let mut after = before.clone();
+    let grown = connect(&before, "single")["o200k_base"].as_u64().unwrap() + 10;
+    for surface in after["surfaces"].as_array_mut().unwrap() {
+        if surface["surface"] == "single" {
+            surface["connect"]["o200k_base"] = grown.into();
+        }
+    }
+    let files = [folder.file("before.json", &before.to_string()), folder.file("after.json", &after.to_string())];
+    let [before, after] = [&*files[0], &*files[1]];
+    let compare = |arguments: &[&str]| measured(&folder, &[&["--compare"], arguments].concat());
+    let cases: [(&[&str], i32, &str); 8] = [
+        (&[before, before], 0, "Within the budget of 0 %: 0 changed"),
+        (&[before, after], 1, "over budget"),
+        (&[before, after, "--budget", "50"], 0, "connect: single"),
+        (&[before, after, "--budget", "0.5"], 1, "budget of 0.5 %"),
+        (&[after, before], 0, "Within the budget"),
+        (&[before, "no-such-file.json"], 2, "cannot read no-such-file.json"),
+        (&[before], 2, "2 values required"),
+        (&[before, after, "--budget=-1"], 2, "use 0 or more"),
+    ];
+    for (arguments, exit, words) in cases {
+        let (code, out, err) = compare(arguments);
+        assert_eq!(code, Some(exit), "{arguments:?}: {out}{err}");
+        assert!(format!("{out}{err}").contains(words), "{arguments:?}: {out}{err}");
+    }
+    let (code, out, _) = compare(&[before, after, "--json"]);
+    let compared: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &compared["exceeded"]), (Some(1), &json!(1)));
+    for broken in [
+        "{}",
+        "nonsense",
+        r#"{"format":2,"subject":"","surfaces":[],"tasks":[],"largest_tools":[],"largest_operations":[],"remarks":[]}"#,
+    ] {
+        assert_eq!(compare(&[before, &folder.file("broken.json", broken)]).0, Some(2), "{broken}");
+    }
+}
+
+#[test]
+fn the_picture_is_xml_and_the_text_is_plain_in_a_pipe() {
+    let folder = Folder::new();
+    let name = "list_<things>&\"more\"";
+    let hostile = json!([{ "name": name, "description": "</svg>", "inputSchema": { "type": "object" } }]);
+    let started = server(&folder.tools("tools.json", &hostile));
+    let picture = folder.path("tokens.svg");
+    let command: Vec<&str> = ["--svg", &picture, "--"].into_iter().chain(started.iter().map(String::as_str)).collect();
+    let (code, out, err) = measured(&folder, &command);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("What a model pays") && out.contains("###") && !out.contains('█'), "{out}");
+    let read = "import sys, xml.dom.minidom as m\nroot = m.parse(sys.argv[1]).documentElement\nprint(root.tagName)\n\
+                print([t.firstChild.data for t in root.getElementsByTagName('text')])";
+    let parsed = Command::new("python3").args(["-c", read, &picture]).output().unwrap();
+    assert!(parsed.status.success(), "{}", text(&parsed.stderr));
+    let parsed = text(&parsed.stdout);
+    assert!(parsed.starts_with("svg\n") && parsed.contains("list_<things>&\"more\""), "{parsed}");
 }

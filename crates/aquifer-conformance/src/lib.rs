@@ -1,0 +1,8 @@
+//! Live conformance runs against any MCP-AQL server, and what a model pays for it in tokens.
+//!
+//! A run is a plain MCP client: it knows what the server says of itself through `tools/list` and `introspect`, and
+//! nothing else. It shares no code with Aquifer's own server, so that a mistake there is not repeated here.
+
+pub mod exchange;
+pub mod report;
+pub mod tokens;

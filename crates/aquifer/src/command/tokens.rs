@@ -1,0 +1,258 @@
+//! `aquifer tokens`: what a model pays for a source.
+//!
+//! The source's own servers are asked as any client would ask them. Behind MCP-AQL it is measured by starting ourselves
+//! with `serve` on pipes, once in each mode: what is counted is what came over the wire.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use aquifer_conformance::tokens::chart::Chart;
+use aquifer_conformance::tokens::compare::Comparison;
+use aquifer_conformance::tokens::report::{FORMAT, Kind, Outcome};
+use aquifer_conformance::tokens::text::Canvas;
+use aquifer_conformance::tokens::{Options, Report, Server, Subject, Unanswered, measure, svg, task, text};
+use aquifer_discovery::name::snake;
+use aquifer_discovery::redact;
+use aquifer_protocol::error::Failure;
+use aquifer_upstream::{Connection, Favours, Settings, Transport};
+use serde_json::Value;
+
+use super::{call, capture, write};
+use crate::Ending;
+use crate::cli::TokensArgs;
+use crate::config::Config;
+use crate::setup::{self, Wanted};
+use crate::sources::{Absence, Unreached};
+
+pub(crate) async fn run(arguments: TokensArgs) -> anyhow::Result<Ending> {
+    if let Some([before, now]) = arguments.compare.as_deref() {
+        return compare(before, now, arguments.budget, arguments.json);
+    }
+    let options = options(&arguments)?;
+    let config = Config::read(arguments.config.as_deref())?;
+    let mut remarks = Vec::new();
+    let (direct, served) = match &arguments.url {
+        Some(url) => {
+            if !arguments.upstream.command.is_empty() {
+                bail!("--url is a server that runs already: there is nothing to start");
+            }
+            let settings = capture::server(Some(url), None, &arguments.upstream)?;
+            (Vec::new(), vec![open(settings, Favours::None, None).await?])
+        }
+        None => (own(&arguments, &config, &mut remarks).await?, ours(&arguments).await?),
+    };
+    let subject = Subject { name: subject(&arguments), direct: &direct, served: &served };
+    let measured = measure(&subject, &options).await;
+    let mut report = measured.map_err(|Unanswered(words)| Unreached::in_words(words))?;
+    report.remarks.extend(remarks);
+    let chart = Chart::of(&report);
+    if let Some(path) = &arguments.svg {
+        write::file(path, &svg::draw(&chart), true)?;
+        eprintln!("{}: written", path.display());
+    }
+    if arguments.json {
+        call::print(&serde_json::to_string_pretty(&report)?)?;
+    } else {
+        call::print(text::draw(&chart, canvas()).trim_end())?;
+    }
+    Ok(if options.tasks.is_some() && tell_undone(&report) { Ending::Failure } else { Ending::Done })
+}
+
+/// What is done, as the command line says it.
+fn options(arguments: &TokensArgs) -> anyhow::Result<Options> {
+    let tasks = match &arguments.tasks {
+        Some(path) => {
+            let shown = path.display();
+            let text = crate::files::read(path).with_context(|| format!("cannot read {shown}"))?;
+            Some(task::read(&text).map_err(|why| anyhow::anyhow!("{shown}: {why}"))?)
+        }
+        None => None,
+    };
+    Ok(Options { tasks, allow_writes: arguments.allow_writes, no_calls: arguments.no_calls })
+}
+
+/// Says which tasks somebody wrote down and nobody could do; whether there are any.
+fn tell_undone(report: &Report) -> bool {
+    let mut any = report.introspection.is_none();
+    if any {
+        eprintln!("aquifer: no task can be done: the server does not speak MCP-AQL");
+    }
+    for task in &report.tasks {
+        let undone = task.ways.iter().find(|way| way.surface != Kind::Direct && way.outcome != Outcome::Answered);
+        if let Some(way) = undone {
+            any = true;
+            eprintln!("aquifer: task '{}' cannot be done: {}", task.name, way.why.as_deref().unwrap_or("no answer"));
+        }
+    }
+    any
+}
+
+/// The MCP servers behind the sources, each asked for itself. One of several may be absent, which is remarked.
+async fn own(arguments: &TokensArgs, config: &Config, remarks: &mut Vec<String>) -> anyhow::Result<Vec<Talk>> {
+    let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config };
+    let plans = wanted.plan()?;
+    let mut found: Vec<(Settings, Option<String>)> = Vec::new();
+    for plan in &plans.plans {
+        match plan.upstream() {
+            Some(settings) => found.push((settings.clone(), plan.prefix.clone())),
+            None => remarks.push(format!("'{}' has no tools of its own to compare with", plan.name)),
+        }
+    }
+    if found.is_empty() {
+        plans.tell();
+        return Ok(Vec::new());
+    }
+    // Waits until each has said what it offers now: ours would show what it remembers of them.
+    setup::wait(&wanted.open_at_once(Absence::Fails).await?, Absence::Fails).await?;
+    let mut talks = Vec::new();
+    let mut failed = None;
+    for (settings, prefix) in found {
+        // Greeted as ours greets it: what is compared are the same tools.
+        match open(settings, Favours::AsUpstream, prefix).await {
+            Ok(talk) => talks.push(talk),
+            Err(error) => {
+                remarks.push(format!("left out: {error}"));
+                failed = Some(error);
+            }
+        }
+    }
+    match failed {
+        Some(error) if talks.is_empty() => Err(error),
+        _ => Ok(talks),
+    }
+}
+
+/// Ourselves, serving the same in each mode.
+async fn ours(arguments: &TokensArgs) -> anyhow::Result<Vec<Talk>> {
+    let mut talks = Vec::new();
+    for mode in ["semantic", "single"] {
+        let program = std::env::current_exe().context("where this program is cannot be told")?;
+        let mut settings = Settings::of(
+            &format!("aquifer serve --mode {mode}"),
+            Transport::Stdio {
+                command: program.to_string_lossy().into_owned(),
+                args: serve(arguments, mode),
+                env: environment(),
+                cwd: None,
+            },
+        );
+        // It waits for servers of its own.
+        settings.start_timeout *= 2;
+        // Nobody is there to be asked: what has to be confirmed is answered with a token.
+        talks.push(open(settings, Favours::None, None).await?);
+    }
+    Ok(talks)
+}
+
+/// Ours is not a stranger: it gets all that we were given, but what is no text, which nothing of ours reads.
+fn environment() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+/// The command line that serves what is measured.
+fn serve(arguments: &TokensArgs, mode: &str) -> Vec<String> {
+    let TokensArgs { sources, config, profile, prefix, upstream, .. } = arguments;
+    let mut words: Vec<String> = ["serve", "--mode", mode].map(str::to_owned).to_vec();
+    let mut option = |name: &str, value: Option<String>| {
+        words.extend(value.map(|value| format!("--{name}={value}")));
+    };
+    option("config", config.as_ref().map(|path| path.to_string_lossy().into_owned()));
+    option("profile", profile.clone());
+    option("prefix", prefix.clone());
+    option("bearer-env", upstream.bearer_env.clone());
+    option("trust", upstream.trust.map(|trust| trust.to_string()));
+    for (name, values) in [("env", &upstream.env), ("header", &upstream.headers), ("server", &upstream.servers)] {
+        for value in values {
+            option(name, Some(value.clone()));
+        }
+    }
+    words.extend(sources.iter().cloned());
+    if !upstream.command.is_empty() {
+        words.push("--".to_owned());
+        words.extend(upstream.command.iter().cloned());
+    }
+    words
+}
+
+/// What is measured, as it was written; without secrets, for reports are passed on.
+fn subject(arguments: &TokensArgs) -> String {
+    let written = |source: &String| match source.as_str() {
+        web if web.starts_with("http://") || web.starts_with("https://") => redact::url(web),
+        other => aquifer_sql::Target::without_secrets(other),
+    };
+    let command = redact::arguments(&arguments.upstream.command);
+    let command = (!command.is_empty()).then(|| command.join(" "));
+    let mut named: Vec<String> = arguments.sources.iter().chain(&arguments.url).map(written).chain(command).collect();
+    if named.is_empty() {
+        named.extend(arguments.config.as_ref().map(|path| path.display().to_string()));
+    }
+    named.join(", ")
+}
+
+/// A server that is talked to.
+struct Talk {
+    connection: Connection,
+    /// What its operations begin with.
+    prefix: String,
+}
+
+async fn open(settings: Settings, favours: Favours, prefix: Option<String>) -> anyhow::Result<Talk> {
+    let connection = Connection::open(settings, favours).await.map_err(Unreached::new)?;
+    Ok(Talk { connection, prefix: prefix.unwrap_or_default() })
+}
+
+impl Server for Talk {
+    fn instructions(&self) -> Option<&str> {
+        self.connection.instructions()
+    }
+
+    async fn tools(&self) -> Result<Vec<Value>, Unanswered> {
+        self.connection.tools().await.map_err(unanswered)
+    }
+
+    async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, Unanswered> {
+        self.connection.call(tool, arguments).await.map_err(unanswered)
+    }
+
+    fn operation(&self, tool: &str) -> String {
+        format!("{}{}", self.prefix, snake(tool))
+    }
+}
+
+fn unanswered(failure: Failure) -> Unanswered {
+    Unanswered(Unreached::new(failure).to_string())
+}
+
+/// As wide as the terminal is; plain where there is none.
+fn canvas() -> Canvas {
+    let out = std::io::stdout();
+    let dumb = std::env::var("TERM").is_ok_and(|terminal| terminal == "dumb");
+    if !out.is_terminal() || dumb {
+        return Canvas::PLAIN;
+    }
+    let width =
+        rustix::termios::tcgetwinsize(&out).ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0);
+    Canvas { width: width.unwrap_or(Canvas::PLAIN.width), blocks: true }
+}
+
+fn compare(before: &Path, now: &Path, budget: f64, json: bool) -> anyhow::Result<Ending> {
+    let (old, new) = (read(before)?, read(now)?);
+    let comparison = Comparison::of(&old, &new, budget)
+        .with_context(|| format!("{} and {} have no figure in common", before.display(), now.display()))?;
+    call::print(&if json { serde_json::to_string_pretty(&comparison)? } else { comparison.to_string() })?;
+    Ok(if comparison.exceeded > 0 { Ending::Failure } else { Ending::Done })
+}
+
+fn read(path: &Path) -> anyhow::Result<Report> {
+    let shown = path.display();
+    let text = crate::files::read(path).with_context(|| format!("cannot read {shown}"))?;
+    let report: Report =
+        serde_json::from_str(&text).with_context(|| format!("{shown} was not written by aquifer tokens --json"))?;
+    if report.format != FORMAT {
+        bail!("{shown} has format {}, this version reads {FORMAT}: measure again", report.format);
+    }
+    Ok(report)
+}
