@@ -30,6 +30,9 @@ pub(super) struct Gateways {
 const NODE_AT_LEAST: u32 = 20;
 const NODE_INSTEAD: &str = "node@22.23.3";
 
+/// A configuration that asks nobody for confirmation.
+const UNGUARDED: &str = "unguarded.toml";
+
 /// Ten servers, as many as people have: those of which the tests hold captures.
 const TEN: [&str; 10] = [
     "everything",
@@ -56,6 +59,7 @@ impl Gateways {
         install::npm(&pins.join("captured"), &captured)?;
         let home = target().join("bench-gateway");
         fs::create_dir_all(&home).with_context(|| format!("cannot make {}", home.display()))?;
+        fs::write(home.join(UNGUARDED), "[[gate.rule]]\noperation = \"*\"\neffect = \"allow\"\nloosen = true\n")?;
         Ok(Self {
             compressor: python("compressor")?,
             fastmcp: python("fastmcp")?,
@@ -94,10 +98,16 @@ impl Gateways {
         self.servers_file("ten", &TEN.map(|name| (short(name).to_owned(), stub(name))))
     }
 
-    /// Ours, with a state directory of its own, where catalogues are kept.
-    fn ours(&self, programs: &Programs, words: &[&str]) -> Vec<String> {
+    /// `env STATE aquifer`, with a state directory of its own, where catalogues are kept.
+    fn program(&self, programs: &Programs) -> Vec<String> {
         let state = format!("XDG_STATE_HOME={}", self.home.join("state").display());
-        let mut command = vec!["env".to_owned(), state, shown(&programs.program("aquifer")), "serve".to_owned()];
+        vec!["env".to_owned(), state, shown(&programs.program("aquifer"))]
+    }
+
+    /// Ours, asking nobody for confirmation: the others never do.
+    fn ours(&self, programs: &Programs, words: &[&str]) -> Vec<String> {
+        let mut command = self.program(programs);
+        command.extend(["serve".to_owned(), "--config".to_owned(), shown(&self.home.join(UNGUARDED))]);
         command.extend(words.iter().map(|word| (*word).to_owned()));
         command
     }

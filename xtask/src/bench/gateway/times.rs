@@ -158,9 +158,7 @@ impl Bench<'_> {
     /// Has the catalogues of all ten kept. The gateway writes one when it has heard from a server.
     fn fill_cache(&self, file: &str) -> Result<()> {
         announce("fill the cache of catalogues");
-        let mut command = self.gateways.ours(self.programs, &[]);
-        // `env STATE aquifer`, without `serve`.
-        command.pop();
+        let command = self.gateways.program(self.programs);
         let (program, arguments) = command.split_first().context("no command")?;
         let output = Command::new(program).args(arguments).args(["introspect", "--source", file]).output()?;
         ensure!(
