@@ -4,7 +4,7 @@
 pub(crate) const THINGS: &[&str] = &[
     // Forges and trackers.
     "mergerequest pullrequest | mr pr review",
-    "issue ticket bug | problem defect task story error incident tracker",
+    "issue ticket bug | problem defect task story error incident tracker complaint complain",
     "task todo | item ticket checkbox",
     "comment note | remark reply feedback annotation message wording said say",
     "discussion thread conversation | comment reply note",
@@ -203,7 +203,7 @@ pub(crate) const THINGS: &[&str] = &[
     "date | when created",
     "calendar meeting appointment | event schedule",
     "payment invoice charge | bill pay",
-    "order purchase | buy",
+    "order purchase sale | buy sold sell revenue turnover",
     "marketplace offer product | store shop",
     "visibility private public",
     "feature flag toggle",
