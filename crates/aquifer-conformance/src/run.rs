@@ -1,9 +1,16 @@
 //! A whole run: connect, read what the server says of itself, check it, put everything back.
 
+use std::fmt;
 use std::time::Duration;
 
+use serde_json::Value;
+
+use crate::checks::{self, Check};
+use crate::lab::Lab;
 use crate::record::Record;
-use crate::report::{Report, Verdict};
+use crate::report::{Category, Outcome, Report, Section, Summary, Verdict};
+use crate::tally::Tally;
+use crate::wire::{Broken, Dial};
 
 /// What a run may do, and how far it goes.
 #[derive(Clone, Debug)]
@@ -63,4 +70,176 @@ pub struct Run {
     pub report: Report,
     /// What they rest on.
     pub record: Record,
+}
+
+/// The server could not be run against at all.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Unreachable(pub String);
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unreachable {}
+
+impl From<Broken> for Unreachable {
+    fn from(Broken(reason): Broken) -> Self {
+        Self(reason)
+    }
+}
+
+/// Runs every check of the level that is asked for.
+pub async fn run(target: &dyn Dial, options: &Options, mut progress: impl FnMut(Progress)) -> Result<Run, Unreachable> {
+    let mut lab = Lab::open(target, options).await?;
+    progress(Progress::Connected(surface_words(&lab.record).join(", ")));
+    let (operations, types) = (lab.described.operations_list.len(), lab.described.types_list.len());
+    progress(Progress::Described { operations, types });
+    lab.prepare().await;
+    let asked = |check: &&Check| {
+        let level = if check.category.required() { 1 } else { 2 };
+        level <= options.level && check.feature.is_none_or(|feature| feature.offered(&lab))
+    };
+    let looking: Vec<&Check> = checks::looking().into_iter().filter(asked).collect();
+    let probing: Vec<&Check> = checks::probing().into_iter().filter(asked).collect();
+    let of = looking.len() + probing.len();
+    let mut outcomes = Vec::with_capacity(of);
+    for (place, check) in looking.iter().chain(&probing).enumerate() {
+        if place == looking.len() && options.allow_writes {
+            lab.populate().await;
+        }
+        progress(Progress::Checking { number: place + 1, of, id: check.id });
+        let outcome = make(check, &mut lab).await;
+        progress(Progress::Checked { id: check.id, result: outcome.result });
+        outcomes.push((check.category, outcome));
+    }
+    let report = report(&lab, outcomes);
+    Ok(Run { report, record: lab.record })
+}
+
+/// Makes one check.
+async fn make(check: &Check, lab: &mut Lab<'_>) -> Outcome {
+    let mut tally = Tally::default();
+    if check.writes && !lab.options.allow_writes {
+        return skipped(check, "the run was not allowed to write");
+    }
+    if let Some(reason) = lab.client.lost.clone() {
+        return skipped(check, &format!("the server is gone: {reason}"));
+    }
+    (check.body)(lab, &mut tally).await;
+    if let Some(reason) = lab.client.lost.clone() {
+        tally.fail("the server", format!("it was lost during this check: {reason}"), None);
+        lab.revive().await;
+    }
+    let detail = match tally.verdict() {
+        Verdict::Skip if tally.notes.is_empty() => check.nothing.to_owned(),
+        _ => tally.detail(check.unit),
+    };
+    Outcome {
+        id: check.id.to_owned(),
+        name: check.name.to_owned(),
+        result: tally.verdict(),
+        detail,
+        looked_at: tally.looked_at,
+        findings: tally.findings,
+    }
+}
+
+fn skipped(check: &Check, reason: &str) -> Outcome {
+    Outcome {
+        id: check.id.to_owned(),
+        name: check.name.to_owned(),
+        result: Verdict::Skip,
+        detail: reason.to_owned(),
+        looked_at: 0,
+        findings: Vec::new(),
+    }
+}
+
+fn surface_words(record: &Record) -> Vec<String> {
+    record.surfaces.iter().map(|surface| format!("{} over {}", surface.mode.word(), surface.transport)).collect()
+}
+
+fn report(lab: &Lab<'_>, outcomes: Vec<(Category, Outcome)>) -> Report {
+    let mut categories = vec![
+        Category::IntrospectionFidelity,
+        Category::ParameterHandling,
+        Category::ErrorQuality,
+        Category::RoundTripIntegrity,
+    ];
+    let requested = lab.options.level;
+    if requested >= 2 {
+        categories.extend([
+            Category::LevelTwoFeatures,
+            Category::ConstraintDocumentation,
+            Category::SemanticEvaluation,
+        ]);
+    }
+    let mut outcomes = outcomes;
+    let mut sections = Vec::new();
+    for name in categories {
+        let mut tests: Vec<Outcome> =
+            outcomes.extract_if(.., |(category, _)| *category == name).map(|(_, outcome)| outcome).collect();
+        if name == Category::SemanticEvaluation {
+            tests.push(Outcome {
+                id: "semantic.evaluation".into(),
+                name: "Whether a model understands the server".into(),
+                result: Verdict::Skip,
+                detail: "this needs a model, which a run does not have; it blocks no level".into(),
+                looked_at: 0,
+                findings: Vec::new(),
+            });
+        }
+        let result = worst(&tests, name.required());
+        sections.push(Section { name, required: name.required(), result, tests });
+    }
+    let mut summary = Summary::default();
+    for test in sections.iter().flat_map(|section| &section.tests) {
+        summary.total += 1;
+        match test.result {
+            Verdict::Pass => summary.passed += 1,
+            Verdict::Warn => summary.warned += 1,
+            Verdict::Fail => summary.failed += 1,
+            Verdict::Skip => summary.skipped += 1,
+        }
+    }
+    let version = lab.described.protocol().get("version").and_then(Value::as_str).unwrap_or("unknown");
+    Report {
+        implementation: lab.record.implementation.clone(),
+        version: lab.record.version.clone(),
+        spec_version: version.to_owned(),
+        requested_level: requested,
+        conformance_level: granted(&sections, requested),
+        surfaces: surface_words(&lab.record),
+        calls: lab.calls(),
+        summary,
+        categories: sections,
+    }
+}
+
+/// The worst of some checks. What fails in a category that is not required is a warning there.
+fn worst(tests: &[Outcome], required: bool) -> Verdict {
+    let any = |verdict: Verdict| tests.iter().any(|test| test.result == verdict);
+    if any(Verdict::Fail) {
+        return if required { Verdict::Fail } else { Verdict::Warn };
+    }
+    if any(Verdict::Skip) || tests.is_empty() {
+        return Verdict::Skip;
+    }
+    if any(Verdict::Warn) { Verdict::Warn } else { Verdict::Pass }
+}
+
+/// The level that nothing speaks against: neither a failure nor something that could not be looked at.
+fn granted(sections: &[Section], requested: u8) -> u8 {
+    let clear = |section: &&Section| {
+        let blocks = |test: &Outcome| matches!(test.result, Verdict::Fail | Verdict::Skip);
+        !section.tests.is_empty() && !section.tests.iter().any(blocks)
+    };
+    let judged = sections.iter().filter(|section| section.name != Category::SemanticEvaluation);
+    let (first, second): (Vec<&Section>, Vec<&Section>) = judged.partition(|section| section.required);
+    if !first.iter().all(clear) {
+        return 0;
+    }
+    if requested >= 2 && second.iter().all(clear) { 2 } else { requested.min(1) }
 }
