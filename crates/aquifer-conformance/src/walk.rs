@@ -158,7 +158,7 @@ impl Lab<'_> {
             walk.last = Some(reply);
             let stuck = paging == Paging::Cursor && next.is_none();
             if failed || !more || came == 0 || stuck {
-                walk.complete = !failed && !(more && stuck);
+                walk.complete = !(failed || more && stuck);
                 return walk;
             }
             if walk.rows.len() >= most {

@@ -196,7 +196,7 @@ fn malformed_failure(envelope: &Map<String, Value>) -> Option<String> {
         Some(_) => return Some("'error' is no object".into()),
     };
     for needed in ["code", "message"] {
-        if !error.get(needed).and_then(Value::as_str).is_some_and(|text| !text.is_empty()) {
+        if error.get(needed).and_then(Value::as_str).is_none_or(str::is_empty) {
             return Some(format!("'error.{needed}' is no text"));
         }
     }

@@ -159,7 +159,7 @@ impl Lab<'_> {
     }
 
     /// A request that is to be broken before it is sent, so that it must be refused.
-    pub(crate) fn to_break(&mut self, operation: &Operation) -> Option<Map<String, Value>> {
+    pub(crate) fn breakable(&mut self, operation: &Operation) -> Option<Map<String, Value>> {
         if !operation.reads() && !self.options.allow_writes {
             return None;
         }

@@ -49,7 +49,7 @@ async fn enforced(lab: &mut Lab<'_>, tally: &mut Tally) {
         }
         for parameter in &operation.parameters {
             for (constraint, value) in breaches(parameter) {
-                let Some(mut params) = lab.to_break(operation) else { break };
+                let Some(mut params) = lab.breakable(operation) else { break };
                 params.insert(parameter.name.clone(), value);
                 let reply = lab.call(operation, params).await;
                 let subject = format!("{}.{}", operation.name, parameter.name);

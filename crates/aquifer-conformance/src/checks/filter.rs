@@ -13,6 +13,9 @@ use crate::rows::{Row, same};
 use crate::tally::Tally;
 use crate::walk::{Collection, Paging, Walk};
 
+/// Whether a value stands so to a bound.
+type Comparison = fn(f64, f64) -> bool;
+
 /// So many rows of a filtered collection are walked.
 const MOST_FILTERED: usize = 300;
 
@@ -135,7 +138,7 @@ async fn range(lab: &mut Lab<'_>, tally: &mut Tally) {
         let Some(bound) = values.get(values.len() / 2).copied() else { continue };
         let exact = collection.rows.iter().find_map(|row| row.get(&field).filter(|_| number(row) == bound)).cloned();
         let bound_value = exact.unwrap_or(json!(bound));
-        let cases: [(&str, fn(f64, f64) -> bool); 4] = [
+        let cases: [(&str, Comparison); 4] = [
             ("gt", |value, bound| value > bound),
             ("gte", |value, bound| value >= bound),
             ("lt", |value, bound| value < bound),

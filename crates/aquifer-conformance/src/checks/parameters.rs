@@ -101,7 +101,7 @@ async fn required(lab: &mut Lab<'_>, tally: &mut Tally) {
             continue;
         }
         for parameter in operation.required() {
-            let Some(mut params) = lab.to_break(operation) else {
+            let Some(mut params) = lab.breakable(operation) else {
                 tally.note(format!("{}: we could not think of a request", operation.name));
                 break;
             };
@@ -178,7 +178,7 @@ async fn types(lab: &mut Lab<'_>, tally: &mut Tally) {
         }
         for parameter in &operation.parameters {
             let Some(wrong) = wrong_type(parameter, &described.types) else { continue };
-            let Some(mut params) = lab.to_break(operation) else { break };
+            let Some(mut params) = lab.breakable(operation) else { break };
             params.insert(parameter.name.clone(), wrong);
             let reply = lab.call(operation, params).await;
             let subject = format!("{}.{}", operation.name, parameter.name);

@@ -15,9 +15,10 @@ mod tests {
     use super::{Values, breaches, wrong_type};
     use crate::described::{Parameter, Type};
 
-    fn parameter(mut raw: Value) -> Parameter {
-        raw["name"] = json!("x");
-        Parameter::read(&raw).unwrap_or_default()
+    fn parameter(raw: Value) -> Parameter {
+        let mut named = raw.as_object().cloned().unwrap_or_default();
+        named.insert("name".into(), json!("x"));
+        Parameter::read(&Value::Object(named)).unwrap_or_default()
     }
 
     fn types() -> BTreeMap<String, Type> {
