@@ -1,0 +1,257 @@
+//! A whole run: connect, read what the server says of itself, check it, put everything back.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::checks::{self, Check};
+use crate::lab::Lab;
+use crate::record::Record;
+use crate::report::{Category, Outcome, Report, Section, Summary, Verdict};
+use crate::tally::Tally;
+use crate::wire::{Broken, Dial};
+
+/// What a run may do, and how far it goes.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The level that is asked for: 1 leaves out the checks of level 2.
+    pub level: u8,
+    /// Whether the run may create, change and delete.
+    pub allow_writes: bool,
+    /// How long one answer may take.
+    pub deadline: Duration,
+    /// How many operations are asked for their details and probed; a larger catalogue is sampled.
+    pub max_operations: usize,
+    /// How many rows of one collection are walked.
+    pub max_rows: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { level: 2, allow_writes: false, deadline: Duration::from_secs(10), max_operations: 200, max_rows: 2_000 }
+    }
+}
+
+/// How far a run has come.
+#[derive(Clone, Debug)]
+pub enum Progress {
+    /// A surface was opened: `semantic over stdio`.
+    Connected(String),
+    /// So many operations and types are known.
+    Described {
+        /// Operations in the list.
+        operations: usize,
+        /// Types in the list.
+        types: usize,
+    },
+    /// A check begins.
+    Checking {
+        /// Its place, from 1.
+        number: usize,
+        /// Of how many.
+        of: usize,
+        /// The check's stable name.
+        id: &'static str,
+    },
+    /// A check came out.
+    Checked {
+        /// The check's stable name.
+        id: &'static str,
+        /// How.
+        result: Verdict,
+    },
+}
+
+/// What a run brings home.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The verdicts.
+    pub report: Report,
+    /// What they rest on.
+    pub record: Record,
+}
+
+/// The server could not be run against at all.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Unreachable(pub String);
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unreachable {}
+
+impl From<Broken> for Unreachable {
+    fn from(Broken(reason): Broken) -> Self {
+        Self(reason)
+    }
+}
+
+/// Runs every check of the level that is asked for.
+pub async fn run(target: &dyn Dial, options: &Options, mut progress: impl FnMut(Progress)) -> Result<Run, Unreachable> {
+    let mut lab = Lab::open(target, options).await?;
+    progress(Progress::Connected(surface_words(&lab.record).join(", ")));
+    let (operations, types) = (lab.described.operations_list.len(), lab.described.types_list.len());
+    progress(Progress::Described { operations, types });
+    lab.prepare(1).await;
+    let mut outcomes = Vec::new();
+    let mut place = 0;
+    let of = checks::all().iter().filter(|check| asked(check, &lab)).count();
+    let later = checks::looking().into_iter().chain(checks::probing()).collect();
+    for phase in [checks::first(), later] {
+        if place > 0 {
+            // Rows of ours come first: a collection that was empty has something to show then.
+            if options.allow_writes {
+                lab.populate().await;
+            }
+            lab.prepare(options.max_rows).await;
+        }
+        for check in phase {
+            if !asked(check, &lab) {
+                continue;
+            }
+            place += 1;
+            progress(Progress::Checking { number: place, of, id: check.id });
+            let outcome = make(check, &mut lab).await;
+            progress(Progress::Checked { id: check.id, result: outcome.result });
+            outcomes.push((check.category, outcome));
+        }
+    }
+    let report = report(&lab, outcomes);
+    Ok(Run { report, record: lab.record })
+}
+
+/// Whether a check belongs to this run: to its level, and to what the server offers.
+fn asked(check: &Check, lab: &Lab<'_>) -> bool {
+    let level = if check.category.required() { 1 } else { 2 };
+    level <= lab.options.level && check.feature.is_none_or(|feature| feature.offered(lab))
+}
+
+/// Makes one check.
+async fn make(check: &Check, lab: &mut Lab<'_>) -> Outcome {
+    let mut tally = Tally::default();
+    if check.writes && !lab.options.allow_writes {
+        return skipped(check, "the run was not allowed to write");
+    }
+    if let Some(reason) = lab.client.lost.clone() {
+        return skipped(check, &format!("the server is gone: {reason}"));
+    }
+    (check.body)(lab, &mut tally).await;
+    if let Some(reason) = lab.client.lost.clone() {
+        tally.lose(&reason);
+        lab.revive().await;
+    }
+    let detail = match tally.verdict() {
+        Verdict::Skip if tally.notes.is_empty() => check.nothing.to_owned(),
+        _ => tally.detail(check.unit),
+    };
+    Outcome {
+        id: check.id.to_owned(),
+        name: check.name.to_owned(),
+        result: tally.verdict(),
+        detail,
+        looked_at: tally.looked_at,
+        findings: tally.findings,
+    }
+}
+
+fn skipped(check: &Check, reason: &str) -> Outcome {
+    Outcome {
+        id: check.id.to_owned(),
+        name: check.name.to_owned(),
+        result: Verdict::Skip,
+        detail: reason.to_owned(),
+        looked_at: 0,
+        findings: Vec::new(),
+    }
+}
+
+fn surface_words(record: &Record) -> Vec<String> {
+    record.surfaces.iter().map(|surface| format!("{} over {}", surface.mode.word(), surface.transport)).collect()
+}
+
+fn report(lab: &Lab<'_>, outcomes: Vec<(Category, Outcome)>) -> Report {
+    let mut categories = vec![
+        Category::IntrospectionFidelity,
+        Category::ParameterHandling,
+        Category::ErrorQuality,
+        Category::RoundTripIntegrity,
+    ];
+    let requested = lab.options.level;
+    if requested >= 2 {
+        categories.extend([
+            Category::LevelTwoFeatures,
+            Category::ConstraintDocumentation,
+            Category::SemanticEvaluation,
+        ]);
+    }
+    let mut outcomes = outcomes;
+    let mut sections = Vec::new();
+    for name in categories {
+        let mut tests: Vec<Outcome> =
+            outcomes.extract_if(.., |(category, _)| *category == name).map(|(_, outcome)| outcome).collect();
+        if name == Category::SemanticEvaluation {
+            tests.push(Outcome {
+                id: "semantic.evaluation".into(),
+                name: "Whether a model understands the server".into(),
+                result: Verdict::Skip,
+                detail: "this needs a model, which a run does not have; it blocks no level".into(),
+                looked_at: 0,
+                findings: Vec::new(),
+            });
+        }
+        let result = worst(&tests, name.required());
+        sections.push(Section { name, required: name.required(), result, tests });
+    }
+    let mut summary = Summary::default();
+    for test in sections.iter().flat_map(|section| &section.tests) {
+        summary.total += 1;
+        match test.result {
+            Verdict::Pass => summary.passed += 1,
+            Verdict::Warn => summary.warned += 1,
+            Verdict::Fail => summary.failed += 1,
+            Verdict::Skip => summary.skipped += 1,
+        }
+    }
+    let version = lab.described.protocol().get("version").and_then(Value::as_str).unwrap_or("unknown");
+    Report {
+        implementation: lab.record.implementation.clone(),
+        version: lab.record.version.clone(),
+        spec_version: version.to_owned(),
+        requested_level: requested,
+        conformance_level: granted(&sections, requested),
+        surfaces: surface_words(&lab.record),
+        calls: lab.calls(),
+        summary,
+        categories: sections,
+    }
+}
+
+/// The worst of some checks. What fails in a category that is not required is a warning there.
+fn worst(tests: &[Outcome], required: bool) -> Verdict {
+    let any = |verdict: Verdict| tests.iter().any(|test| test.result == verdict);
+    if any(Verdict::Fail) {
+        return if required { Verdict::Fail } else { Verdict::Warn };
+    }
+    if any(Verdict::Skip) || tests.is_empty() {
+        return Verdict::Skip;
+    }
+    if any(Verdict::Warn) { Verdict::Warn } else { Verdict::Pass }
+}
+
+/// The level that nothing speaks against: neither a failure nor something that could not be looked at.
+fn granted(sections: &[Section], requested: u8) -> u8 {
+    let clear = |section: &&Section| {
+        let blocks = |test: &Outcome| matches!(test.result, Verdict::Fail | Verdict::Skip);
+        !section.tests.is_empty() && !section.tests.iter().any(blocks)
+    };
+    let judged = sections.iter().filter(|section| section.name != Category::SemanticEvaluation);
+    let (first, second): (Vec<&Section>, Vec<&Section>) = judged.partition(|section| section.required);
+    if !first.iter().all(clear) {
+        return 0;
+    }
+    if requested >= 2 && second.iter().all(clear) { 2 } else { requested.min(1) }
+}
