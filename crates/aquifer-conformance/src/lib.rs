@@ -4,4 +4,6 @@
 //! nothing else. It shares no code with Aquifer's own server, so that a mistake there is not repeated here.
 
 pub mod exchange;
+pub mod record;
 pub mod report;
+pub mod run;
