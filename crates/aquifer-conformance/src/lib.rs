@@ -5,5 +5,6 @@
 
 pub mod exchange;
 pub mod record;
+pub mod render;
 pub mod report;
 pub mod run;

@@ -23,11 +23,12 @@ fn run(requested_level: u8, flaws: &[(Category, Verdict)]) -> Report {
 
 /// A level, and what the run ends with.
 type Granted = (u8, u8);
+type Flaws = &'static [(Category, Verdict)];
 
 #[test]
 fn r_con_1_what_is_granted_and_what_the_run_ends_with() {
     // Flaws, what a run at level 1 gets, what one at level 2 gets.
-    let table: &[(&[(Category, Verdict)], Granted, Granted)] = &[
+    let table: &[(Flaws, Granted, Granted)] = &[
         (&[], (1, 0), (2, 0)),
         (&[(IntrospectionFidelity, Fail)], (0, 1), (0, 1)),
         (&[(ParameterHandling, Fail)], (0, 1), (0, 1)),
