@@ -3,6 +3,7 @@
 //! A run is a plain MCP client: it knows what the server says of itself through `tools/list` and `introspect`, and
 //! nothing else. It shares no code with Aquifer's own server, so that a mistake there is not repeated here.
 
+pub mod evidence;
 pub mod exchange;
 pub mod record;
 pub mod render;
