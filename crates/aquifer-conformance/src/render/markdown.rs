@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::report::{Finding, Outcome, Report, Section, Summary, Verdict};
+use crate::report::{Finding, Outcome, Report, Summary, Verdict};
 
 use super::{badge, blockers, claim, counted, needed_for, reason, shortened, smallest, verdict, visible};
 
@@ -19,9 +19,12 @@ pub fn render(report: &Report) -> String {
     let mut page = Page(String::new());
     page.head(report);
     page.table(report);
-    for section in &report.categories {
-        page.section(section);
+    page.remarks(report);
+    let tests = report.categories.iter().flat_map(|section| &section.tests);
+    for test in tests.filter(|test| test.result == Verdict::Fail || !test.findings.is_empty()) {
+        page.folded(test);
     }
+    page.checks(report);
     page.0
 }
 
@@ -83,24 +86,38 @@ impl Page {
         self.line(&format!("| {} | | | {passed} | {warned} | {failed} | {skipped} |", counted(total, "check")));
     }
 
-    fn section(&mut self, section: &Section) {
+    /// What is to be said although it stands in nobody's way.
+    fn remarks(&mut self, report: &Report) {
+        let mut lead = "\n";
+        for section in &report.categories {
+            let is_remark = |test: &&Outcome| match test.result {
+                Verdict::Warn => true,
+                Verdict::Skip => !section.name.blocks(),
+                Verdict::Pass | Verdict::Fail => false,
+            };
+            for test in section.tests.iter().filter(is_remark) {
+                self.line(&format!("{lead}- {} {}: {}", test.result.word(), plain(&test.name), plain(&test.detail)));
+                lead = "";
+            }
+        }
+    }
+
+    /// Every check, for those who want to see.
+    fn checks(&mut self, report: &Report) {
         self.line("");
-        self.line(&format!("## {}", section.name.name()));
+        self.line("<details>");
+        self.line(&format!("<summary>{}</summary>", counted(report.summary.total, "check")));
+        for section in report.categories.iter().filter(|section| !section.tests.is_empty()) {
+            self.line("");
+            self.line(&format!("| | {} | looked at |", section.name.name()));
+            self.line("|---|---|---|");
+            for test in &section.tests {
+                let count = if test.looked_at > 0 { test.looked_at.to_string() } else { String::new() };
+                self.line(&format!("| {} | {} | {count} |", test.result.word(), plain(&test.name)));
+            }
+        }
         self.line("");
-        if section.tests.is_empty() {
-            self.line("Nothing of it was checked.");
-            return;
-        }
-        self.line("| result | check | looked at | |");
-        self.line("|---|---|---|---|");
-        for test in &section.tests {
-            let count = if test.looked_at > 0 { test.looked_at.to_string() } else { String::new() };
-            let detail = if test.result == Verdict::Fail { String::new() } else { plain(&test.detail) };
-            self.line(&format!("| {} | {} | {count} | {detail} |", test.result.word(), plain(&test.name)));
-        }
-        for test in section.tests.iter().filter(|test| test.result == Verdict::Fail || !test.findings.is_empty()) {
-            self.folded(test);
-        }
+        self.line("</details>");
     }
 
     fn folded(&mut self, test: &Outcome) {
