@@ -3,9 +3,29 @@
 //! A run is a plain MCP client: it knows what the server says of itself through `tools/list` and `introspect`, and
 //! nothing else. It shares no code with Aquifer's own server, so that a mistake there is not repeated here.
 
+pub mod checks;
+mod client;
+mod described;
 pub mod evidence;
 pub mod exchange;
+mod feature;
+mod lab;
+mod probe;
 pub mod record;
 pub mod render;
+mod reply;
 pub mod report;
+mod resources;
+mod rows;
 pub mod run;
+mod sandbox;
+mod tally;
+mod walk;
+mod watch;
+mod wire;
+mod writing;
+
+pub use wire::Broken;
+pub use wire::Dial;
+pub use wire::Target;
+pub use wire::Wire;

@@ -1,9 +1,16 @@
 //! A whole run: connect, read what the server says of itself, check it, put everything back.
 
+use std::fmt;
 use std::time::Duration;
 
+use serde_json::Value;
+
+use crate::checks::{self, Check};
+use crate::lab::Lab;
 use crate::record::Record;
-use crate::report::{Report, Verdict};
+use crate::report::{Category, Header, Outcome, Report, Verdict};
+use crate::tally::Tally;
+use crate::wire::{Broken, Dial};
 
 /// What a run may do, and how far it goes.
 #[derive(Clone, Debug)]
@@ -63,4 +70,106 @@ pub struct Run {
     pub report: Report,
     /// What they rest on.
     pub record: Record,
+}
+
+/// The server could not be run against at all.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Unreachable(pub String);
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unreachable {}
+
+impl From<Broken> for Unreachable {
+    fn from(Broken(reason): Broken) -> Self {
+        Self(reason)
+    }
+}
+
+/// Runs every check of the level that is asked for.
+pub async fn run(target: &dyn Dial, options: &Options, mut progress: impl FnMut(Progress)) -> Result<Run, Unreachable> {
+    let mut lab = Lab::open(target, options).await?;
+    progress(Progress::Connected(surface_words(&lab.record).join(", ")));
+    let (operations, types) = (lab.described.operations_list.len(), lab.described.types_list.len());
+    progress(Progress::Described { operations, types });
+    lab.prepare().await;
+    let asked = |check: &&Check| {
+        let level = if check.category.required() { 1 } else { 2 };
+        level <= options.level && check.feature.is_none_or(|feature| feature.offered(&lab))
+    };
+    let looking: Vec<&Check> = checks::looking().into_iter().filter(asked).collect();
+    let probing: Vec<&Check> = checks::probing().into_iter().filter(asked).collect();
+    let of = looking.len() + probing.len();
+    let mut outcomes = Vec::with_capacity(of);
+    for (place, check) in looking.iter().chain(&probing).enumerate() {
+        if place == looking.len() && options.allow_writes {
+            lab.populate().await;
+        }
+        progress(Progress::Checking { number: place + 1, of, id: check.id });
+        let outcome = make(check, &mut lab).await;
+        progress(Progress::Checked { id: check.id, result: outcome.result });
+        outcomes.push((check.category, outcome));
+    }
+    let report = report(&lab, outcomes);
+    Ok(Run { report, record: lab.record })
+}
+
+/// Makes one check.
+async fn make(check: &Check, lab: &mut Lab<'_>) -> Outcome {
+    let mut tally = Tally::default();
+    if check.writes && !lab.options.allow_writes {
+        return skipped(check, "the run was not allowed to write");
+    }
+    if let Some(reason) = lab.client.lost.clone() {
+        return skipped(check, &format!("the server is gone: {reason}"));
+    }
+    (check.body)(lab, &mut tally).await;
+    if let Some(reason) = lab.client.lost.clone() {
+        tally.fail("the server", format!("it was lost during this check: {reason}"), None);
+        lab.revive().await;
+    }
+    let detail = match tally.verdict() {
+        Verdict::Skip if tally.notes.is_empty() => check.nothing.to_owned(),
+        _ => tally.detail(check.unit),
+    };
+    Outcome {
+        id: check.id.to_owned(),
+        name: check.name.to_owned(),
+        result: tally.verdict(),
+        detail,
+        looked_at: tally.looked_at,
+        findings: tally.findings,
+    }
+}
+
+fn skipped(check: &Check, reason: &str) -> Outcome {
+    Outcome {
+        id: check.id.to_owned(),
+        name: check.name.to_owned(),
+        result: Verdict::Skip,
+        detail: reason.to_owned(),
+        looked_at: 0,
+        findings: Vec::new(),
+    }
+}
+
+fn surface_words(record: &Record) -> Vec<String> {
+    record.surfaces.iter().map(|surface| format!("{} over {}", surface.mode.word(), surface.transport)).collect()
+}
+
+fn report(lab: &Lab<'_>, outcomes: Vec<(Category, Outcome)>) -> Report {
+    let version = lab.described.protocol().get("version").and_then(Value::as_str);
+    let header = Header {
+        implementation: lab.record.implementation.clone(),
+        version: lab.record.version.clone(),
+        spec_version: version.unwrap_or_default().to_owned(),
+        requested_level: lab.options.level,
+        surfaces: surface_words(&lab.record),
+        calls: lab.calls(),
+    };
+    Report::assemble(header, outcomes)
 }

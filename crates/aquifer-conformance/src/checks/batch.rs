@@ -1,0 +1,217 @@
+//! Several operations in one request.
+
+use serde_json::{Value, json};
+
+use super::Check;
+use crate::feature::Feature;
+use crate::lab::Lab;
+use crate::record::Purpose;
+use crate::reply::Reply;
+use crate::report::Category::LevelTwoFeatures;
+use crate::rows::settled;
+use crate::tally::Tally;
+
+pub(super) const LOOKING: &[Check] = &[
+    Check::new(
+        "batch.results",
+        "Batch operations are supported",
+        LevelTwoFeatures,
+        "results",
+        "nothing answers introspection",
+        |lab, tally| Box::pin(results(lab, tally)),
+    ),
+    Check::new(
+        "batch.failure",
+        "One failure in a batch stops nothing",
+        LevelTwoFeatures,
+        "batches",
+        "nothing answers introspection",
+        |lab, tally| Box::pin(failure(lab, tally)),
+    )
+    .needs(&["batch.results"]),
+    Check::new(
+        "batch.malformed",
+        "Malformed batches are refused as a whole",
+        LevelTwoFeatures,
+        "batches",
+        "nothing answers introspection",
+        |lab, tally| Box::pin(malformed(lab, tally)),
+    )
+    .needs(&["batch.results"]),
+];
+
+pub(super) const WRITING: &[Check] = &[
+    Check::new(
+        "batch.foreign",
+        "In a batch, another family's operation fails alone",
+        LevelTwoFeatures,
+        "batches",
+        "no operation of another family needs a parameter",
+        |lab, tally| Box::pin(foreign(lab, tally)),
+    )
+    .of(Feature::Families)
+    .needs(&["batch.results", "batch.failure"])
+    .writes(),
+    Check::new(
+        "batch.halts",
+        "A batch halts where something has to be confirmed",
+        LevelTwoFeatures,
+        "batches",
+        "nothing of ours is left that wants to be confirmed",
+        |lab, tally| Box::pin(halts(lab, tally)),
+    )
+    .of(Feature::Confirmation)
+    .needs(&["batch.results", "confirm.asked"])
+    .writes(),
+];
+
+/// Three requests that the introspection tool answers.
+fn items(lab: &Lab<'_>) -> Vec<Value> {
+    let described = &lab.described;
+    if described.operations_list.is_empty() {
+        return Vec::new();
+    }
+    let on_same_tool = |name: &&String| described.operation(name).is_some_and(|own| own.tool == described.tool);
+    let reads = lab.working.iter().filter(|(name, _)| on_same_tool(name));
+    let mut items = vec![json!({"operation": "introspect", "params": {"query": "types"}})];
+    items.extend(reads.take(1).map(|(name, params)| json!({"operation": name, "params": params})));
+    items.push(json!({"operation": "introspect", "params": {"query": "operations", "name": "introspect"}}));
+    items
+}
+
+async fn send(lab: &mut Lab<'_>, items: &[Value]) -> Reply {
+    let tool = lab.described.tool.clone();
+    lab.send(&tool, json!({"operations": items})).await
+}
+
+fn listed(reply: &Reply) -> Vec<Value> {
+    reply.exchange.answer.get("results").and_then(Value::as_array).cloned().unwrap_or_default()
+}
+
+fn summary(reply: &Reply, key: &str) -> Option<u64> {
+    reply.exchange.answer.get("summary")?.get(key)?.as_u64()
+}
+
+async fn results(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let items = items(lab);
+    if items.is_empty() {
+        return;
+    }
+    let reply = send(lab, &items).await;
+    tally.look();
+    let found = listed(&reply);
+    if !reply.ok() || found.len() != items.len() {
+        return tally.fail("batch", "a batch is not answered with one result for each operation", Some(&reply));
+    }
+    let tool = lab.described.tool.clone();
+    for (place, (item, result)) in items.iter().zip(&found).enumerate() {
+        tally.look();
+        let subject = format!("results[{place}]");
+        if result.get("index").and_then(Value::as_u64) != Some(place as u64) {
+            tally.fail(&subject, format!("its index is not {place}"), Some(&reply));
+        }
+        if result.get("operation") != item.get("operation") {
+            tally.fail(&subject, "it names another operation than was asked for there", Some(&reply));
+        }
+        let alone = lab.send(&tool, item.clone()).await;
+        let same = result.get("result").map(settled) == Some(settled(&alone.exchange.answer));
+        if !same {
+            tally.fail(&subject, "the result differs from the same request made alone", Some(&reply));
+        }
+    }
+    let counts = (summary(&reply, "total"), summary(&reply, "succeeded"), summary(&reply, "failed"));
+    let all = Some(items.len() as u64);
+    tally.holds(counts == (all, all, Some(0)), "summary", "the counts are wrong", Some(&reply));
+    let null = reply.exchange.answer.get("data").is_none_or(Value::is_null);
+    tally.holds(null, "data", "'data' of a batch is not null", Some(&reply));
+    lab.keep(Purpose::Batch, &reply);
+}
+
+async fn failure(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let mut items = items(lab);
+    if items.is_empty() {
+        return;
+    }
+    items.insert(1, json!({"operation": "no_such_operation_7f3a", "params": {}}));
+    let reply = send(lab, &items).await;
+    tally.look();
+    let states: Vec<Option<bool>> =
+        listed(&reply).iter().map(|result| result.pointer("/result/success").and_then(Value::as_bool)).collect();
+    let expected: Vec<Option<bool>> = (0..items.len()).map(|place| Some(place != 1)).collect();
+    if states != expected {
+        return tally.fail("batch", "after one failed, the others were not answered with success", Some(&reply));
+    }
+    let good = items.len() as u64 - 1;
+    let counts = (summary(&reply, "succeeded"), summary(&reply, "failed"));
+    tally.holds(counts == (Some(good), Some(1)), "summary", "the failure is counted wrongly", Some(&reply));
+}
+
+async fn malformed(lab: &mut Lab<'_>, tally: &mut Tally) {
+    if items(lab).is_empty() {
+        return;
+    }
+    let tool = lab.described.tool.clone();
+    let cases = [
+        ("an empty list", json!([])),
+        ("text for a list", json!("introspect")),
+        ("a number for an operation", json!([7])),
+        ("an item without operation", json!([{"params": {"query": "types"}}])),
+    ];
+    for (case, operations) in cases {
+        let reply = lab.send_malformed(&tool, json!({"operations": operations})).await;
+        let problem = format!("{case} was not refused");
+        tally.holds(reply.refused(), "batch", &problem, Some(&reply));
+    }
+}
+
+async fn foreign(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let described = lab.described.clone();
+    let mut items = items(lab);
+    // It lacks what it needs, so that it cannot run even where it is let through.
+    let needy = described.writes().find(|own| own.tool != described.tool && own.required().next().is_some());
+    let (Some(other), false) = (needy, items.is_empty()) else { return };
+    items.insert(1, json!({"operation": other.name, "params": {}}));
+    let reply = send(lab, &items).await;
+    tally.look();
+    let found = listed(&reply);
+    let states: Vec<Option<bool>> =
+        found.iter().map(|result| result.pointer("/result/success").and_then(Value::as_bool)).collect();
+    let expected: Vec<Option<bool>> = (0..items.len()).map(|place| Some(place != 1)).collect();
+    let code = found.get(1).and_then(|result| result.pointer("/result/error/code")?.as_str()).unwrap_or_default();
+    if states != expected {
+        tally.fail(&other.name, "in a batch of another family it did not fail alone", Some(&reply));
+    } else if !code.contains("MISMATCH") {
+        tally.fail(&other.name, format!("it failed with '{code}', not for being sent to the wrong tool"), Some(&reply));
+    }
+}
+
+async fn halts(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let resources = lab.resources.clone();
+    for made in lab.sandbox.left() {
+        let Some(resource) = resources.iter().find(|resource| resource.noun == made.noun) else { continue };
+        let asks = |own: &&crate::described::Operation| own.has("confirmation_token");
+        let (Some(delete), Some(get)) = (resource.delete.as_ref().filter(asks), &resource.get) else { continue };
+        let item = json!({"operation": delete.name, "params": made.key});
+        let reply = lab.send(&delete.tool, json!({"operations": [item, item]})).await;
+        tally.look();
+        let answer = &reply.exchange.answer;
+        let halted = answer.pointer("/halted_at/index").and_then(Value::as_u64) == Some(0)
+            && answer.get("pending_operations").and_then(Value::as_array).is_some_and(|pending| pending.len() == 1)
+            && summary(&reply, "halted") == Some(1)
+            && summary(&reply, "pending") == Some(1);
+        let skipped = listed(&reply)
+            .iter()
+            .all(|result| result.get("status").is_some_and(|status| status == "pending_confirmation"))
+            && listed(&reply).len() == 2;
+        if !halted && !skipped {
+            tally.fail(
+                &delete.name,
+                "the batch neither halted there nor skipped what has to be confirmed",
+                Some(&reply),
+            );
+        }
+        let still = lab.call(get, made.key.clone()).await;
+        tally.holds(still.ok(), &delete.name, "it ran in a batch without being confirmed", Some(&reply));
+        return;
+    }
+}

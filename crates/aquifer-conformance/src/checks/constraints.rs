@@ -1,0 +1,122 @@
+//! Constraints are enforced as documented, and documented as enforced.
+
+use serde_json::{Map, Value, json};
+
+use super::Check;
+use crate::lab::Lab;
+use crate::probe::breaches;
+use crate::record::Purpose;
+use crate::report::Category::ConstraintDocumentation;
+use crate::tally::Tally;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::new(
+        "constraints.enforced",
+        "Constraints are enforced with structured errors",
+        ConstraintDocumentation,
+        "constraints",
+        "no parameter has a constraint",
+        |lab, tally| Box::pin(enforced(lab, tally)),
+    )
+    .needs(&["introspection.bad_query"]),
+    Check::new(
+        "constraints.identifiers",
+        "An identifier cannot be changed, and introspection says so",
+        ConstraintDocumentation,
+        "operations",
+        "there is no row of ours that can be updated",
+        |lab, tally| Box::pin(identifiers(lab, tally)),
+    )
+    .writes(),
+    Check::new(
+        "constraints.input_fields",
+        "Unknown fields of 'input' are refused or warned of",
+        ConstraintDocumentation,
+        "operations",
+        "there is no row of ours that can be updated through 'input'",
+        |lab, tally| Box::pin(input_fields(lab, tally)),
+    )
+    .writes(),
+];
+
+async fn enforced(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let described = lab.described.clone();
+    let mut left_out = 0;
+    for operation in &described.operations {
+        if !operation.reads() && !lab.options.allow_writes {
+            left_out += 1;
+            continue;
+        }
+        for parameter in &operation.parameters {
+            for (constraint, value) in breaches(parameter) {
+                let Some(mut params) = lab.to_break(operation) else { break };
+                params.insert(parameter.name.clone(), value);
+                let reply = lab.call(operation, params).await;
+                let subject = format!("{}.{}", operation.name, parameter.name);
+                tally.look();
+                // A page that is too large may be cut down, as long as that is said.
+                let handled = reply.refused() || (constraint == "maximum" && !reply.warnings().is_empty());
+                match (handled, constraint) {
+                    (false, "format") => tally.warn(&subject, "a value of another format was accepted", Some(&reply)),
+                    (false, _) => {
+                        tally.fail(&subject, format!("a value against its '{constraint}' was accepted"), Some(&reply));
+                    }
+                    (true, _) => {
+                        lab.watch.expect_code(&subject, &["VALIDATION_INVALID_VALUE", "INTROSPECTION_ERROR"], &reply);
+                        lab.watch.expect_words(&subject, &[std::slice::from_ref(&parameter.name)], &reply);
+                    }
+                }
+            }
+        }
+    }
+    if left_out > 0 {
+        tally.note(format!("{left_out} operations that write were left out: writes are not allowed"));
+    }
+}
+
+async fn identifiers(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let resources = lab.resources.clone();
+    for resource in resources.iter() {
+        let (Some(update), Some(made)) = (&resource.update, lab.sandbox.row(&resource.noun).cloned()) else { continue };
+        let Some(key) = resource.key.first().filter(|_| update.has("input")) else { continue };
+        let other = match made.key.get(key) {
+            Some(Value::Number(_)) => json!(2_147_483_002),
+            _ => json!("another-key-7f3a"),
+        };
+        let mut params = made.key.clone();
+        params.insert("input".into(), json!({key: other}));
+        let reply = lab.call(update, params).await;
+        let subject = format!("{}.input.{key}", update.name);
+        let field = lab.updatable(update).into_iter().find(|field| field.name == *key);
+        let words = field.as_ref().map(|field| field.description.to_lowercase()).unwrap_or_default();
+        let documented = field.is_none() || words.contains("read-only") || words.contains("read only");
+        let unharmed = match lab.read_back(resource, &made.key).await {
+            Some((read, _)) => read.ok(),
+            None => true,
+        };
+        if tally.holds(reply.refused() && unharmed, &subject, "the identifier could be changed", Some(&reply)) {
+            if !documented {
+                tally.warn(&subject, "it is refused, but introspection lists it as a field to change", Some(&reply));
+            }
+            let name = format!("identifier of {}", update.name);
+            lab.keep(Purpose::Constraint { name, documented }, &reply);
+        }
+    }
+}
+
+async fn input_fields(lab: &mut Lab<'_>, tally: &mut Tally) {
+    const NAME: &str = "no_such_field_7f3a";
+    let resources = lab.resources.clone();
+    for resource in resources.iter() {
+        let (Some(update), Some(made)) = (&resource.update, lab.sandbox.row(&resource.noun).cloned()) else { continue };
+        if !update.has("input") {
+            continue;
+        }
+        let mut params: Map<String, Value> = made.key.clone();
+        params.insert("input".into(), json!({NAME: "x"}));
+        let reply = lab.call(update, params).await;
+        let problem = "an unknown field was neither refused by name nor warned of";
+        tally.holds(reply.tells_of(NAME), &update.name, problem, Some(&reply));
+        lab.keep(Purpose::Constraint { name: format!("unknown field of {}", update.name), documented: true }, &reply);
+    }
+}

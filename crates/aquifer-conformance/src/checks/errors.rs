@@ -1,0 +1,77 @@
+//! Failures that a caller meets most.
+
+use serde_json::{Value, json};
+
+use super::Check;
+use crate::feature::Feature;
+use crate::lab::Lab;
+use crate::record::Purpose;
+use crate::report::Category::ErrorQuality;
+use crate::tally::Tally;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::new(
+        "errors.unknown_operation",
+        "An unknown operation is refused by name",
+        ErrorQuality,
+        "tools",
+        "no tool takes operations",
+        |lab, tally| Box::pin(unknown_operation(lab, tally)),
+    ),
+    Check::new(
+        "errors.not_found",
+        "What is not there is said not to be found",
+        ErrorQuality,
+        "operations",
+        "no get operation has a key that can be made up",
+        |lab, tally| Box::pin(not_found(lab, tally)),
+    )
+    .of(Feature::Getting),
+];
+
+async fn unknown_operation(lab: &mut Lab<'_>, tally: &mut Tally) {
+    const NAME: &str = "no_such_operation_7f3a";
+    if lab.described.operations_list.is_empty() {
+        return;
+    }
+    for tool in lab.client.aql_tools() {
+        let reply = lab.send(&tool, json!({"operation": NAME, "params": {}})).await;
+        let named = reply.refused() && reply.message().contains(NAME);
+        if tally.holds(named, &tool, "an unknown operation was not refused by its name", Some(&reply)) {
+            lab.watch.expect_code(&tool, &["NOT_FOUND_OPERATION", "VALIDATION_UNKNOWN_OPERATION"], &reply);
+            let name = format!("unknown operation on {tool}");
+            lab.keep(Purpose::Error { name, must_mention: vec![NAME.to_owned()] }, &reply);
+        }
+    }
+}
+
+/// A key that nobody has, of the same kind as one that somebody has.
+fn nobodys(value: &Value) -> Option<Value> {
+    match value {
+        Value::Number(_) => Some(json!(2_147_483_001)),
+        Value::String(text) if text.len() == 36 && text.matches('-').count() == 4 => {
+            Some(json!("00000000-0000-4000-8000-000000007f3a"))
+        }
+        Value::String(_) => Some(json!("no-such-key-7f3a")),
+        _ => None,
+    }
+}
+
+async fn not_found(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let resources = lab.resources.clone();
+    for resource in resources.iter() {
+        let Some(get) = &resource.get else { continue };
+        let Some(mut params) = lab.working.get(&get.name).cloned() else { continue };
+        let Some(key) = resource.key.first() else { continue };
+        let Some(other) = params.get(key).and_then(nobodys) else { continue };
+        let said = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
+        params.insert(key.clone(), other);
+        let reply = lab.call(get, params).await;
+        let problem = "something that is not there was not answered with a NOT_FOUND code";
+        if tally.holds(reply.not_found(), &get.name, problem, Some(&reply)) {
+            lab.watch.expect_words(&get.name, &[&[said, resource.noun.clone()]], &reply);
+            let name = format!("not found by {}", get.name);
+            lab.keep(Purpose::Error { name, must_mention: Vec::new() }, &reply);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Field selection.
+
+use serde_json::{Map, Value, json};
+
+use super::Check;
+use crate::described::{Kind, Operation};
+use crate::feature::{Feature, computed, presets};
+use crate::lab::Lab;
+use crate::report::Category::LevelTwoFeatures;
+use crate::rows::{Row, rows};
+use crate::tally::Tally;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::new(
+        "fields.subset",
+        "Field selection gives exactly what was asked for",
+        LevelTwoFeatures,
+        "selections",
+        "no READ operation that works documents 'fields'",
+        |lab, tally| Box::pin(subset(lab, tally)),
+    )
+    .needs(&["requests.effect", "requests.accepted"]),
+    Check::new(
+        "fields.unknown",
+        "Unknown fields are refused or warned of",
+        LevelTwoFeatures,
+        "selections",
+        "no READ operation that works documents 'fields'",
+        |lab, tally| Box::pin(unknown(lab, tally)),
+    )
+    .needs(&["requests.effect", "requests.accepted"]),
+    Check::new(
+        "fields.presets",
+        "Presets select more from one to the next",
+        LevelTwoFeatures,
+        "presets",
+        "no row was there to select from",
+        |lab, tally| Box::pin(preset(lab, tally)),
+    )
+    .of(Feature::Presets)
+    .needs(&["fields.subset"]),
+    Check::new(
+        "fields.computed",
+        "Declared computed fields can be selected",
+        LevelTwoFeatures,
+        "computed fields",
+        "no row was there to select from",
+        |lab, tally| Box::pin(computed_fields(lab, tally)),
+    )
+    .of(Feature::Computed)
+    .needs(&["fields.subset"]),
+];
+
+/// READ operations that work and document `fields`, with the parameters that work.
+fn selecting(lab: &Lab<'_>) -> Vec<(Operation, Map<String, Value>)> {
+    let found =
+        lab.working.iter().filter_map(|(name, params)| Some((lab.described.operation(name)?.clone(), params.clone())));
+    found.filter(|(operation, _)| operation.has("fields")).take(40).collect()
+}
+
+/// The first object of an answer: the first row of a collection, or the thing itself.
+fn first_row(data: &Value) -> Option<Row> {
+    match rows(data) {
+        Some(rows) if data.get("items").is_some() || data.is_array() || data.get("edges").is_some() => {
+            rows.into_iter().next()
+        }
+        _ => data.as_object().cloned(),
+    }
+}
+
+/// A selection in the form that the operation documents.
+fn selection(operation: &Operation, fields: &[&str]) -> Value {
+    let list = operation
+        .parameter("fields")
+        .is_some_and(|own| own.takes_list() || own.takes(&Kind::Any) || !own.named().is_empty());
+    if list { json!(fields) } else { json!(fields.join(",")) }
+}
+
+async fn subset(lab: &mut Lab<'_>, tally: &mut Tally) {
+    for (operation, params) in selecting(lab) {
+        let whole = lab.call(&operation, params.clone()).await;
+        let Some(row) = first_row(whole.data()) else { continue };
+        let names: Vec<&str> = row.keys().map(String::as_str).filter(|name| !name.starts_with('_')).collect();
+        let (Some(first), Some(last)) = (names.first(), names.last()) else { continue };
+        for wanted in [vec![*first], vec![*last, *first]] {
+            let mut wanted = wanted;
+            wanted.dedup();
+            let mut asked = params.clone();
+            asked.insert("fields".into(), selection(&operation, &wanted));
+            let reply = lab.call(&operation, asked).await;
+            tally.look();
+            let Some(selected) = first_row(reply.data()).filter(|_| reply.ok()) else {
+                tally.fail(&operation.name, "fields that its rows have cannot be selected", Some(&reply));
+                continue;
+            };
+            let missing = wanted.iter().find(|name| !selected.contains_key(**name));
+            let surplus = selected.keys().find(|name| !wanted.contains(&name.as_str()) && !name.starts_with('_'));
+            if let Some(missing) = missing {
+                tally.fail(&operation.name, format!("'{missing}' was selected and is not there"), Some(&reply));
+            } else if let Some(surplus) = surplus {
+                tally.fail(&operation.name, format!("'{surplus}' is there and was not selected"), Some(&reply));
+            } else if wanted.iter().any(|name| selected.get(*name) != row.get(*name)) {
+                tally.fail(&operation.name, "a selected field has another value", Some(&reply));
+            }
+        }
+    }
+}
+
+async fn unknown(lab: &mut Lab<'_>, tally: &mut Tally) {
+    const NAME: &str = "no_such_field_7f3a";
+    for (operation, params) in selecting(lab) {
+        let mut asked = params.clone();
+        asked.insert("fields".into(), selection(&operation, &[NAME]));
+        let reply = lab.call(&operation, asked).await;
+        let problem = "an unknown field was neither refused by name nor warned of";
+        tally.holds(reply.tells_of(NAME), &operation.name, problem, Some(&reply));
+    }
+}
+
+async fn preset(lab: &mut Lab<'_>, tally: &mut Tally) {
+    for (operation, params) in selecting(lab) {
+        let mut smaller: Option<Row> = None;
+        for preset in presets(&operation) {
+            let mut asked = params.clone();
+            asked.insert("fields".into(), json!(preset));
+            let reply = lab.call(&operation, asked).await;
+            if !reply.ok() {
+                tally.look();
+                tally.fail(&operation.name, format!("the documented preset '{preset}' is refused"), Some(&reply));
+                continue;
+            }
+            let Some(row) = first_row(reply.data()) else { continue };
+            tally.look();
+            if let Some(lost) = smaller.iter().flat_map(Row::keys).find(|name| !row.contains_key(*name)) {
+                tally.fail(
+                    &operation.name,
+                    format!("'{lost}' is in a smaller preset and not in '{preset}'"),
+                    Some(&reply),
+                );
+            }
+            smaller = Some(row);
+        }
+    }
+}
+
+async fn computed_fields(lab: &mut Lab<'_>, tally: &mut Tally) {
+    for (operation, params) in selecting(lab) {
+        for name in computed(&operation) {
+            let path = format!("_computed.{name}");
+            let mut asked = params.clone();
+            asked.insert("fields".into(), selection(&operation, &[path.as_str()]));
+            let reply = lab.call(&operation, asked).await;
+            let row = first_row(reply.data());
+            if reply.ok() && row.is_none() {
+                continue;
+            }
+            let there = row.as_ref().and_then(|row| row.get("_computed")?.get(&name)).is_some();
+            let subject = format!("{}.{path}", operation.name);
+            tally.holds(there, &subject, "it is declared and cannot be selected", Some(&reply));
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Both endpoint modes, and that they tell the same.
+
+use serde_json::{Value, json};
+
+use super::Check;
+use crate::feature::{ALL, Feature};
+use crate::lab::{Lab, Second};
+use crate::record::Mode;
+use crate::report::Category::LevelTwoFeatures;
+use crate::rows::settled;
+use crate::tally::Tally;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::new("modes.both", "Both endpoint modes are supported", LevelTwoFeatures, "modes", "", |lab, tally| {
+        Box::pin(both(lab, tally))
+    }),
+    Check::new(
+        "modes.same",
+        "Both modes give the same answers",
+        LevelTwoFeatures,
+        "requests",
+        "there is no second mode to compare with",
+        |lab, tally| Box::pin(same(lab, tally)),
+    )
+    .needs(&["modes.both"]),
+    Check::new(
+        "features.capabilities",
+        "Capabilities agree with what operations document",
+        LevelTwoFeatures,
+        "capabilities",
+        "no capabilities are told in '_protocol'",
+        |lab, tally| Box::pin(capabilities(lab, tally)),
+    )
+    .needs(&["introspection.protocol"]),
+];
+
+async fn both(lab: &mut Lab<'_>, tally: &mut Tally) {
+    lab.open_second().await;
+    let single_tool = lab.single_tool.clone().unwrap_or_default();
+    match &lab.second {
+        Second::None(reason) => return tally.note(reason.clone()),
+        Second::Same => {}
+        Second::Own(client) => {
+            let tools = client.aql_tools();
+            let same = tools == lab.client.aql_tools();
+            if same {
+                tally.look();
+                let asked = if lab.mode == Mode::Single { "semantic" } else { "single" };
+                let problem = format!("only one mode: asked for '{asked}', the server shows the same tools again");
+                tally.fail("modes", problem, None);
+                lab.second = Second::None("there is only one mode".into());
+                return;
+            }
+            let one_tool = lab.mode == Mode::Single || tools.len() == 1;
+            tally.holds(one_tool, "single", "in single mode there is more than one tool for operations", None);
+        }
+    }
+    let asked = json!({"operation": "introspect", "params": {"query": "operations"}});
+    let reply = lab.call_second(asked).await;
+    tally.holds(reply.ok(), &single_tool, "introspection is not answered in the other mode", Some(&reply));
+    tally.look();
+    if reply.ok() {
+        let names =
+            |list: &[Value]| -> Vec<Value> { list.iter().filter_map(|item| item.get("name").cloned()).collect() };
+        let other = reply.data().get("operations").and_then(Value::as_array).cloned().unwrap_or_default();
+        let first = lab
+            .described
+            .operations_reply
+            .as_ref()
+            .and_then(|reply| reply.data().get("operations")?.as_array().cloned());
+        if names(&other) != names(&first.unwrap_or_default()) {
+            tally.fail("modes", "the modes list different operations", Some(&reply));
+        }
+    }
+}
+
+async fn same(lab: &mut Lab<'_>, tally: &mut Tally) {
+    if matches!(lab.second, Second::None(_)) {
+        return;
+    }
+    let described = lab.described.clone();
+    for (name, params) in lab.working.clone().into_iter().take(12) {
+        let Some(operation) = described.operation(&name) else { continue };
+        let first = lab.call(operation, params.clone()).await;
+        let second = lab.call_second(json!({"operation": name, "params": params})).await;
+        let same = settled(first.data()) == settled(second.data()) && first.ok() == second.ok();
+        tally.holds(same, &name, "the other mode gives another answer", Some(&second));
+    }
+}
+
+async fn capabilities(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let protocol = lab.described.protocol().clone();
+    let capability = |name: &str| protocol.pointer(&format!("/capabilities/{name}")).and_then(Value::as_bool);
+    let reads_fields = lab.described.reads().any(|operation| operation.has("fields"));
+    let relationships = lab.described.operations.iter().any(|operation| operation.name == "query_relationships");
+    let pages = Feature::Cursors.offered(lab) || Feature::Offsets.offered(lab);
+    let facts = [
+        ("field_selection", reads_fields),
+        ("aggregations", Feature::Aggregates.offered(lab)),
+        ("computed_fields", Feature::Computed.offered(lab)),
+        ("pagination", pages),
+        ("relationship_queries", relationships),
+    ];
+    for (name, documented) in facts {
+        let Some(said) = capability(name) else { continue };
+        tally.look();
+        match (said, documented) {
+            (true, false) => tally.fail(name, "it is said to be there, but no operation documents it", None),
+            (false, true) => tally.fail(name, "operations document it, but it is said not to be there", None),
+            _ => {}
+        }
+    }
+    if protocol.get("capabilities").is_none() {
+        tally.look();
+        tally.warn("_protocol.capabilities", "the capabilities are not told", None);
+    }
+    let absent: Vec<&str> = ALL.iter().filter(|(feature, _)| !feature.offered(lab)).map(|(_, name)| *name).collect();
+    if !absent.is_empty() {
+        tally.note(format!("not offered, and therefore not checked: {}", absent.join(", ")));
+    }
+}

@@ -1,0 +1,209 @@
+//! Pages: every row once, and an end that is one.
+
+use serde_json::{Value, json};
+
+use super::Check;
+use crate::feature::Feature;
+use crate::lab::Lab;
+use crate::report::Category::LevelTwoFeatures;
+use crate::rows::{page_info, rows, total};
+use crate::tally::Tally;
+use crate::walk::{Collection, Paging};
+
+/// A size that divides few things.
+const ODD_SIZE: usize = 7;
+
+/// So many rows are walked in small pages.
+const MOST_WALKED: usize = 210;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::new(
+        "pages.walk",
+        "A walk with cursors meets every row once",
+        LevelTwoFeatures,
+        "walks",
+        "no collection with cursors has rows",
+        |lab, tally| Box::pin(walk(lab, tally)),
+    )
+    .of(Feature::Cursors)
+    .needs(&["requests.effect", "pages.info", "requests.accepted"]),
+    Check::new(
+        "pages.info",
+        "Pages say rightly whether there is more",
+        LevelTwoFeatures,
+        "pages",
+        "no collection with cursors has rows",
+        |lab, tally| Box::pin(info(lab, tally)),
+    )
+    .of(Feature::Cursors)
+    .needs(&["requests.effect", "requests.accepted"]),
+    Check::new(
+        "pages.cursor",
+        "Cursors that were not given out are refused",
+        LevelTwoFeatures,
+        "cursors",
+        "no collection with cursors works",
+        |lab, tally| Box::pin(cursor(lab, tally)),
+    )
+    .of(Feature::Cursors)
+    .needs(&["requests.accepted"]),
+    Check::new(
+        "pages.size",
+        "Page sizes are kept, and bounded openly",
+        LevelTwoFeatures,
+        "pages",
+        "no collection with pages works",
+        |lab, tally| Box::pin(size(lab, tally)),
+    )
+    .of(Feature::Cursors)
+    .needs(&["requests.effect", "requests.accepted"]),
+    Check::new(
+        "pages.offset",
+        "Limit and offset give the same rows as cursors",
+        LevelTwoFeatures,
+        "walks",
+        "no collection with limit and offset has rows",
+        |lab, tally| Box::pin(offset(lab, tally)),
+    )
+    .of(Feature::Offsets)
+    .needs(&["requests.effect", "requests.accepted"]),
+    Check::new(
+        "pages.total",
+        "Totals count the rows",
+        LevelTwoFeatures,
+        "totals",
+        "no collection with totals could be walked to its end",
+        |lab, tally| Box::pin(totals(lab, tally)),
+    )
+    .of(Feature::Totals)
+    .needs(&["requests.effect", "requests.accepted"]),
+];
+
+fn paged(lab: &Lab<'_>, style: Paging) -> Vec<Collection> {
+    let with =
+        |collection: &&Collection| Paging::of(&collection.operation).contains(&style) && !collection.rows.is_empty();
+    lab.collections.iter().filter(with).cloned().collect()
+}
+
+/// What is wrong with a walk, compared with the rows that are known.
+fn difference(collection: &Collection, walked: &[crate::rows::Row]) -> Option<String> {
+    let expected: Vec<String> = collection.rows.iter().take(walked.len()).map(|row| collection.identity(row)).collect();
+    let mut met: Vec<String> = walked.iter().map(|row| collection.identity(row)).collect();
+    if !collection.key.is_empty() {
+        let all = met.len();
+        met.sort_unstable();
+        met.dedup();
+        if met.len() < all {
+            return Some(format!("{} rows came twice", all - met.len()));
+        }
+    }
+    let mut expected = expected;
+    expected.sort_unstable();
+    met.sort_unstable();
+    (expected != met).then(|| "the rows are not those of one large page".to_owned())
+}
+
+async fn walk(lab: &mut Lab<'_>, tally: &mut Tally) {
+    for collection in paged(lab, Paging::Cursor) {
+        let walk = lab.walk(&collection.operation, &collection.params, Paging::Cursor, ODD_SIZE, MOST_WALKED).await;
+        tally.look();
+        let name = &collection.operation.name;
+        if let Some(problem) = difference(&collection, &walk.rows) {
+            tally.fail(name, problem, walk.last.as_ref());
+        } else if collection.complete && walk.complete && walk.rows.len() != collection.rows.len() {
+            let problem = format!("{} rows were met, {} are there", walk.rows.len(), collection.rows.len());
+            tally.fail(name, problem, walk.last.as_ref());
+        } else if !walk.complete && walk.rows.len() < MOST_WALKED.min(collection.rows.len()) {
+            tally.fail(name, "the walk broke off", walk.last.as_ref());
+        }
+    }
+}
+
+async fn info(lab: &mut Lab<'_>, tally: &mut Tally) {
+    for collection in paged(lab, Paging::Cursor) {
+        let all = collection.rows.len();
+        for first in [1, all] {
+            // A page as large as everything may be more than a server gives out.
+            if first == all && (all > 50 || !collection.complete) {
+                continue;
+            }
+            let mut params = collection.params.clone();
+            params.insert("first".into(), json!(first));
+            let reply = lab.call(&collection.operation, params).await;
+            if !reply.ok() {
+                continue;
+            }
+            let came = rows(reply.data()).map(|rows| rows.len()).unwrap_or_default();
+            let name = &collection.operation.name;
+            let Some((more, cursor)) = page_info(reply.data()) else {
+                tally.look();
+                tally.fail(name, "a page has no 'pageInfo' with 'hasNextPage'", Some(&reply));
+                continue;
+            };
+            let problem = format!("hasNextPage is {more} after {came} of {all} rows");
+            tally.holds(more == (came < all), name, &problem, Some(&reply));
+            tally.holds(!more || cursor.is_some(), name, "there is more, but no 'endCursor'", Some(&reply));
+            let before = reply.data().pointer("/pageInfo/hasPreviousPage").and_then(Value::as_bool);
+            tally.holds(before != Some(true), name, "hasPreviousPage is true on the first page", Some(&reply));
+        }
+    }
+}
+
+async fn cursor(lab: &mut Lab<'_>, tally: &mut Tally) {
+    for collection in paged(lab, Paging::Cursor) {
+        let mut params = collection.params.clone();
+        params.insert("first".into(), json!(1));
+        params.insert("after".into(), json!("not-a-cursor-7f3a"));
+        let reply = lab.call(&collection.operation, params).await;
+        tally.holds(reply.refused(), &collection.operation.name, "an invented cursor was accepted", Some(&reply));
+    }
+}
+
+async fn size(lab: &mut Lab<'_>, tally: &mut Tally) {
+    for collection in paged(lab, Paging::Cursor) {
+        let name = &collection.operation.name;
+        for first in [1, 3] {
+            let mut params = collection.params.clone();
+            params.insert("first".into(), json!(first));
+            let reply = lab.call(&collection.operation, params).await;
+            let came = rows(reply.data()).map(|rows| rows.len()).unwrap_or_default();
+            let problem = format!("{came} rows came for a page of {first}");
+            tally.holds(reply.ok() && came == first.min(collection.rows.len()), name, &problem, Some(&reply));
+        }
+        let mut params = collection.params.clone();
+        params.insert("first".into(), json!(1_000_000));
+        let reply = lab.call(&collection.operation, params).await;
+        let open = reply.refused() || !reply.warnings().is_empty();
+        let came = rows(reply.data()).map(|rows| rows.len()).unwrap_or_default();
+        let problem = "a page of a million was cut down without a word";
+        tally.holds(open || came >= collection.rows.len(), name, problem, Some(&reply));
+    }
+}
+
+async fn offset(lab: &mut Lab<'_>, tally: &mut Tally) {
+    for collection in paged(lab, Paging::Offset) {
+        let walk = lab.walk(&collection.operation, &collection.params, Paging::Offset, ODD_SIZE, MOST_WALKED).await;
+        tally.look();
+        if let Some(problem) = difference(&collection, &walk.rows) {
+            tally.fail(&collection.operation.name, problem, walk.last.as_ref());
+        } else if collection.complete && walk.complete && walk.rows.len() != collection.rows.len() {
+            tally.fail(&collection.operation.name, "limit and offset end too early", walk.last.as_ref());
+        }
+    }
+}
+
+async fn totals(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let collections = lab.collections.clone();
+    for collection in collections.iter().filter(|own| own.complete && own.operation.has("total")) {
+        let mut params = collection.params.clone();
+        params.insert("total".into(), json!(true));
+        let reply = lab.call(&collection.operation, params).await;
+        let said = total(reply.data());
+        let problem = match said {
+            None => "a total was asked for and not given".to_owned(),
+            Some(said) => format!("the total is {said}, the rows are {}", collection.rows.len()),
+        };
+        let right = said == Some(collection.rows.len() as u64);
+        tally.holds(right, &collection.operation.name, &problem, Some(&reply));
+    }
+}

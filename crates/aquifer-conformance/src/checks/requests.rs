@@ -1,0 +1,254 @@
+//! Whether a caller can rely on what introspection says of parameters.
+
+use serde_json::{Map, Value, json};
+
+use super::Check;
+use super::filter::fields_to_filter;
+use super::sort::sorted_by;
+use crate::described::{Operation, Parameter};
+use crate::lab::Lab;
+use crate::record::Purpose;
+use crate::reply::Reply;
+use crate::report::Category::IntrospectionFidelity;
+use crate::rows::{rows, settled};
+use crate::tally::Tally;
+use crate::walk::Collection;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::new(
+        "requests.accuracy",
+        "Requests built from introspection alone succeed",
+        IntrospectionFidelity,
+        "operations",
+        "there is no operation to try",
+        |lab, tally| Box::pin(accuracy(lab, tally)),
+    )
+    .needs(&["introspection.type_references"]),
+    Check::new(
+        "requests.accepted",
+        "Every documented parameter is accepted",
+        IntrospectionFidelity,
+        "parameters",
+        "no operation that works has an optional parameter",
+        |lab, tally| Box::pin(accepted(lab, tally)),
+    ),
+    Check::new(
+        "requests.undocumented",
+        "Parameters that are not documented are not accepted",
+        IntrospectionFidelity,
+        "parameters",
+        "no READ operation works",
+        |lab, tally| Box::pin(undocumented(lab, tally)),
+    )
+    .needs(&["parameters.unknown"]),
+    Check::new(
+        "requests.effect",
+        "Documented parameters do something",
+        IntrospectionFidelity,
+        "parameters",
+        "no parameter has an effect that could be seen",
+        |lab, tally| Box::pin(effect(lab, tally)),
+    )
+    .needs(&["requests.accepted"]),
+];
+
+async fn accuracy(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let described = lab.described.clone();
+    for operation in described.reads() {
+        let Some(reply) = lab.tried.get(&operation.name) else {
+            tally.note(format!("{}: we could not think of a request", operation.name));
+            continue;
+        };
+        tally.look();
+        if !reply.ok() && (reply.invalid() || reply.code().is_empty() || reply.code() == "INTERNAL_ERROR") {
+            tally.fail(&operation.name, "a request that follows its description was refused", Some(reply));
+        }
+    }
+    for (noun, reply) in &lab.creations {
+        tally.look();
+        if reply.invalid() {
+            tally.fail(format!("create_{noun}"), "a request that follows its description was refused", Some(reply));
+        } else if !reply.ok() {
+            tally.note(format!("creating '{noun}' was answered {}", reply.code()));
+        }
+    }
+}
+
+/// Parameters that can only stand beside another, with what that other is.
+fn companions(name: &str) -> Map<String, Value> {
+    let beside = match name {
+        "after" => json!({"first": 1}),
+        "before" => json!({"last": 1}),
+        "order" => json!({"sort": null}),
+        "include_items" => json!({"aggregate": {"n": {"count": true}}}),
+        "offset" => json!({"limit": 1}),
+        "page" => json!({"page_size": 1}),
+        _ => json!({}),
+    };
+    beside.as_object().cloned().unwrap_or_default()
+}
+
+/// A value to try a documented parameter with: one that its rows know, or one from its description.
+fn value_for(lab: &Lab<'_>, operation: &Operation, parameter: &Parameter, first: Option<&Reply>) -> Option<Value> {
+    let collection = lab.collections.iter().find(|own| own.operation.name == operation.name);
+    let field = collection.and_then(|own| own.plain_fields().into_iter().next());
+    let page = |key: &str| first.and_then(|reply| reply.data().pointer(&format!("/pageInfo/{key}")).cloned());
+    match parameter.name.as_str() {
+        "filter" => {
+            let collection = collection?;
+            let field = fields_to_filter(lab, collection).into_iter().next()?;
+            let value = collection.rows.iter().filter_map(|row| row.get(&field)).find(|value| !value.is_null())?;
+            Some(json!({field: value}))
+        }
+        "sort" => sorted_by(operation, &Map::new(), &field?, "asc").remove("sort"),
+        "fields" if !parameter.takes_list() => {
+            crate::feature::presets(operation).first().map(|preset| json!(preset)).or_else(|| field.map(Value::from))
+        }
+        "fields" => Some(json!([field.or_else(|| lab.described_field(operation))?])),
+        "aggregate" => Some(json!({"n": {"count": true}})),
+        "after" | "cursor" => page("endCursor").or_else(|| page("startCursor")).filter(Value::is_string),
+        "before" => page("endCursor").filter(Value::is_string),
+        "confirmation_token" | "if_match" => None,
+        _ => lab
+            .known_value(operation, parameter)
+            .or_else(|| parameter.default.clone())
+            .or_else(|| lab.made_up(parameter)),
+    }
+}
+
+async fn accepted(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let described = lab.described.clone();
+    let mut left_out = 0;
+    for operation in described.reads() {
+        let Some(base) = lab.working.get(&operation.name).cloned() else { continue };
+        let mut first = base.clone();
+        first.extend(operation.has("first").then(|| ("first".to_owned(), json!(1))));
+        let page = lab.call(operation, first).await;
+        for parameter in operation.parameters.iter().filter(|parameter| !parameter.required) {
+            let Some(value) = value_for(lab, operation, parameter, Some(&page)) else {
+                left_out += 1;
+                continue;
+            };
+            let mut params = base.clone();
+            for (name, beside) in companions(&parameter.name).into_iter().filter(|(name, _)| operation.has(name)) {
+                let field = lab.collections.iter().find(|own| own.operation.name == operation.name);
+                let field = field.and_then(|own| own.plain_fields().into_iter().next());
+                params.insert(name, if beside.is_null() { json!(field) } else { beside });
+            }
+            params.insert(parameter.name.clone(), value);
+            let reply = lab.call(operation, params).await;
+            tally.look();
+            let subject = format!("{}.{}", operation.name, parameter.name);
+            if reply.refused() && !reply.not_found() {
+                tally.warn(&subject, "it is documented, but a request with it was refused", Some(&reply));
+            }
+            let (operation, parameter) = (operation.name.clone(), parameter.name.clone());
+            lab.keep(Purpose::Accepted { operation, parameter }, &reply);
+        }
+    }
+    if left_out > 0 {
+        tally.note(format!("{left_out} parameters were left out: we could not think of a value"));
+    }
+}
+
+async fn undocumented(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let described = lab.described.clone();
+    let cross_cutting = [
+        ("fields", json!(["id"])),
+        ("filter", json!({})),
+        ("sort", json!("id")),
+        ("first", json!(1)),
+        ("limit", json!(1)),
+        ("offset", json!(0)),
+        ("page_size", json!(1)),
+        ("query", json!("text")),
+        ("total", json!(true)),
+        ("dry_run", json!(true)),
+    ];
+    for operation in described.reads() {
+        let Some(base) = lab.working.get(&operation.name).cloned() else { continue };
+        for (name, value) in cross_cutting.iter().filter(|(name, _)| !operation.has(name)) {
+            let mut params = base.clone();
+            params.insert((*name).to_owned(), value.clone());
+            let reply = lab.call(operation, params).await;
+            tally.look();
+            if reply.ok() && reply.warnings().is_empty() {
+                let subject = format!("{}.{name}", operation.name);
+                tally.fail(subject, "it is not documented, and yet accepted without a word", Some(&reply));
+            }
+        }
+    }
+}
+
+async fn effect(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let collections = lab.collections.clone();
+    for collection in collections.iter().filter(|own| own.rows.len() > 1) {
+        let operation = &collection.operation;
+        let plain = lab.call(operation, collection.params.clone()).await;
+        let came = rows(plain.data()).map(|rows| rows.len()).unwrap_or_default();
+        for (name, params) in telling(lab, collection) {
+            let reply = lab.call(operation, params).await;
+            if !reply.ok() {
+                continue;
+            }
+            tally.look();
+            let now = rows(reply.data()).map(|rows| rows.len()).unwrap_or_default();
+            let ignored = match name {
+                "first" | "last" | "limit" | "page_size" => now == came && now > 1,
+                _ => settled(reply.data()) == settled(plain.data()),
+            };
+            if ignored {
+                let subject = format!("{}.{name}", operation.name);
+                tally.fail(subject, "it is documented and accepted, and changes nothing", Some(&reply));
+            }
+        }
+    }
+}
+
+/// Requests whose answer must differ from the plain one.
+fn telling(lab: &Lab<'_>, collection: &Collection) -> Vec<(&'static str, Map<String, Value>)> {
+    let operation = &collection.operation;
+    let mut found: Vec<(&'static str, Map<String, Value>)> = Vec::new();
+    let mut add = |name: &'static str, value: Value| {
+        if operation.has(name) {
+            let mut params = collection.params.clone();
+            params.insert(name.to_owned(), value);
+            found.push((name, params));
+        }
+    };
+    for size in ["first", "last", "limit", "page_size"] {
+        add(size, json!(1));
+    }
+    add("total", json!(true));
+    add("aggregate", json!({"n": {"count": true}}));
+    let names = collection.rows.first().map(|row| row.keys().filter(|key| !key.starts_with('_')).count());
+    let fields = collection.plain_fields();
+    if let Some(field) = fields.first().filter(|_| names.unwrap_or_default() > 1) {
+        let listed = operation.parameter("fields").is_some_and(Parameter::takes_list);
+        add("fields", if listed { json!([field]) } else { json!(field) });
+    }
+    let rare = fields_to_filter(lab, collection).into_iter().find(|field| collection.distinct(field) > 1);
+    if let Some(field) = rare {
+        let first = collection.rows.iter().filter_map(|row| row.get(&field)).find(|value| !value.is_null());
+        if let Some(value) = first {
+            add("filter", json!({&field: value}));
+        }
+    }
+    if operation.has("sort")
+        && let Some(field) = fields.iter().find(|field| collection.distinct(field) > 1)
+    {
+        // One of the two directions is not the order that rows come in anyway.
+        let ascending = sorted_by(operation, &collection.params, field, "asc");
+        let descending = sorted_by(operation, &collection.params, field, "desc");
+        let least = collection.rows.iter().filter_map(|row| row.get(field)).map(Value::to_string).min();
+        let leads = collection.rows.first().and_then(|row| row.get(field)).map(Value::to_string) == least;
+        found.push(("sort", if leads { descending } else { ascending }));
+    }
+    if operation.has("offset") && operation.has("limit") {
+        let mut params = collection.params.clone();
+        params.insert("limit".into(), json!(100));
+        params.insert("offset".into(), json!(1));
+        found.push(("offset", params));
+    }
+    found
+}

@@ -1,0 +1,292 @@
+//! What was written is read back.
+
+use serde_json::{Map, Value, json};
+
+use super::Check;
+use crate::described::Kind;
+use crate::feature::Feature;
+use crate::lab::Lab;
+use crate::record::Purpose;
+use crate::report::Category::{LevelTwoFeatures, RoundTripIntegrity};
+use crate::resources::CONTROLS;
+use crate::rows::{Row, object_with, same};
+use crate::tally::Tally;
+
+const NOTHING_MADE: &str = "nothing could be created and read back";
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::new(
+        "roundtrip.create",
+        "Create-read cycles preserve submitted fields",
+        RoundTripIntegrity,
+        "fields",
+        NOTHING_MADE,
+        |lab, tally| Box::pin(create(lab, tally)),
+    )
+    .writes(),
+    Check::new(
+        "roundtrip.update",
+        "Updates change what they were asked to",
+        RoundTripIntegrity,
+        "updates",
+        NOTHING_MADE,
+        |lab, tally| Box::pin(update(lab, tally)),
+    )
+    .writes(),
+    Check::new(
+        "roundtrip.preserved",
+        "Updates preserve non-targeted fields",
+        RoundTripIntegrity,
+        "updates",
+        NOTHING_MADE,
+        |lab, tally| Box::pin(preserved(lab, tally)),
+    )
+    .writes(),
+    Check::new(
+        "roundtrip.null",
+        "An explicit null clears a field",
+        RoundTripIntegrity,
+        "updates",
+        NOTHING_MADE,
+        |lab, tally| Box::pin(null(lab, tally)),
+    )
+    .of(Feature::Nullable)
+    .needs(&["roundtrip.update"])
+    .writes(),
+    Check::new(
+        "roundtrip.duplicate",
+        "A second thing of the same identifier is refused",
+        RoundTripIntegrity,
+        "operations",
+        NOTHING_MADE,
+        |lab, tally| Box::pin(duplicate(lab, tally)),
+    )
+    .of(Feature::OwnKeys)
+    .writes(),
+    Check::new(
+        "dry_run.nothing",
+        "A dry run changes nothing",
+        LevelTwoFeatures,
+        "operations",
+        NOTHING_MADE,
+        |lab, tally| Box::pin(dry_run(lab, tally)),
+    )
+    .of(Feature::DryRuns)
+    .writes(),
+];
+
+pub(super) const LAST: &[Check] = &[Check::new(
+    "roundtrip.delete",
+    "What is deleted is gone",
+    RoundTripIntegrity,
+    "rows",
+    NOTHING_MADE,
+    |lab, tally| Box::pin(delete(lab, tally)),
+)
+.writes()];
+
+/// Fields that a server may change by itself.
+fn restless(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    name.starts_with('_')
+        || ["updated", "modified", "version", "etag", "revision"].iter().any(|word| lower.contains(word))
+}
+
+fn scalar(value: &Value) -> bool {
+    !value.is_object() && !value.is_array() && !value.is_null()
+}
+
+async fn create(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let resources = lab.resources.clone();
+    for resource in resources.iter() {
+        let (Some(create), Some(made)) = (&resource.create, lab.sandbox.row(&resource.noun).cloned()) else { continue };
+        let Some((reply, row)) = lab.read_back(resource, &made.key).await else { continue };
+        let mut expected = Map::new();
+        for (name, value) in &made.submitted {
+            let secret = create.parameter(name).is_none_or(|parameter| parameter.sensitive);
+            if secret || CONTROLS.contains(&name.as_str()) {
+                continue;
+            }
+            tally.look();
+            let subject = format!("{}.{name}", resource.noun);
+            match row.get(name) {
+                None => tally.fail(subject, "it was submitted and is not there", Some(&reply)),
+                Some(kept) if !same(kept, value) => tally.fail(subject, format!("{value} became {kept}"), Some(&reply)),
+                Some(kept) => {
+                    let flat = reply.data().get(name).is_some() && scalar(kept);
+                    expected.extend(flat.then(|| (format!("data.{name}"), kept.clone())));
+                }
+            }
+        }
+        if !expected.is_empty() {
+            lab.keep(Purpose::RoundTrip { resource: resource.noun.clone(), expected }, &reply);
+        }
+    }
+}
+
+/// Changes one field of each row of ours, and hands over what it was before and is afterwards.
+async fn change_each(lab: &mut Lab<'_>, tally: &mut Tally) -> Vec<Changed> {
+    let resources = lab.resources.clone();
+    let mut all = Vec::new();
+    for resource in resources.iter() {
+        let (Some(update), Some(made)) = (&resource.update, lab.sandbox.row(&resource.noun).cloned()) else { continue };
+        let Some((_, before)) = lab.read_back(resource, &made.key).await else { continue };
+        let Some((field, value)) = lab.change(resource, &before) else {
+            tally.note(format!("{}: nothing to change was found", update.name));
+            continue;
+        };
+        let params = Lab::update_params(update, &made.key, &field, value.clone());
+        let answer = lab.call_confirmed(update, params).await;
+        let Some((reply, after)) = lab.read_back(resource, &made.key).await else { continue };
+        let noun = resource.noun.clone();
+        all.push(Changed { noun, operation: update.name.clone(), field, value, before, after, answer, reply });
+    }
+    all
+}
+
+struct Changed {
+    noun: String,
+    operation: String,
+    field: String,
+    value: Value,
+    before: Row,
+    after: Row,
+    answer: crate::reply::Reply,
+    reply: crate::reply::Reply,
+}
+
+async fn update(lab: &mut Lab<'_>, tally: &mut Tally) {
+    for changed in change_each(lab, tally).await {
+        let subject = format!("{}.{}", changed.operation, changed.field);
+        tally.look();
+        if !changed.answer.ok() {
+            tally.fail(subject, "a valid update was refused", Some(&changed.answer));
+        } else if !changed.after.get(&changed.field).is_some_and(|after| same(after, &changed.value)) {
+            tally.fail(subject, format!("after the update it is not {}", changed.value), Some(&changed.reply));
+        }
+    }
+}
+
+async fn preserved(lab: &mut Lab<'_>, tally: &mut Tally) {
+    for changed in change_each(lab, tally).await.into_iter().filter(|changed| changed.answer.ok()) {
+        tally.look();
+        let others = changed.before.iter().filter(|(name, _)| **name != changed.field && !restless(name));
+        let mut preserved = Map::new();
+        for (name, before) in others {
+            if changed.after.get(name).is_none_or(|after| !same(after, before)) {
+                let after = changed.after.get(name).map_or_else(|| "nothing".to_owned(), Value::to_string);
+                let problem = format!("'{name}' was not updated, and became {after}");
+                tally.fail(&changed.operation, problem, Some(&changed.reply));
+            } else if scalar(before) && changed.reply.data().get(name).is_some() {
+                preserved.insert(format!("data.{name}"), before.clone());
+            }
+        }
+        if !preserved.is_empty() {
+            lab.keep(Purpose::UpdatePreservation { resource: changed.noun, preserved }, &changed.reply);
+        }
+    }
+}
+
+async fn null(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let resources = lab.resources.clone();
+    for resource in resources.iter() {
+        let (Some(update), Some(made)) = (&resource.update, lab.sandbox.row(&resource.noun).cloned()) else { continue };
+        let Some((_, before)) = lab.read_back(resource, &made.key).await else { continue };
+        let set = |name: &str| before.get(name).is_some_and(|value| !value.is_null());
+        let field = lab.updatable(update).into_iter().find(|field| field.takes(&Kind::Null) && set(&field.name));
+        let Some(field) = field else { continue };
+        let params = Lab::update_params(update, &made.key, &field.name, Value::Null);
+        let answer = lab.call_confirmed(update, params).await;
+        let subject = format!("{}.{}", update.name, field.name);
+        if !tally.holds(answer.ok(), &subject, "it may be null, but null is refused", Some(&answer)) {
+            continue;
+        }
+        let Some((reply, after)) = lab.read_back(resource, &made.key).await else { continue };
+        let cleared = after.get(&field.name).is_none_or(Value::is_null);
+        tally.holds(cleared, &subject, "null did not clear it", Some(&reply));
+    }
+}
+
+async fn duplicate(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let resources = lab.resources.clone();
+    for resource in resources.iter() {
+        let (Some(create), Some(made)) = (&resource.create, lab.sandbox.row(&resource.noun).cloned()) else { continue };
+        if !resource.key.iter().all(|key| create.has(key)) {
+            continue;
+        }
+        let Some(mut params) = lab.creation(resource) else { continue };
+        params.extend(made.key.clone());
+        let reply = lab.call(create, params).await;
+        let problem = "a second one with the same identifier was created";
+        tally.holds(reply.refused(), &create.name, problem, Some(&reply));
+    }
+}
+
+async fn dry_run(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let resources = lab.resources.clone();
+    for resource in resources.iter().take(6) {
+        let rehearsed = |operation: &&crate::described::Operation| operation.has("dry_run");
+        if let (Some(create), Some(list)) = (resource.create.as_ref().filter(rehearsed), &resource.list)
+            && let Some(before) = lab.count(list).await
+            && let Some(mut params) = lab.creation(resource)
+        {
+            params.insert("dry_run".into(), json!(true));
+            let reply = lab.call(create, params).await;
+            let after = lab.count(list).await;
+            tally.holds(after == Some(before), &create.name, "a dry run created something", Some(&reply));
+            if reply.ok() && after != Some(before) {
+                let row = object_with(reply.data(), &resource.key).cloned().unwrap_or_default();
+                tally.note(format!("left behind: {} {}", resource.noun, Value::Object(row)));
+            }
+        }
+        let Some(made) = lab.sandbox.row(&resource.noun).cloned() else { continue };
+        let Some((_, before)) = lab.read_back(resource, &made.key).await else { continue };
+        if let Some(update) = resource.update.as_ref().filter(rehearsed)
+            && let Some((field, value)) = lab.change(resource, &before)
+        {
+            let mut params = Lab::update_params(update, &made.key, &field, value);
+            params.insert("dry_run".into(), json!(true));
+            let reply = lab.call_confirmed(update, params).await;
+            let after = lab.read_back(resource, &made.key).await.map(|(_, row)| row);
+            tally.holds(after.as_ref() == Some(&before), &update.name, "a dry run changed something", Some(&reply));
+        }
+        if let Some(delete) = resource.delete.as_ref().filter(rehearsed) {
+            let mut params = made.key.clone();
+            params.insert("dry_run".into(), json!(true));
+            let reply = lab.call_confirmed(delete, params).await;
+            let still = lab.read_back(resource, &made.key).await.is_some_and(|(read, _)| read.ok());
+            tally.holds(still, &delete.name, "a dry run deleted something", Some(&reply));
+        }
+    }
+}
+
+/// Deletes everything that the run made, and looks whether it is gone.
+async fn delete(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let resources = lab.resources.clone();
+    for made in lab.sandbox.left() {
+        let Some(resource) = resources.iter().find(|resource| resource.noun == made.noun) else { continue };
+        let shown = format!("{} {}", made.noun, Value::Object(made.key.clone()));
+        let Some(delete) = &resource.delete else {
+            tally.note(format!("left behind, as nothing deletes it: {shown}"));
+            continue;
+        };
+        let reply = lab.call_confirmed(delete, made.key.clone()).await;
+        if !reply.ok() {
+            // Deleting one may have taken others with it.
+            let gone = lab.read_back(resource, &made.key).await.is_some_and(|(read, _)| read.not_found());
+            if gone {
+                continue;
+            }
+            let words = if reply.code() == "CONFIRMATION_REQUIRED" {
+                "it wants to be confirmed in a way that a run cannot, and was left behind"
+            } else {
+                "it could not be deleted, and was left behind"
+            };
+            tally.look();
+            tally.fail(&shown, words, Some(&reply));
+            continue;
+        }
+        let Some((read, _)) = lab.read_back(resource, &made.key).await else { continue };
+        tally.holds(read.not_found(), &shown, "it was deleted and is still there", Some(&read));
+    }
+}

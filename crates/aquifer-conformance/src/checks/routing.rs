@@ -1,0 +1,66 @@
+//! An operation is answered by its own tool and by no other.
+
+use serde_json::{Value, json};
+
+use super::Check;
+use crate::feature::Feature;
+use crate::lab::Lab;
+use crate::record::Purpose;
+use crate::report::Category::IntrospectionFidelity;
+use crate::tally::Tally;
+
+pub(super) const LOOKING: &[Check] = &[Check::new(
+    "routing.mismatch",
+    "Operations sent to another family's tool are refused",
+    IntrospectionFidelity,
+    "misrouted requests",
+    "there is no second family of tools, or no operation that works",
+    |lab, tally| Box::pin(mismatch(lab, tally)),
+)
+.of(Feature::Families)];
+
+pub(super) const WRITING: &[Check] = &[Check::new(
+    "routing.not_run",
+    "What is sent to the wrong tool does not run",
+    IntrospectionFidelity,
+    "misrouted writes",
+    "there is nothing that can be created and listed",
+    |lab, tally| Box::pin(not_run(lab, tally)),
+)
+.of(Feature::Families)
+.needs(&["routing.mismatch"])
+.writes()];
+
+async fn mismatch(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let described = lab.described.clone();
+    let tools: Vec<String> = described.tools().into_iter().map(str::to_owned).collect();
+    let working = lab.working.clone();
+    for tool in &tools {
+        let others = working.iter().filter_map(|(name, params)| Some((described.operation(name)?, params)));
+        for (operation, params) in others.filter(|(operation, _)| operation.tool != *tool).take(3) {
+            let reply = lab.send(tool, json!({"operation": operation.name, "params": params})).await;
+            let problem = format!("it was answered by '{tool}', though it belongs to '{}'", operation.tool);
+            if tally.holds(reply.refused(), &operation.name, &problem, Some(&reply)) {
+                lab.watch.expect_code(&operation.name, &["VALIDATION_ENDPOINT_MISMATCH"], &reply);
+                let name = format!("misrouted {}", operation.name);
+                lab.keep(Purpose::Error { name, must_mention: vec![operation.name.clone()] }, &reply);
+            }
+        }
+    }
+}
+
+async fn not_run(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let (resources, tool) = (lab.resources.clone(), lab.described.tool.clone());
+    for resource in resources.iter().take(3) {
+        let (Some(create), Some(list)) = (&resource.create, &resource.list) else { continue };
+        if create.tool == tool {
+            continue;
+        }
+        let Some(params) = lab.creation(resource) else { continue };
+        let Some(before) = lab.count(list).await else { continue };
+        let reply = lab.send(&tool, json!({"operation": create.name, "params": Value::Object(params)})).await;
+        let after = lab.count(list).await;
+        let problem = format!("it ran though it was sent to '{tool}'");
+        tally.holds(!reply.ok() && after == Some(before), &create.name, &problem, Some(&reply));
+    }
+}

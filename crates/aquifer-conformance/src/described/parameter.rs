@@ -1,0 +1,129 @@
+//! One parameter or field, as introspection describes it.
+
+use serde_json::Value;
+
+/// A parameter of an operation, a field of a type, or an element of a list.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    pub(crate) required: bool,
+    /// The alternatives that its type names.
+    pub(crate) kinds: Vec<Kind>,
+    /// The type as it is written.
+    pub(crate) words: String,
+    pub(crate) description: String,
+    pub(crate) default: Option<Value>,
+    pub(crate) allowed: Vec<Value>,
+    pub(crate) minimum: Option<f64>,
+    pub(crate) maximum: Option<f64>,
+    pub(crate) min_length: Option<usize>,
+    pub(crate) max_length: Option<usize>,
+    pub(crate) pattern: Option<String>,
+    pub(crate) format: Option<String>,
+    pub(crate) items: Option<Box<Parameter>>,
+    /// Whether it is a secret, which nobody gives back.
+    pub(crate) sensitive: bool,
+}
+
+/// One word of a type.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Kind {
+    /// Text.
+    String,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// An object of no told shape.
+    Object,
+    /// A list, of these where it is told.
+    Array(Option<Box<Kind>>),
+    /// Null.
+    Null,
+    /// Whatever JSON there is.
+    Any,
+    /// A type that `query: "types"` explains.
+    Named(String),
+}
+
+impl Parameter {
+    /// Reads what can be read; only something without a name is no parameter.
+    pub(crate) fn read(raw: &Value) -> Option<Self> {
+        let mut parameter = Self::element(raw);
+        parameter.name = raw.get("name")?.as_str()?.to_owned();
+        Some(parameter)
+    }
+
+    fn element(raw: &Value) -> Self {
+        let word = |key: &str| raw.get(key).and_then(Value::as_str).map(str::to_owned);
+        let length = |key: &str| raw.get(key).and_then(Value::as_u64).and_then(|length| usize::try_from(length).ok());
+        let words = word("type").unwrap_or_default();
+        Self {
+            name: String::new(),
+            required: raw.get("required").and_then(Value::as_bool).unwrap_or_default(),
+            kinds: words.split('|').map(|word| Kind::read(word.trim())).collect(),
+            words,
+            description: word("description").unwrap_or_default(),
+            default: raw.get("default").cloned(),
+            allowed: raw.get("enum").and_then(Value::as_array).cloned().unwrap_or_default(),
+            minimum: raw.get("minimum").and_then(Value::as_f64),
+            maximum: raw.get("maximum").and_then(Value::as_f64),
+            min_length: length("minLength"),
+            max_length: length("maxLength"),
+            pattern: word("pattern"),
+            format: word("format"),
+            items: raw.get("items").filter(|items| items.is_object()).map(|items| Box::new(Self::element(items))),
+            sensitive: raw.get("sensitive").and_then(Value::as_bool).unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn takes(&self, kind: &Kind) -> bool {
+        self.kinds.contains(kind)
+    }
+
+    pub(crate) fn takes_list(&self) -> bool {
+        self.kinds.iter().any(|kind| matches!(kind, Kind::Array(_)))
+    }
+
+    /// The types it names that are not of JSON.
+    pub(crate) fn named(&self) -> Vec<&str> {
+        let mut named: Vec<&str> = self.kinds.iter().filter_map(Kind::name).collect();
+        named.extend(self.items.iter().flat_map(|items| items.named()));
+        named
+    }
+}
+
+impl Kind {
+    pub(crate) fn read(word: &str) -> Self {
+        if let Some(element) = word.strip_suffix("[]") {
+            return Self::Array(Some(Box::new(Self::read(element.trim_matches(['(', ')'])))));
+        }
+        let lower = word.to_ascii_lowercase();
+        if let Some(element) = lower.strip_prefix("array<").and_then(|rest| rest.strip_suffix('>')) {
+            let at = "array<".len();
+            let element = word.get(at..at + element.len()).unwrap_or(element);
+            return Self::Array(Some(Box::new(Self::read(element))));
+        }
+        match lower.as_str() {
+            "string" | "str" | "text" => Self::String,
+            "integer" | "int" => Self::Integer,
+            "number" | "float" | "double" => Self::Number,
+            "boolean" | "bool" => Self::Boolean,
+            "object" | "map" | "record" | "dict" => Self::Object,
+            "array" | "list" => Self::Array(None),
+            "null" => Self::Null,
+            "any" | "json" | "unknown" | "" => Self::Any,
+            _ => Self::Named(word.to_owned()),
+        }
+    }
+
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Named(name) => Some(name),
+            Self::Array(Some(element)) => element.name(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! Where checks work: the connection, what the server said of itself, requests that are known to work, and what was
+//! written and has to be cleared away.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::client::Client;
+use crate::described::{self, Described, Operation, Parameter};
+use crate::probe::Values;
+use crate::record::{Mode, Purpose, Record, Seen, Surface};
+use crate::reply::Reply;
+use crate::resources::{self, Resource, referred};
+use crate::rows::rows;
+use crate::run::Options;
+use crate::sandbox::Sandbox;
+use crate::walk::{Collection, Paging};
+use crate::watch::Watch;
+use crate::wire::{Broken, Dial};
+
+/// How many collections are looked at closely.
+const MOST_COLLECTIONS: usize = 12;
+
+/// Exchanges kept for evidence; whatever is more is of the same kind.
+const MOST_SEEN: usize = 5_000;
+
+/// The other mode of the server.
+pub(crate) enum Second {
+    /// There is none, and why.
+    None(String),
+    /// The first connection shows both.
+    Same,
+    /// A connection of its own.
+    Own(Box<Client>),
+}
+
+/// Where checks work.
+pub(crate) struct Lab<'a> {
+    pub(crate) dial: &'a dyn Dial,
+    pub(crate) options: &'a Options,
+    pub(crate) client: Client,
+    pub(crate) described: Arc<Described>,
+    pub(crate) resources: Arc<Vec<Resource>>,
+    pub(crate) watch: Watch,
+    pub(crate) record: Record,
+    pub(crate) mode: Mode,
+    pub(crate) second: Second,
+    /// In single mode, the one tool; of the second connection or of the first.
+    pub(crate) single_tool: Option<String>,
+    /// Parameters with which a READ operation succeeded.
+    pub(crate) working: BTreeMap<String, Map<String, Value>>,
+    /// The last answer to a valid request of each READ operation.
+    pub(crate) tried: BTreeMap<String, Reply>,
+    pub(crate) collections: Arc<Vec<Collection>>,
+    pub(crate) sandbox: Sandbox,
+    /// How each thing was created, or was not.
+    pub(crate) creations: Vec<(String, Reply)>,
+    pub(crate) calls_before: usize,
+    reopened: usize,
+}
+
+impl<'a> Lab<'a> {
+    /// Connects and reads what the server says of itself.
+    pub(crate) async fn open(dial: &'a dyn Dial, options: &'a Options) -> Result<Self, Broken> {
+        let wire = dial.open(None).await?.ok_or_else(|| Broken("there is nothing to connect to".into()))?;
+        let mut client = Client::open(wire, options.deadline).await?;
+        let mut watch = Watch::default();
+        let described = described::read(&mut client, &mut watch, options.max_operations).await;
+        if let Some(reason) = &client.lost {
+            return Err(Broken(reason.clone()));
+        }
+        let mode = mode_of(&described, &client);
+        let mut lab = Self {
+            dial,
+            options,
+            resources: Arc::new(resources::find(&described)),
+            described: Arc::new(described),
+            watch,
+            record: Record::default(),
+            mode,
+            second: Second::None("it was not looked for".into()),
+            single_tool: None,
+            working: BTreeMap::new(),
+            tried: BTreeMap::new(),
+            collections: Arc::default(),
+            sandbox: Sandbox::new(),
+            creations: Vec::new(),
+            calls_before: 0,
+            reopened: 0,
+            client,
+        };
+        lab.start_record();
+        Ok(lab)
+    }
+
+    fn start_record(&mut self) {
+        let described = self.described.clone();
+        let answer = |reply: &Option<Reply>| reply.as_ref().map(|reply| reply.exchange.answer.clone());
+        let mut operations = answer(&described.operations_reply).unwrap_or_default();
+        if let Some(list) = operations.pointer_mut("/data/operations") {
+            *list = json!(described.operations_list);
+        }
+        let details = |replies: &[(String, Reply)], key: &str| {
+            let details = replies.iter().filter_map(|(_, reply)| reply.data().get(key));
+            details.filter(|details| details.is_object()).cloned().collect()
+        };
+        self.record = Record {
+            implementation: self.client.name.clone(),
+            version: self.client.version.clone(),
+            protocol: described.protocol().clone(),
+            surfaces: vec![self.surface(self.mode, &self.client)],
+            operations_list: operations,
+            types_list: answer(&described.types_reply).unwrap_or_default(),
+            operation_details: details(&described.operation_replies, "operation"),
+            type_details: details(&described.type_replies, "type"),
+            seen: Vec::new(),
+        };
+    }
+
+    fn surface(&self, mode: Mode, client: &Client) -> Surface {
+        Surface { mode, transport: self.dial.transport().to_owned(), tools: client.tools.clone() }
+    }
+
+    /// Calls an operation on its own tool.
+    pub(crate) async fn call(&mut self, operation: &Operation, params: Map<String, Value>) -> Reply {
+        let arguments = json!({"operation": operation.name, "params": params});
+        let tool = operation.tool.clone();
+        self.send(&tool, arguments).await
+    }
+
+    /// Calls an operation; where it wants to be confirmed, does so with the token it hands out.
+    pub(crate) async fn call_confirmed(&mut self, operation: &Operation, params: Map<String, Value>) -> Reply {
+        let reply = self.call(operation, params.clone()).await;
+        let Some(token) = reply.confirmation_token().map(str::to_owned) else { return reply };
+        let mut params = params;
+        params.insert("confirmation_token".into(), json!(token));
+        self.call(operation, params).await
+    }
+
+    /// Sends a well-formed request to a tool.
+    pub(crate) async fn send(&mut self, tool: &str, arguments: Value) -> Reply {
+        let reply = self.client.call(tool, arguments).await;
+        self.watch.observe(&reply, true);
+        self.sandbox.notice(&reply, &self.resources);
+        reply
+    }
+
+    /// Sends what need not be a request.
+    pub(crate) async fn send_malformed(&mut self, tool: &str, arguments: Value) -> Reply {
+        let reply = self.client.call(tool, arguments).await;
+        self.watch.observe(&reply, false);
+        reply
+    }
+
+    /// Calls an operation on the second surface.
+    pub(crate) async fn call_second(&mut self, arguments: Value) -> Reply {
+        let tool = self.single_tool.clone().unwrap_or_default();
+        let reply = match &mut self.second {
+            Second::Own(client) => {
+                let operation = arguments.get("operation").and_then(Value::as_str).unwrap_or_default();
+                let tool = if self.mode == Mode::Single {
+                    // The second surface is the semantic one: the operation's own tool there has to be asked for.
+                    let own = tool_in(client, &self.described.tool, operation).await;
+                    own.unwrap_or(tool)
+                } else {
+                    tool
+                };
+                client.call(&tool, arguments).await
+            }
+            Second::Same => self.client.call(&tool, arguments).await,
+            Second::None(_) => Reply::lost(&tool, arguments),
+        };
+        self.watch.observe(&reply, true);
+        reply
+    }
+
+    /// Keeps an exchange as evidence.
+    pub(crate) fn keep(&mut self, purpose: Purpose, reply: &Reply) {
+        if self.record.seen.len() < MOST_SEEN {
+            self.record.seen.push(Seen { purpose, exchange: crate::tally::shortened(&reply.exchange) });
+        }
+    }
+
+    pub(crate) fn calls(&self) -> usize {
+        let second = if let Second::Own(client) = &self.second { client.calls } else { 0 };
+        self.calls_before + self.client.calls + second
+    }
+
+    /// After the server was lost: connects once more, a few times in a run.
+    pub(crate) async fn revive(&mut self) -> bool {
+        const MOST: usize = 3;
+        self.reopened += 1;
+        if self.reopened > MOST {
+            return false;
+        }
+        let Ok(Some(wire)) = self.dial.open(None).await else { return false };
+        let Ok(client) = Client::open(wire, self.options.deadline).await else { return false };
+        self.calls_before += self.client.calls;
+        self.client = client;
+        true
+    }
+
+    /// Finds, for every READ operation, a request that works; walks the collections among them.
+    pub(crate) async fn prepare(&mut self) {
+        let described = self.described.clone();
+        let mut collections = Vec::new();
+        for operation in described.reads().filter(|operation| operation.required().next().is_none()) {
+            let reply = self.call(operation, Map::new()).await;
+            let lists = reply.ok() && rows(reply.data()).is_some() && collections.len() < MOST_COLLECTIONS;
+            self.learn(operation, Map::new(), reply);
+            if lists {
+                let paging = Paging::of(operation).first().copied().unwrap_or(Paging::Whole);
+                let walk = self.walk(operation, &Map::new(), paging, 100, self.options.max_rows).await;
+                let listing =
+                    |resource: &&Resource| resource.list.as_ref().is_some_and(|list| list.name == operation.name);
+                let key = self.resources.iter().find(listing).map(|resource| resource.key.clone()).unwrap_or_default();
+                let (rows, complete) = (walk.rows, walk.complete);
+                collections.push(Collection { operation: operation.clone(), params: Map::new(), rows, complete, key });
+            }
+        }
+        self.collections = Arc::new(collections);
+        for operation in described.reads().filter(|operation| operation.required().next().is_some()) {
+            for params in self.candidates(operation) {
+                let reply = self.call(operation, params.clone()).await;
+                let worked = reply.ok();
+                self.learn(operation, params, reply);
+                if worked {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn learn(&mut self, operation: &Operation, params: Map<String, Value>, reply: Reply) {
+        if reply.ok() {
+            self.keep(Purpose::Valid { operation: operation.name.clone() }, &reply);
+            self.working.insert(operation.name.clone(), params);
+        }
+        self.tried.insert(operation.name.clone(), reply);
+    }
+
+    /// Valid requests, the most promising one first: with what rows really hold, as the example shows, from types alone.
+    fn candidates(&self, operation: &Operation) -> Vec<Map<String, Value>> {
+        let found: Option<Map<String, Value>> = operation
+            .required()
+            .map(|parameter| {
+                let value = self.known_value(operation, parameter).or_else(|| self.made_up(parameter))?;
+                Some((parameter.name.clone(), value))
+            })
+            .collect();
+        let known = operation.required().all(|parameter| self.known_value(operation, parameter).is_some());
+        let examples = operation.examples().iter().filter_map(|example| example_params(example).cloned());
+        let examples =
+            examples.filter(|params| operation.required().all(|parameter| params.contains_key(&parameter.name)));
+        let mut candidates: Vec<_> = examples.collect();
+        candidates.truncate(2);
+        if let Some(found) = found {
+            let at = if known { 0 } else { candidates.len() };
+            candidates.insert(at, found);
+        }
+        candidates
+    }
+
+    /// A value that a row of a collection really has for this parameter.
+    pub(crate) fn known_value(&self, operation: &Operation, parameter: &Parameter) -> Option<Value> {
+        let own = self.resources.iter().find(|resource| resource.has(&operation.name));
+        if let Some(resource) = own.filter(|resource| resource.key.contains(&parameter.name)) {
+            return self.value_in(resource, &parameter.name);
+        }
+        let (resource, field) = referred(&self.resources, &parameter.name, &parameter.description)?;
+        self.value_in(resource, &field)
+    }
+
+    fn value_in(&self, resource: &Resource, field: &str) -> Option<Value> {
+        if let Some(value) = self.sandbox.value(&resource.noun, field) {
+            return Some(value);
+        }
+        let list = resource.list.as_ref()?;
+        let collection = self.collections.iter().find(|collection| collection.operation.name == list.name)?;
+        collection.rows.first()?.get(field).cloned()
+    }
+
+    /// A field that an answer of this operation has.
+    pub(crate) fn described_field(&self, operation: &Operation) -> Option<String> {
+        let data = self.tried.get(&operation.name)?.data();
+        let row = rows(data).filter(|_| data.get("items").is_some()).and_then(|rows| rows.into_iter().next());
+        let row = row.or_else(|| data.as_object().cloned())?;
+        row.keys().find(|key| !key.starts_with('_')).cloned()
+    }
+
+    /// A value from the description alone.
+    pub(crate) fn made_up(&self, parameter: &Parameter) -> Option<Value> {
+        Values { types: &self.described.types, salt: self.sandbox.salt() }.valid(parameter)
+    }
+
+    /// A valid request of any operation, with nothing but what is required.
+    pub(crate) fn valid(&self, operation: &Operation) -> Option<Map<String, Value>> {
+        if let Some(params) = self.working.get(&operation.name) {
+            return Some(params.clone());
+        }
+        if operation.name == "introspect" {
+            return json!({"query": "operations"}).as_object().cloned();
+        }
+        let value = |parameter: &Parameter| {
+            let value = self.known_value(operation, parameter).or_else(|| self.made_up(parameter))?;
+            Some((parameter.name.clone(), value))
+        };
+        operation.required().map(value).collect()
+    }
+
+    /// Opens the other mode, or says why that cannot be done.
+    pub(crate) async fn open_second(&mut self) {
+        let wanted = match self.mode {
+            Mode::All => {
+                self.single_tool = shortest(&self.client.aql_tools());
+                self.second = Second::Same;
+                return;
+            }
+            Mode::Single => Mode::Semantic,
+            Mode::Semantic => Mode::Single,
+        };
+        let wire = match self.dial.open(Some(wanted)).await {
+            Ok(Some(wire)) => wire,
+            Ok(None) => return self.second = Second::None(self.dial.no_second_mode().to_owned()),
+            Err(Broken(reason)) => return self.second = Second::None(format!("in its other mode {reason}")),
+        };
+        match Client::open(wire, self.options.deadline).await {
+            Ok(client) => {
+                self.single_tool = shortest(&client.aql_tools());
+                let surface = self.surface(wanted, &client);
+                self.record.surfaces.push(surface);
+                self.second = Second::Own(Box::new(client));
+            }
+            Err(Broken(reason)) => self.second = Second::None(format!("in its other mode {reason}")),
+        }
+    }
+}
+
+/// The parameters that an example shows.
+pub(crate) fn example_params(example: &Value) -> Option<&Map<String, Value>> {
+    let request = example.get("request").unwrap_or(example);
+    request.get("params")?.as_object()
+}
+
+/// What a semantic surface says is the tool of an operation.
+async fn tool_in(client: &mut Client, _single: &str, operation: &str) -> Option<String> {
+    for tool in client.aql_tools() {
+        let asked = json!({"operation": "introspect", "params": {"query": "operations", "name": operation}});
+        let reply = client.call(&tool, asked).await;
+        if let Some(own) = reply.data().pointer("/operation/mcpTool").and_then(Value::as_str) {
+            return Some(own.to_owned());
+        }
+    }
+    None
+}
+
+fn shortest(tools: &[String]) -> Option<String> {
+    tools.iter().min_by_key(|tool| tool.len()).cloned()
+}
+
+/// How operations are grouped: as the server says, else as its tools show.
+fn mode_of(described: &Described, client: &Client) -> Mode {
+    let tools = client.aql_tools();
+    let used = described.tools();
+    let all = tools
+        .iter()
+        .any(|tool| !used.contains(&tool.as_str()) && used.iter().all(|used| used.starts_with(tool.as_str())));
+    match described.protocol().get("mode").and_then(Value::as_str) {
+        _ if all && !used.is_empty() => Mode::All,
+        Some("single") => Mode::Single,
+        Some("semantic") => Mode::Semantic,
+        _ => {
+            let mut categories: Vec<&str> =
+                described.operations.iter().map(|operation| operation.category.as_str()).collect();
+            categories.sort_unstable();
+            categories.dedup();
+            if tools.len() == 1 && categories.len() > 1 { Mode::Single } else { Mode::Semantic }
+        }
+    }
+}

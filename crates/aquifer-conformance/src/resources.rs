@@ -1,0 +1,93 @@
+//! Which operations are about the same thing: `create_order`, `get_order`, `list_orders`.
+
+use crate::described::{Described, Operation};
+
+/// Parameters that steer an operation and are no part of the thing it is about.
+pub(crate) const CONTROLS: [&str; 8] =
+    ["dry_run", "confirmation_token", "if_match", "fields", "preset", "input", "include_items", "edges"];
+
+/// A thing that can be created, read, changed or deleted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Resource {
+    pub(crate) noun: String,
+    pub(crate) create: Option<Operation>,
+    pub(crate) get: Option<Operation>,
+    pub(crate) list: Option<Operation>,
+    pub(crate) update: Option<Operation>,
+    pub(crate) delete: Option<Operation>,
+    /// The parameters that find one of it.
+    pub(crate) key: Vec<String>,
+}
+
+impl Resource {
+    fn operations(&self) -> impl Iterator<Item = &Operation> {
+        [&self.create, &self.get, &self.list, &self.update, &self.delete].into_iter().flatten()
+    }
+
+    pub(crate) fn has(&self, operation: &str) -> bool {
+        self.operations().any(|own| own.name == operation)
+    }
+}
+
+/// The resources that operation names and categories show.
+pub(crate) fn find(described: &Described) -> Vec<Resource> {
+    let mut resources: Vec<Resource> = Vec::new();
+    for operation in &described.operations {
+        let Some((verb, noun)) = operation.name.split_once('_') else { continue };
+        let one = ["create", "add", "get", "read", "fetch", "show", "update", "edit", "delete", "remove"];
+        if !one.contains(&verb) {
+            continue;
+        }
+        let at = resources.iter().position(|resource| resource.noun == noun).unwrap_or_else(|| {
+            resources.push(Resource { noun: noun.to_owned(), ..Resource::default() });
+            resources.len() - 1
+        });
+        let Some(resource) = resources.get_mut(at) else { continue };
+        let place = match operation.category.as_str() {
+            "CREATE" => &mut resource.create,
+            "READ" => &mut resource.get,
+            "UPDATE" => &mut resource.update,
+            "DELETE" => &mut resource.delete,
+            _ => continue,
+        };
+        place.get_or_insert_with(|| operation.clone());
+    }
+    for resource in &mut resources {
+        let lists = |operation: &&Operation| {
+            let plural = operation.name.strip_prefix("list_").or_else(|| operation.name.strip_prefix("query_"));
+            operation.reads() && plural.is_some_and(|plural| plural_of(plural, &resource.noun))
+        };
+        resource.list = described.operations.iter().find(lists).cloned();
+        let keyed = [&resource.get, &resource.delete, &resource.update].into_iter().flatten().next();
+        let required = keyed.map(|operation| operation.required().map(|parameter| parameter.name.clone()));
+        resource.key = required.into_iter().flatten().filter(|name| !CONTROLS.contains(&name.as_str())).collect();
+    }
+    resources.retain(|resource| !resource.key.is_empty());
+    resources
+}
+
+/// Whether `plural` is more than one of `noun`.
+pub(crate) fn plural_of(plural: &str, noun: &str) -> bool {
+    plural == noun
+        || plural.strip_suffix('s') == Some(noun)
+        || plural.strip_suffix("es") == Some(noun)
+        || plural.strip_suffix("ies").zip(noun.strip_suffix('y')).is_some_and(|(plural, noun)| plural == noun)
+}
+
+/// The resource that a parameter refers to, and by which field: `order_id`, or "refers to orders.id" in words.
+pub(crate) fn referred<'a>(resources: &'a [Resource], name: &str, description: &str) -> Option<(&'a Resource, String)> {
+    let lower = description.to_ascii_lowercase();
+    let told = lower.split_once("refers to ").and_then(|(_, rest)| {
+        let place = rest.split([' ', ',', ';']).next()?.trim_end_matches('.');
+        place.split_once('.').map(|(table, field)| (table.to_owned(), field.to_owned()))
+    });
+    if let Some((table, field)) = told
+        && let Some(resource) = resources.iter().find(|resource| plural_of(&table, &resource.noun))
+    {
+        return Some((resource, field));
+    }
+    let noun = name.strip_suffix("_id")?;
+    let resource = resources.iter().find(|resource| resource.noun == noun)?;
+    let field = resource.key.first().filter(|_| resource.key.len() == 1)?;
+    Some((resource, field.clone()))
+}

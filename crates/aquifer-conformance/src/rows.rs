@@ -1,0 +1,90 @@
+//! Finding rows, pages and fields in answers of whatever shape.
+
+use serde_json::{Map, Value};
+
+/// One row of a collection.
+pub(crate) type Row = Map<String, Value>;
+
+/// The rows of a collection's answer, wherever they stand; `None` where it is no collection.
+pub(crate) fn rows(data: &Value) -> Option<Vec<Row>> {
+    if let Some(edges) = data.get("edges").and_then(Value::as_array) {
+        return Some(edges.iter().filter_map(|edge| edge.get("node")?.as_object().cloned()).collect());
+    }
+    let listed = ["items", "results", "rows", "data", "records"].iter().find_map(|key| data.get(key)?.as_array());
+    let listed = listed.or_else(|| data.as_array()).or_else(|| {
+        let lists = data.as_object()?.values().filter_map(Value::as_array);
+        lists.into_iter().find(|list| list.iter().all(Value::is_object) && !list.is_empty())
+    })?;
+    Some(listed.iter().filter_map(|item| item.as_object().cloned()).collect())
+}
+
+/// What a cursor page says of itself: whether there is more, and where to go on.
+pub(crate) fn page_info(data: &Value) -> Option<(bool, Option<&str>)> {
+    let info = data.get("pageInfo").or_else(|| data.get("page_info"))?;
+    let more = info.get("hasNextPage").or_else(|| info.get("has_next_page")).and_then(Value::as_bool)?;
+    let cursor = info.get("endCursor").or_else(|| info.get("end_cursor")).and_then(Value::as_str);
+    Some((more, cursor))
+}
+
+/// How many rows there are in all, where the answer says so.
+pub(crate) fn total(data: &Value) -> Option<u64> {
+    const PLACES: [&str; 8] = [
+        "/pageInfo/totalCount",
+        "/pagination/total_items",
+        "/page_info/total_count",
+        "/pagination/total",
+        "/totalCount",
+        "/total_count",
+        "/total",
+        "/count",
+    ];
+    PLACES.iter().find_map(|place| data.pointer(place)?.as_u64())
+}
+
+/// The object in an answer that has all these keys: `data` itself or what it wraps.
+pub(crate) fn object_with<'a>(data: &'a Value, keys: &[String]) -> Option<&'a Row> {
+    let has_all = |row: &&Row| keys.iter().all(|key| row.contains_key(key));
+    let own = data.as_object().filter(has_all);
+    own.or_else(|| data.as_object()?.values().filter_map(Value::as_object).find(has_all))
+}
+
+/// Whether two values say the same: numbers by what they count, times by what they mean.
+pub(crate) fn same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => match (left.as_f64(), right.as_f64()) {
+            (Some(left), Some(right)) => (left - right).abs() <= f64::EPSILON * left.abs().max(right.abs()).max(1.0),
+            _ => left == right,
+        },
+        (Value::String(left), Value::String(right)) => left == right || instant(left) == instant(right),
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            left.len() == right.len()
+                && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| same(value, other)))
+        }
+        _ => left == right,
+    }
+}
+
+/// A time in one spelling: `+00:00` is `Z`, empty fractions are none.
+fn instant(text: &str) -> String {
+    let text = text.strip_suffix("+00:00").map_or_else(|| text.to_owned(), |time| format!("{time}Z"));
+    match text.split_once('.') {
+        Some((time, fraction)) if fraction.trim_matches(['0', 'Z']).is_empty() => format!("{time}Z"),
+        _ => text,
+    }
+}
+
+/// The same without what may differ from answer to answer: cursors, times of the answer, identifiers of the request.
+pub(crate) fn settled(value: &Value) -> Value {
+    const RESTLESS: [&str; 6] = ["cursor", "_meta", "request_id", "session_id", "timestamp", "_etag"];
+    let restless = |key: &str| key.ends_with("Cursor") || key.ends_with("_cursor") || RESTLESS.contains(&key);
+    match value {
+        Value::Object(object) => {
+            object.iter().filter(|(key, _)| !restless(key)).map(|(key, value)| (key.clone(), settled(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(settled).collect(),
+        _ => value.clone(),
+    }
+}
