@@ -32,12 +32,26 @@ fn accepted_in<'a>(seen: &'a Seen, wanted: &str) -> Vec<&'a str> {
             if is_known(&seen.exchange.answer, parameter) { vec![parameter] } else { Vec::new() }
         }
         // What succeeds accepts all that it was sent.
-        Purpose::Valid { operation } if operation == wanted && succeeded(&seen.exchange.answer) => {
-            let params = seen.exchange.arguments.get("params").and_then(Value::as_object);
-            params.into_iter().flat_map(Map::keys).map(String::as_str).collect()
+        Purpose::Valid { operation } if operation == wanted && succeeded(&seen.exchange.answer) => sent(seen).collect(),
+        // What is refused for its value is known by its name.
+        Purpose::Error { .. } if names_operation(&seen.exchange.arguments, wanted) => {
+            let message = seen.exchange.answer.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
+            let is_meant =
+                |name: &&str| is_known(&seen.exchange.answer, name) && message.contains(&format!("'{name}'"));
+            sent(seen).filter(is_meant).collect()
         }
         _ => Vec::new(),
     }
+}
+
+fn names_operation(arguments: &Value, operation: &str) -> bool {
+    arguments.get("operation").and_then(Value::as_str) == Some(operation)
+}
+
+/// The parameters of a request.
+fn sent(seen: &Seen) -> impl Iterator<Item = &str> {
+    let params = seen.exchange.arguments.get("params").and_then(Value::as_object);
+    params.into_iter().flat_map(Map::keys).map(String::as_str)
 }
 
 /// Whether an answer treats a parameter as one that the operation has: it may still refuse its value.

@@ -186,6 +186,22 @@ fn r_con_1_nothing_is_claimed_that_was_not_seen() {
 }
 
 #[test]
+fn a_parameter_is_accepted_where_only_its_value_is_refused() {
+    let accepted = |message: &str, code: &str| {
+        let mut record = good();
+        record.seen.retain(|seen| !matches!(seen.purpose, Purpose::Accepted { .. }));
+        let purpose = Purpose::Error { name: "wrong type".to_owned(), must_mention: Vec::new() };
+        let arguments = json!({"operation": "get_task", "params": {"id": 1, "fields": 7}});
+        record.seen.push(seen(purpose, "mcp_aql_read", arguments, refused(code, message)));
+        bundle(&record, 1).unwrap()["accepted_parameters"]["get_task"].clone()
+    };
+    let type_error = "VALIDATION_INVALID_TYPE";
+    assert_eq!(accepted("Parameter 'fields' must be a list.", type_error), json!(["id", "fields"]));
+    assert_eq!(accepted("Unknown parameter 'fields'.", "VALIDATION_UNKNOWN_PARAM"), json!(["id"]));
+    assert_eq!(accepted("Something is wrong.", type_error), json!(["id"]), "which one is not said");
+}
+
+#[test]
 fn what_fails_is_written_as_it_is() {
     let mut record = good();
     record.operations_list = refused("INTERNAL_ERROR", "No.");

@@ -90,7 +90,7 @@ impl Page {
         }
         if test.findings.len() > MOST_FINDINGS {
             let more = test.findings.len() - MOST_FINDINGS;
-            self.line(&format!("        … and {more} more: --format json has them all"));
+            self.line(&format!("        … and {more} more"));
         }
     }
 
