@@ -1,5 +1,7 @@
 //! What can be said on the command line. Help, completions and parsing all come from here.
 
+mod conformance;
+
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
@@ -9,6 +11,9 @@ use clap_complete::Shell;
 
 use crate::config::SourceConfig;
 use crate::safety::TrustSaid;
+pub(crate) use conformance::{
+    BAD_USAGE, ConformanceArgs, ConformanceCommand, ConformanceReportArgs, ConformanceRunArgs, ReportOutput,
+};
 
 /// Any MCP server, database or REST API behind MCP-AQL: one to five tools instead of hundreds.
 #[derive(Debug, Parser)]
@@ -22,6 +27,19 @@ pub(crate) struct Cli {
     pub(crate) log: Option<String>,
 }
 
+impl Cli {
+    /// Reads the command line; help, or what is wrong with it, ends the process.
+    pub(crate) fn read() -> Self {
+        Self::try_parse().unwrap_or_else(|problem| {
+            if problem.use_stderr() && conformance::is_meant() {
+                let _ = problem.print();
+                std::process::exit(BAD_USAGE.into());
+            }
+            problem.exit()
+        })
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   aquifer demo                                   try it: a sample shop over HTTP
@@ -33,9 +51,11 @@ Examples:
   aquifer introspect --source demo:              which operations are there?
   aquifer call get_order '{\"id\": 1}' --source demo:
   aquifer policy show --config aquifer.toml      what can my agent do?
+  aquifer conformance --allow-writes -- aquifer demo --stdio
+                                                 does a server speak MCP-AQL as published?
 
 Exit codes: 0 done, 1 the answer was a failure or an MCP server is not there, 2 bad usage or
-configuration.
+configuration; those of conformance are its own.
 Results go to stdout, everything else to stderr.";
 
 #[derive(Debug, Subcommand)]
@@ -178,6 +198,10 @@ One level up at a time, any number down: untested, generated, validated, communi
 of itself counts up to 'generated'; more, only where the configuration says trust = \"file\" beside it.
 Exit codes: 0 changed, 2 not.")]
     Trust(TrustArgs),
+
+    /// Drive any MCP-AQL server and say which conformance level it gets, and why not more.
+    #[command(after_help = conformance::HELP)]
+    Conformance(ConformanceArgs),
 
     /// Find the MCP clients on this machine and write a configuration with the servers they have.
     #[command(after_help = "\
