@@ -16,7 +16,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         _ => Target::Command { argv, env: Vec::new() },
     };
     let options = Options { allow_writes: !no_writes, ..Options::default() };
-    let done = run(&target, &options, |progress| eprintln!("{progress:?}")).await?;
+    let begun = std::time::Instant::now();
+    let done =
+        run(&target, &options, |progress| eprintln!("{:>6} ms {progress:?}", begun.elapsed().as_millis())).await?;
     println!("{}", serde_json::to_string_pretty(&done.report)?);
     Ok(())
 }

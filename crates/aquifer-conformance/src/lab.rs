@@ -22,6 +22,9 @@ use crate::wire::{Broken, Dial};
 /// How many collections are looked at closely.
 const MOST_COLLECTIONS: usize = 12;
 
+/// How many searches are looked at closely, besides.
+const MOST_SEARCHES: usize = 3;
+
 /// Exchanges kept for evidence; whatever is more is of the same kind.
 const MOST_SEEN: usize = 5_000;
 
@@ -55,7 +58,7 @@ pub(crate) struct Lab<'a> {
     pub(crate) working: BTreeMap<String, Map<String, Value>>,
     /// The last answer to a valid request of each READ operation.
     pub(crate) tried: BTreeMap<String, Reply>,
-    pub(crate) collections: Arc<Vec<Collection>>,
+    pub(crate) collections: Arc<Vec<Arc<Collection>>>,
     pub(crate) sandbox: Sandbox,
     /// How each thing was created, or was not.
     pub(crate) creations: Vec<(String, Reply)>,
@@ -220,26 +223,36 @@ impl<'a> Lab<'a> {
             let lists = reply.ok() && rows(reply.data()).is_some() && collections.len() < MOST_COLLECTIONS;
             self.learn(operation, Map::new(), reply);
             if lists {
-                let paging = Paging::of(operation).first().copied().unwrap_or(Paging::Whole);
-                let walk = self.walk(operation, &Map::new(), paging, 100, self.options.max_rows).await;
-                let listing =
-                    |resource: &&Resource| resource.list.as_ref().is_some_and(|list| list.name == operation.name);
-                let key = self.resources.iter().find(listing).map(|resource| resource.key.clone()).unwrap_or_default();
-                let (rows, complete) = (walk.rows, walk.complete);
-                collections.push(Collection { operation: operation.clone(), params: Map::new(), rows, complete, key });
+                collections.push(self.collect(operation, Map::new()).await);
             }
         }
         self.collections = Arc::new(collections);
+        let mut searched = Vec::new();
         for operation in described.reads().filter(|operation| operation.required().next().is_some()) {
             for params in self.candidates(operation) {
                 let reply = self.call(operation, params.clone()).await;
                 let worked = reply.ok();
-                self.learn(operation, params, reply);
+                let lists = worked && reply.data().get("items").is_some() && searched.len() < MOST_SEARCHES;
+                self.learn(operation, params.clone(), reply);
+                if lists {
+                    searched.push(self.collect(operation, params).await);
+                }
                 if worked {
                     break;
                 }
             }
         }
+        let listed = self.collections.iter().cloned();
+        self.collections = Arc::new(listed.chain(searched).collect());
+    }
+
+    /// Walks through a collection.
+    async fn collect(&mut self, operation: &Operation, params: Map<String, Value>) -> Arc<Collection> {
+        let paging = Paging::of(operation).first().copied().unwrap_or(Paging::Whole);
+        let walk = self.walk(operation, &params, paging, 100, self.options.max_rows).await;
+        let listing = |resource: &&Resource| resource.list.as_ref().is_some_and(|list| list.name == operation.name);
+        let key = self.resources.iter().find(listing).map(|resource| resource.key.clone()).unwrap_or_default();
+        Arc::new(Collection::new(operation.clone(), params, key, walk))
     }
 
     fn learn(&mut self, operation: &Operation, params: Map<String, Value>, reply: Reply) {
@@ -263,8 +276,12 @@ impl<'a> Lab<'a> {
         let examples = operation.examples().iter().filter_map(|example| example_params(example).cloned());
         let examples =
             examples.filter(|params| operation.required().all(|parameter| params.contains_key(&parameter.name)));
-        let mut candidates: Vec<_> = examples.collect();
-        candidates.truncate(2);
+        let mut candidates = Vec::new();
+        for example in examples.take(2) {
+            let least = example.iter().filter(|(name, _)| operation.parameter(name).is_some_and(|own| own.required));
+            candidates.push(least.map(|(name, value)| (name.clone(), value.clone())).collect());
+            candidates.push(example);
+        }
         if let Some(found) = found {
             let at = if known { 0 } else { candidates.len() };
             candidates.insert(at, found);
@@ -278,8 +295,23 @@ impl<'a> Lab<'a> {
         if let Some(resource) = own.filter(|resource| resource.key.contains(&parameter.name)) {
             return self.value_in(resource, &parameter.name);
         }
+        if ["query", "q", "search", "text"].contains(&parameter.name.as_str()) && operation.reads() {
+            return self.known_word(operation);
+        }
         let (resource, field) = referred(&self.resources, &parameter.name, &parameter.description)?;
         self.value_in(resource, &field)
+    }
+
+    /// A word that rows of the collection that is searched have.
+    fn known_word(&self, operation: &Operation) -> Option<Value> {
+        let (_, noun) = operation.name.split_once('_')?;
+        let lists = |own: &&Arc<Collection>| own.operation.name.split_once('_').is_some_and(|(_, other)| other == noun);
+        let collection = self.collections.iter().find(lists)?;
+        let is_word = |word: &&str| word.len() > 2 && word.chars().all(char::is_alphabetic);
+        let texts = collection.rows.iter().flat_map(|row| row.values()).filter_map(Value::as_str);
+        let spaced = texts.filter(|text| text.contains(' '));
+        let plain = collection.rows.iter().flat_map(|row| row.values()).filter_map(Value::as_str);
+        spaced.chain(plain).flat_map(str::split_whitespace).find(is_word).map(Value::from)
     }
 
     fn value_in(&self, resource: &Resource, field: &str) -> Option<Value> {
@@ -294,8 +326,7 @@ impl<'a> Lab<'a> {
     /// A field that an answer of this operation has.
     pub(crate) fn described_field(&self, operation: &Operation) -> Option<String> {
         let data = self.tried.get(&operation.name)?.data();
-        let row = rows(data).filter(|_| data.get("items").is_some()).and_then(|rows| rows.into_iter().next());
-        let row = row.or_else(|| data.as_object().cloned())?;
+        let row = if data.get("items").is_some() { rows(data)?.into_iter().next()? } else { data.as_object()?.clone() };
         row.keys().find(|key| !key.starts_with('_')).cloned()
     }
 

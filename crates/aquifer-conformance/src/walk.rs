@@ -33,16 +33,6 @@ impl Paging {
         }
         styles
     }
-
-    /// The parameter that says how large a page is.
-    pub(crate) const fn size_parameter(self) -> Option<&'static str> {
-        match self {
-            Self::Cursor => Some("first"),
-            Self::Offset => Some("limit"),
-            Self::Number => Some("page_size"),
-            Self::Whole => None,
-        }
-    }
 }
 
 /// What a walk met.
@@ -60,7 +50,7 @@ pub(crate) struct Walk {
 }
 
 /// One collection and the rows it has.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Collection {
     pub(crate) operation: Operation,
     /// What it was asked with.
@@ -70,9 +60,25 @@ pub(crate) struct Collection {
     pub(crate) complete: bool,
     /// The fields that tell one row from another, where they are known.
     pub(crate) key: Vec<String>,
+    /// The fields that hold plain values in every row, with how many different ones.
+    plain: Vec<(String, usize)>,
 }
 
 impl Collection {
+    pub(crate) fn new(operation: Operation, params: Map<String, Value>, key: Vec<String>, walk: Walk) -> Self {
+        let (rows, complete) = (walk.rows, walk.complete);
+        let holds_plain =
+            |row: &Row, field: &str| row.get(field).is_some_and(|value| !value.is_object() && !value.is_array());
+        let names = rows.first().into_iter().flat_map(Row::keys).filter(|field| !field.starts_with('_'));
+        let mut plain: Vec<(String, usize)> = names
+            .filter(|field| rows.iter().all(|row| holds_plain(row, field)))
+            .map(|field| (field.clone(), distinct(&rows, field)))
+            .collect();
+        // Few different values make the more telling filters; one value tells nothing.
+        plain.sort_by_key(|(_, distinct)| if *distinct < 2 { usize::MAX } else { *distinct });
+        Self { operation, params, rows, complete, key, plain }
+    }
+
     /// What tells this row from others: its key, or the whole of it.
     pub(crate) fn identity(&self, row: &Row) -> String {
         if self.key.is_empty() || !self.key.iter().all(|key| row.contains_key(key)) {
@@ -83,26 +89,20 @@ impl Collection {
 
     /// Fields of the rows that hold plain values, those with several different ones first.
     pub(crate) fn plain_fields(&self) -> Vec<String> {
-        let Some(first) = self.rows.first() else { return Vec::new() };
-        let plain =
-            |row: &Row, field: &str| row.get(field).is_some_and(|value| !value.is_object() && !value.is_array());
-        let names = first.keys().filter(|field| !field.starts_with('_'));
-        let mut fields: Vec<(usize, String)> = names
-            .filter(|field| self.rows.iter().all(|row| plain(row, field)))
-            .map(|field| (self.distinct(field), field.clone()))
-            .collect();
-        // Few different values make the more telling filters; one value tells nothing.
-        fields.sort_by_key(|(distinct, _)| if *distinct < 2 { usize::MAX } else { *distinct });
-        fields.into_iter().map(|(_, field)| field).collect()
+        self.plain.iter().map(|(field, _)| field.clone()).collect()
     }
 
-    /// How many different values a field has.
+    /// How many different values such a field has.
     pub(crate) fn distinct(&self, field: &str) -> usize {
-        let mut values: Vec<String> = self.rows.iter().filter_map(|row| row.get(field)).map(Value::to_string).collect();
-        values.sort_unstable();
-        values.dedup();
-        values.len()
+        self.plain.iter().find(|(own, _)| own == field).map(|(_, distinct)| *distinct).unwrap_or_default()
     }
+}
+
+fn distinct(rows: &[Row], field: &str) -> usize {
+    let mut values: Vec<String> = rows.iter().filter_map(|row| row.get(field)).map(Value::to_string).collect();
+    values.sort_unstable();
+    values.dedup();
+    values.len()
 }
 
 impl Lab<'_> {

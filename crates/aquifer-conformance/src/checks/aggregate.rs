@@ -1,5 +1,7 @@
 //! Aggregates, compared with the rows themselves.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::Check;
@@ -43,8 +45,8 @@ pub(super) const CHECKS: &[Check] = &[
     .needs(&["requests.effect", "requests.accepted"]),
 ];
 
-fn aggregated(lab: &Lab<'_>) -> Vec<Collection> {
-    let with = |own: &&Collection| own.complete && own.operation.has("aggregate") && !own.rows.is_empty();
+fn aggregated(lab: &Lab<'_>) -> Vec<Arc<Collection>> {
+    let with = |own: &&Arc<Collection>| own.complete && own.operation.has("aggregate") && !own.rows.is_empty();
     lab.collections.iter().filter(with).cloned().collect()
 }
 

@@ -175,7 +175,7 @@ fn shown(value: Option<&Value>) -> String {
 
 async fn permissions(lab: &mut Lab<'_>, tally: &mut Tally) {
     let described = lab.described.clone();
-    for operation in &described.operations {
+    for operation in described.operations.iter().chain(&described.unplaced) {
         let permissions = operation.raw.get("permissions");
         let flag = |name: &str| permissions.and_then(|permissions| permissions.get(name)).and_then(Value::as_bool);
         let (Some(read_only), Some(destructive)) = (flag("readOnly"), flag("destructive")) else { continue };
@@ -193,10 +193,10 @@ async fn permissions(lab: &mut Lab<'_>, tally: &mut Tally) {
 
 async fn tools(lab: &mut Lab<'_>, tally: &mut Tally) {
     let described = lab.described.clone();
-    let tools = lab.client.aql_tools();
-    for operation in &described.operations {
+    tally.looked_at = described.operations.len() + described.unplaced.len();
+    for operation in &described.unplaced {
         let problem = format!("its tool '{}' is not among the tools that take operations", operation.tool);
-        tally.holds(tools.contains(&operation.tool), &operation.name, &problem, None);
+        tally.fail(&operation.name, problem, None);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Filters: what they let through, and what they refuse.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::Check;
@@ -10,6 +12,9 @@ use crate::report::Category::LevelTwoFeatures;
 use crate::rows::{Row, same};
 use crate::tally::Tally;
 use crate::walk::{Collection, Paging, Walk};
+
+/// So many rows of a filtered collection are walked.
+const MOST_FILTERED: usize = 300;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::new(
@@ -45,7 +50,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// Collections that document `filter`.
-fn filtered(lab: &Lab<'_>) -> Vec<Collection> {
+fn filtered(lab: &Lab<'_>) -> Vec<Arc<Collection>> {
     lab.collections.iter().filter(|collection| collection.operation.has("filter")).cloned().collect()
 }
 
@@ -65,7 +70,7 @@ async fn walk_with(lab: &mut Lab<'_>, collection: &Collection, filter: Value) ->
     let mut params = collection.params.clone();
     params.insert("filter".into(), filter);
     let paging = Paging::of(&collection.operation).first().copied().unwrap_or(Paging::Whole);
-    lab.walk(&collection.operation, &params, paging, 100, lab.options.max_rows).await
+    lab.walk(&collection.operation, &params, paging, 100, MOST_FILTERED).await
 }
 
 /// Compares what a filter let through with what should have been.

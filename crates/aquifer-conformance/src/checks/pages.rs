@@ -1,5 +1,7 @@
 //! Pages: every row once, and an end that is one.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::Check;
@@ -79,9 +81,10 @@ pub(super) const CHECKS: &[Check] = &[
     .needs(&["requests.effect", "requests.accepted"]),
 ];
 
-fn paged(lab: &Lab<'_>, style: Paging) -> Vec<Collection> {
-    let with =
-        |collection: &&Collection| Paging::of(&collection.operation).contains(&style) && !collection.rows.is_empty();
+fn paged(lab: &Lab<'_>, style: Paging) -> Vec<Arc<Collection>> {
+    let with = |collection: &&Arc<Collection>| {
+        Paging::of(&collection.operation).contains(&style) && !collection.rows.is_empty()
+    };
     lab.collections.iter().filter(with).cloned().collect()
 }
 

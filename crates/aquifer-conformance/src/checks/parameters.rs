@@ -296,6 +296,7 @@ async fn aliases(lab: &mut Lab<'_>, tally: &mut Tally) {
                 continue;
             }
             let mut camel = base.clone();
+            camel.remove(&name);
             camel.insert(camel_case(&name), value);
             let reply = lab.call(operation, camel).await;
             tally.look();

@@ -74,24 +74,32 @@ async fn accuracy(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-/// Parameters that can only stand beside another, with what that other is.
-fn companions(name: &str) -> Map<String, Value> {
+/// What a parameter can only stand beside; `None` where we cannot think of it.
+fn beside(lab: &Lab<'_>, operation: &Operation, name: &str) -> Option<Map<String, Value>> {
     let beside = match name {
         "after" => json!({"first": 1}),
         "before" => json!({"last": 1}),
-        "order" => json!({"sort": null}),
+        "order" => json!({"sort": some_field(lab, operation)?}),
         "include_items" => json!({"aggregate": {"n": {"count": true}}}),
         "offset" => json!({"limit": 1}),
         "page" => json!({"page_size": 1}),
         _ => json!({}),
     };
-    beside.as_object().cloned().unwrap_or_default()
+    let beside = beside.as_object().cloned().unwrap_or_default();
+    Some(beside.into_iter().filter(|(name, _)| operation.has(name)).collect())
+}
+
+/// A field that rows of this operation have.
+fn some_field(lab: &Lab<'_>, operation: &Operation) -> Option<String> {
+    let collection = lab.collections.iter().find(|own| own.operation.name == operation.name);
+    let plain = collection.and_then(|own| own.plain_fields().into_iter().next());
+    plain.or_else(|| lab.described_field(operation))
 }
 
 /// A value to try a documented parameter with: one that its rows know, or one from its description.
 fn value_for(lab: &Lab<'_>, operation: &Operation, parameter: &Parameter, first: Option<&Reply>) -> Option<Value> {
     let collection = lab.collections.iter().find(|own| own.operation.name == operation.name);
-    let field = collection.and_then(|own| own.plain_fields().into_iter().next());
+    let field = some_field(lab, operation);
     let page = |key: &str| first.and_then(|reply| reply.data().pointer(&format!("/pageInfo/{key}")).cloned());
     match parameter.name.as_str() {
         "filter" => {
@@ -104,7 +112,7 @@ fn value_for(lab: &Lab<'_>, operation: &Operation, parameter: &Parameter, first:
         "fields" if !parameter.takes_list() => {
             crate::feature::presets(operation).first().map(|preset| json!(preset)).or_else(|| field.map(Value::from))
         }
-        "fields" => Some(json!([field.or_else(|| lab.described_field(operation))?])),
+        "fields" => Some(json!([field?])),
         "aggregate" => Some(json!({"n": {"count": true}})),
         "after" | "cursor" => page("endCursor").or_else(|| page("startCursor")).filter(Value::is_string),
         "before" => page("endCursor").filter(Value::is_string),
@@ -129,12 +137,11 @@ async fn accepted(lab: &mut Lab<'_>, tally: &mut Tally) {
                 left_out += 1;
                 continue;
             };
-            let mut params = base.clone();
-            for (name, beside) in companions(&parameter.name).into_iter().filter(|(name, _)| operation.has(name)) {
-                let field = lab.collections.iter().find(|own| own.operation.name == operation.name);
-                let field = field.and_then(|own| own.plain_fields().into_iter().next());
-                params.insert(name, if beside.is_null() { json!(field) } else { beside });
-            }
+            let Some(mut params) = beside(lab, operation, &parameter.name) else {
+                left_out += 1;
+                continue;
+            };
+            params.extend(base.clone());
             params.insert(parameter.name.clone(), value);
             let reply = lab.call(operation, params).await;
             tally.look();
@@ -186,7 +193,7 @@ async fn effect(lab: &mut Lab<'_>, tally: &mut Tally) {
         let operation = &collection.operation;
         let plain = lab.call(operation, collection.params.clone()).await;
         let came = rows(plain.data()).map(|rows| rows.len()).unwrap_or_default();
-        for (name, params) in telling(lab, collection) {
+        for (name, params) in telling(lab, collection, came) {
             let reply = lab.call(operation, params).await;
             if !reply.ok() {
                 continue;
@@ -195,7 +202,8 @@ async fn effect(lab: &mut Lab<'_>, tally: &mut Tally) {
             let now = rows(reply.data()).map(|rows| rows.len()).unwrap_or_default();
             let ignored = match name {
                 "first" | "last" | "limit" | "page_size" => now == came && now > 1,
-                _ => settled(reply.data()) == settled(plain.data()),
+                "total" | "aggregate" => settled(reply.data()) == settled(plain.data()),
+                _ => rows(reply.data()) == rows(plain.data()),
             };
             if ignored {
                 let subject = format!("{}.{name}", operation.name);
@@ -206,7 +214,7 @@ async fn effect(lab: &mut Lab<'_>, tally: &mut Tally) {
 }
 
 /// Requests whose answer must differ from the plain one.
-fn telling(lab: &Lab<'_>, collection: &Collection) -> Vec<(&'static str, Map<String, Value>)> {
+fn telling(lab: &Lab<'_>, collection: &Collection, came: usize) -> Vec<(&'static str, Map<String, Value>)> {
     let operation = &collection.operation;
     let mut found: Vec<(&'static str, Map<String, Value>)> = Vec::new();
     let mut add = |name: &'static str, value: Value| {
@@ -246,7 +254,7 @@ fn telling(lab: &Lab<'_>, collection: &Collection) -> Vec<(&'static str, Map<Str
     }
     if operation.has("offset") && operation.has("limit") {
         let mut params = collection.params.clone();
-        params.insert("limit".into(), json!(100));
+        params.insert("limit".into(), json!(came));
         params.insert("offset".into(), json!(1));
         found.push(("offset", params));
     }

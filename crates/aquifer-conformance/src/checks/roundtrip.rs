@@ -83,6 +83,7 @@ pub(super) const LAST: &[Check] = &[Check::new(
     NOTHING_MADE,
     |lab, tally| Box::pin(delete(lab, tally)),
 )
+.needs(&["errors.not_found"])
 .writes()];
 
 /// Fields that a server may change by itself.

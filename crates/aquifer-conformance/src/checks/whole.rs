@@ -48,7 +48,7 @@ pub(super) const CHECKS: &[Check] = &[
         "no failure of a published kind was met",
         |lab, tally| Box::pin(hand_over(lab, tally, |watch| &mut watch.registry)),
     )
-    .needs(&["errors.codes", "answers.envelope"]),
+    .needs(&["errors.codes", "answers.envelope", "requests.accepted"]),
     Check::new(
         "errors.leaks",
         "Error messages do not leak implementation internals",
@@ -65,7 +65,7 @@ pub(super) const CHECKS: &[Check] = &[
         "no message on a parameter was seen",
         |lab, tally| Box::pin(hand_over(lab, tally, |watch| &mut watch.actionable)),
     )
-    .needs(&["parameters.required_named", "errors.leaks"]),
+    .needs(&["parameters.required_named", "errors.leaks", "requests.accepted"]),
 ];
 
 /// What was counted on the way becomes what this check counted.

@@ -31,6 +31,8 @@ pub(crate) struct Described {
     pub(crate) type_replies: Vec<(String, Reply)>,
     /// The operations whose details could be read.
     pub(crate) operations: Vec<Operation>,
+    /// Operations whose tool is not there, which therefore cannot be tried.
+    pub(crate) unplaced: Vec<Operation>,
     /// The types whose details could be read.
     pub(crate) types: BTreeMap<String, Type>,
     /// How many operations were left out because there are too many.
@@ -42,7 +44,6 @@ pub(crate) struct Described {
 pub(crate) struct Operation {
     pub(crate) name: String,
     pub(crate) category: String,
-    pub(crate) endpoint: String,
     pub(crate) tool: String,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) raw: Value,
@@ -91,7 +92,6 @@ impl Operation {
         Some(Self {
             name: raw.get("name")?.as_str()?.to_owned(),
             category: word("semantic_category"),
-            endpoint: word("endpoint"),
             tool: word("mcpTool"),
             parameters: parameters.into_iter().flatten().filter_map(Parameter::read).collect(),
             raw: raw.clone(),
@@ -112,10 +112,6 @@ impl Operation {
 
     pub(crate) fn required(&self) -> impl Iterator<Item = &Parameter> {
         self.parameters.iter().filter(|parameter| parameter.required)
-    }
-
-    pub(crate) fn description(&self) -> &str {
-        self.raw.get("description").and_then(Value::as_str).unwrap_or_default()
     }
 
     pub(crate) fn examples(&self) -> &[Value] {

@@ -29,6 +29,9 @@ pub(crate) async fn read(client: &mut Client, watch: &mut Watch, most: usize) ->
         described.operations.extend(reply.data().get("operation").and_then(Operation::read));
         described.operation_replies.push((name, reply));
     }
+    let tools = client.aql_tools();
+    let placed = |operation: &Operation| tools.contains(&operation.tool);
+    (described.operations, described.unplaced) = described.operations.into_iter().partition(placed);
     for name in sample(self::names(&described.types_list), most) {
         let reply = ask(client, watch, &described.tool, json!({"query": "types", "name": name})).await;
         if let Some(details) = reply.data().get("type").filter(|details| details.is_object()) {
