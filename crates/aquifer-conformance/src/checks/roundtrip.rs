@@ -274,7 +274,7 @@ async fn delete(lab: &mut Lab<'_>, tally: &mut Tally) {
         let reply = lab.call_confirmed(delete, made.key.clone()).await;
         if !reply.ok() {
             // Deleting one may have taken others with it.
-            let gone = lab.read_back(resource, &made.key).await.is_some_and(|(read, _)| read.not_found());
+            let gone = lab.read_back(resource, &made.key).await.is_some_and(|(read, _)| read.refused());
             if gone {
                 continue;
             }
@@ -288,6 +288,6 @@ async fn delete(lab: &mut Lab<'_>, tally: &mut Tally) {
             continue;
         }
         let Some((read, _)) = lab.read_back(resource, &made.key).await else { continue };
-        tally.holds(read.not_found(), &shown, "it was deleted and is still there", Some(&read));
+        tally.holds(read.refused(), &shown, "it was deleted and is still there", Some(&read));
     }
 }

@@ -55,6 +55,9 @@ async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<Ending> {
     let Run { mut report, record } = driven.with_context(|| format!("cannot check {}", words::server(arguments)))?;
     report.command = words::command(arguments);
     put(&report, &arguments.output)?;
+    if !arguments.allow_writes {
+        eprintln!("What writes was not checked, and no level is granted without: --allow-writes lets it");
+    }
     let mut code = report.exit_code();
     if let Some(path) = &arguments.evidence {
         match evidence::bundle(&record, arguments.level) {

@@ -28,15 +28,15 @@ fn placed(folder: &Folder) -> Command {
 }
 
 /// A server of ours, to be had over stdio and HTTP.
-struct Server<'a> {
+struct Server {
     /// How its reports are called.
-    name: &'a str,
-    folder: &'a Folder,
+    name: &'static str,
+    folder: Folder,
     /// The command behind `aquifer`, without a transport: `demo`.
-    words: &'a [&'a str],
+    words: &'static [&'static str],
 }
 
-impl Server<'_> {
+impl Server {
     /// A run over stdio, in the mode it starts in and the other.
     fn over_stdio(&self) -> Value {
         let stdio: &[&str] = if self.words == ["demo"] { &["--stdio"] } else { &[] };
@@ -48,7 +48,7 @@ impl Server<'_> {
     /// A run over HTTP, on two servers, one in each mode.
     fn over_http(&self) -> Value {
         let start = |mode| {
-            let mut command = placed(self.folder);
+            let mut command = placed(&self.folder);
             command.args(self.words).args(["--http", "127.0.0.1:0", "--mode", mode]);
             Served::spawn(&mut command)
         };
@@ -62,7 +62,7 @@ impl Server<'_> {
     }
 
     fn run(&self, transport: &str, arguments: &[&str], usual: &[(&str, &str)]) -> Value {
-        let output = conformance(self.folder, arguments);
+        let output = conformance(&self.folder, arguments);
         let mut said = text(&output.stdout);
         for (here, elsewhere) in usual {
             said = said.replace(here, elsewhere);
@@ -71,7 +71,7 @@ impl Server<'_> {
             serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}\n{}", text(&output.stderr)));
         let name = format!("{}-{transport}", self.name);
         let file = self.folder.file(&format!("{name}.json"), &said);
-        document(&name, &rendered(self.folder, &file, "markdown"));
+        document(&name, &rendered(&self.folder, &file, "markdown"));
         report["exit_code"] = output.status.code().into();
         report
     }
