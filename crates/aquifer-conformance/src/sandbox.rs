@@ -69,6 +69,11 @@ impl Sandbox {
         }
     }
 
+    /// A row of ours was found to be gone.
+    pub(crate) fn forget(&mut self, gone: &Made) {
+        self.rows.retain(|made| made.noun != gone.noun || made.key != gone.key);
+    }
+
     /// The row of this kind that was made first and is still there.
     pub(crate) fn row(&self, noun: &str) -> Option<&Made> {
         self.rows.iter().find(|made| made.noun == noun)

@@ -211,7 +211,7 @@ async fn halts(lab: &mut Lab<'_>, tally: &mut Tally) {
             );
         }
         let still = lab.call(get, made.key.clone()).await;
-        tally.holds(still.ok(), &delete.name, "it ran in a batch without being confirmed", Some(&reply));
+        tally.holds(!still.not_found(), &delete.name, "it ran in a batch without being confirmed", Some(&reply));
         return;
     }
 }

@@ -49,7 +49,7 @@ pub(super) const CHECKS: &[Check] = &[
         |lab, tally| Box::pin(computed_fields(lab, tally)),
     )
     .of(Feature::Computed)
-    .needs(&["fields.subset"]),
+    .needs(&["fields.subset", "requests.effect"]),
 ];
 
 /// READ operations that work and document `fields`, with the parameters that work.
@@ -83,7 +83,7 @@ async fn subset(lab: &mut Lab<'_>, tally: &mut Tally) {
         let Some(row) = first_row(whole.data()) else { continue };
         let names: Vec<&str> = row.keys().map(String::as_str).filter(|name| !name.starts_with('_')).collect();
         let (Some(first), Some(last)) = (names.first(), names.last()) else { continue };
-        for wanted in [vec![*first], vec![*last, *first]] {
+        for wanted in [vec![*last], vec![*first, *last]] {
             let mut wanted = wanted;
             wanted.dedup();
             let mut asked = params.clone();

@@ -104,7 +104,8 @@ pub(crate) fn looking() -> Vec<&'static Check> {
 
 /// The checks that may write or break something, once rows of ours are there.
 pub(crate) fn probing() -> Vec<&'static Check> {
-    let tables: [&'static [Check]; 11] = [
+    let tables: [&'static [Check]; 12] = [
+        roundtrip::FIRST,
         requests::CHECKS,
         parameters::CHECKS,
         errors::CHECKS,

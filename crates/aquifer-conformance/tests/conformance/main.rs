@@ -1,0 +1,33 @@
+//! Whole runs against a small server in this process: right in everything, or with one flaw.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::string_slice, clippy::expect_used)]
+
+mod adapter;
+mod failing;
+mod good;
+mod mutants;
+
+use aquifer_conformance::Dial;
+use aquifer_conformance::report::{Report, Verdict};
+use aquifer_conformance::run::{Options, Run, run};
+
+/// A whole run that may write.
+async fn full(target: &dyn Dial) -> Run {
+    run(target, &Options { allow_writes: true, ..Options::default() }, |_| {}).await.unwrap()
+}
+
+/// The checks that came out like this, but for the one that needs a model.
+fn with(report: &Report, verdict: Verdict) -> Vec<String> {
+    let tests = report.categories.iter().flat_map(|section| &section.tests);
+    let those = tests.filter(|test| test.result == verdict && test.id != "semantic.evaluation");
+    those.map(|test| test.id.clone()).collect()
+}
+
+/// What the checks that did not pass say.
+fn told(report: &Report) -> String {
+    let tests = report.categories.iter().flat_map(|section| &section.tests);
+    let told = tests
+        .filter(|test| test.result != Verdict::Pass)
+        .map(|test| format!("{:?} {}: {}", test.result, test.id, test.detail));
+    told.collect::<Vec<_>>().join("\n")
+}
