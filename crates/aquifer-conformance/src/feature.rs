@@ -46,10 +46,12 @@ pub(crate) enum Feature {
     Confirmation,
     /// Documented examples.
     Examples,
+    /// Parameters that shape what a collection gives.
+    Controls,
 }
 
 /// All of them, with how people call them.
-pub(crate) const ALL: [(Feature, &str); 18] = [
+pub(crate) const ALL: [(Feature, &str); 19] = [
     (Feature::Families, "endpoint families"),
     (Feature::Filters, "filters"),
     (Feature::Ranges, "comparisons in filters"),
@@ -68,6 +70,7 @@ pub(crate) const ALL: [(Feature, &str); 18] = [
     (Feature::DryRuns, "dry runs"),
     (Feature::Confirmation, "confirmation"),
     (Feature::Examples, "examples"),
+    (Feature::Controls, "parameters that shape a collection"),
 ];
 
 impl Feature {
@@ -89,7 +92,10 @@ impl Feature {
             Self::Defaults => lab.described.reads().flat_map(|operation| &operation.parameters).any(|parameter| {
                 parameter.default.as_ref().is_some_and(|default| !default.is_null()) && !parameter.required
             }),
-            Self::LongNames => lab.described.reads().flat_map(|operation| &operation.parameters).any(is_long),
+            Self::LongNames => {
+                let tried = lab.described.reads().filter(|operation| lab.working.contains_key(&operation.name));
+                tried.flat_map(|operation| &operation.parameters).any(is_long)
+            }
             Self::Getting => lab.resources.iter().any(|resource| resource.get.is_some()),
             Self::OwnKeys => lab.resources.iter().any(|resource| {
                 let takes = |create: &Operation| resource.key.iter().all(|key| create.has(key));
@@ -101,6 +107,9 @@ impl Feature {
             }),
             Self::DryRuns => lab.described.writes().any(|operation| operation.has("dry_run")),
             Self::Confirmation => lab.described.writes().any(|operation| operation.has("confirmation_token")),
+            Self::Controls => {
+                ["first", "limit", "page_size", "fields", "filter", "sort", "total", "aggregate"].into_iter().any(read)
+            }
             Self::Examples => any(&|operation| !operation.examples().is_empty()),
         }
     }

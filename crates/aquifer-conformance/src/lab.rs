@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::described::{self, Described, Operation, Parameter};
 use crate::probe::Values;
 use crate::record::{Mode, Purpose, Record, Seen, Surface};
-use crate::reply::Reply;
+use crate::reply::{Kind, Reply};
 use crate::resources::{self, Resource, referred};
 use crate::rows::rows;
 use crate::run::Options;
@@ -172,7 +172,7 @@ impl<'a> Lab<'a> {
                 let operation = arguments.get("operation").and_then(Value::as_str).unwrap_or_default();
                 let tool = if self.mode == Mode::Single {
                     // The second surface is the semantic one: the operation's own tool there has to be asked for.
-                    let own = tool_in(client, &self.described.tool, operation).await;
+                    let own = tool_in(client, operation).await;
                     own.unwrap_or(tool)
                 } else {
                     tool
@@ -190,7 +190,7 @@ impl<'a> Lab<'a> {
     pub(crate) fn keep(&mut self, purpose: Purpose, reply: &Reply) {
         let exchange = &reply.exchange;
         let size = exchange.arguments.to_string().len() + exchange.answer.to_string().len();
-        if self.record.seen.len() < MOST_SEEN && size <= LARGEST_SEEN {
+        if reply.kind != Kind::Lost && self.record.seen.len() < MOST_SEEN && size <= LARGEST_SEEN {
             self.record.seen.push(Seen { purpose, exchange: exchange.clone() });
         }
     }
@@ -211,11 +211,28 @@ impl<'a> Lab<'a> {
         let Ok(client) = Client::open(wire, self.options.deadline).await else { return false };
         self.calls_before += self.client.calls;
         self.client = client;
+        self.restock().await;
         true
     }
 
-    /// Finds, for every READ operation, a request that works; walks the collections among them.
-    pub(crate) async fn prepare(&mut self) {
+    /// What we made may have been lost with the server: then it is made again.
+    async fn restock(&mut self) {
+        let resources = self.resources.clone();
+        let mut missing = false;
+        for made in self.sandbox.left() {
+            let Some(resource) = resources.iter().find(|resource| resource.noun == made.noun) else { continue };
+            if self.read_back(resource, &made.key).await.is_some_and(|(read, _)| read.absent()) {
+                self.sandbox.forget(&made);
+                missing = true;
+            }
+        }
+        if missing {
+            self.populate().await;
+        }
+    }
+
+    /// Finds, for every READ operation, a request that works; walks the collections among them up to so many rows.
+    pub(crate) async fn prepare(&mut self, most: usize) {
         let described = self.described.clone();
         let mut collections = Vec::new();
         for operation in described.reads().filter(|operation| operation.required().next().is_none()) {
@@ -223,7 +240,7 @@ impl<'a> Lab<'a> {
             let lists = reply.ok() && rows(reply.data()).is_some() && collections.len() < MOST_COLLECTIONS;
             self.learn(operation, Map::new(), reply);
             if lists {
-                collections.push(self.collect(operation, Map::new()).await);
+                collections.push(self.collect(operation, Map::new(), most).await);
             }
         }
         self.collections = Arc::new(collections);
@@ -235,7 +252,7 @@ impl<'a> Lab<'a> {
                 let lists = worked && reply.data().get("items").is_some() && searched.len() < MOST_SEARCHES;
                 self.learn(operation, params.clone(), reply);
                 if lists {
-                    searched.push(self.collect(operation, params).await);
+                    searched.push(self.collect(operation, params, most).await);
                 }
                 if worked {
                     break;
@@ -247,9 +264,9 @@ impl<'a> Lab<'a> {
     }
 
     /// Walks through a collection.
-    async fn collect(&mut self, operation: &Operation, params: Map<String, Value>) -> Arc<Collection> {
+    async fn collect(&mut self, operation: &Operation, params: Map<String, Value>, most: usize) -> Arc<Collection> {
         let paging = Paging::of(operation).first().copied().unwrap_or(Paging::Whole);
-        let walk = self.walk(operation, &params, paging, 100, self.options.max_rows).await;
+        let walk = self.walk(operation, &params, paging, 100, most).await;
         let listing = |resource: &&Resource| resource.list.as_ref().is_some_and(|list| list.name == operation.name);
         let key = self.resources.iter().find(listing).map(|resource| resource.key.clone()).unwrap_or_default();
         Arc::new(Collection::new(operation.clone(), params, key, walk))
@@ -385,7 +402,7 @@ pub(crate) fn example_params(example: &Value) -> Option<&Map<String, Value>> {
 }
 
 /// What a semantic surface says is the tool of an operation.
-async fn tool_in(client: &mut Client, _single: &str, operation: &str) -> Option<String> {
+async fn tool_in(client: &mut Client, operation: &str) -> Option<String> {
     for tool in client.aql_tools() {
         let asked = json!({"operation": "introspect", "params": {"query": "operations", "name": operation}});
         let reply = client.call(&tool, asked).await;

@@ -90,6 +90,11 @@ impl Reply {
         self.refused() && self.code().contains("NOT_FOUND")
     }
 
+    /// Whether a valid request was refused: of something that was there before, that it is gone, in whatever words.
+    pub(crate) fn absent(&self) -> bool {
+        self.refused() && !self.invalid()
+    }
+
     /// Whether the request was refused for what it says, and not for what the world is like.
     pub(crate) fn invalid(&self) -> bool {
         self.kind == Kind::RpcError || (self.refused() && self.code().contains("VALIDATION"))

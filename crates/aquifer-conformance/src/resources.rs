@@ -91,3 +91,29 @@ pub(crate) fn referred<'a>(resources: &'a [Resource], name: &str, description: &
     let field = resource.key.first().filter(|_| resource.key.len() == 1)?;
     Some((resource, field.clone()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Resource, plural_of, referred};
+
+    #[test]
+    fn plurals_are_known() {
+        for (plural, noun) in [("orders", "order"), ("categories", "category"), ("boxes", "box"), ("staff", "staff")] {
+            assert!(plural_of(plural, noun), "{plural}");
+        }
+        assert!(!plural_of("order_lines", "order"));
+    }
+
+    #[test]
+    fn references_are_found_by_name_and_by_words() {
+        let resource = |noun: &str| Resource { noun: noun.into(), key: vec!["id".into()], ..Resource::default() };
+        let resources = [resource("order"), resource("customer")];
+        let to = |name: &str, words: &str| {
+            referred(&resources, name, words).map(|(to, field)| format!("{}.{field}", to.noun))
+        };
+        assert_eq!(to("order_id", ""), Some("order.id".into()));
+        assert_eq!(to("referred_by", "Who sent them. Refers to customers.id."), Some("customer.id".into()));
+        assert_eq!(to("status", ""), None);
+        assert_eq!(to("batch_id", ""), None);
+    }
+}

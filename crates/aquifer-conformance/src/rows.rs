@@ -88,3 +88,41 @@ pub(crate) fn settled(value: &Value) -> Value {
         _ => value.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{rows, same, settled};
+
+    #[test]
+    fn rows_are_found_wherever_they_stand() {
+        let row = json!({"id": 1});
+        for data in [
+            json!({"items": [row]}),
+            json!({"edges": [{"node": row, "cursor": "c"}]}),
+            json!([row]),
+            json!({"orders": [row]}),
+        ] {
+            assert_eq!(rows(&data).map(|rows| rows.len()), Some(1), "{data}");
+        }
+        assert_eq!(rows(&json!({"items": []})).map(|rows| rows.len()), Some(0));
+        assert!(rows(&row).is_none());
+    }
+
+    #[test]
+    fn the_same_in_other_spellings_is_the_same() {
+        assert!(same(&json!(1), &json!(1.0)));
+        assert!(same(&json!("2024-05-06T07:08:09Z"), &json!("2024-05-06T07:08:09.000+00:00")));
+        assert!(same(&json!({"a": [1, {"b": 2.0}]}), &json!({"a": [1.0, {"b": 2}]})));
+        assert!(!same(&json!("1"), &json!(1)));
+        assert!(!same(&json!({"a": 1}), &json!({"a": 1, "b": 2})));
+    }
+
+    #[test]
+    fn what_differs_from_answer_to_answer_is_left_out() {
+        let left = json!({"items": [{"id": 1, "_etag": "a"}], "pageInfo": {"endCursor": "x", "hasNextPage": true}});
+        let right = json!({"items": [{"id": 1, "_etag": "b"}], "pageInfo": {"endCursor": "y", "hasNextPage": true}});
+        assert_eq!(settled(&left), settled(&right));
+    }
+}

@@ -96,26 +96,38 @@ pub async fn run(target: &dyn Dial, options: &Options, mut progress: impl FnMut(
     progress(Progress::Connected(surface_words(&lab.record).join(", ")));
     let (operations, types) = (lab.described.operations_list.len(), lab.described.types_list.len());
     progress(Progress::Described { operations, types });
-    lab.prepare().await;
-    let asked = |check: &&Check| {
-        let level = if check.category.required() { 1 } else { 2 };
-        level <= options.level && check.feature.is_none_or(|feature| feature.offered(&lab))
-    };
-    let looking: Vec<&Check> = checks::looking().into_iter().filter(asked).collect();
-    let probing: Vec<&Check> = checks::probing().into_iter().filter(asked).collect();
-    let of = looking.len() + probing.len();
-    let mut outcomes = Vec::with_capacity(of);
-    for (place, check) in looking.iter().chain(&probing).enumerate() {
-        if place == looking.len() && options.allow_writes {
-            lab.populate().await;
+    lab.prepare(1).await;
+    let mut outcomes = Vec::new();
+    let mut place = 0;
+    let of = checks::all().iter().filter(|check| asked(check, &lab)).count();
+    let later = checks::looking().into_iter().chain(checks::probing()).collect();
+    for phase in [checks::first(), later] {
+        if place > 0 {
+            // Rows of ours come first: a collection that was empty has something to show then.
+            if options.allow_writes {
+                lab.populate().await;
+            }
+            lab.prepare(options.max_rows).await;
         }
-        progress(Progress::Checking { number: place + 1, of, id: check.id });
-        let outcome = make(check, &mut lab).await;
-        progress(Progress::Checked { id: check.id, result: outcome.result });
-        outcomes.push((check.category, outcome));
+        for check in phase {
+            if !asked(check, &lab) {
+                continue;
+            }
+            place += 1;
+            progress(Progress::Checking { number: place, of, id: check.id });
+            let outcome = make(check, &mut lab).await;
+            progress(Progress::Checked { id: check.id, result: outcome.result });
+            outcomes.push((check.category, outcome));
+        }
     }
     let report = report(&lab, outcomes);
     Ok(Run { report, record: lab.record })
+}
+
+/// Whether a check belongs to this run: to its level, and to what the server offers.
+fn asked(check: &Check, lab: &Lab<'_>) -> bool {
+    let level = if check.category.required() { 1 } else { 2 };
+    level <= lab.options.level && check.feature.is_none_or(|feature| feature.offered(lab))
 }
 
 /// Makes one check.
@@ -129,7 +141,7 @@ async fn make(check: &Check, lab: &mut Lab<'_>) -> Outcome {
     }
     (check.body)(lab, &mut tally).await;
     if let Some(reason) = lab.client.lost.clone() {
-        tally.fail("the server", format!("it was lost during this check: {reason}"), None);
+        tally.lose(&reason);
         lab.revive().await;
     }
     let detail = match tally.verdict() {

@@ -62,6 +62,16 @@ impl Tally {
         }
     }
 
+    /// The server was lost while this was looked at: what it did not answer any more says nothing by itself.
+    pub(crate) fn lose(&mut self, reason: &str) {
+        let answered = |finding: &Finding| finding.seen.as_ref().is_none_or(|seen| !seen.answer.is_null());
+        self.findings.retain(answered);
+        let problem = format!("it was lost during this check: {reason}");
+        self.findings.insert(0, Finding { subject: "the server".into(), problem, seen: None });
+        (self.failed, self.warned) = (self.findings.len(), 0);
+        self.looked_at = self.looked_at.max(self.failed);
+    }
+
     pub(crate) fn verdict(&self) -> Verdict {
         match (self.looked_at, self.failed, self.warned) {
             (_, failed, _) if failed > 0 => Verdict::Fail,

@@ -72,7 +72,8 @@ fn items(lab: &Lab<'_>) -> Vec<Value> {
         return Vec::new();
     }
     let on_same_tool = |name: &&String| described.operation(name).is_some_and(|own| own.tool == described.tool);
-    let reads = lab.working.iter().filter(|(name, _)| on_same_tool(name));
+    // Without parameters: what others name may be gone by now.
+    let reads = lab.working.iter().filter(|(name, params)| on_same_tool(name) && params.is_empty());
     let mut items = vec![json!({"operation": "introspect", "params": {"query": "types"}})];
     items.extend(reads.take(1).map(|(name, params)| json!({"operation": name, "params": params})));
     items.push(json!({"operation": "introspect", "params": {"query": "operations", "name": "introspect"}}));
@@ -211,7 +212,7 @@ async fn halts(lab: &mut Lab<'_>, tally: &mut Tally) {
             );
         }
         let still = lab.call(get, made.key.clone()).await;
-        tally.holds(!still.not_found(), &delete.name, "it ran in a batch without being confirmed", Some(&reply));
+        tally.holds(!still.absent(), &delete.name, "it ran in a batch without being confirmed", Some(&reply));
         return;
     }
 }

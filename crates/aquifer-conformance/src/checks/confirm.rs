@@ -43,7 +43,7 @@ async fn try_each(lab: &mut Lab<'_>, tally: &mut Tally, invented: Option<&str>, 
         let mut params = made.key.clone();
         params.extend(invented.map(|invented| ("confirmation_token".to_owned(), json!(invented))));
         let reply = lab.call(delete, params).await;
-        let still = lab.read_back(resource, &made.key).await.is_none_or(|(read, _)| !read.not_found());
+        let still = lab.read_back(resource, &made.key).await.is_none_or(|(read, _)| !read.absent());
         tally.holds(reply.refused() && still, &delete.name, problem, Some(&reply));
         if invented.is_none() && reply.refused() && !reply.code().is_empty() {
             let required = reply.code() == "CONFIRMATION_REQUIRED";

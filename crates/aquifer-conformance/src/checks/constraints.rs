@@ -91,7 +91,7 @@ async fn identifiers(lab: &mut Lab<'_>, tally: &mut Tally) {
         let words = field.as_ref().map(|field| field.description.to_lowercase()).unwrap_or_default();
         let documented = field.is_none() || words.contains("read-only") || words.contains("read only");
         let unharmed = match lab.read_back(resource, &made.key).await {
-            Some((read, _)) => !read.not_found(),
+            Some((read, _)) => !read.absent(),
             None => true,
         };
         if tally.holds(reply.refused() && unharmed, &subject, "the identifier could be changed", Some(&reply)) {

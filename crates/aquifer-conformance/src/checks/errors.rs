@@ -20,7 +20,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     Check::new(
         "errors.not_found",
-        "What is not there is said not to be found",
+        "What is not there is refused",
         ErrorQuality,
         "operations",
         "no get operation has a key that can be made up",
@@ -61,14 +61,15 @@ async fn not_found(lab: &mut Lab<'_>, tally: &mut Tally) {
     let resources = lab.resources.clone();
     for resource in resources.iter() {
         let Some(get) = &resource.get else { continue };
-        let Some(mut params) = lab.working.get(&get.name).cloned() else { continue };
+        let Some(mut params) = lab.valid(get) else { continue };
         let Some(key) = resource.key.first() else { continue };
         let Some(other) = params.get(key).and_then(nobodys) else { continue };
         let said = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
         params.insert(key.clone(), other);
         let reply = lab.call(get, params).await;
-        let problem = "something that is not there was not answered with a NOT_FOUND code";
-        if tally.holds(reply.not_found(), &get.name, problem, Some(&reply)) {
+        let problem = "something that is not there was answered with success";
+        if tally.holds(reply.refused(), &get.name, problem, Some(&reply)) {
+            lab.watch.expect_code(&get.name, &["NOT_FOUND_RESOURCE"], &reply);
             lab.watch.expect_words(&get.name, &[&[said, resource.noun.clone()]], &reply);
             let name = format!("not found by {}", get.name);
             lab.keep(Purpose::Error { name, must_mention: Vec::new() }, &reply);

@@ -46,7 +46,10 @@ async fn both(lab: &mut Lab<'_>, tally: &mut Tally) {
             if same {
                 tally.look();
                 let asked = if lab.mode == Mode::Single { "semantic" } else { "single" };
-                let problem = format!("only one mode: asked for '{asked}', the server shows the same tools again");
+                let problem = format!(
+                    "only one mode: asked for '{asked}' (through MCP_AQL_ENDPOINT_MODE, or at the second address) \
+                     the server shows the same tools again"
+                );
                 tally.fail("modes", problem, None);
                 lab.second = Second::None("there is only one mode".into());
                 return;
@@ -92,9 +95,12 @@ async fn same(lab: &mut Lab<'_>, tally: &mut Tally) {
 async fn capabilities(lab: &mut Lab<'_>, tally: &mut Tally) {
     let protocol = lab.described.protocol().clone();
     let capability = |name: &str| protocol.pointer(&format!("/capabilities/{name}")).and_then(Value::as_bool);
-    let reads_fields = lab.described.reads().any(|operation| operation.has("fields"));
+    let any = |names: [&str; 2]| {
+        lab.described.operations.iter().any(|operation| names.iter().all(|name| operation.has(name)))
+    };
+    let reads_fields = any(["fields", "fields"]);
+    let pages = any(["first", "after"]) || any(["limit", "offset"]) || any(["page", "page_size"]);
     let relationships = lab.described.operations.iter().any(|operation| operation.name == "query_relationships");
-    let pages = Feature::Cursors.offered(lab) || Feature::Offsets.offered(lab);
     let facts = [
         ("field_selection", reads_fields),
         ("aggregations", Feature::Aggregates.offered(lab)),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Check;
+use super::sort::sorted_by;
 use crate::feature::Feature;
 use crate::lab::Lab;
 use crate::report::Category::LevelTwoFeatures;
@@ -156,6 +157,28 @@ async fn cursor(lab: &mut Lab<'_>, tally: &mut Tally) {
         params.insert("after".into(), json!("not-a-cursor-7f3a"));
         let reply = lab.call(&collection.operation, params).await;
         tally.holds(reply.refused(), &collection.operation.name, "an invented cursor was accepted", Some(&reply));
+        foreign(lab, &collection, tally).await;
+    }
+}
+
+/// A cursor of one order means nothing in another.
+async fn foreign(lab: &mut Lab<'_>, collection: &Collection, tally: &mut Tally) {
+    let fields = collection.plain_fields();
+    let several = fields.iter().find(|field| collection.distinct(field) > 1);
+    let Some(field) = several.filter(|_| collection.operation.has("sort") && collection.rows.len() > 1) else { return };
+    let mut params = sorted_by(&collection.operation, &collection.params, field, "asc");
+    params.insert("first".into(), json!(1));
+    let page = lab.call(&collection.operation, params).await;
+    let Some((_, Some(cursor))) = page_info(page.data()) else { return };
+    let cursor = cursor.to_owned();
+    let mut params = sorted_by(&collection.operation, &collection.params, field, "desc");
+    params.insert("first".into(), json!(1));
+    params.insert("after".into(), json!(cursor));
+    let reply = lab.call(&collection.operation, params).await;
+    tally.look();
+    if !reply.refused() {
+        let problem = "a cursor of one order was accepted in another, where it points nowhere";
+        tally.warn(&collection.operation.name, problem, Some(&reply));
     }
 }
 

@@ -6,6 +6,7 @@ use super::Check;
 use super::filter::fields_to_filter;
 use super::sort::sorted_by;
 use crate::described::{Operation, Parameter};
+use crate::feature::Feature;
 use crate::lab::Lab;
 use crate::record::Purpose;
 use crate::reply::Reply;
@@ -49,6 +50,7 @@ pub(super) const CHECKS: &[Check] = &[
         "no parameter has an effect that could be seen",
         |lab, tally| Box::pin(effect(lab, tally)),
     )
+    .of(Feature::Controls)
     .needs(&["requests.accepted"]),
 ];
 

@@ -205,7 +205,9 @@ async fn null(lab: &mut Lab<'_>, tally: &mut Tally) {
             continue;
         }
         let Some((reply, after)) = lab.read_back(resource, &made.key).await else { continue };
-        let cleared = after.get(&field.name).is_none_or(Value::is_null);
+        // A map or a list is cleared where nothing is left in it.
+        let empty = |value: &Value| value.is_null() || *value == json!({}) || *value == json!([]);
+        let cleared = after.get(&field.name).is_none_or(empty);
         tally.holds(cleared, &subject, "null did not clear it", Some(&reply));
     }
 }
@@ -257,7 +259,7 @@ async fn dry_run(lab: &mut Lab<'_>, tally: &mut Tally) {
             let mut params = made.key.clone();
             params.insert("dry_run".into(), json!(true));
             let reply = lab.call_confirmed(delete, params).await;
-            let gone = lab.read_back(resource, &made.key).await.is_some_and(|(read, _)| read.not_found());
+            let gone = lab.read_back(resource, &made.key).await.is_some_and(|(read, _)| read.absent());
             if !tally.holds(!gone, &delete.name, "a dry run deleted something", Some(&reply)) {
                 lab.sandbox.forget(&made);
             }
@@ -278,7 +280,7 @@ async fn delete(lab: &mut Lab<'_>, tally: &mut Tally) {
         let reply = lab.call_confirmed(delete, made.key.clone()).await;
         if !reply.ok() {
             // Deleting one may have taken others with it.
-            let gone = lab.read_back(resource, &made.key).await.is_some_and(|(read, _)| read.refused());
+            let gone = lab.read_back(resource, &made.key).await.is_some_and(|(read, _)| read.absent());
             if gone {
                 continue;
             }
@@ -292,6 +294,6 @@ async fn delete(lab: &mut Lab<'_>, tally: &mut Tally) {
             continue;
         }
         let Some((read, _)) = lab.read_back(resource, &made.key).await else { continue };
-        tally.holds(read.refused(), &shown, "it was deleted and is still there", Some(&read));
+        tally.holds(read.absent(), &shown, "it was deleted and is still there", Some(&read));
     }
 }

@@ -120,7 +120,7 @@ impl Operation {
 }
 
 impl Type {
-    fn read(raw: &Value) -> Self {
+    pub(crate) fn read(raw: &Value) -> Self {
         let list = |key: &str| raw.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
         Self {
             kind: raw.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned(),

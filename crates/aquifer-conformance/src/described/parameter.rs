@@ -127,3 +127,35 @@ impl Kind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Kind, Parameter};
+
+    #[test]
+    fn type_words_are_read_in_every_spelling() {
+        let named = |name: &str| Kind::Named(name.to_owned());
+        let list = |kind: Kind| Kind::Array(Some(Box::new(kind)));
+        for (words, kinds) in [
+            ("string", vec![Kind::String]),
+            ("string | string[]", vec![Kind::String, list(Kind::String)]),
+            ("Sort | Sort[] | string", vec![named("Sort"), list(named("Sort")), Kind::String]),
+            ("integer | null", vec![Kind::Integer, Kind::Null]),
+            ("Array<Widget>", vec![list(named("Widget"))]),
+            ("array", vec![Kind::Array(None)]),
+            ("", vec![Kind::Any]),
+        ] {
+            let parameter = Parameter::read(&json!({"name": "x", "type": words})).unwrap_or_default();
+            assert_eq!(parameter.kinds, kinds, "{words}");
+        }
+    }
+
+    #[test]
+    fn what_is_broken_is_read_as_far_as_it_goes() {
+        assert!(Parameter::read(&json!({"type": "string"})).is_none());
+        let parameter = Parameter::read(&json!({"name": "x", "required": "yes", "enum": 7, "minimum": "low"}));
+        assert!(parameter.is_some_and(|own| !own.required && own.allowed.is_empty() && own.minimum.is_none()));
+    }
+}

@@ -109,6 +109,9 @@ impl Http {
                 }
                 let Ok(message) = serde_json::from_slice::<Value>(&std::mem::take(&mut data)) else { continue };
                 if wanted(&message) {
+                    // Read to its end, the connection can be used again.
+                    let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+                    let _ = tokio::time::timeout(Duration::from_millis(50), rest).await;
                     return Ok(Some(message));
                 }
                 if let Some(reply) = reply_to(&message) {
@@ -126,8 +129,7 @@ impl Wire for Http {
             let id = request.get("id").cloned().unwrap_or_default();
             let response = self.post(request.to_string().into_bytes()).await?;
             let status = response.status();
-            let message =
-                self.read(response, |message| answers(message, &id) || message.get("error").is_some()).await?;
+            let message = self.read(response, |message| answers(message, &id) || is_refusal(message)).await?;
             let message =
                 message.ok_or_else(|| Broken(format!("the server answered HTTP {status} without a response")))?;
             let agreed = message.pointer("/result/protocolVersion").and_then(Value::as_str);
@@ -155,6 +157,11 @@ impl Wire for Http {
             tokio::time::timeout(patience, answered).await.unwrap_or(Ok(None))
         })
     }
+}
+
+/// Whether a message is a JSON-RPC error, whomever it answers: a server may not have read so far.
+fn is_refusal(message: &Value) -> bool {
+    message.get("jsonrpc").is_some() && message.get("error").is_some_and(Value::is_object)
 }
 
 async fn whole(mut response: Response) -> Result<Vec<u8>, Broken> {

@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
 
 use super::{Broken, LARGEST_ANSWER, Wire, answers, reply_to};
 
@@ -23,6 +24,7 @@ pub(super) struct Stdio {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     last_words: Arc<Mutex<VecDeque<u8>>>,
+    listening: JoinHandle<()>,
 }
 
 impl Stdio {
@@ -42,8 +44,8 @@ impl Stdio {
         };
         let last_words = Arc::<Mutex<VecDeque<u8>>>::default();
         // Ends with the pipe, and the pipe with the process group.
-        tokio::spawn(listen(errors, last_words.clone()));
-        Ok(Self { child, group, input, output: BufReader::new(output), last_words })
+        let listening = tokio::spawn(listen(errors, last_words.clone()));
+        Ok(Self { child, group, input, output: BufReader::new(output), last_words, listening })
     }
 
     async fn write(&mut self, message: &[u8]) -> Result<(), Broken> {
@@ -81,6 +83,7 @@ impl Stdio {
             Ok(Ok(status)) => format!("the server ended ({status})"),
             _ => "the server closed its output".to_owned(),
         };
+        let _ = tokio::time::timeout(Duration::from_millis(200), &mut self.listening).await;
         let kept: Vec<u8> = self.last_words.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
         let said = String::from_utf8_lossy(&kept);
         match said.trim() {

@@ -108,7 +108,7 @@ async fn a_server_without_anything_passes_nothing_that_counts() {
 
 #[tokio::test]
 async fn a_server_that_hangs_or_dies_fails_where_it_did_and_ends_the_run() {
-    for calls in [60, 300, 700] {
+    for calls in [60, 200, 400] {
         for manner in [Manner::HangsAfter(calls), Manner::DiesAfter(calls)] {
             let options = Options { allow_writes: true, deadline: Duration::from_millis(50), ..Options::default() };
             let report = run(&Failing(manner), &options, |_| {}).await.unwrap().report;

@@ -6,6 +6,7 @@ mod adapter;
 mod failing;
 mod good;
 mod mutants;
+mod transports;
 
 use aquifer_conformance::Dial;
 use aquifer_conformance::report::{Report, Verdict};

@@ -103,6 +103,7 @@ const FAILS: &[(Flaw, &str)] = &[
 ];
 
 const WARNS: &[(Flaw, &str)] = &[
+    (Flaw::CursorUnbound, "pages.cursor"),
     (Flaw::DocumentedNotAccepted, "requests.accepted"),
     (Flaw::IdentifierListed, "constraints.identifiers"),
     (Flaw::NoAliases, "parameters.aliases"),

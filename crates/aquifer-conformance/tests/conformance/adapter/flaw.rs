@@ -27,6 +27,7 @@ pub(crate) enum Flaw {
     CreateDropsField,
     CursorRepeats,
     CursorSkips,
+    CursorUnbound,
     DataOnFailure,
     DeepAccepted,
     DeleteKeeps,

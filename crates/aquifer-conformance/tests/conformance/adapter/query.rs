@@ -26,6 +26,11 @@ fn compare(left: &Value, right: &Value) -> Ordering {
     }
 }
 
+/// Where a cursor of this very query stands.
+fn place_of(cursor: &str, seal: &str) -> Option<usize> {
+    cursor.strip_prefix("at:")?.strip_suffix(seal)?.parse().ok()
+}
+
 impl Server {
     pub(super) fn collection(&mut self, noun: &str, params: &Map<String, Value>) -> Answer {
         let mut rows = self.world.rows(noun).clone();
@@ -126,6 +131,8 @@ impl Server {
             }
             size.min(LARGEST_PAGE)
         };
+        let loose = self.has(Flaw::CursorUnbound);
+        let seal = if loose { String::new() } else { format!(":{:?}{:?}", params.get("sort"), params.get("filter")) };
         let silent = self.has(Flaw::SilentClamp);
         let mut data = json!({"items": []});
         let (start, end);
@@ -133,7 +140,7 @@ impl Server {
             let size = clamped(first, silent);
             start = match params.get("after").and_then(Value::as_str) {
                 None => 0,
-                Some(cursor) => match cursor.strip_prefix("at:").and_then(|place| place.parse::<usize>().ok()) {
+                Some(cursor) => match place_of(cursor, &seal) {
                     Some(place) => {
                         let skip = usize::from(self.has(Flaw::CursorSkips) && size < 10);
                         let repeat = usize::from(self.has(Flaw::CursorRepeats) && size < 10);
@@ -148,7 +155,7 @@ impl Server {
             let more = end < all || self.has(Flaw::AlwaysMore);
             let mut info = json!({"hasNextPage": more, "hasPreviousPage": start > 0});
             if end > start {
-                info["endCursor"] = json!(format!("at:{end}"));
+                info["endCursor"] = json!(format!("at:{end}{seal}"));
             }
             data["pageInfo"] = info;
         } else {
