@@ -8,6 +8,7 @@
 mod bench;
 mod ci;
 mod clients;
+mod conformance;
 mod fuzz;
 mod install;
 mod keeper;
@@ -32,6 +33,7 @@ Tasks:
   ci                Everything a change must pass: format, lints, dependencies, docs, then test
   fuzz [SECONDS]    Run every fuzz target for so long, 60 seconds unless told (needs a nightly toolchain)
   bench [ARG...]    Measure, and print ratios
+  conformance [ARG] Run the conformance runner on our own servers, and write its reports
   soak [ARG...]     Have upstreams of the gateway misbehave 1,000 times each, and look for leaks
   postgres          Start a throw-away PostgreSQL as the tests have it, print its URL, keep it until Ctrl-C
   redis             The same with a Redis
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         "ci" => ci::run(),
         "fuzz" => fuzz::run(rest),
         "bench" => bench::run(rest),
+        "conformance" => conformance::run(rest),
         "soak" => soak::run(rest),
         "postgres" => postgres::run(),
         "redis" => redis::run(),

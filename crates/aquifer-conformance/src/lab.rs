@@ -28,6 +28,9 @@ const MOST_SEARCHES: usize = 3;
 /// Exchanges kept for evidence; whatever is more is of the same kind.
 const MOST_SEEN: usize = 5_000;
 
+/// Answers larger than this are no evidence: one that was cut would show something else.
+const LARGEST_SEEN: usize = 256 * 1024;
+
 /// The other mode of the server.
 pub(crate) enum Second {
     /// There is none, and why.
@@ -129,7 +132,12 @@ impl<'a> Lab<'a> {
     pub(crate) async fn call(&mut self, operation: &Operation, params: Map<String, Value>) -> Reply {
         let arguments = json!({"operation": operation.name, "params": params});
         let tool = operation.tool.clone();
-        self.send(&tool, arguments).await
+        let reply = self.send(&tool, arguments).await;
+        // What reads is kept once, by whoever found out how to ask.
+        if reply.ok() && !operation.reads() {
+            self.keep(Purpose::Valid { operation: operation.name.clone() }, &reply);
+        }
+        reply
     }
 
     /// Calls an operation; where it wants to be confirmed, does so with the token it hands out.
@@ -180,8 +188,10 @@ impl<'a> Lab<'a> {
 
     /// Keeps an exchange as evidence.
     pub(crate) fn keep(&mut self, purpose: Purpose, reply: &Reply) {
-        if reply.kind != Kind::Lost && self.record.seen.len() < MOST_SEEN {
-            self.record.seen.push(Seen { purpose, exchange: crate::tally::shortened(&reply.exchange) });
+        let exchange = &reply.exchange;
+        let size = exchange.arguments.to_string().len() + exchange.answer.to_string().len();
+        if reply.kind != Kind::Lost && self.record.seen.len() < MOST_SEEN && size <= LARGEST_SEEN {
+            self.record.seen.push(Seen { purpose, exchange: exchange.clone() });
         }
     }
 

@@ -6,11 +6,13 @@
 pub mod checks;
 mod client;
 mod described;
+pub mod evidence;
 pub mod exchange;
 mod feature;
 mod lab;
 mod probe;
 pub mod record;
+pub mod render;
 mod reply;
 pub mod report;
 mod resources;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::checks::{self, Check};
 use crate::lab::Lab;
 use crate::record::Record;
-use crate::report::{Category, Outcome, Report, Section, Summary, Verdict};
+use crate::report::{Category, Header, Outcome, Report, Verdict};
 use crate::tally::Tally;
 use crate::wire::{Broken, Dial};
 
@@ -174,84 +174,14 @@ fn surface_words(record: &Record) -> Vec<String> {
 }
 
 fn report(lab: &Lab<'_>, outcomes: Vec<(Category, Outcome)>) -> Report {
-    let mut categories = vec![
-        Category::IntrospectionFidelity,
-        Category::ParameterHandling,
-        Category::ErrorQuality,
-        Category::RoundTripIntegrity,
-    ];
-    let requested = lab.options.level;
-    if requested >= 2 {
-        categories.extend([
-            Category::LevelTwoFeatures,
-            Category::ConstraintDocumentation,
-            Category::SemanticEvaluation,
-        ]);
-    }
-    let mut outcomes = outcomes;
-    let mut sections = Vec::new();
-    for name in categories {
-        let mut tests: Vec<Outcome> =
-            outcomes.extract_if(.., |(category, _)| *category == name).map(|(_, outcome)| outcome).collect();
-        if name == Category::SemanticEvaluation {
-            tests.push(Outcome {
-                id: "semantic.evaluation".into(),
-                name: "Whether a model understands the server".into(),
-                result: Verdict::Skip,
-                detail: "this needs a model, which a run does not have; it blocks no level".into(),
-                looked_at: 0,
-                findings: Vec::new(),
-            });
-        }
-        let result = worst(&tests, name.required());
-        sections.push(Section { name, required: name.required(), result, tests });
-    }
-    let mut summary = Summary::default();
-    for test in sections.iter().flat_map(|section| &section.tests) {
-        summary.total += 1;
-        match test.result {
-            Verdict::Pass => summary.passed += 1,
-            Verdict::Warn => summary.warned += 1,
-            Verdict::Fail => summary.failed += 1,
-            Verdict::Skip => summary.skipped += 1,
-        }
-    }
-    let version = lab.described.protocol().get("version").and_then(Value::as_str).unwrap_or("unknown");
-    Report {
+    let version = lab.described.protocol().get("version").and_then(Value::as_str);
+    let header = Header {
         implementation: lab.record.implementation.clone(),
         version: lab.record.version.clone(),
-        spec_version: version.to_owned(),
-        requested_level: requested,
-        conformance_level: granted(&sections, requested),
+        spec_version: version.unwrap_or_default().to_owned(),
+        requested_level: lab.options.level,
         surfaces: surface_words(&lab.record),
         calls: lab.calls(),
-        summary,
-        categories: sections,
-    }
-}
-
-/// The worst of some checks. What fails in a category that is not required is a warning there.
-fn worst(tests: &[Outcome], required: bool) -> Verdict {
-    let any = |verdict: Verdict| tests.iter().any(|test| test.result == verdict);
-    if any(Verdict::Fail) {
-        return if required { Verdict::Fail } else { Verdict::Warn };
-    }
-    if any(Verdict::Skip) || tests.is_empty() {
-        return Verdict::Skip;
-    }
-    if any(Verdict::Warn) { Verdict::Warn } else { Verdict::Pass }
-}
-
-/// The level that nothing speaks against: neither a failure nor something that could not be looked at.
-fn granted(sections: &[Section], requested: u8) -> u8 {
-    let clear = |section: &&Section| {
-        let blocks = |test: &Outcome| matches!(test.result, Verdict::Fail | Verdict::Skip);
-        !section.tests.is_empty() && !section.tests.iter().any(blocks)
     };
-    let judged = sections.iter().filter(|section| section.name != Category::SemanticEvaluation);
-    let (first, second): (Vec<&Section>, Vec<&Section>) = judged.partition(|section| section.required);
-    if !first.iter().all(clear) {
-        return 0;
-    }
-    if requested >= 2 && second.iter().all(clear) { 2 } else { requested.min(1) }
+    Report::assemble(header, outcomes)
 }

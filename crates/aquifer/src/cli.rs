@@ -1,5 +1,6 @@
 //! What can be said on the command line. Help, completions and parsing all come from here.
 
+mod conformance;
 mod tokens;
 
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -11,6 +12,9 @@ use clap_complete::Shell;
 
 use crate::config::SourceConfig;
 use crate::safety::TrustSaid;
+pub(crate) use conformance::{
+    BAD_USAGE, ConformanceArgs, ConformanceCommand, ConformanceReportArgs, ConformanceRunArgs, ReportOutput,
+};
 
 pub(crate) use tokens::TokensArgs;
 
@@ -26,6 +30,19 @@ pub(crate) struct Cli {
     pub(crate) log: Option<String>,
 }
 
+impl Cli {
+    /// Reads the command line; help, or what is wrong with it, ends the process.
+    pub(crate) fn read() -> Self {
+        Self::try_parse().unwrap_or_else(|problem| {
+            if problem.use_stderr() && conformance::is_meant() {
+                let _ = problem.print();
+                std::process::exit(BAD_USAGE.into());
+            }
+            problem.exit()
+        })
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   aquifer demo                                   try it: a sample shop over HTTP
@@ -38,9 +55,11 @@ Examples:
   aquifer call get_order '{\"id\": 1}' --source demo:
   aquifer policy show --config aquifer.toml      what can my agent do?
   aquifer tokens mcp.json                        what does a model pay for my servers?
+  aquifer conformance --allow-writes -- aquifer demo --stdio
+                                                 does a server speak MCP-AQL as published?
 
 Exit codes: 0 done, 1 the answer was a failure or an MCP server is not there, 2 bad usage or
-configuration.
+configuration; those of conformance are its own.
 Results go to stdout, everything else to stderr.";
 
 #[derive(Debug, Subcommand)]
@@ -183,6 +202,10 @@ One level up at a time, any number down: untested, generated, validated, communi
 of itself counts up to 'generated'; more, only where the configuration says trust = \"file\" beside it.
 Exit codes: 0 changed, 2 not.")]
     Trust(TrustArgs),
+
+    /// Drive any MCP-AQL server and say which conformance level it gets, and why not more.
+    #[command(after_help = conformance::HELP)]
+    Conformance(ConformanceArgs),
 
     /// Find the MCP clients on this machine and write a configuration with the servers they have.
     #[command(after_help = "\

@@ -1,7 +1,7 @@
 //! The command line: reads arguments and configuration, wires sources to an engine and the engine to a transport.
 //!
 //! Results go to stdout, everything for people to stderr. Exit codes: 0 done, 1 the answer was a failure or an MCP
-//! server is not there, 2 bad usage or configuration.
+//! server is not there, 2 bad usage or configuration; `conformance` has those that are published for it.
 
 mod cli;
 mod command;
@@ -21,8 +21,6 @@ mod watch;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
-
 use cli::{AuditCommand, Cli, Command, PolicyCommand};
 
 /// An answer is made of many small pieces, which the system's own allocator takes its time for.
@@ -39,14 +37,17 @@ enum Ending {
     Done,
     /// The answer was a failure.
     Failure,
+    /// What a conformance run ends with.
+    Code(u8),
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::read();
     setup::logging(cli.log.as_deref());
     match run(cli.command) {
         Ok(Ending::Done) => ExitCode::SUCCESS,
         Ok(Ending::Failure) => ExitCode::from(1),
+        Ok(Ending::Code(code)) => ExitCode::from(code),
         Err(error) => {
             eprintln!("aquifer: {error:#}");
             ExitCode::from(if error.is::<sources::Unreached>() { 1 } else { 2 })
@@ -73,6 +74,7 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Audit(AuditCommand::Verify(arguments)) => command::audit::verify(arguments).await,
             Command::Audit(AuditCommand::Show(arguments)) => command::audit::show(arguments).await,
             Command::Trust(arguments) => command::trust::run(arguments),
+            Command::Conformance(arguments) => Ok(command::conformance::run(arguments).await),
             Command::Init(arguments) => command::init::run(arguments),
             Command::Tokens(arguments) => command::tokens::run(arguments).await,
             Command::Completions { shell } => command::completions::run(shell),

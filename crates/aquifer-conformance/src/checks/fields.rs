@@ -6,6 +6,7 @@ use super::Check;
 use crate::described::{Kind, Operation};
 use crate::feature::{Feature, computed, presets};
 use crate::lab::Lab;
+use crate::record::Purpose;
 use crate::report::Category::LevelTwoFeatures;
 use crate::rows::{Row, rows};
 use crate::tally::Tally;
@@ -101,6 +102,8 @@ async fn subset(lab: &mut Lab<'_>, tally: &mut Tally) {
                 tally.fail(&operation.name, format!("'{surplus}' is there and was not selected"), Some(&reply));
             } else if wanted.iter().any(|name| selected.get(*name) != row.get(*name)) {
                 tally.fail(&operation.name, "a selected field has another value", Some(&reply));
+            } else {
+                lab.keep(Purpose::Valid { operation: operation.name.clone() }, &reply);
             }
         }
     }

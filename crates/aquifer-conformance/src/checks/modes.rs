@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Check;
 use crate::feature::{ALL, Feature};
 use crate::lab::{Lab, Second};
-use crate::record::Mode;
+use crate::record::{Mode, Purpose};
 use crate::report::Category::LevelTwoFeatures;
 use crate::rows::settled;
 use crate::tally::Tally;
@@ -88,6 +88,7 @@ async fn same(lab: &mut Lab<'_>, tally: &mut Tally) {
         let second = lab.call_second(json!({"operation": name, "params": params})).await;
         let same = settled(first.data()) == settled(second.data()) && first.ok() == second.ok();
         tally.holds(same, &name, "the other mode gives another answer", Some(&second));
+        lab.keep(Purpose::Valid { operation: name }, &second);
     }
 }
 

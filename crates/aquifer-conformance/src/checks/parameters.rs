@@ -217,9 +217,8 @@ async fn defaults(lab: &mut Lab<'_>, tally: &mut Tally) {
         let Some(base) = lab.working.get(&operation.name).cloned() else { continue };
         for parameter in operation.parameters.iter().filter(|parameter| !parameter.required) {
             let Some(default) = parameter.default.clone().filter(|default| !default.is_null()) else { continue };
-            if base.contains_key(&parameter.name) {
-                continue;
-            }
+            let mut base = base.clone();
+            base.remove(&parameter.name);
             let without = lab.call(operation, base.clone()).await;
             let mut params = base.clone();
             params.insert(parameter.name.clone(), default.clone());
@@ -231,18 +230,27 @@ async fn defaults(lab: &mut Lab<'_>, tally: &mut Tally) {
             let same = settled(with.data()) == settled(without.data());
             let problem = format!("left out, it is not as if {default} were given");
             tally.holds(same, &subject, &problem, Some(&without));
-            let shown = [
-                format!("/data/pagination/{}", parameter.name),
-                format!("/data/{}", parameter.name),
-                "/data/pageInfo/pageSize".into(),
-            ];
-            let shown = shown.iter().find(|path| without.exchange.answer.pointer(path) == Some(&default));
-            if let Some(path) = shown {
-                let path = path.trim_start_matches('/').replace('/', ".");
+            if let Some(path) = shown_at(without.data(), &parameter.name, &default) {
+                let path = format!("data.{path}");
                 let (operation, parameter) = (operation.name.clone(), parameter.name.clone());
                 lab.keep(Purpose::Default { operation, parameter, path, value: default }, &without);
             }
         }
+    }
+}
+
+/// Where an answer shows the value of a parameter: the first member that is called like it, or like it and in camelCase.
+fn shown_at(data: &Value, name: &str, value: &Value) -> Option<String> {
+    let inside = |(key, inner): (String, &Value)| Some(format!("{key}.{}", shown_at(inner, name, value)?));
+    match data {
+        Value::Object(members) => {
+            let own = [name.to_owned(), camel_case(name)].into_iter().find(|key| members.get(key) == Some(value));
+            own.or_else(|| members.iter().map(|(key, inner)| (key.clone(), inner)).find_map(inside))
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().map(|(place, inner)| (place.to_string(), inner)).find_map(inside)
+        }
+        _ => None,
     }
 }
 

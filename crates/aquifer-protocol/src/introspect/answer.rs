@@ -125,7 +125,7 @@ fn protocol(catalog: &Catalog, surface: &Surface, facts: &Facts) -> Value {
         "capabilities": {
             "batch": true,
             "field_selection": any(|op| op.parameter("fields").is_some()),
-            "aggregations": any(|op| op.aggregation_support.is_some()),
+            "aggregations": any(|op| op.parameter("aggregate").is_some()),
             "computed_fields": any(|op| !op.computed_fields.is_empty()),
             "pagination": any(|op| op.parameter("after").is_some()),
             "relationship_queries": any(|op| op.relationship_capabilities.is_some()),

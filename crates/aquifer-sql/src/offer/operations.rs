@@ -93,6 +93,15 @@ fn about(served: &Served) -> String {
     }
 }
 
+/// What a list or a search takes. Places of rows without a key can only be counted from the start.
+fn questions(served: &Served, family: Family) -> Vec<Parameter> {
+    let mut all = parameters(&served.collection, family);
+    if served.table.key == Key::None {
+        all.retain(|parameter| !["last", "before"].contains(&&*parameter.name));
+    }
+    all
+}
+
 fn operation(
     verb: Verb,
     served: &Served,
@@ -170,8 +179,8 @@ fn define(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<
         _ => Returns { type_name: type_name.clone(), description: format!("The {spoken}").into() },
     };
     operation.parameters = match verb {
-        Verb::List => parameters(&served.collection, Family::List),
-        Verb::Search => parameters(&served.collection, Family::Search),
+        Verb::List => questions(served, Family::List),
+        Verb::Search => questions(served, Family::Search),
         Verb::Get => {
             let selection = parameters(&served.collection, Family::List).into_iter();
             keys(served, references).chain(selection.filter(|one| ["fields", "preset"].contains(&&*one.name))).collect()

@@ -96,6 +96,16 @@ async fn views_can_be_read_and_nothing_else() {
     assert_eq!(of_view, ["list_good_things", "search_good_things"]);
     let found = stage.get("list_good_things", json!({ "filter": { "weight": { "gt": 1 } } })).await;
     assert_eq!(found["items"], json!([{ "id": 1, "title": "one", "weight": 1.5 }]));
+    // R-INT-5: from the end nothing can be counted without a key, so nothing says it could.
+    let takes = |details: &serde_json::Value| -> Vec<String> {
+        let parameters = details["parameters"].as_array().unwrap().iter();
+        parameters.map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect()
+    };
+    for name in of_view {
+        let takes = takes(&stage.details(&name).await);
+        assert!(takes.contains(&"first".to_owned()) && !takes.contains(&"last".to_owned()), "{name}: {takes:?}");
+        assert!(!takes.contains(&"before".to_owned()), "{name}: {takes:?}");
+    }
     let said = TableSettings { key: vec!["id".to_owned()], ..TableSettings::default() };
     let stage = Stage::sqlite_with(EVERYTHING, |settings| {
         settings.tables.insert("good_things".to_owned(), said);

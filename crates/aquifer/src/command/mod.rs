@@ -6,6 +6,7 @@ pub(crate) mod build;
 pub(crate) mod call;
 mod capture;
 pub(crate) mod completions;
+pub(crate) mod conformance;
 pub(crate) mod demo;
 mod explain;
 pub(crate) mod init;

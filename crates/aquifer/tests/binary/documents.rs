@@ -56,6 +56,8 @@ fn links_between_documents_lead_somewhere() {
         "docs/gateway.md",
         "docs/safety.md",
         "docs/audit.md",
+        "docs/conformance.md",
+        "docs/conformance/README.md",
         "docs/tokens.md",
     ] {
         let text = read(page);

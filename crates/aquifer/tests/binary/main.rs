@@ -6,6 +6,7 @@ mod adapter_files;
 mod captures;
 mod command_line;
 mod configured;
+mod conformance;
 mod cursors;
 mod demo;
 mod documents;

@@ -24,9 +24,9 @@ fn password() -> String {
 }
 
 /// A database that may not be there yet.
-struct Database {
+pub(crate) struct Database {
     name: String,
-    url: String,
+    pub(crate) url: String,
     runtime: Runtime,
     /// One connection for everything that is asked: making one takes long.
     inside: OnceCell<Client>,
@@ -40,7 +40,7 @@ impl Database {
         Self { url: url(&name), name, runtime, inside: OnceCell::new() }
     }
 
-    fn with(sql: &str) -> Self {
+    pub(crate) fn with(sql: &str) -> Self {
         let database = Self::planned();
         database.create(sql);
         database
@@ -87,7 +87,7 @@ impl Drop for Database {
     }
 }
 
-const LIBRARY: &str = "
+pub(crate) const LIBRARY: &str = "
     CREATE TABLE authors (id serial PRIMARY KEY, name text NOT NULL UNIQUE, born integer);
     CREATE TABLE books (
         id serial PRIMARY KEY, author_id integer NOT NULL REFERENCES authors, title text NOT NULL,

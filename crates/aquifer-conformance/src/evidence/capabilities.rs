@@ -1,0 +1,78 @@
+//! What a server was seen to be able to do: its modes, field selection, batches.
+
+use serde_json::{Map, Value};
+
+use crate::exchange::Exchange;
+use crate::record::{Mode, Purpose, Record, Surface};
+
+use super::cases::succeeded;
+
+/// The modes in which something was seen to work, by the runner's words: `crude` stands for one tool for each endpoint
+/// family. Families of another profile keep its name.
+pub(super) fn endpoint_modes(record: &Record) -> Vec<&str> {
+    let profile = record.protocol.get("profile").and_then(Value::as_str);
+    let semantic = profile.filter(|profile| !profile.starts_with("crude")).unwrap_or("crude");
+    let has_worked = |is_unified: bool| {
+        let tools = record.surfaces.iter().flat_map(|surface| tools(surface, is_unified));
+        let answered = |tool: &str| record.seen.iter().any(|seen| seen.exchange.tool == tool && worked(&seen.exchange));
+        tools.into_iter().any(answered)
+    };
+    let modes = [(semantic, false), ("single", true)];
+    modes.into_iter().filter(|(_, is_unified)| has_worked(*is_unified)).map(|(word, _)| word).collect()
+}
+
+/// The tools of a surface that take every operation, or those that take one family's.
+fn tools(surface: &Surface, unified: bool) -> Vec<&str> {
+    let names: Vec<&str> = surface.tools.iter().filter_map(|tool| tool.get("name")?.as_str()).collect();
+    let is_unified = |name: &str| match surface.mode {
+        Mode::Single => true,
+        Mode::Semantic => false,
+        // The one whose name the others begin with.
+        Mode::All => names.iter().all(|other| other.starts_with(name)),
+    };
+    names.iter().copied().filter(|name| is_unified(name) == unified).collect()
+}
+
+fn worked(exchange: &Exchange) -> bool {
+    succeeded(&exchange.answer)
+}
+
+/// Whether an answer was seen that holds of its items what was asked for and nothing else.
+pub(super) fn selects_fields(record: &Record) -> bool {
+    record.seen.iter().any(|seen| selected(&seen.exchange))
+}
+
+fn selected(exchange: &Exchange) -> bool {
+    let operation = exchange.arguments.get("operation").and_then(Value::as_str);
+    let fields = exchange.arguments.pointer("/params/fields").and_then(Value::as_array);
+    let (Some(operation), Some(fields)) = (operation, fields) else { return false };
+    if operation == "introspect" || fields.is_empty() || !worked(exchange) {
+        return false;
+    }
+    let heads: Vec<&str> = fields.iter().filter_map(Value::as_str).filter_map(|path| path.split('.').next()).collect();
+    let items = items(exchange.answer.get("data"));
+    !items.is_empty()
+        && items.iter().all(|item| !item.is_empty() && item.keys().all(|name| heads.contains(&name.as_str())))
+}
+
+/// The items of an answer: those of its only list, else the answer itself.
+fn items(data: Option<&Value>) -> Vec<&Map<String, Value>> {
+    let Some(Value::Object(members)) = data else { return Vec::new() };
+    match members.values().find_map(Value::as_array) {
+        Some(list) => list.iter().filter_map(Value::as_object).collect(),
+        None => vec![members],
+    }
+}
+
+/// The shortest answer to a batch that answers every operation in it.
+pub(super) fn batch_example(record: &Record) -> Option<&Value> {
+    let batches = record.seen.iter().filter(|seen| seen.purpose == Purpose::Batch);
+    let whole = batches.map(|seen| &seen.exchange).filter(|exchange| worked(exchange) && answers_all(exchange));
+    whole.map(|exchange| &exchange.answer).min_by_key(|answer| answer.to_string().len())
+}
+
+fn answers_all(exchange: &Exchange) -> bool {
+    let length = |value: &Value, name: &str| value.get(name).and_then(Value::as_array).map(Vec::len);
+    let asked = length(&exchange.arguments, "operations");
+    asked.is_some_and(|asked| asked > 0) && asked == length(&exchange.answer, "results")
+}

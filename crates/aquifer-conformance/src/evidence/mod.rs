@@ -1,0 +1,124 @@
+//! The specification's evidence bundle, written from what was really exchanged.
+//!
+//! The specification's runner reads a file instead of talking to a server, and takes a section that is not there for one
+//! in which nothing is wrong. So a bundle with an empty section is not written at all: it would pass for a run that was
+//! never made. What the runner misses by itself (a mode, a capability, a batch) is left out where it was not seen.
+
+mod capabilities;
+mod cases;
+
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+
+use crate::record::Record;
+
+/// The sections of a bundle about which nothing was seen.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Empty {
+    /// Their names, as in the bundle.
+    pub sections: Vec<&'static str>,
+}
+
+impl fmt::Display for Empty {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "nothing was seen for {}: a bundle without it would pass where nothing was checked",
+            self.sections.join(", ")
+        )
+    }
+}
+
+impl std::error::Error for Empty {}
+
+/// The bundle for a level.
+///
+/// # Errors
+/// The run saw nothing for a section of that level.
+pub fn bundle(record: &Record, level: u8) -> Result<Value, Empty> {
+    let sections = sections(record);
+    let empty: Vec<&'static str> = sections
+        .iter()
+        .filter(|section| section.level <= level && section.is_empty())
+        .map(|section| section.name)
+        .collect();
+    if !empty.is_empty() {
+        return Err(Empty { sections: empty });
+    }
+    let mut bundle = Map::new();
+    bundle.insert("implementation".to_owned(), Value::from(record.implementation.as_str()));
+    bundle.insert("version".to_owned(), Value::from(record.version.as_str()));
+    bundle.insert("spec_version".to_owned(), record.protocol.get("version").cloned().unwrap_or_default());
+    bundle.insert("endpoint_modes".to_owned(), json!(capabilities::endpoint_modes(record)));
+    let batch = capabilities::batch_example(record);
+    let selects = capabilities::selects_fields(record);
+    bundle
+        .insert("capabilities".to_owned(), json!({ "field_selection": selects, "batch_operations": batch.is_some() }));
+    for section in sections.into_iter().filter(|section| !section.is_empty()) {
+        put(&mut bundle, section.name, section.content);
+    }
+    if let Some(batch) = batch {
+        bundle.insert("batch_example".to_owned(), batch.clone());
+    }
+    Ok(Value::Object(bundle))
+}
+
+/// A part of the bundle that the runner does not miss.
+struct Section {
+    /// Where it stands: `parameter_tests.missing_required`.
+    name: &'static str,
+    /// The level whose runs have to fill it.
+    level: u8,
+    content: Value,
+}
+
+impl Section {
+    fn is_empty(&self) -> bool {
+        match &self.content {
+            Value::Array(items) => items.is_empty(),
+            Value::Object(members) => members.is_empty(),
+            Value::Null => true,
+            _ => false,
+        }
+    }
+}
+
+fn sections(record: &Record) -> Vec<Section> {
+    let section = |name, level, content| Section { name, level, content };
+    vec![
+        section("introspection.operations_list", 1, listed(&record.operations_list, "operations")),
+        section("introspection.types_list", 1, listed(&record.types_list, "types")),
+        section("introspection.operation_details", 1, json!(record.operation_details)),
+        section("accepted_parameters", 1, cases::accepted_parameters(record)),
+        section("parameter_tests.missing_required", 1, cases::missing_required(record)),
+        section("parameter_tests.unknown_parameter", 1, cases::unknown_parameter(record)),
+        section("parameter_tests.optional_defaults", 1, cases::optional_defaults(record)),
+        section("error_tests", 1, cases::errors(record)),
+        section("round_trip_tests", 1, cases::round_trips(record)),
+        section("update_preservation_tests", 1, cases::update_preservations(record)),
+        section("constraint_tests", 2, cases::constraints(record)),
+    ]
+}
+
+/// A list as it was answered; null when it lists nothing. A refusal stays: the runner shall see it.
+fn listed(envelope: &Value, name: &str) -> Value {
+    let lists_nothing = envelope.pointer(&format!("/data/{name}")).and_then(Value::as_array).is_some_and(Vec::is_empty);
+    if lists_nothing { Value::Null } else { envelope.clone() }
+}
+
+/// Puts a section at its place, which is at most one level down.
+fn put(bundle: &mut Map<String, Value>, name: &str, content: Value) {
+    let Some((outer, inner)) = name.split_once('.') else {
+        bundle.insert(name.to_owned(), content);
+        return;
+    };
+    let group = bundle.entry(outer).or_insert_with(|| Value::Object(Map::new()));
+    if let Value::Object(group) = group {
+        group.insert(inner.to_owned(), content);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+mod tests;

@@ -1,0 +1,61 @@
+//! The published shape, written and read back.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::report::Report;
+
+/// The report as JSON.
+#[must_use]
+pub fn render(report: &Report) -> String {
+    // Every name in it is a string, so there is nothing that JSON could not say.
+    let text = serde_json::to_string_pretty(report).unwrap_or_default();
+    format!("{text}\n")
+}
+
+/// Why a text is no report.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum NoReport {
+    /// It is no JSON.
+    Syntax(String),
+    /// It is the evidence of a run, which its reports are made from.
+    Evidence,
+    /// It lacks what every report has, or has something else in its place.
+    Shape(String),
+}
+
+impl fmt::Display for NoReport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax(problem) => write!(formatter, "not JSON: {problem}"),
+            Self::Evidence => formatter.write_str(
+                "an evidence bundle, not a report. The specification's runner makes a report of it; a run with \
+                 --format json writes one directly",
+            ),
+            Self::Shape(problem) => write!(formatter, "not a conformance report: {problem}"),
+        }
+    }
+}
+
+impl std::error::Error for NoReport {}
+
+/// Reads a report, ours or one of the specification's runner, which says less.
+///
+/// # Errors
+/// The text is no report.
+pub fn read(text: &str) -> Result<Report, NoReport> {
+    let value: Value = serde_json::from_str(text).map_err(|error| NoReport::Syntax(error.to_string()))?;
+    let Value::Object(members) = &value else {
+        return Err(NoReport::Shape("it is no JSON object".to_owned()));
+    };
+    if !members.contains_key("categories") && members.contains_key("introspection") {
+        return Err(NoReport::Evidence);
+    }
+    let wanted = ["requestedLevel", "conformanceLevel", "summary", "categories"];
+    let missing: Vec<&str> = wanted.into_iter().filter(|name| !members.contains_key(*name)).collect();
+    if !missing.is_empty() {
+        return Err(NoReport::Shape(format!("it has no {}", missing.join(", no "))));
+    }
+    serde_json::from_value(value).map_err(|error| NoReport::Shape(error.to_string()))
+}

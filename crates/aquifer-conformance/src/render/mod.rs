@@ -1,0 +1,147 @@
+//! Reports for people and for machines. What a server says is shown, never obeyed: it comes without terminal escapes,
+//! markup and invisible characters, and is cut where nobody reads on.
+
+pub mod json;
+pub mod junit;
+pub mod markdown;
+pub mod text;
+
+use serde_json::Value;
+
+use crate::report::{Blocker, Category, Finding, Report};
+
+/// How a report is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Format {
+    /// For a terminal.
+    Text,
+    /// The published shape, for scripts and to be rendered again.
+    Json,
+    /// For a pull request.
+    Markdown,
+    /// For what continuous integration shows of tests.
+    Junit,
+}
+
+impl Format {
+    /// All of them, as they are called on a command line.
+    pub const ALL: [(&'static str, Self); 4] =
+        [("text", Self::Text), ("json", Self::Json), ("markdown", Self::Markdown), ("junit", Self::Junit)];
+}
+
+/// Writes a report. Only text has colours.
+#[must_use]
+pub fn render(report: &Report, format: Format, colour: bool) -> String {
+    match format {
+        Format::Text => text::render(report, colour),
+        Format::Json => json::render(report),
+        Format::Markdown => markdown::render(report),
+        Format::Junit => junit::render(report),
+    }
+}
+
+/// The badge of a level, as published.
+#[must_use]
+pub fn badge(level: u8) -> Option<&'static str> {
+    match level {
+        1 => Some("![MCP-AQL Level 1](https://img.shields.io/badge/MCP--AQL-Level%201-green)"),
+        2 => Some("![MCP-AQL Level 2](https://img.shields.io/badge/MCP--AQL-Level%202-blue)"),
+        _ => None,
+    }
+}
+
+/// What may be claimed: a level never stands without the revision it was tested against.
+fn claim(report: &Report) -> String {
+    let revision = match report.spec_version.as_str() {
+        "" => "a revision of the specification that the server does not tell".to_owned(),
+        version => format!("specification {}", visible(version)),
+    };
+    format!("MCP-AQL Level {} Conformant ({revision})", report.conformance_level)
+}
+
+/// Which level the run got, in one sentence.
+fn verdict(report: &Report) -> String {
+    match (report.conformance_level, report.requested_level) {
+        (0, 2..) => "No level is granted: level 1 is withheld, and level 2 needs it.".to_owned(),
+        (0, _) => "No level is granted: level 1 is withheld.".to_owned(),
+        (granted, requested) if granted < requested => {
+            format!("Level {granted} is granted, level {requested} is withheld.")
+        }
+        (granted, _) => format!("Level {granted} is granted."),
+    }
+}
+
+/// What stands before the level that was asked for. A report of ours that grants it has none; other runners grant theirs
+/// in spite of some.
+fn blockers(report: &Report) -> Vec<Blocker<'_>> {
+    report.blocked_by(report.requested_level)
+}
+
+/// Which level a category belongs to, in words.
+fn needed_for(category: Category) -> &'static str {
+    match (category.blocks(), category.level()) {
+        (false, _) => "no level needs it",
+        (true, 1) => "level 1",
+        (true, _) => "level 2",
+    }
+}
+
+/// A blocker in one line.
+fn reason(blocker: &Blocker<'_>) -> String {
+    let category = blocker.category.name();
+    match blocker.test {
+        Some(test) if test.detail.is_empty() => format!("{category}: {} ({})", visible(&test.name), test.result.word()),
+        Some(test) => {
+            format!("{category}: {} ({}): {}", visible(&test.name), test.result.word(), visible(&test.detail))
+        }
+        None => format!("{category}: nothing of it was checked"),
+    }
+}
+
+/// The finding that shows its problem with the fewest words, if any was seen in an exchange.
+fn smallest(findings: &[Finding]) -> Option<&Finding> {
+    let seen = findings.iter().filter_map(|finding| Some((finding, finding.seen.as_ref()?)));
+    let size = |value: &Value| value.to_string().len();
+    seen.min_by_key(|(_, seen)| size(&seen.arguments) + size(&seen.answer)).map(|(finding, _)| finding)
+}
+
+/// Text on one line with everything in it to be seen: control characters, and those that hide or turn text around,
+/// stand as escapes.
+fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\t' => out.push(' '),
+            letter if is_hidden(letter) => out.extend(letter.escape_unicode()),
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
+/// Control characters, and what Unicode has to hide text or to turn its direction.
+fn is_hidden(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(letter, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}')
+        || matches!(letter, '\u{e0000}'..='\u{e007f}')
+}
+
+/// As much of a text as is worth reading, with how much there would be.
+fn shortened(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(most).collect();
+    format!("{start}… ({length} characters)")
+}
+
+/// `1 check`, `2 checks`.
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+mod tests;

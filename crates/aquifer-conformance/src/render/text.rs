@@ -1,0 +1,182 @@
+//! A report for a terminal.
+
+use crate::report::{Blocker, Finding, Outcome, Report, Section, Verdict};
+
+use super::{badge, blockers, claim, counted, needed_for, reason, shortened, smallest, verdict, visible};
+
+/// Longer lines are broken.
+const WIDTH: usize = 100;
+/// So many findings of a check are shown; the rest is in the JSON.
+const MOST_FINDINGS: usize = 5;
+/// So much is shown of what was said.
+const MOST_OF_EXCHANGE: usize = 320;
+
+/// The report as lines for people.
+#[must_use]
+pub fn render(report: &Report, colour: bool) -> String {
+    let page = Page { colour, width: name_width(report), out: String::new() };
+    page.write(report)
+}
+
+/// How wide the names of checks are, so that what stands behind them is aligned.
+fn name_width(report: &Report) -> usize {
+    let tests = report.categories.iter().flat_map(|section| &section.tests);
+    tests.map(|test| visible(&test.name).chars().count()).max().unwrap_or(0).min(60)
+}
+
+struct Page {
+    colour: bool,
+    width: usize,
+    out: String,
+}
+
+impl Page {
+    fn write(mut self, report: &Report) -> String {
+        self.head(report);
+        for section in &report.categories {
+            self.section(section);
+        }
+        self.end(report);
+        self.out
+    }
+
+    fn head(&mut self, report: &Report) {
+        let name = if report.implementation.is_empty() { "A server without a name" } else { &report.implementation };
+        let mut words = vec![visible(name)];
+        if !report.version.is_empty() {
+            words.push(visible(&report.version));
+        }
+        let mut line = self.bold(&words.join(" "));
+        if !report.spec_version.is_empty() {
+            line.push_str(&format!(", MCP-AQL {}", visible(&report.spec_version)));
+        }
+        self.line(&line);
+        let mut how = report.surfaces.iter().map(|surface| visible(surface)).collect::<Vec<_>>();
+        if report.calls > 0 {
+            how.push(counted(report.calls, "call"));
+        }
+        if !how.is_empty() {
+            self.line(&how.join(", "));
+        }
+        self.line("");
+    }
+
+    fn section(&mut self, section: &Section) {
+        let line = format!("{}  {}", self.verdict(section.result), self.bold(section.name.name()));
+        self.line(&format!("{line} ({})", needed_for(section.name)));
+        if section.tests.is_empty() {
+            self.line("      nothing of it was checked");
+        }
+        for test in &section.tests {
+            self.test(test);
+        }
+        self.line("");
+    }
+
+    fn test(&mut self, test: &Outcome) {
+        let name = visible(&test.name);
+        let count = if test.looked_at > 0 { format!("{:>6}", test.looked_at) } else { String::new() };
+        let line = format!("  {}  {name:width$} {count}", self.verdict(test.result), width = self.width);
+        self.line(line.trim_end());
+        if test.result != Verdict::Pass {
+            self.wrapped(&visible(&test.detail), "        ", "        ");
+        }
+        let shown = smallest(&test.findings);
+        // The one that is seen in an exchange comes first: it says most.
+        let first = shown.into_iter();
+        let rest = test.findings.iter().filter(|finding| !shown.is_some_and(|shown| std::ptr::eq(shown, *finding)));
+        for finding in first.chain(rest).take(MOST_FINDINGS) {
+            self.finding(finding, shown.is_some_and(|shown| std::ptr::eq(shown, finding)));
+        }
+        if test.findings.len() > MOST_FINDINGS {
+            let more = test.findings.len() - MOST_FINDINGS;
+            self.line(&format!("        … and {more} more"));
+        }
+    }
+
+    fn finding(&mut self, finding: &Finding, with_exchange: bool) {
+        let said = format!("{}: {}", visible(&finding.subject), visible(&finding.problem));
+        self.wrapped(&said, "        - ", "          ");
+        let Some(seen) = finding.seen.as_ref().filter(|_| with_exchange) else { return };
+        let arguments = shortened(&visible(&seen.arguments.to_string()), MOST_OF_EXCHANGE);
+        let answer = shortened(&visible(&seen.answer.to_string()), MOST_OF_EXCHANGE);
+        self.wrapped(&format!("{} {arguments}", visible(&seen.tool)), "          > ", "            ");
+        self.wrapped(&answer, "          < ", "            ");
+    }
+
+    fn end(&mut self, report: &Report) {
+        let summary = report.summary;
+        self.line(&format!(
+            "{}: {} passed, {} warned, {} failed, {} skipped",
+            counted(summary.total, "check"),
+            summary.passed,
+            summary.warned,
+            summary.failed,
+            summary.skipped
+        ));
+        let line = self.bold(&verdict(report));
+        self.line(&line);
+        let blockers = blockers(report);
+        self.blockers(report, &blockers);
+        if let Some(badge) = badge(report.conformance_level) {
+            self.line("");
+            self.line(&claim(report));
+            self.line(badge);
+        }
+    }
+
+    fn blockers(&mut self, report: &Report, blockers: &[Blocker<'_>]) {
+        if blockers.is_empty() {
+            return;
+        }
+        let withheld = report.conformance_level < report.requested_level;
+        self.line(if withheld { "What stands in the way:" } else { "It is granted in spite of:" });
+        for blocker in blockers {
+            self.wrapped(&reason(blocker), "  - ", "    ");
+        }
+    }
+
+    /// A text in lines that are not too long, the first after one lead, the others after another.
+    fn wrapped(&mut self, text: &str, lead: &str, next: &str) {
+        let mut line = lead.to_owned();
+        let mut is_begun = false;
+        for word in text.split_whitespace() {
+            if is_begun && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                self.line(&line);
+                next.clone_into(&mut line);
+                is_begun = false;
+            }
+            if is_begun {
+                line.push(' ');
+            }
+            line.push_str(word);
+            is_begun = true;
+        }
+        if is_begun {
+            self.line(&line);
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        self.out.push_str(line);
+        self.out.push('\n');
+    }
+
+    fn verdict(&self, verdict: Verdict) -> String {
+        let code = match verdict {
+            Verdict::Pass => "32",
+            Verdict::Warn => "33",
+            Verdict::Fail => "31",
+            Verdict::Skip => "36",
+        };
+        self.painted(code, verdict.word())
+    }
+
+    fn bold(&self, text: &str) -> String {
+        self.painted("1", text)
+    }
+
+    fn painted(&self, code: &str, text: &str) -> String {
+        if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}

@@ -1,0 +1,109 @@
+//! `aquifer conformance`: drives a server, and says which level it gets.
+
+mod progress;
+mod words;
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use aquifer_conformance::evidence;
+use aquifer_conformance::render::{self, Format};
+use aquifer_conformance::report::Report;
+use aquifer_conformance::run::{Options, Run};
+use aquifer_conformance::{Target, run as drive};
+
+use super::{call, write};
+use crate::Ending;
+use crate::cli::{
+    BAD_USAGE, ConformanceArgs, ConformanceCommand, ConformanceReportArgs, ConformanceRunArgs, ReportOutput,
+};
+use progress::Shown;
+
+/// Whatever keeps a run from being made, or a report from being written, ends like bad usage.
+pub(crate) async fn run(arguments: ConformanceArgs) -> Ending {
+    let done = match arguments.report {
+        Some(ConformanceCommand::Report(arguments)) => again(&arguments),
+        None => check(&arguments.run).await,
+    };
+    done.unwrap_or_else(|problem| {
+        eprintln!("aquifer: {problem:#}");
+        Ending::Code(BAD_USAGE)
+    })
+}
+
+/// Renders a report again.
+fn again(arguments: &ConformanceReportArgs) -> anyhow::Result<Ending> {
+    let shown = arguments.file.display();
+    let text = crate::files::read(&arguments.file).with_context(|| format!("cannot read {shown}"))?;
+    let report = render::json::read(&text).map_err(|problem| anyhow::anyhow!("{shown} is {problem}"))?;
+    put(&report, &arguments.output)?;
+    Ok(Ending::Done)
+}
+
+async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<Ending> {
+    let target = target(arguments)?;
+    let options = Options {
+        level: arguments.level,
+        allow_writes: arguments.allow_writes,
+        deadline: arguments.timeout,
+        ..Options::default()
+    };
+    let mut shown = Shown::new();
+    let driven = drive::run(&target, &options, |progress| shown.step(&progress)).await;
+    shown.end();
+    let Run { mut report, record } = driven.with_context(|| format!("cannot check {}", words::server(arguments)))?;
+    report.command = words::command(arguments);
+    put(&report, &arguments.output)?;
+    if !arguments.allow_writes {
+        eprintln!("What writes was not checked, and no level is granted without: --allow-writes lets it");
+    }
+    let mut code = report.exit_code();
+    if let Some(path) = &arguments.evidence {
+        match evidence::bundle(&record, arguments.level) {
+            Ok(bundle) => keep(path, &format!("{}\n", serde_json::to_string_pretty(&bundle)?))?,
+            Err(empty) => {
+                eprintln!("aquifer: {} is not written: {empty}", path.display());
+                // Not everything was done that was asked for.
+                code = if code == 0 { BAD_USAGE } else { code };
+            }
+        }
+    }
+    Ok(Ending::Code(code))
+}
+
+fn target(arguments: &ConformanceRunArgs) -> anyhow::Result<Target> {
+    let Some(url) = &arguments.url else {
+        if arguments.command.is_empty() {
+            bail!("name a server: its URL, or the command that starts it after --");
+        }
+        return Ok(Target::Command { argv: arguments.command.clone(), env: Vec::new() });
+    };
+    let mut headers = Vec::new();
+    for (name, value) in &arguments.headers {
+        let value = crate::config::expand(value).with_context(|| format!("the header '{name}' cannot be sent"))?;
+        headers.push((name.clone(), value));
+    }
+    Ok(Target::Url { url: url.clone(), second: arguments.single_url.clone(), headers })
+}
+
+/// A report where it was asked for.
+fn put(report: &Report, output: &ReportOutput) -> anyhow::Result<()> {
+    let colour = output.output.is_none() && output.format == Format::Text && has_colours();
+    let text = render::render(report, output.format, colour);
+    match &output.output {
+        Some(path) => keep(path, &text),
+        None => call::print(text.trim_end()),
+    }
+}
+
+fn keep(path: &Path, text: &str) -> anyhow::Result<()> {
+    write::file(path, text, true)?;
+    eprintln!("wrote {}", path.display());
+    Ok(())
+}
+
+fn has_colours() -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    !refused && std::io::stdout().is_terminal()
+}

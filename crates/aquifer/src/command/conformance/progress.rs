@@ -1,0 +1,76 @@
+//! How far a run has come, on stderr: one line that moves in a terminal, elsewhere a line for each group of checks.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use aquifer_conformance::report::Verdict;
+use aquifer_conformance::run::Progress;
+
+/// What is shown of a run while it goes on.
+pub(super) struct Shown {
+    is_terminal: bool,
+    group: Option<Group>,
+}
+
+/// Checks whose names begin alike.
+struct Group {
+    name: &'static str,
+    checks: usize,
+    failed: usize,
+}
+
+impl Shown {
+    pub(super) fn new() -> Self {
+        Self { is_terminal: std::io::stderr().is_terminal(), group: None }
+    }
+
+    pub(super) fn step(&mut self, progress: &Progress) {
+        match progress {
+            Progress::Connected(surface) => self.say(&format!("connected: {surface}")),
+            Progress::Described { operations, types } => {
+                self.say(&format!("introspection: {operations} operations, {types} types"));
+            }
+            Progress::Checking { number, of, id } => {
+                if self.is_terminal {
+                    self.move_to(&format!("[{number}/{of}] {id}"));
+                }
+            }
+            Progress::Checked { id, result } => self.count(id, *result),
+        }
+    }
+
+    /// The last line, when nothing more comes.
+    pub(super) fn end(&mut self) {
+        self.close();
+        if self.is_terminal {
+            self.move_to("");
+        }
+    }
+
+    fn say(&self, line: &str) {
+        if self.is_terminal { self.move_to(line) } else { eprintln!("{line}") }
+    }
+
+    fn count(&mut self, id: &'static str, result: Verdict) {
+        let name = id.split('.').next().unwrap_or(id);
+        if self.group.as_ref().is_none_or(|group| group.name != name) {
+            self.close();
+        }
+        let group = self.group.get_or_insert(Group { name, checks: 0, failed: 0 });
+        group.checks += 1;
+        group.failed += usize::from(result == Verdict::Fail);
+    }
+
+    fn close(&mut self) {
+        let Some(Group { name, checks, failed }) = self.group.take() else { return };
+        if !self.is_terminal {
+            let failed = if failed == 0 { String::new() } else { format!(", {failed} failed") };
+            eprintln!("{name}: {checks} checked{failed}");
+        }
+    }
+
+    /// Writes over the line before. Nobody misses one that cannot be written.
+    fn move_to(&self, line: &str) {
+        let mut err = std::io::stderr().lock();
+        let _ = write!(err, "\r\u{1b}[K{line}").and_then(|()| err.flush());
+    }
+}

@@ -1,0 +1,44 @@
+//! `cargo xtask conformance [--update-docs]`: the conformance runner on our own servers, as the tests have it: the demo, a
+//! SQLite file, a PostgreSQL database and a gatewayed MCP server, over stdio and HTTP, in both modes.
+
+use anyhow::{Result, bail};
+
+use crate::postgres::Postgres;
+use crate::step::{self, announce, cargo, root};
+
+const USAGE: &str = "\
+Usage: cargo xtask conformance [--update-docs]
+
+Runs 'aquifer conformance' at level 2 on our own servers and fails where one does not get the level it should.
+
+  --update-docs   write the reports to docs/conformance, and the table of checks into docs/conformance.md";
+
+/// Where the tests write their reports instead of comparing them.
+const REPORTS: &str = "AQUIFER_CONFORMANCE_DOCS";
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let update_docs = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => false,
+        ["--update-docs"] => true,
+        ["--help" | "-h"] => {
+            println!("{USAGE}");
+            return Ok(());
+        }
+        [unknown, ..] => bail!("unknown argument '{unknown}'\n\n{USAGE}"),
+    };
+    let postgres = Postgres::provide()?;
+    let mut checks = cargo(&["test", "--package", "aquifer-conformance", "--test", "documents"]);
+    let mut levels = cargo(&["test", "--package", "aquifer", "--features", "postgres", "--test", "binary", "r_con_1_"]);
+    levels.envs(postgres.environment());
+    if update_docs {
+        let reports = root().join("docs/conformance");
+        checks.env(REPORTS, &reports);
+        levels.env(REPORTS, &reports);
+    }
+    announce("the checks that docs/conformance.md lists");
+    step::run(&mut checks, "Write it anew with: cargo xtask conformance --update-docs")?;
+    announce("our own servers, at level 2");
+    step::run(&mut levels, "What stands in the way of a level is said above: the server is wrong, or a check is.")?;
+    announce("every server got the level it should");
+    Ok(())
+}
