@@ -1,12 +1,13 @@
 //! What can be said on the command line. Help, completions and parsing all come from here.
 
 mod conformance;
+mod gateway;
+mod safety;
 mod tokens;
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
-use aquifer_protocol::trust::Trust;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -16,6 +17,12 @@ pub(crate) use conformance::{
     BAD_USAGE, ConformanceArgs, ConformanceCommand, ConformanceReportArgs, ConformanceRunArgs, ReportOutput,
 };
 
+pub(crate) use gateway::{
+    BuildArgs, InitArgs, InterrogateArgs, LoginArgs, LogoutArgs, RemoteArgs, ReviewArgs, ValidateArgs,
+};
+pub(crate) use safety::{
+    ApprovalsCommand, AuditCommand, AuditShowArgs, AuditVerifyArgs, PolicyCommand, PolicyShowArgs, StateArgs, TrustArgs,
+};
 pub(crate) use tokens::TokensArgs;
 
 /// Any MCP server, database or REST API behind MCP-AQL: one to five tools instead of hundreds.
@@ -396,177 +403,6 @@ pub(crate) struct CallArgs {
     pub(crate) surface: SurfaceArgs,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum PolicyCommand {
-    /// A table of operations and decisions, for a configuration or the sources named.
-    #[command(after_help = "\
-Examples:
-  aquifer policy show demo:
-  aquifer policy show --config aquifer.toml
-  aquifer policy show --config aquifer.toml --only confirm
-  aquifer policy show mcp.json --json
-
-allow    it runs
-confirm  it runs once somebody said yes: 'elicit' asks the person through the client, 'token' has the request repeated
-         with a token, 'approval' waits for 'aquifer approvals approve'
-deny     it does not run")]
-    Show(PolicyShowArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PolicyShowArgs {
-    /// What to look into, as serve takes it.
-    #[arg(value_name = "SOURCE")]
-    pub(crate) sources: Vec<String>,
-
-    /// Read the configuration from this file.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-
-    /// Show only these decisions: allow, confirm or deny. Can be repeated.
-    #[arg(long = "only", value_name = "DECISION", value_parser = ["allow", "confirm", "deny"])]
-    pub(crate) only: Vec<String>,
-
-    /// Print one JSON object.
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    #[command(flatten)]
-    pub(crate) upstream: UpstreamArgs,
-
-    #[command(flatten)]
-    pub(crate) surface: SurfaceArgs,
-}
-
-/// Where state is.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct StateArgs {
-    /// Read the configuration from this file; it says where the state is.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-
-    /// The state directory, instead of the configuration's or the usual one.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) state: Option<PathBuf>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ApprovalsCommand {
-    /// What waits for a person, and what was decided lately.
-    #[command(after_help = APPROVALS)]
-    List {
-        #[command(flatten)]
-        place: StateArgs,
-    },
-    /// Let one call pass, once.
-    #[command(after_help = APPROVALS)]
-    Approve {
-        /// Which, as the list and the caller's answer say.
-        #[arg(value_name = "ID")]
-        id: String,
-        #[command(flatten)]
-        place: StateArgs,
-    },
-    /// Refuse it.
-    #[command(after_help = APPROVALS)]
-    Deny {
-        /// Which, as the list and the caller's answer say.
-        #[arg(value_name = "ID")]
-        id: String,
-        #[command(flatten)]
-        place: StateArgs,
-    },
-    /// Make the admin secret and show it, once.
-    #[command(after_help = APPROVALS)]
-    Secret {
-        #[command(flatten)]
-        place: StateArgs,
-    },
-}
-
-const APPROVALS: &str = "\
-Examples:
-  aquifer approvals secret                       first of all: keep it where no agent can read it
-  aquifer approvals list
-  aquifer approvals approve k3vm7pqa --config aquifer.toml
-
-All of it wants a person at a terminal who types the admin secret. Only its hash is kept, in the state directory; where
-none was made, AQUIFER_ADMIN_SECRET is the secret. Exit codes: 0 done, 2 not.";
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum AuditCommand {
-    /// Whether every line is what was written, in its place, and none is missing.
-    #[command(after_help = "\
-Examples:
-  aquifer audit verify                           all of the usual place
-  aquifer audit verify --config aquifer.toml
-  aquifer audit verify /var/backups/audit        files elsewhere, held against the same store
-
-Exit codes: 0 all is whole, 1 something was changed, with its place, 2 it cannot be read.")]
-    Verify(AuditVerifyArgs),
-
-    /// The newest entries, oldest first.
-    #[command(after_help = "\
-Examples:
-  aquifer audit show
-  aquifer audit show --last 100 --json | jq 'select(.event == \"OPERATION_OUTCOME\")'")]
-    Show(AuditShowArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct AuditVerifyArgs {
-    /// Files, or directories of them; else those of the configuration.
-    #[arg(value_name = "DIR|FILE")]
-    pub(crate) paths: Vec<PathBuf>,
-
-    /// Print one JSON object.
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    #[command(flatten)]
-    pub(crate) place: StateArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct AuditShowArgs {
-    /// How many.
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) last: usize,
-
-    /// Print the lines as they stand in the files.
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    #[command(flatten)]
-    pub(crate) place: StateArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TrustArgs {
-    /// The adapter file.
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-
-    /// The level it gets.
-    #[arg(long, value_name = "LEVEL", value_parser = level)]
-    pub(crate) to: Trust,
-
-    /// Why. It goes into the file's history.
-    #[arg(long, value_name = "WORDS")]
-    pub(crate) reason: String,
-
-    /// Who decided it; else the user who runs this.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) by: Option<String>,
-}
-
-fn level(text: &str) -> Result<Trust, String> {
-    Trust::named(text).ok_or_else(|| {
-        let known: Vec<&str> = Trust::ALL.iter().map(|level| level.as_str()).collect();
-        format!("levels are {}", known.join(", "))
-    })
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct IntrospectArgs {
     /// One operation or type to explain.
@@ -594,151 +430,6 @@ pub(crate) struct IntrospectArgs {
 
     #[command(flatten)]
     pub(crate) surface: SurfaceArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct InterrogateArgs {
-    /// The server: https://…, or FILE.json of a client.
-    #[arg(value_name = "SOURCE")]
-    pub(crate) source: Option<String>,
-
-    /// Write the bundle here instead of to stdout.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-
-    /// What the server is called; else it is guessed.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) upstream: UpstreamArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ReviewArgs {
-    /// A bundle, an adapter, or a server as interrogate takes it.
-    #[arg(value_name = "BUNDLE|SOURCE")]
-    pub(crate) source: Option<String>,
-
-    /// Decisions made before; they are kept and added to.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) overrides: Option<PathBuf>,
-
-    /// Write the decisions here; else into the file of --overrides, else NAME.overrides.yaml.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-
-    /// This tool was looked at and is right as it is. Can be repeated.
-    #[arg(long = "accept", value_name = "TOOL")]
-    pub(crate) accepted: Vec<String>,
-
-    /// Every tool was looked at and is right as it is.
-    #[arg(long)]
-    pub(crate) accept_all: bool,
-
-    /// A tool's category: CREATE, READ, UPDATE, DELETE or EXECUTE. Can be repeated.
-    #[arg(long = "endpoint", value_name = "TOOL=CATEGORY")]
-    pub(crate) endpoints: Vec<String>,
-
-    /// A tool's danger: safe, reversible, destructive, dangerous or forbidden. Can be repeated.
-    #[arg(long = "danger", value_name = "TOOL=LEVEL")]
-    pub(crate) dangers: Vec<String>,
-
-    /// Show every tool, not only those that need review.
-    #[arg(long)]
-    pub(crate) all: bool,
-
-    /// What the server is called; else it is guessed.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) upstream: UpstreamArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BuildArgs {
-    /// The discovery bundle.
-    #[arg(value_name = "BUNDLE")]
-    pub(crate) bundle: PathBuf,
-
-    /// A reviewer's decisions.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) overrides: Option<PathBuf>,
-
-    /// The adapter's file, or the folder for it.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-
-    /// Write over files that are there.
-    #[arg(long)]
-    pub(crate) force: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ValidateArgs {
-    /// What to check.
-    #[arg(value_name = "FILE", required = true)]
-    pub(crate) files: Vec<PathBuf>,
-
-    /// Print one JSON object for each file.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Which server's login.
-#[derive(Debug, Args)]
-pub(crate) struct RemoteArgs {
-    /// The server: https://…, FILE.json of a client, or the name it has in the configuration.
-    #[arg(value_name = "SOURCE|NAME")]
-    pub(crate) server: String,
-
-    /// Read the configuration from this file.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-
-    /// Of a file that names several servers: this one.
-    #[arg(long = "server", value_name = "NAME")]
-    pub(crate) one: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LoginArgs {
-    #[command(flatten)]
-    pub(crate) remote: RemoteArgs,
-
-    /// What to ask for; else what the configuration says, else what the server wants. Can be repeated.
-    #[arg(long = "scope", value_name = "SCOPE")]
-    pub(crate) scopes: Vec<String>,
-
-    /// Show where to go, and open nothing.
-    #[arg(long)]
-    pub(crate) no_browser: bool,
-
-    /// How many seconds to wait for you.
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
-    pub(crate) timeout: u64,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LogoutArgs {
-    #[command(flatten)]
-    pub(crate) remote: RemoteArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct InitArgs {
-    /// Write the configuration here instead of to aquifer.toml.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-
-    /// Write over a configuration that is there.
-    #[arg(long)]
-    pub(crate) force: bool,
-
-    /// Print the configuration instead of writing it.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
 }
 
 /// An address to listen on; names such as localhost are looked up.

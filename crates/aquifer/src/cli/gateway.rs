@@ -1,0 +1,152 @@
+//! What can be said about MCP servers: asking, reviewing, building, checking, logging in.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::UpstreamArgs;
+
+#[derive(Debug, Args)]
+pub(crate) struct InterrogateArgs {
+    /// The server: https://…, or FILE.json of a client.
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: Option<String>,
+
+    /// Write the bundle here instead of to stdout.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// What the server is called; else it is guessed.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) upstream: UpstreamArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReviewArgs {
+    /// A bundle, an adapter, or a server as interrogate takes it.
+    #[arg(value_name = "BUNDLE|SOURCE")]
+    pub(crate) source: Option<String>,
+
+    /// Decisions made before; they are kept and added to.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) overrides: Option<PathBuf>,
+
+    /// Write the decisions here; else into the file of --overrides, else NAME.overrides.yaml.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// This tool was looked at and is right as it is. Can be repeated.
+    #[arg(long = "accept", value_name = "TOOL")]
+    pub(crate) accepted: Vec<String>,
+
+    /// Every tool was looked at and is right as it is.
+    #[arg(long)]
+    pub(crate) accept_all: bool,
+
+    /// A tool's category: CREATE, READ, UPDATE, DELETE or EXECUTE. Can be repeated.
+    #[arg(long = "endpoint", value_name = "TOOL=CATEGORY")]
+    pub(crate) endpoints: Vec<String>,
+
+    /// A tool's danger: safe, reversible, destructive, dangerous or forbidden. Can be repeated.
+    #[arg(long = "danger", value_name = "TOOL=LEVEL")]
+    pub(crate) dangers: Vec<String>,
+
+    /// Show every tool, not only those that need review.
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// What the server is called; else it is guessed.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) upstream: UpstreamArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BuildArgs {
+    /// The discovery bundle.
+    #[arg(value_name = "BUNDLE")]
+    pub(crate) bundle: PathBuf,
+
+    /// A reviewer's decisions.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) overrides: Option<PathBuf>,
+
+    /// The adapter's file, or the folder for it.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write over files that are there.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArgs {
+    /// What to check.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Print one JSON object for each file.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which server's login.
+#[derive(Debug, Args)]
+pub(crate) struct RemoteArgs {
+    /// The server: https://…, FILE.json of a client, or the name it has in the configuration.
+    #[arg(value_name = "SOURCE|NAME")]
+    pub(crate) server: String,
+
+    /// Read the configuration from this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Of a file that names several servers: this one.
+    #[arg(long = "server", value_name = "NAME")]
+    pub(crate) one: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LoginArgs {
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
+
+    /// What to ask for; else what the configuration says, else what the server wants. Can be repeated.
+    #[arg(long = "scope", value_name = "SCOPE")]
+    pub(crate) scopes: Vec<String>,
+
+    /// Show where to go, and open nothing.
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+
+    /// How many seconds to wait for you.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    pub(crate) timeout: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogoutArgs {
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Write the configuration here instead of to aquifer.toml.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write over a configuration that is there.
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Print the configuration instead of writing it.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
