@@ -94,7 +94,7 @@ impl Client {
         let request = json!({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params});
         match tokio::time::timeout(self.deadline, self.wire.ask(&request)).await {
             Ok(answer) => answer,
-            Err(_) => Err(Broken(format!("no answer within {} ms", self.deadline.as_millis()))),
+            Err(_) => Err(Broken(format!("no answer within {} ms to '{method}'", self.deadline.as_millis()))),
         }
     }
 

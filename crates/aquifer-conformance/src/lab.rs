@@ -12,7 +12,7 @@ use crate::probe::Values;
 use crate::record::{Mode, Purpose, Record, Seen, Surface};
 use crate::reply::{Kind, Reply};
 use crate::resources::{self, Resource, referred};
-use crate::rows::rows;
+use crate::rows::{rows, settled};
 use crate::run::Options;
 use crate::sandbox::Sandbox;
 use crate::walk::{Collection, Paging};
@@ -184,6 +184,17 @@ impl<'a> Lab<'a> {
         };
         self.watch.observe(&reply, true);
         reply
+    }
+
+    /// Whether the same request is answered differently when it is only made again: it tells the time, or counts.
+    pub(crate) async fn restless(
+        &mut self,
+        operation: &Operation,
+        params: &Map<String, Value>,
+        before: &Reply,
+    ) -> bool {
+        let again = self.call(operation, params.clone()).await;
+        settled(again.data()) != settled(before.data()) || again.ok() != before.ok()
     }
 
     /// Keeps an exchange as evidence.

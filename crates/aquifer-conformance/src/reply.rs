@@ -90,6 +90,13 @@ impl Reply {
         self.refused() && self.code().contains("NOT_FOUND")
     }
 
+    /// Whether a failure without a code says in words that a thing is not there.
+    pub(crate) fn says_not_found(&self) -> bool {
+        let message = self.message().to_lowercase();
+        self.kind == Kind::Failure
+            && ["not found", "does not exist", "no such"].iter().any(|words| message.contains(words))
+    }
+
     /// Whether a valid request was refused: of something that was there before, that it is gone, in whatever words.
     pub(crate) fn absent(&self) -> bool {
         self.refused() && !self.invalid()

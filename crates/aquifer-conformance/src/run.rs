@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::checks::{self, Check};
 use crate::lab::Lab;
-use crate::record::Record;
+use crate::record::{Record, Surface};
 use crate::report::{Category, Header, Outcome, Report, Verdict};
 use crate::tally::Tally;
 use crate::wire::{Broken, Dial};
@@ -170,7 +170,12 @@ fn skipped(check: &Check, reason: &str) -> Outcome {
 }
 
 fn surface_words(record: &Record) -> Vec<String> {
-    record.surfaces.iter().map(|surface| format!("{} over {}", surface.mode.word(), surface.transport)).collect()
+    let words = |surface: &Surface| {
+        let takes = surface.tools.iter().any(|tool| tool.pointer("/inputSchema/properties/operation").is_some());
+        let mode = if takes { surface.mode.word() } else { "no tool for operations" };
+        format!("{mode} over {}", surface.transport)
+    };
+    record.surfaces.iter().map(words).collect()
 }
 
 fn report(lab: &Lab<'_>, outcomes: Vec<(Category, Outcome)>) -> Report {

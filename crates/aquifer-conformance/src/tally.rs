@@ -86,6 +86,10 @@ impl Tally {
         let mut detail = match self.verdict() {
             Verdict::Skip => String::new(),
             Verdict::Pass => format!("{} {unit}, all as they should be", self.looked_at),
+            // One thing can be wrong in several ways.
+            _ if self.failed + self.warned > self.looked_at => {
+                format!("{} things wrong with {} {unit}", self.failed + self.warned, self.looked_at)
+            }
             _ => format!("{} of {} {unit} not as they should be", self.failed + self.warned, self.looked_at),
         };
         if let Some(first) = self.findings.first() {
@@ -109,7 +113,7 @@ impl Tally {
 pub(crate) fn shortened(exchange: &Exchange) -> Exchange {
     let short = |value: &serde_json::Value| {
         let text = value.to_string();
-        if text.len() <= LONGEST_SHOWN { value.clone() } else { format!("({} bytes)", text.len()).into() }
+        if text.len() <= LONGEST_SHOWN { value.clone() } else { format!("({} bytes, not shown)", text.len()).into() }
     };
     Exchange { tool: exchange.tool.clone(), arguments: short(&exchange.arguments), answer: short(&exchange.answer) }
 }

@@ -14,7 +14,7 @@ static LEAKS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         // Names that only the implementation's language knows.
         r"\b(Type|Reference|Syntax|Range|Attribute|Key|Index|Value|Runtime|Assertion)Error\b",
         r"\b[A-Z]\w*Exception\b",
-        r"#<\w+>|\[object \w+\]|\bundefined is not\b|\bNoneType\b|\bnil pointer\b",
+        r"#<\w+>|\[object \w+\]|\bundefined is not\b|\bis not a function\b|\bCannot read propert(y|ies) of\b|\bNoneType\b|\bnil pointer\b",
         r"panicked at|called `\w+::unwrap\(\)`|\bstd::\w+::|\bcore::\w+::",
         // Stack traces.
         r"(?m)^\s+at \S+ ?\(|\bat (Function|Module|Object)\.|Traceback \(most recent call last\)|goroutine \d+",
@@ -186,9 +186,6 @@ fn malformed_success(envelope: &Map<String, Value>) -> Option<String> {
 fn malformed_failure(envelope: &Map<String, Value>) -> Option<String> {
     const KNOWN: [&str; 7] =
         ["success", "error", "confirmation", "deprecated", "deprecationMessage", "deprecatedSince", "removalVersion"];
-    if let Some(extra) = envelope.keys().find(|key| !KNOWN.contains(&key.as_str())) {
-        return Some(format!("a failure carries '{extra}'"));
-    }
     let error = match envelope.get("error") {
         None => return Some("a failure has no 'error'".into()),
         Some(Value::Object(error)) => error,
@@ -203,6 +200,9 @@ fn malformed_failure(envelope: &Map<String, Value>) -> Option<String> {
     if error.get("details").is_some_and(|details| !details.is_object()) {
         return Some("'error.details' is no object".into());
     }
-    let extra = error.keys().find(|key| !["code", "message", "details"].contains(&key.as_str()));
-    extra.map(|extra| format!("'error.{extra}' does not belong there"))
+    if let Some(extra) = error.keys().find(|key| !["code", "message", "details"].contains(&key.as_str())) {
+        return Some(format!("'error.{extra}' does not belong there"));
+    }
+    let extra = envelope.keys().find(|key| !KNOWN.contains(&key.as_str()));
+    extra.map(|extra| format!("a failure carries '{extra}'"))
 }

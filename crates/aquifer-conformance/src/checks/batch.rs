@@ -181,6 +181,8 @@ async fn foreign(lab: &mut Lab<'_>, tally: &mut Tally) {
     let code = found.get(1).and_then(|result| result.pointer("/result/error/code")?.as_str()).unwrap_or_default();
     if states != expected {
         tally.fail(&other.name, "in a batch of another family it did not fail alone", Some(&reply));
+    } else if code.is_empty() {
+        tally.fail(&other.name, "it failed without a code that tells that it was sent to the wrong tool", Some(&reply));
     } else if !code.contains("MISMATCH") {
         tally.fail(&other.name, format!("it failed with '{code}', not for being sent to the wrong tool"), Some(&reply));
     }

@@ -56,7 +56,7 @@ pub(super) const CHECKS: &[Check] = &[
         "Operation details have the published members",
         IntrospectionFidelity,
         "operations",
-        "no operation is listed",
+        "no operation is listed by a name",
         |lab, tally| Box::pin(shape(lab, tally)),
     ),
     Check::new(
@@ -235,6 +235,10 @@ async fn examples(lab: &mut Lab<'_>, tally: &mut Tally) {
         for example in operation.examples() {
             tally.look();
             let request = example.get("request").unwrap_or(example);
+            if !request.is_object() {
+                tally.fail(&operation.name, "an example is no object with a 'request' that could be sent", None);
+                continue;
+            }
             let named = request.get("operation").and_then(Value::as_str);
             if named.is_some_and(|named| named != operation.name) {
                 tally.fail(&operation.name, "an example is of another operation", None);

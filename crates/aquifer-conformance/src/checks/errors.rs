@@ -15,7 +15,7 @@ pub(super) const CHECKS: &[Check] = &[
         "An unknown operation is refused by name",
         ErrorQuality,
         "tools",
-        "no tool takes operations",
+        "nothing answers introspection",
         |lab, tally| Box::pin(unknown_operation(lab, tally)),
     ),
     Check::new(

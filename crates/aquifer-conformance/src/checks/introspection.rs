@@ -60,7 +60,7 @@ pub(super) const CHECKS: &[Check] = &[
         "Type details are well-formed and agree with the list",
         IntrospectionFidelity,
         "types",
-        "no type is listed",
+        "no type is listed by a name",
         |lab, tally| Box::pin(type_details(lab, tally)),
     )
     .needs(&["introspection.types"]),
@@ -115,12 +115,22 @@ fn beside(reply: &Reply, allowed: &[&str]) -> Option<String> {
 async fn operations(lab: &mut Lab<'_>, tally: &mut Tally) {
     let described = lab.described.clone();
     let Some(reply) = &described.operations_reply else {
-        tally.fail("tools/list", "no tool takes 'operation': there is nothing to ask for introspection", None);
-        return;
+        let listed = lab.client.tools.len();
+        let problem = format!(
+            "this is no MCP-AQL server: none of its {listed} tools has 'operation' in its input schema, so there is \
+             nothing to ask for introspection"
+        );
+        tally.look();
+        return tally.fail("tools/list", problem, None);
     };
     if !reply.ok() {
         tally.look();
-        return tally.fail("introspect", "no tool answers the operations query with success", Some(reply));
+        tally.fail("introspect", "no tool answers the operations query with success", Some(reply));
+        let bare = lab.send(&described.tool, json!({"operation": "introspect"})).await;
+        if bare.ok() {
+            tally.note("without 'query' it is answered, but 'query' and 'name' are how it is published");
+        }
+        return;
     }
     if described.operations_list.is_empty() {
         tally.look();
@@ -132,9 +142,13 @@ async fn operations(lab: &mut Lab<'_>, tally: &mut Tally) {
     let mut names = Vec::new();
     for item in &described.operations_list {
         tally.look();
-        let name = item.get("name").and_then(Value::as_str).unwrap_or("an operation without name");
+        let told = item.get("name").and_then(Value::as_str);
+        let name = told.unwrap_or("an operation without name");
         for problem in differences(item, OPERATION) {
             tally.fail(name, problem, None);
+        }
+        if told.is_none() {
+            continue;
         }
         if !snake_case(name) {
             tally.fail(name, "the name is not snake_case", None);
@@ -174,6 +188,9 @@ async fn itself(lab: &mut Lab<'_>, tally: &mut Tally) {
     if described.operations_list.is_empty() {
         return;
     }
+    if described.operations_list.iter().all(|item| item.get("name").is_none()) {
+        return tally.note("no operation of the list has a 'name'");
+    }
     let listed = described.operations_list.iter().any(|item| item.get("name").is_some_and(|name| name == "introspect"));
     tally.holds(listed, "introspect", "it is not in the list of operations", None);
     let Some(introspect) = described.operation("introspect") else { return };
@@ -196,9 +213,13 @@ async fn types(lab: &mut Lab<'_>, tally: &mut Tally) {
     let mut names = Vec::new();
     for item in &described.types_list {
         tally.look();
-        let name = item.get("name").and_then(Value::as_str).unwrap_or("a type without name");
+        let told = item.get("name").and_then(Value::as_str);
+        let name = told.unwrap_or("a type without name");
         for problem in differences(item, TYPE) {
             tally.fail(name, problem, None);
+        }
+        if told.is_none() {
+            continue;
         }
         if names.contains(&name) {
             tally.fail(name, "the name is listed twice", None);

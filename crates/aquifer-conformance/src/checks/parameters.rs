@@ -143,6 +143,7 @@ async fn unknown(lab: &mut Lab<'_>, tally: &mut Tally) {
     const NAME: &str = "no_such_parameter_7f3a";
     let described = lab.described.clone();
     let mut left_out = 0;
+    let mut without_row: Vec<&str> = Vec::new();
     for operation in &described.operations {
         if !operation.reads() && !lab.options.allow_writes {
             left_out += 1;
@@ -150,7 +151,7 @@ async fn unknown(lab: &mut Lab<'_>, tally: &mut Tally) {
         }
         let Some(mut params) = lab.harmless(operation) else {
             if !operation.reads() {
-                tally.note(format!("{} was left out: there is no row of ours to try it on", operation.name));
+                without_row.push(&operation.name);
             }
             continue;
         };
@@ -164,6 +165,10 @@ async fn unknown(lab: &mut Lab<'_>, tally: &mut Tally) {
         }
         let operation = operation.name.clone();
         lab.keep(Purpose::UnknownParameter { operation, parameter: NAME.to_owned() }, &reply);
+    }
+    if !without_row.is_empty() {
+        let names = without_row.join(", ");
+        tally.note(format!("left out, as there is no row of ours to try them on: {names}"));
     }
     note_left_out(left_out, tally);
 }
@@ -228,6 +233,10 @@ async fn defaults(lab: &mut Lab<'_>, tally: &mut Tally) {
             }
             let subject = format!("{}.{}", operation.name, parameter.name);
             let same = settled(with.data()) == settled(without.data());
+            if !same && lab.restless(operation, &base, &without).await {
+                tally.note(format!("{} was left out: it answers differently each time", operation.name));
+                continue;
+            }
             let problem = format!("left out, it is not as if {default} were given");
             tally.holds(same, &subject, &problem, Some(&without));
             if let Some(path) = shown_at(without.data(), &parameter.name, &default) {

@@ -61,6 +61,10 @@ async fn accuracy(lab: &mut Lab<'_>, tally: &mut Tally) {
             tally.note(format!("{}: we could not think of a request", operation.name));
             continue;
         };
+        if reply.code().is_empty() && reply.says_not_found() {
+            tally.note(format!("{}: nothing was found that it could be asked for", operation.name));
+            continue;
+        }
         tally.look();
         if !reply.ok() && (reply.invalid() || reply.code().is_empty() || reply.code() == "INTERNAL_ERROR") {
             tally.fail(&operation.name, "a request that follows its description was refused", Some(reply));

@@ -85,7 +85,9 @@ async fn oversized(lab: &mut Lab<'_>, tally: &mut Tally) {
         let orderly = !matches!(reply.kind, Kind::Odd | Kind::Lost);
         tally.holds(orderly, case, "it was not answered in an orderly way", Some(&reply));
         if orderly && must_refuse {
-            tally.holds(reply.refused(), case, "it was not refused", Some(&reply));
+            let problem = "it was not refused, though it is over the limit that is told, or over the most that may be \
+                           told (64 levels)";
+            tally.holds(reply.refused(), case, problem, Some(&reply));
         }
     }
     alive(lab, tally).await;

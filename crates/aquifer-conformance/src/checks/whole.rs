@@ -45,7 +45,7 @@ pub(super) const CHECKS: &[Check] = &[
         "Failures have the published codes",
         ErrorQuality,
         "failures",
-        "no failure of a published kind was met",
+        "no failure of a published kind had a code",
         |lab, tally| Box::pin(hand_over(lab, tally, |watch| &mut watch.registry)),
     )
     .needs(&["errors.codes", "answers.envelope", "requests.accepted"]),

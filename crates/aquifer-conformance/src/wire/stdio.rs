@@ -100,6 +100,9 @@ impl Wire for Stdio {
             let id = request.get("id").cloned().unwrap_or_default();
             loop {
                 let message = self.read().await?;
+                if message == *request {
+                    return Err(Broken("the command sends back what it is sent: it is no MCP server".into()));
+                }
                 if answers(&message, &id) {
                     return Ok(message);
                 }
