@@ -62,6 +62,8 @@ pub(crate) struct Lab<'a> {
     pub(crate) sandbox: Sandbox,
     /// How each thing was created, or was not.
     pub(crate) creations: Vec<(String, Reply)>,
+    /// Operations that got no answer, and what was waited for; nobody asks for them again.
+    pub(crate) silent: Vec<(String, String)>,
     pub(crate) calls_before: usize,
     reopened: usize,
 }
@@ -92,6 +94,7 @@ impl<'a> Lab<'a> {
             collections: Arc::default(),
             sandbox: Sandbox::new(),
             creations: Vec::new(),
+            silent: Vec::new(),
             calls_before: 0,
             reopened: 0,
             client,
@@ -226,6 +229,19 @@ impl<'a> Lab<'a> {
         true
     }
 
+    /// Where the server was lost over one operation: connects again, and does without that operation from now on.
+    async fn leave_alone(&mut self, operation: &Operation) -> bool {
+        let Some(reason) = self.client.lost.clone() else { return false };
+        if Box::pin(self.revive()).await {
+            let mut described = Described::clone(&self.described);
+            described.operations.retain(|own| own.name != operation.name);
+            self.resources = Arc::new(resources::find(&described));
+            self.described = Arc::new(described);
+            self.silent.push((operation.name.clone(), reason));
+        }
+        true
+    }
+
     /// What we made may have been lost with the server: then it is made again.
     async fn restock(&mut self) {
         let resources = self.resources.clone();
@@ -248,6 +264,9 @@ impl<'a> Lab<'a> {
         let mut collections = Vec::new();
         for operation in described.reads().filter(|operation| operation.required().next().is_none()) {
             let reply = self.call(operation, Map::new()).await;
+            if self.leave_alone(operation).await {
+                continue;
+            }
             let lists = reply.ok() && rows(reply.data()).is_some() && collections.len() < MOST_COLLECTIONS;
             self.learn(operation, Map::new(), reply);
             if lists {
@@ -259,6 +278,9 @@ impl<'a> Lab<'a> {
         for operation in described.reads().filter(|operation| operation.required().next().is_some()) {
             for params in self.candidates(operation) {
                 let reply = self.call(operation, params.clone()).await;
+                if self.leave_alone(operation).await {
+                    break;
+                }
                 let worked = reply.ok();
                 let lists = worked && reply.data().get("items").is_some() && searched.len() < MOST_SEARCHES;
                 self.learn(operation, params.clone(), reply);

@@ -56,6 +56,10 @@ pub(super) const CHECKS: &[Check] = &[
 
 async fn accuracy(lab: &mut Lab<'_>, tally: &mut Tally) {
     let described = lab.described.clone();
+    for (name, reason) in &lab.silent {
+        tally.look();
+        tally.fail(name, format!("the server was lost over it ({reason}); no other check asks for it"), None);
+    }
     for operation in described.reads() {
         let Some(reply) = lab.tried.get(&operation.name) else {
             tally.note(format!("{}: we could not think of a request", operation.name));

@@ -16,7 +16,7 @@ use crate::reply::Reply;
 pub(crate) const CATEGORIES: [&str; 5] = ["CREATE", "READ", "UPDATE", "DELETE", "EXECUTE"];
 
 /// Everything introspection told.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Described {
     /// The tool that answers `introspect`.
     pub(crate) tool: String,

@@ -31,6 +31,8 @@ enum Manner {
     HangsAfter(usize),
     /// It is the good library until so many calls were made, and then is gone.
     DiesAfter(usize),
+    /// It is the good library but for one operation, which is never answered.
+    HangsOn(&'static str),
 }
 
 struct Failing(Manner);
@@ -76,6 +78,9 @@ impl Wire for Line {
                 }
                 Manner::YesMan if calling => envelope(json!({"success": true, "data": {}})),
                 Manner::HangsAfter(calls) if self.calls > calls => futures::future::pending().await,
+                Manner::HangsOn(name) if request["params"]["arguments"]["operation"] == name => {
+                    futures::future::pending().await
+                }
                 Manner::DiesAfter(calls) if self.calls > calls => Err(Broken("the server ended".into())),
                 _ => self.good.ask(request).await,
             }
@@ -119,6 +124,15 @@ async fn a_server_that_hangs_or_dies_fails_where_it_did_and_ends_the_run() {
 }
 
 #[tokio::test]
+async fn an_operation_that_is_never_answered_fails_alone() {
+    let options = Options { deadline: Duration::from_millis(50), ..Options::default() };
+    let report = run(&Failing(Manner::HangsOn("search_books")), &options, |_| {}).await.unwrap().report;
+    assert_eq!(with(&report, Verdict::Fail), ["requests.accuracy"], "{}", told(&report));
+    assert!(told(&report).contains("search_books"), "{}", told(&report));
+    assert!(!told(&report).contains("the server is gone"), "{}", told(&report));
+}
+
+#[tokio::test]
 async fn a_server_that_is_gone_while_it_describes_itself_is_unreachable() {
     for manner in [Manner::HangsAfter(0), Manner::DiesAfter(0), Manner::DiesAfter(5)] {
         let options = Options { deadline: Duration::from_millis(50), ..Options::default() };
@@ -141,6 +155,7 @@ async fn a_command_that_is_no_server_is_unreachable_with_its_reason() {
         (command(&["/nonexistent/program"]), "cannot be started"),
         (command(&["sh", "-c", "echo no database >&2; exit 3"]), "no database"),
         (command(&["sh", "-c", "echo not JSON; sleep 60"]), "no answer within"),
+        (command(&["cat"]), "sends back what it is sent"),
         (Target::Url { url: "nothing".into(), second: None, headers: Vec::new() }, "is no address"),
         (Target::Url { url: "http://127.0.0.1:9/mcp".into(), second: None, headers: Vec::new() }, "cannot be reached"),
     ] {
