@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::report::{Finding, Outcome, Report, Summary, Verdict};
 
-use super::{badge, blockers, claim, counted, needed_for, reason, shortened, smallest, verdict, visible};
+use super::{badge, claim, counted, needed_for, reasons, shortened, smallest, verdict, visible};
 
 /// So many findings of a check are listed.
 const MOST_FINDINGS: usize = 20;
@@ -48,13 +48,13 @@ impl Page {
         } else {
             self.line(&format!("**{}**", verdict(report)));
         }
-        let blockers = blockers(report);
-        if !blockers.is_empty() {
+        let reasons = reasons(report);
+        if !reasons.is_empty() {
             let withheld = report.conformance_level < report.requested_level;
             self.line(if withheld { "What stands in the way:" } else { "It is granted in spite of:" });
             self.line("");
-            for blocker in &blockers {
-                self.line(&format!("- {}", plain(&reason(blocker))));
+            for reason in &reasons {
+                self.line(&format!("- {}", plain(reason)));
             }
         }
         self.line("");

@@ -8,7 +8,7 @@ pub mod text;
 
 use serde_json::Value;
 
-use crate::report::{Blocker, Category, Finding, Report};
+use crate::report::{Blocker, Category, Finding, Report, Verdict};
 
 /// How a report is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -71,10 +71,31 @@ fn verdict(report: &Report) -> String {
     }
 }
 
-/// What stands before the level that was asked for. A report of ours that grants it has none; other runners grant theirs
-/// in spite of some.
-fn blockers(report: &Report) -> Vec<Blocker<'_>> {
-    report.blocked_by(report.requested_level)
+/// What stands before the level that was asked for, a line each: what failed one by one, and what was skipped by the
+/// reason for it, since one cause may have many checks skipped. A report of ours that grants the level has none; other
+/// runners grant theirs in spite of some.
+fn reasons(report: &Report) -> Vec<String> {
+    let blockers = report.blocked_by(report.requested_level);
+    let skipped = |blocker: &Blocker<'_>| {
+        let test = blocker.test.filter(|test| test.result == Verdict::Skip && !test.detail.is_empty())?;
+        Some(test.detail.clone())
+    };
+    let mut lines = Vec::new();
+    for (place, blocker) in blockers.iter().enumerate() {
+        let why = skipped(blocker);
+        let alike = |other: &&Blocker<'_>| why.is_some() && skipped(other) == why;
+        if blockers.iter().take(place).any(|earlier| alike(&earlier)) {
+            continue;
+        }
+        let others = blockers.iter().skip(place + 1).filter(alike).count();
+        let and = if others > 0 {
+            format!(" (and {} for that reason)", counted(others, "more check"))
+        } else {
+            String::new()
+        };
+        lines.push(format!("{}{and}", reason(blocker)));
+    }
+    lines
 }
 
 /// Which level a category belongs to, in words.

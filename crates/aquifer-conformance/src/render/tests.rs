@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::exchange::Exchange;
-use crate::report::{Category, Header, Outcome, Summary, Verdict};
+use crate::report::{Category, Header, Outcome, Summary};
 
 fn outcome(id: &str, name: &str, result: Verdict, detail: &str, looked_at: usize) -> Outcome {
     let (id, name, detail) = (id.to_owned(), name.to_owned(), detail.to_owned());

@@ -1,8 +1,8 @@
 //! A report for a terminal.
 
-use crate::report::{Blocker, Finding, Outcome, Report, Section, Verdict};
+use crate::report::{Finding, Outcome, Report, Section, Verdict};
 
-use super::{badge, blockers, claim, counted, needed_for, reason, shortened, smallest, verdict, visible};
+use super::{badge, claim, counted, needed_for, reasons, shortened, smallest, verdict, visible};
 
 /// Longer lines are broken.
 const WIDTH: usize = 100;
@@ -116,8 +116,7 @@ impl Page {
         ));
         let line = self.bold(&verdict(report));
         self.line(&line);
-        let blockers = blockers(report);
-        self.blockers(report, &blockers);
+        self.blockers(report, &reasons(report));
         if let Some(badge) = badge(report.conformance_level) {
             self.line("");
             self.line(&claim(report));
@@ -125,14 +124,14 @@ impl Page {
         }
     }
 
-    fn blockers(&mut self, report: &Report, blockers: &[Blocker<'_>]) {
-        if blockers.is_empty() {
+    fn blockers(&mut self, report: &Report, reasons: &[String]) {
+        if reasons.is_empty() {
             return;
         }
         let withheld = report.conformance_level < report.requested_level;
         self.line(if withheld { "What stands in the way:" } else { "It is granted in spite of:" });
-        for blocker in blockers {
-            self.wrapped(&reason(blocker), "  - ", "    ");
+        for reason in reasons {
+            self.wrapped(reason, "  - ", "    ");
         }
     }
 
