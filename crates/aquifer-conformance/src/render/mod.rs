@@ -83,7 +83,7 @@ fn reasons(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     for (place, blocker) in blockers.iter().enumerate() {
         let why = skipped(blocker);
-        let alike = |other: &&Blocker<'_>| why.is_some() && skipped(other) == why;
+        let alike = |other: &&Blocker<'_>| why.is_some() && other.category == blocker.category && skipped(other) == why;
         if blockers.iter().take(place).any(|earlier| alike(&earlier)) {
             continue;
         }
