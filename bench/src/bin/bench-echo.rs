@@ -10,7 +10,7 @@ use axum::Router;
 use axum::serve::ListenerExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig, Tool,
+    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, ServiceExt};
 use rmcp::transport::io::stdio_pipes;
@@ -40,7 +40,10 @@ impl ServerHandler for Echo {
         schema.insert("type".to_owned(), json!("object"));
         // What goes through the gateway is checked by name.
         schema.insert("properties".to_owned(), json!({ "text": { "type": "string" } }));
-        Ok(ListToolsResult::with_all_items(vec![Tool::new("echo", "Answers with its arguments.", Arc::new(schema))]))
+        // It says that it only reads, as it does: else every call of it would go on record before it is made.
+        let echo = Tool::new("echo", "Answers with its arguments.", Arc::new(schema))
+            .with_annotations(ToolAnnotations::new().read_only(true));
+        Ok(ListToolsResult::with_all_items(vec![echo]))
     }
 
     async fn call_tool(
