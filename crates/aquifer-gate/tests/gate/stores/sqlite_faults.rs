@@ -172,6 +172,10 @@ async fn cannot_be_written(folder: &Path) {
     // The file alone, then the folder alone, so that its log cannot be made, then both.
     for (of_file, of_folder) in [(0o400, 0o700), (0o600, 0o500), (0o400, 0o500)] {
         Connection::open(&file).unwrap().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+        // The store before ends when its thread does. As long as its log is there, it can be written to.
+        while folder.join("state.db-wal").exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
         set(&file, of_file);
         set(folder, of_folder);
         let store = open(&file);
