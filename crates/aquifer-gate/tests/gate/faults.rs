@@ -8,7 +8,6 @@ mod slow;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 use aquifer_engine::clock::SystemClock;
@@ -16,7 +15,7 @@ use aquifer_engine::store::StateStore;
 use aquifer_gate::store::SqliteStore;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::stores::place::{Folder, Process, another};
+use crate::stores::place::{Folder, Process, another, is_mounted, on_a_small_disk};
 #[cfg(feature = "redis")]
 use crate::stores::redis_server::Server;
 use callers::{Fault, Trial};
@@ -51,7 +50,6 @@ async fn r_saf_6_gated_calls_while_the_store_is_slow() {
 }
 
 const WHERE: &str = "AQUIFER_TEST_GATED_AT";
-const MOUNTED: &str = "AQUIFER_TEST_GATED_MOUNTED";
 
 /// State and audit lie on the same file system: one of its own if we may mount one, else under a limit on files.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -59,29 +57,13 @@ async fn r_saf_6_gated_calls_while_the_disk_is_full() {
     const TEST: &str = "faults::r_saf_6_gated_calls_while_the_disk_is_full";
     if let Ok(place) = std::env::var(WHERE) {
         let place = PathBuf::from(place);
-        let mounted = std::env::var(MOUNTED).unwrap() == "true";
-        let mut disk = Disk { ballast: place.join("ballast"), mounted };
+        let mut disk = Disk { ballast: place.join("ballast"), mounted: is_mounted() };
         let trial = Trial::over(two_over(&place.join("state.db")), &place.join("audit"));
         return trial.endures("full", &mut disk, 1, 5).await;
     }
     let folder = Folder::new();
-    let mount = format!("mount -t tmpfs -o size=256m none '{}'", folder.0.display());
-    let may_mount = Command::new("unshare").args(["-rm", "sh", "-c", &mount]).output();
-    let may_mount = may_mount.is_ok_and(|done| done.status.success());
-    let (program, shell) = match may_mount {
-        true => ("unshare", format!("{mount} && exec \"$@\"")),
-        false => {
-            println!("a limit on the size of files stands for a full disk: no file system can be mounted");
-            ("env", "trap '' XFSZ; exec \"$@\"".to_owned())
-        }
-    };
-    let mut command = Command::new(program);
-    if may_mount {
-        command.arg("-rm");
-    }
-    command.args(["sh", "-c", &shell, "sh"]).arg(std::env::current_exe().unwrap()).args(["--exact", TEST]);
-    command.arg("--nocapture").env(WHERE, &folder.0).env(MOUNTED, may_mount.to_string());
-    Process(command.spawn().unwrap()).succeeds_within(callers::deadline());
+    let mut command = on_a_small_disk(&folder.0, "256m", "", TEST);
+    Process(command.env(WHERE, &folder.0).spawn().unwrap()).succeeds_within(callers::deadline());
 }
 
 /// A disk that gets full, and has room again.

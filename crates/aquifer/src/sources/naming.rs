@@ -11,6 +11,9 @@ const RUNNERS: &[&str] = &[
     "podman", "sh", "bash", "env", "cmd", "exec", "run", "dlx", "tool", "x", "start",
 ];
 
+/// Files and folders that any program may have: what they are in says more.
+const ANYBODYS: &[&str] = &["index", "main", "__main__", "cli", "app", "dist", "build", "out", "src", "lib", "bin"];
+
 /// What a command is probably called: `npx -y @scope/server-files /data` is `files`.
 pub(super) fn of_command(words: &[String]) -> String {
     let is_telling = |word: &&String| {
@@ -22,10 +25,14 @@ pub(super) fn of_command(words: &[String]) -> String {
     let in_container = words.first().is_some_and(|word| ["docker", "podman"].contains(&word.as_str()));
     let image = words.iter().find(is_image).filter(|_| in_container);
     let word = image.or_else(|| words.iter().find(is_telling)).or(words.first());
-    let base = word.map(String::as_str).unwrap_or_default().rsplit('/').next().unwrap_or_default();
-    let base = base.split(['@', ':']).find(|part| !part.is_empty()).unwrap_or_default();
-    let base = base.split('.').find(|part| !part.is_empty()).unwrap_or_default();
-    essence(base)
+    let word = word.map(String::as_str).unwrap_or_default();
+    let bare = |part: &'_ str| -> String {
+        let part = part.split(['@', ':']).find(|part| !part.is_empty()).unwrap_or_default();
+        part.split('.').find(|part| !part.is_empty()).unwrap_or_default().to_owned()
+    };
+    let mut parts = word.rsplit('/').map(bare);
+    let own = parts.clone().next().unwrap_or_default();
+    essence(&parts.find(|part| !part.is_empty() && !ANYBODYS.contains(&part.as_str())).unwrap_or(own))
 }
 
 /// What a server on the web is probably called: `https://mcp.example.com/sse` is `example`.
@@ -85,6 +92,9 @@ mod tests {
             ("docker run -i --rm -e TOKEN ghcr.io/github/github-mcp-server:latest", "github"),
             ("/usr/bin/mcp-server", "mcp"),
             ("node", "node"),
+            ("node /opt/node_modules/@modelcontextprotocol/server-memory/dist/index.js", "memory"),
+            ("node dist/index.js", "index"),
+            ("python3 -m app", "app"),
         ] {
             let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
             assert_eq!(of_command(&words), name, "{command}");

@@ -1,6 +1,6 @@
 //! Where state can be kept, each fresh and empty.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -171,4 +171,31 @@ pub(super) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool)
 /// Does something that must not hang.
 pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, what).await.expect("hangs")
+}
+
+/// The variable that tells a test's second process whether it has a file system of its own.
+const MOUNTED: &str = "AQUIFER_TEST_MOUNTED";
+
+/// Whether this process was started with a file system of its own.
+pub(crate) fn is_mounted() -> bool {
+    std::env::var(MOUNTED).unwrap() == "true"
+}
+
+/// This test once more, with a file system of `size` mounted on the folder. Where none may be mounted, `limit` is said to
+/// the shell instead, and what is too long is an error and no signal.
+pub(crate) fn on_a_small_disk(folder: &Path, size: &str, limit: &str, test: &str) -> Command {
+    let mount = format!("mount -t tmpfs -o size={size} none '{}'", folder.display());
+    let may_mount = Command::new("unshare").args(["-rm", "sh", "-c", &mount]).output();
+    let may_mount = may_mount.is_ok_and(|done| done.status.success());
+    let mut command = Command::new(if may_mount { "unshare" } else { "env" });
+    let shell = if may_mount {
+        command.arg("-rm");
+        format!("{mount} && exec \"$@\"")
+    } else {
+        println!("a limit on the size of files stands for a full disk: no file system can be mounted");
+        format!("trap '' XFSZ; {limit} exec \"$@\"")
+    };
+    command.args(["sh", "-c", &shell, "sh"]).arg(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env(MOUNTED, may_mount.to_string());
+    command
 }

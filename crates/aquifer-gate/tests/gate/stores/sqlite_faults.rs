@@ -9,7 +9,7 @@ use aquifer_engine::store::StateStore;
 use futures::future::join_all;
 use rusqlite::Connection;
 
-use super::place::{Folder, MINUTE, Process, another, soon};
+use super::place::{Folder, MINUTE, Process, another, is_mounted, on_a_small_disk, soon};
 use super::sqlite_file::{open, put};
 
 #[tokio::test]
@@ -199,31 +199,12 @@ async fn r_saf_6_a_full_disk() {
         return soon(full_disk(PathBuf::from(path))).await;
     }
     let folder = Folder::new();
-    let mount = format!("mount -t tmpfs -o size=2m none '{}'", folder.0.display());
-    let may_mount = Command::new("unshare").args(["-rm", "sh", "-c", &mount]).output();
-    let may_mount = may_mount.is_ok_and(|done| done.status.success());
-    let (program, shell) = match may_mount {
-        true => ("unshare", format!("{mount} && exec \"$@\"")),
-        false => {
-            println!("a limit on the size of files stands for a full disk: no file system can be mounted");
-            ("env", "trap '' XFSZ; ulimit -S -f 600; exec \"$@\"".to_owned())
-        }
-    };
-    let mut command = Command::new(program);
-    if may_mount {
-        command.arg("-rm");
-    }
-    command.args(["sh", "-c", &shell, "sh"]).arg(std::env::current_exe().unwrap()).args([
-        "--exact",
-        TEST,
-        "--nocapture",
-    ]);
-    command.env(WHERE, &folder.0).env("AQUIFER_TEST_MOUNTED", may_mount.to_string());
-    Process(command.spawn().unwrap()).succeeds();
+    let mut command = on_a_small_disk(&folder.0, "2m", "ulimit -S -f 600;", TEST);
+    Process(command.env(WHERE, &folder.0).spawn().unwrap()).succeeds();
 }
 
 async fn full_disk(folder: PathBuf) {
-    let mounted = std::env::var("AQUIFER_TEST_MOUNTED").unwrap() == "true";
+    let mounted = is_mounted();
     let ballast = folder.join("ballast");
     if mounted {
         std::fs::write(&ballast, vec![0; 1_500_000]).unwrap();
