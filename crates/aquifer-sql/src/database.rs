@@ -16,7 +16,6 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
 use crate::model::{Model, Table};
 use crate::offer::{Action, Generic, Offer, Verb, generic as generic_tables};
@@ -209,7 +208,7 @@ impl Database {
             return Err(gone().detail("operation", &*call.name));
         };
         let now = self.clock.now();
-        let (mut params, cancelled) = (call.params, call.context.cancelled);
+        let mut params = call.params;
         let (verb, index) = match action {
             Action::Table(verb, index) => (verb, index),
             // What is rare is boxed, here and below, so that what is not need not carry it along.
@@ -230,7 +229,7 @@ impl Database {
             }
         };
         let served = offer.table(index).ok_or_else(gone)?.clone();
-        self.perform(verb, (served, index), &offer, now, params, cancelled).await
+        self.perform(verb, (served, index), &offer, now, params).await
     }
 
     async fn perform(
@@ -240,7 +239,6 @@ impl Database {
         offer: &Offer,
         now: Timestamp,
         params: Map<String, Value>,
-        cancelled: CancellationToken,
     ) -> Result<Done, Failure> {
         let dialect = self.backend.dialect();
         let dry_run = || params.get("dry_run").and_then(Value::as_bool).unwrap_or(false);
@@ -259,7 +257,7 @@ impl Database {
                 let family = if verb == Verb::List { Family::List } else { Family::Search };
                 let wanted = read(&served.collection, family, &params, &self.key)?;
                 let (key, served) = (self.key.clone(), served.clone());
-                let query = Query { served, dialect, now, plan: wanted.plan, key, cancelled };
+                let query = Query { served, dialect, now, plan: wanted.plan, key };
                 self.backend.read(query).await.map(|mut done| {
                     done.warnings.splice(0..0, wanted.warnings);
                     done
@@ -268,7 +266,7 @@ impl Database {
             Verb::Get => {
                 let select = parts(&served, &params)?;
                 let key = key(&served, &params)?;
-                self.backend.read(Get { served: served.clone(), dialect, now, key, select, cancelled }).await
+                self.backend.read(Get { served: served.clone(), dialect, now, key, select }).await
             }
             Verb::Create => {
                 let common = common(dry_run());

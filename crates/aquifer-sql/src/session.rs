@@ -3,7 +3,6 @@
 
 use aquifer_protocol::error::Failure;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use crate::rows::{Collector, Reader};
 use crate::statement::Statement;
@@ -54,12 +53,8 @@ pub(crate) trait Work: Send + Sync + 'static {
     /// Whether it takes several statements that must see the same data.
     fn needs_snapshot(&self) -> bool;
 
-    /// Fires when its caller no longer wants it. Where that is known, work can be stopped without being dropped.
-    fn cancelled(&self) -> Option<&CancellationToken> {
-        None
-    }
-
-    /// Does it. What is said beside the output is whether its changes are to be kept.
+    /// Does it, perhaps more than once: a read that takes long is begun anew elsewhere. What is said beside the output is
+    /// whether its changes are to be kept.
     fn run<S: Session>(&self, session: &mut S) -> impl Future<Output = Result<(Self::Output, bool), Fault>> + Send;
 
     /// Says more about what went wrong. Called outside of any transaction, after everything has been undone.

@@ -1,20 +1,16 @@
-//! SQLite: connections on threads that may block, each statement with a deadline and a caller who may leave.
+//! SQLite: reads in passing where they are soon done, everything else on threads that may block.
 
 mod functions;
+mod lane;
 mod reflect;
 mod rows;
 mod trouble;
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use futures::FutureExt;
-use rusqlite::{Connection, OpenFlags, StatementStatus};
+use rusqlite::{Connection, StatementStatus};
 use serde_json::Value;
-use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
 
 use crate::model::Model;
 use crate::rows::{Cells as _, Collector, Reader};
@@ -22,20 +18,13 @@ use crate::session::{Fault, Session, Work};
 use crate::settings::Settings;
 use crate::statement::Statement;
 use crate::trouble::Trouble;
+use lane::{FileId, Lane, Link};
 
+pub(crate) use lane::Place;
 pub(crate) use rows::{from_place, is_broken_text};
-
-/// How long to wait for somebody else's lock.
-const LOCK_PATIENCE: Duration = Duration::from_secs(5);
-/// How many statements a connection keeps prepared.
-const PREPARED: usize = 128;
-/// How often a running statement looks whether to stop, in steps of SQLite's machine.
-const STEPS: i32 = 10_000;
 
 /// A SQLite file.
 pub(crate) struct Sqlite {
-    place: Place,
-    timeout: Duration,
     readers: Lane,
     writer: Lane,
     /// The schema that was reflected, and the one a statement saw last.
@@ -46,85 +35,11 @@ pub(crate) struct Sqlite {
 /// Which schema it is: that of a file, in a version.
 type Seen = (Option<FileId>, u32);
 
-/// Where it is.
-#[derive(Debug, Clone)]
-pub(crate) enum Place {
-    File(PathBuf),
-    /// In the memory of this process.
-    Memory(String),
-}
-
-/// Connections of one kind.
-struct Lane {
-    permits: Arc<Semaphore>,
-    idle: Arc<Mutex<Vec<Link>>>,
-    writes: bool,
-}
-
-/// One connection.
-struct Link {
-    connection: Connection,
-    job: Slot,
-    file: Option<FileId>,
-}
-
-/// What the connection is busy with.
-type Slot = Arc<Mutex<Option<Arc<Job>>>>;
-
-/// A call that waits for its answer, until it no longer does.
-struct Job {
-    deadline: Instant,
-    left: AtomicBool,
-    cancelled: Option<CancellationToken>,
-}
-
-impl Job {
-    fn stops(&self) -> bool {
-        let cancelled = self.cancelled.as_ref().is_some_and(CancellationToken::is_cancelled);
-        cancelled || self.left.load(Ordering::Relaxed) || Instant::now() >= self.deadline
-    }
-}
-
-/// Stops a connection's statements earlier than their call would.
-struct Brake<'l>(&'l Slot);
-
-impl Brake<'_> {
-    /// What is done here is stopped when this time is over.
-    fn within<T>(&self, patience: Duration, work: impl FnOnce() -> T) -> T {
-        let swap = |job| std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), job);
-        let sooner = Job { deadline: Instant::now() + patience, left: AtomicBool::new(false), cancelled: None };
-        let outer = swap(Some(Arc::new(sooner)));
-        let done = work();
-        swap(outer);
-        done
-    }
-}
-
-/// Tells the running statement that nobody waits any more.
-struct LeavesOnDrop(Arc<Job>);
-
-impl Drop for LeavesOnDrop {
-    fn drop(&mut self) {
-        self.0.left.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Which file it is: another one may take its name.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct FileId(u64, u64);
-
 impl Sqlite {
     pub(crate) fn new(place: Place, settings: &Settings) -> Self {
-        let lane = |count: usize, writes| Lane {
-            permits: Arc::new(Semaphore::new(count.max(1))),
-            idle: Arc::default(),
-            writes,
-        };
         Self {
-            place,
-            timeout: settings.timeout,
-            readers: lane(settings.connections, false),
-            writer: lane(1, true),
+            readers: Lane::new(place.clone(), false, settings.connections, settings.timeout),
+            writer: Lane::new(place, true, 1, settings.timeout),
             reflected: Mutex::default(),
             seen: Arc::default(),
         }
@@ -135,11 +50,11 @@ impl Sqlite {
         let settings = settings.clone();
         let look = move |link: &mut Link| {
             let version = schema_version(&link.connection)?;
-            let model = reflect::model(&link.connection, &Brake(&link.job), &settings)?;
+            let model = reflect::model(&link.connection, &link.brake(), &settings)?;
             Ok((model, (link.file, version)))
         };
-        let (model, found) =
-            self.on(&self.readers, None, move |link| look(link).map_err(|error| trouble::of(&error))).await?;
+        let turn = self.readers.turn().await?;
+        let (model, found) = turn.apart(move |link| look(link).map_err(|error| trouble::of(&error))).await?;
         *self.reflected.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
         Ok(model)
@@ -154,8 +69,9 @@ impl Sqlite {
     /// Looks whether the schema is still the one reflected. A file that cannot be read has no other.
     pub(crate) async fn check(&self) -> bool {
         let seen = self.seen.clone();
-        let looking = self.on(&self.readers, None, move |link| {
-            note(&seen, link.file, &link.connection);
+        let Ok(turn) = self.readers.turn().await else { return false };
+        let looking = turn.apart(move |link| {
+            note(&seen, link);
             Ok::<(), Trouble>(())
         });
         looking.await.is_ok() && self.has_changed()
@@ -163,31 +79,21 @@ impl Sqlite {
 
     /// Does what only reads. One state of the data is seen throughout.
     pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
-        let seen = self.seen.clone();
-        let cancelled = work.cancelled().cloned();
-        self.on(&self.readers, cancelled, move |link| {
-            let connection = &mut link.connection;
-            let snapshot = work.needs_snapshot();
-            if snapshot {
-                connection.execute_batch("BEGIN").map_err(|error| trouble::of(&error))?;
+        let turn = self.readers.turn().await?;
+        match turn.in_passing(|link| reading(link, &self.seen, &work)) {
+            Some(answer) => answer,
+            None => {
+                let seen = self.seen.clone();
+                turn.apart(move |link| reading(link, &seen, &work)).await
             }
-            let (answer, schema) = at_once(connection, &work);
-            if schema == Schema::PerhapsNew {
-                note(&seen, link.file, connection);
-            }
-            if snapshot {
-                // It has changed nothing; how it ends does not matter.
-                let _ = connection.execute_batch("ROLLBACK");
-            }
-            answer.map(|(output, _)| output)
-        })
-        .await
+        }
     }
 
     /// Does what changes something: all of it or nothing.
     pub(crate) async fn write<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         let seen = self.seen.clone();
-        self.on(&self.writer, None, move |link| {
+        let turn = self.writer.turn().await?;
+        turn.apart(move |link| {
             let connection = &mut link.connection;
             connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| trouble::of(&error))?;
             let (answer, _) = at_once(connection, &work);
@@ -199,7 +105,8 @@ impl Sqlite {
             if !connection.is_autocommit() {
                 let _ = connection.execute_batch("ROLLBACK");
             }
-            note(&seen, link.file, connection);
+            note(&seen, link);
+            let connection = &mut link.connection;
             answer.map_err(|fault| match fault {
                 Fault::Trouble(trouble) => {
                     let explaining = work.explain(&mut Talk::on(connection), trouble.clone()).now_or_never();
@@ -210,53 +117,23 @@ impl Sqlite {
         })
         .await
     }
-
-    /// Works on a connection: on this thread, if others can go on elsewhere meanwhile and the work can be stopped without
-    /// being dropped, because changing threads takes as long as reading a row; else on a thread that may block.
-    async fn on<T: Send + 'static, E: From<Trouble> + Send + 'static>(
-        &self,
-        lane: &Lane,
-        cancelled: Option<CancellationToken>,
-        work: impl FnOnce(&mut Link) -> Result<T, E> + Send + 'static,
-    ) -> Result<T, E> {
-        let permit = tokio::time::timeout(self.timeout, lane.permits.clone().acquire_owned()).await;
-        let Ok(Ok(permit)) = permit else {
-            return Err(Trouble::Busy { reason: "too many requests wait for it" }.into());
-        };
-        let stays = cancelled.is_some() && may_block_here();
-        let (deadline, left) = (Instant::now() + self.timeout, AtomicBool::new(false));
-        let job = Arc::new(Job { deadline, left, cancelled });
-        let _leaves = LeavesOnDrop(job.clone());
-        let (place, idle, writes) = (self.place.clone(), lane.idle.clone(), lane.writes);
-        let patience = LOCK_PATIENCE.min(self.timeout);
-        let run = move || {
-            // Held until the work is really over, even if nobody waits for it.
-            let _permit = permit;
-            let mut link = match pop(&idle).filter(|link| link.file.is_some() && link.file == place.id()) {
-                Some(link) => link,
-                None => open(&place, writes, patience)?,
-            };
-            *link.job.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
-            let answer = work(&mut link);
-            *link.job.lock().unwrap_or_else(PoisonError::into_inner) = None;
-            if link.connection.is_autocommit() {
-                idle.lock().unwrap_or_else(PoisonError::into_inner).push(link);
-            }
-            answer
-        };
-        if stays {
-            return tokio::task::block_in_place(run);
-        }
-        tokio::task::spawn_blocking(run).await.unwrap_or_else(|cause| {
-            Err(Trouble::Refused { words: None, cause: format!("a thread ended badly: {cause}") }.into())
-        })
-    }
 }
 
-/// Whether others can go on elsewhere while this thread waits.
-fn may_block_here() -> bool {
-    use tokio::runtime::{Handle, RuntimeFlavor};
-    Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
+/// Reads; anything but the answer stays as it was.
+fn reading<W: Work>(link: &mut Link, seen: &Mutex<Option<Seen>>, work: &W) -> Result<W::Output, Fault> {
+    let snapshot = work.needs_snapshot();
+    if snapshot {
+        link.connection.execute_batch("BEGIN").map_err(|error| trouble::of(&error))?;
+    }
+    let (answer, schema) = at_once(&mut link.connection, work);
+    if schema == Schema::PerhapsNew {
+        note(seen, link);
+    }
+    if snapshot {
+        // It has changed nothing; how it ends does not matter.
+        let _ = link.connection.execute_batch("ROLLBACK");
+    }
+    answer.map(|(output, _)| output)
 }
 
 /// Runs work whose every answer comes at once. Says, too, whether it may have met another schema.
@@ -277,95 +154,15 @@ enum Schema {
     PerhapsNew,
 }
 
-fn pop(idle: &Mutex<Vec<Link>>) -> Option<Link> {
-    idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
-}
-
-impl Place {
-    #[cfg(unix)]
-    fn id(&self) -> Option<FileId> {
-        use std::os::unix::fs::MetadataExt as _;
-        match self {
-            Place::File(path) => std::fs::metadata(path).ok().map(|file| FileId(file.dev(), file.ino())),
-            Place::Memory(_) => Some(FileId(0, 0)),
-        }
-    }
-
-    #[cfg(not(unix))]
-    fn id(&self) -> Option<FileId> {
-        match self {
-            Place::File(path) => std::fs::metadata(path).ok().map(|_| FileId(0, 0)),
-            Place::Memory(_) => Some(FileId(0, 0)),
-        }
-    }
-}
-
 fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.prepare_cached("PRAGMA schema_version")?.query_row([], |row| row.get(0))
 }
 
 /// Notes which schema a statement has just seen.
-fn note(seen: &Mutex<Option<Seen>>, file: Option<FileId>, connection: &Connection) {
-    if let Ok(version) = schema_version(connection) {
-        *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some((file, version));
+fn note(seen: &Mutex<Option<Seen>>, link: &Link) {
+    if let Ok(version) = schema_version(&link.connection) {
+        *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some((link.file, version));
     }
-}
-
-/// Opens the file; never makes one.
-fn open(place: &Place, writes: bool, patience: Duration) -> Result<Link, Trouble> {
-    let mut connection = match place {
-        Place::File(path) => open_file(path, writes)?,
-        Place::Memory(name) => {
-            let flags =
-                OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
-            Connection::open_with_flags(crate::settings::memory_name(name), flags)
-                .map_err(|error| trouble::of(&error))?
-        }
-    };
-    let job = prepare(&mut connection, writes, patience).map_err(|error| trouble::of(&error))?;
-    Ok(Link { connection, job, file: place.id() })
-}
-
-fn open_file(path: &std::path::Path, writes: bool) -> Result<Connection, Trouble> {
-    let unavailable = |reason: &str, cause: String| Trouble::Unavailable { reason: reason.to_owned(), cause };
-    match std::fs::metadata(path) {
-        Ok(file) if file.is_dir() => return Err(unavailable("its path is a directory", path.display().to_string())),
-        Ok(_) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(unavailable("its file does not exist", path.display().to_string()));
-        }
-        Err(error) => return Err(unavailable("its file cannot be opened", error.to_string())),
-    }
-    let base = OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Connection::open_with_flags(path, base | OpenFlags::SQLITE_OPEN_READ_WRITE)
-        // Reading needs no more than that.
-        .or_else(|error| match writes {
-            false => Connection::open_with_flags(path, base | OpenFlags::SQLITE_OPEN_READ_ONLY),
-            true => Err(error),
-        })
-        .map_err(|error| trouble::of(&error))
-}
-
-fn prepare(connection: &mut Connection, writes: bool, patience: Duration) -> rusqlite::Result<Slot> {
-    use rusqlite::config::DbConfig;
-    connection.busy_timeout(patience)?;
-    connection.set_prepared_statement_cache_capacity(PREPARED);
-    // The file may come from anywhere: nothing in it may do more than hold data.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-    connection.pragma_update(None, "foreign_keys", true)?;
-    if !writes {
-        connection.pragma_update(None, "query_only", true)?;
-    }
-    functions::register(connection)?;
-    let slot: Slot = Arc::default();
-    let watched = slot.clone();
-    let stops = move || {
-        let job = watched.lock().unwrap_or_else(PoisonError::into_inner);
-        job.as_ref().is_some_and(|job| job.stops())
-    };
-    connection.progress_handler(STEPS, Some(stops))?;
-    Ok(slot)
 }
 
 /// One call's conversation.

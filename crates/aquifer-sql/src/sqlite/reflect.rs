@@ -8,7 +8,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, Result};
 
 use super::super::checks;
-use super::Brake;
+use super::lane::Brake;
 use crate::model::{
     Check, Column, ForeignKey, Key, Model, OnDelete, Permits, SqliteStore, Store, Table, TextIndex, TimeStyle, Unique,
 };

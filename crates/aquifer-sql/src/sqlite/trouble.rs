@@ -6,10 +6,12 @@ use crate::trouble::{Constraint, Trouble, Violation};
 
 pub(super) fn of(error: &Error) -> Trouble {
     let cause = error.to_string();
-    let Error::SqliteFailure(code, message) = error else {
-        return Trouble::Refused { words: None, cause };
+    let (code, message) = match error {
+        Error::SqliteFailure(code, message) => (code, message.clone().unwrap_or_default()),
+        // Where SQLite knows which word of the statement it is about.
+        Error::SqlInputError { error, msg, .. } => (error, msg.clone()),
+        _ => return Trouble::Refused { words: None, cause },
     };
-    let message = message.clone().unwrap_or_default();
     let unavailable = |reason: &str| Trouble::Unavailable { reason: reason.to_owned(), cause: cause.clone() };
     match code.code {
         ErrorCode::ConstraintViolation => violation(code.extended_code, &message, cause),

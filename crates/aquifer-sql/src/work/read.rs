@@ -9,7 +9,6 @@ use aquifer_query::evaluate::page_cut;
 use aquifer_query::plan::{Page, Path, Plan};
 use jiff::Timestamp;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::Done;
 use crate::rows::Collector;
@@ -26,7 +25,6 @@ pub(crate) struct Query {
     pub(crate) now: Timestamp,
     pub(crate) plan: Plan,
     pub(crate) key: CursorKey,
-    pub(crate) cancelled: CancellationToken,
 }
 
 impl Work for Query {
@@ -35,10 +33,6 @@ impl Work for Query {
     fn needs_snapshot(&self) -> bool {
         let sums = !self.plan.aggregates.is_empty() || self.plan.total;
         self.plan.aggregates.len() > 1 || (sums && self.plan.items)
-    }
-
-    fn cancelled(&self) -> Option<&CancellationToken> {
-        Some(&self.cancelled)
     }
 
     async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
@@ -100,7 +94,6 @@ pub(crate) struct Get {
     pub(crate) now: Timestamp,
     pub(crate) key: Vec<Value>,
     pub(crate) select: Arc<[Path]>,
-    pub(crate) cancelled: CancellationToken,
 }
 
 impl Work for Get {
@@ -108,10 +101,6 @@ impl Work for Get {
 
     fn needs_snapshot(&self) -> bool {
         false
-    }
-
-    fn cancelled(&self) -> Option<&CancellationToken> {
-        Some(&self.cancelled)
     }
 
     async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
