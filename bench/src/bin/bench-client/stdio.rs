@@ -9,6 +9,9 @@ use aquifer_bench::process::Pipes;
 
 const INITIALIZED: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
 
+/// What only tells something begins like this.
+const NEWS: &[u8] = br#"{"jsonrpc":"2.0","method":"#;
+
 pub(crate) struct StdioConnection {
     write: ChildStdin,
     read: BufReader<ChildStdout>,
@@ -38,11 +41,21 @@ impl StdioConnection {
         self.next += 1;
         ready.write(&id, &mut self.out);
         self.write.write_all(&self.out)?;
-        self.answer.clear();
-        let size = self.read.read_until(b'\n', &mut self.answer)?;
-        ensure!(size > 0, "the server closed its output");
+        self.read_answer()?;
         check(&self.answer, &id)?;
         Ok(&self.answer)
+    }
+
+    /// The next line that is no news: a server may say at any time that its tools have changed.
+    fn read_answer(&mut self) -> anyhow::Result<()> {
+        loop {
+            self.answer.clear();
+            let size = self.read.read_until(b'\n', &mut self.answer)?;
+            ensure!(size > 0, "the server closed its output");
+            if !self.answer.starts_with(NEWS) {
+                return Ok(());
+            }
+        }
     }
 
     /// Sends so many requests, never more than `most` without an answer, and takes every answer in whatever order.
@@ -55,14 +68,9 @@ impl StdioConnection {
                 self.write.write_all(&self.out)?;
                 sent += 1;
             }
-            self.answer.clear();
-            let size = self.read.read_until(b'\n', &mut self.answer)?;
-            ensure!(size > 0, "the server closed its output");
-            // Servers may tell something on the way.
-            if self.answer.starts_with(br#"{"jsonrpc":"2.0","id":"#) {
-                check_success(&self.answer)?;
-                answered += 1;
-            }
+            self.read_answer()?;
+            check_success(&self.answer)?;
+            answered += 1;
         }
         Ok(())
     }

@@ -101,8 +101,8 @@ impl HttpBody for Counted {
     }
 }
 
-/// The answer to a call too many.
-pub(super) fn busy() -> Response {
-    let words = "Service Unavailable: too many calls under way. Repeat in a moment\n";
+/// The answer to one too many.
+pub(super) fn busy(why: &str) -> Response {
+    let words = format!("Service Unavailable: {why}. Repeat in a moment\n");
     (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "1")], words).into_response()
 }

@@ -1,8 +1,9 @@
 //! MCP over Streamable HTTP.
 //!
-//! The way in: who asks ([`guard`]), then the body's bytes ([`body`]), then the SDK. The way out is counted
+//! The way in: a connection ([`accept`]), who asks ([`guard`]), then the body's bytes ([`body`]), then the SDK. The way out is counted
 //! ([`drain`]), so that stopping finishes what has begun.
 
+mod accept;
 mod body;
 mod drain;
 mod guard;
@@ -23,7 +24,6 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::from_fn;
 use axum::response::Response;
 use axum::routing::{any, get};
-use axum::serve::ListenerExt;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bypass::Bypass;
 use crate::face::{Connection, Face};
+use accept::Patience;
 use drain::InFlight;
 use guard::Guard;
 use sessions::BoundedSessions;
@@ -71,9 +72,6 @@ pub enum HttpError {
     /// The address is taken, or not ours.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, std::io::Error),
-    /// The server broke down.
-    #[error("the HTTP server failed: {0}")]
-    Serve(std::io::Error),
 }
 
 /// A server that listens but does not answer yet.
@@ -99,20 +97,14 @@ impl HttpServer {
     }
 
     /// Serves until `stop` fires, then finishes the calls under way.
-    pub async fn serve(self, stop: CancellationToken) -> Result<(), HttpError> {
+    pub async fn serve(self, stop: CancellationToken) {
         let in_flight = InFlight::default();
         let streams = CancellationToken::new();
         let router = router(&self.engine, &self.settings, &in_flight, &streams);
-        // Nagle's algorithm would hold the last bytes of every streamed answer back for 40 ms.
-        let listener = self.listener.tap_io(|connection| {
-            if let Err(cause) = connection.set_nodelay(true) {
-                tracing::debug!(%cause, "TCP_NODELAY could not be set");
-            }
-        });
-        let serve = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
+        let serve = accept::serve(self.listener, router, Patience::default(), stop.clone());
         tokio::select! {
-            served = serve.into_future() => served.map_err(HttpError::Serve),
-            () = finish(stop, in_flight, streams) => Ok(()),
+            () = serve => {}
+            () = finish(stop, in_flight, streams) => {}
         }
     }
 }
@@ -136,13 +128,11 @@ fn router(engine: &Arc<Engine>, settings: &HttpSettings, in_flight: &InFlight, s
         // The guard has looked at Host and Origin already, on every path.
         .disable_allowed_hosts();
     let faces = engine.clone();
-    let mcp = StreamableHttpService::new(
-        move || Ok(Face::new(faces.clone(), Connection::Http)),
-        Arc::new(BoundedSessions::new(settings.most_sessions)),
-        config,
-    );
+    let sessions = Arc::new(BoundedSessions::new(settings.most_sessions));
+    let mcp =
+        StreamableHttpService::new(move || Ok(Face::new(faces.clone(), Connection::Http)), sessions.clone(), config);
     let short = ShortWay::new(engine.clone());
-    let door = Arc::new(Door { mcp, short, limits, in_flight: in_flight.clone() });
+    let door = Arc::new(Door { mcp, sessions, short, limits, in_flight: in_flight.clone() });
     Router::new()
         .route("/mcp", any(enter).with_state(door))
         .route("/health", get(health).with_state(engine.clone()))
@@ -157,6 +147,7 @@ fn router(engine: &Arc<Engine>, settings: &HttpSettings, in_flight: &InFlight, s
 /// configuration included, for every request.
 struct Door {
     mcp: StreamableHttpService<Face, BoundedSessions>,
+    sessions: Arc<BoundedSessions>,
     short: ShortWay,
     limits: Limits,
     in_flight: InFlight,
@@ -168,7 +159,7 @@ async fn enter(State(door): State<Arc<Door>>, request: Request) -> Response {
         Err(refusal) => return refusal,
     };
     // Counted once it is whole: a body that never ends is nobody's call.
-    let Some(entry) = door.in_flight.enter(&request) else { return drain::busy() };
+    let Some(entry) = door.in_flight.enter(&request) else { return drain::busy("too many calls are under way") };
     if let Some(call) = door.short.read(request.headers(), &bytes) {
         return door.short.make(call).await.map(|body| entry.carry(body));
     }
@@ -179,6 +170,10 @@ async fn enter(State(door): State<Arc<Door>>, request: Request) -> Response {
         request.extensions_mut().insert(bypass.clone());
     }
     let (head, body) = door.mcp.handle(request).await.into_parts();
+    // The SDK has no better word for a session that there is no room for.
+    if head.status == StatusCode::INTERNAL_SERVER_ERROR && bypass.is_some() && door.sessions.full().await {
+        return drain::busy("all sessions are taken");
+    }
     let body = match bypass {
         Some(bypass) => bypass.restore(Body::new(body)).await,
         None => Body::new(body),

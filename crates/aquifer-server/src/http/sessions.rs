@@ -30,6 +30,11 @@ impl BoundedSessions {
         inner.session_config.keep_alive = Some(IDLE);
         Self { inner, most }
     }
+
+    /// Whether there is no room for another.
+    pub(super) async fn full(&self) -> bool {
+        self.inner.sessions.read().await.len() >= self.most
+    }
 }
 
 impl SessionManager for BoundedSessions {
@@ -37,7 +42,7 @@ impl SessionManager for BoundedSessions {
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        if self.inner.sessions.read().await.len() >= self.most {
+        if self.full().await {
             tracing::warn!(most = self.most, "a session was refused; raise [http] most_sessions if this is too few");
             return Err(SessionsError::Full);
         }

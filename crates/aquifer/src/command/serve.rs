@@ -79,6 +79,6 @@ pub(crate) async fn on_http(
     // Nobody can connect to "any address"; from this machine, loopback is the way.
     let reached = if bound.ip().is_unspecified() { format!("127.0.0.1:{}", bound.port()) } else { bound.to_string() };
     ready(&format!("http://{reached}/mcp"));
-    server.serve(stop).await?;
+    server.serve(stop).await;
     Ok(Ending::Done)
 }

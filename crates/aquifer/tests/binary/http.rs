@@ -204,7 +204,8 @@ fn sessions_are_bounded() {
     let first = session(&served);
     session(&served);
     let refused = served.post(&[], INITIALIZE.as_bytes());
-    assert!(refused.status >= 500, "{} {}", refused.status, refused.body);
+    assert_eq!(refused.status, 503, "{}", refused.body);
+    assert!(refused.body.contains("all sessions are taken"), "{}", refused.body);
     served.send("DELETE", "/mcp", &[("mcp-session-id", &first)], b"");
     session(&served);
 }
