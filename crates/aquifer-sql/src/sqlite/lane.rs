@@ -1,7 +1,7 @@
 //! Connections of one kind: kept, lent to one call at a time, stopped when the call's time is over or its caller gone.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,8 +14,10 @@ use crate::trouble::Trouble;
 
 /// How long to wait for somebody else's lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
-/// How long a call may keep the thread that others' calls are waiting for.
-const GLANCE: Duration = Duration::from_millis(1);
+/// How often a statement may look whether to stop, and how long it may take, while others' calls wait for its thread. The
+/// first is about a millisecond of work; the second is for pages that come from a slow disk.
+const GLANCES: u32 = 20;
+const GLANCE: Duration = Duration::from_millis(10);
 /// How many statements a connection keeps prepared.
 const PREPARED: usize = 128;
 /// How often a running statement looks whether to stop, in steps of SQLite's machine.
@@ -61,16 +63,28 @@ type Slot = Arc<Mutex<Option<Arc<Job>>>>;
 /// A call that waits for its answer, until it no longer does.
 struct Job {
     deadline: Instant,
+    /// How often it may still be asked whether to stop.
+    looks: AtomicU32,
     left: AtomicBool,
 }
 
 impl Job {
     fn within(patience: Duration) -> Arc<Self> {
-        Arc::new(Self { deadline: Instant::now() + patience, left: AtomicBool::new(false) })
+        Self::new(patience, u32::MAX)
+    }
+
+    fn in_passing() -> Arc<Self> {
+        Self::new(GLANCE, GLANCES)
+    }
+
+    fn new(patience: Duration, looks: u32) -> Arc<Self> {
+        let (deadline, left) = (Instant::now() + patience, AtomicBool::new(false));
+        Arc::new(Self { deadline, looks: AtomicU32::new(looks), left })
     }
 
     fn stops(&self) -> bool {
-        self.left.load(Ordering::Relaxed) || Instant::now() >= self.deadline
+        let looked_enough = self.looks.fetch_sub(1, Ordering::Relaxed) == 0;
+        looked_enough || self.left.load(Ordering::Relaxed) || Instant::now() >= self.deadline
     }
 }
 
@@ -130,7 +144,7 @@ impl Turn<'_> {
         let links = &self.lane.links;
         let mut link = links.idle()?;
         link.connection.busy_timeout(Duration::ZERO).ok()?;
-        let answer = link.lend(Job::within(GLANCE), work);
+        let answer = link.lend(Job::in_passing(), work);
         link.connection.busy_timeout(links.patience).ok()?;
         links.keep(link);
         let unfinished = matches!(answer, Err(Fault::Trouble(Trouble::Timeout { .. } | Trouble::Busy { .. })));
