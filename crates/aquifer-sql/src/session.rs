@@ -53,6 +53,12 @@ pub(crate) trait Work: Send + Sync + 'static {
     /// Whether it takes several statements that must see the same data.
     fn needs_snapshot(&self) -> bool;
 
+    /// Whether it is a read that most likely is done in a moment, and that takes many small steps if it is not. Counting a
+    /// whole table is one step, however large the table, and ranking a text is one, however long the text.
+    fn is_soon_done(&self) -> bool {
+        false
+    }
+
     /// Does it, perhaps more than once: a read that takes long is begun anew elsewhere. What is said beside the output is
     /// whether its changes are to be kept.
     fn run<S: Session>(&self, session: &mut S) -> impl Future<Output = Result<(Self::Output, bool), Fault>> + Send;

@@ -13,11 +13,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// Connections at once. Whoever comes then waits until one closes.
-const MOST_CONNECTIONS: usize = 2_048;
+use super::drain::{MOST_CALLS, MOST_LISTENERS};
 
-/// How long a connection may take until the head of its next request is there.
-const SILENCE: Duration = Duration::from_secs(60);
+/// Connections at once beside those that calls and streams may hold: clients keep theirs for a while.
+const SPARE: usize = 1_000;
+
+/// How long a connection may take until the head of its next request is there: longer than proxies and clients keep theirs,
+/// so that they and not we close what is idle.
+const SILENCE: Duration = Duration::from_secs(120);
 
 /// How long to leave the listener alone when the system has nothing left for another connection.
 const BREATH: Duration = Duration::from_millis(500);
@@ -29,9 +32,13 @@ pub(super) struct Patience {
     silence: Duration,
 }
 
-impl Default for Patience {
-    fn default() -> Self {
-        Self { most: MOST_CONNECTIONS, silence: SILENCE }
+impl Patience {
+    /// Room for all that may be under way with so many sessions. Whoever comes then waits until a connection closes.
+    pub(super) fn with_sessions(most: usize) -> Self {
+        Self {
+            most: most.saturating_add(MOST_CALLS + MOST_LISTENERS + SPARE).min(Semaphore::MAX_PERMITS),
+            silence: SILENCE,
+        }
     }
 }
 
@@ -41,6 +48,9 @@ pub(super) async fn serve(listener: TcpListener, router: Router, patience: Patie
     http.timer(TokioTimer::new()).header_read_timeout(patience.silence);
     let (places, graceful) = (Arc::new(Semaphore::new(patience.most)), GracefulShutdown::new());
     let next = async || {
+        if places.available_permits() == 0 {
+            tracing::warn!(most = patience.most, "nobody can connect until a connection closes");
+        }
         let place = places.clone().acquire_owned().await;
         (place, connected(&listener).await)
     };
@@ -92,11 +102,17 @@ mod tests {
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n";
 
+    const PATIENCE: Patience = Patience { most: 10, silence: Duration::from_secs(30) };
+
     /// A server of few words, the way to it, and what stops it.
     async fn served(patience: Patience) -> (std::net::SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
-        let router = Router::new().route("/", get(|| async { "here" }));
+        let slowly = || async {
+            tokio::time::sleep(Duration::from_millis(400)).await;
+            "at last"
+        };
+        let router = Router::new().route("/", get(|| async { "here" })).route("/slow", get(slowly));
         (address, stop.clone(), tokio::spawn(serve(listener, router, patience, stop)))
     }
 
@@ -109,14 +125,13 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_says_nothing_is_let_go() {
-        let patience = Patience { silence: Duration::from_millis(100), ..Patience::default() };
-        let (address, _stop, _serving) = served(patience).await;
+        let (address, _stop, _serving) = served(Patience { silence: Duration::from_millis(100), ..PATIENCE }).await;
         for begun in [&b""[..], b"PRI * ", b"GET / HTTP/1.1\r\nhost: he"] {
             let mut silent = TcpStream::connect(address).await.unwrap();
             silent.write_all(begun).await.unwrap();
             let mut rest = Vec::new();
-            // Ends, one way or the other; without a deadline it would wait for ever.
-            let _ = silent.read_to_end(&mut rest).await;
+            let ended = tokio::time::timeout(Duration::from_secs(20), silent.read_to_end(&mut rest)).await;
+            assert!(ended.is_ok(), "still waiting after {:?}", String::from_utf8_lossy(begun));
         }
         let mut idle = TcpStream::connect(address).await.unwrap();
         assert!(asked(&mut idle).await.ends_with("here"));
@@ -124,8 +139,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn whoever_waits_for_an_answer_is_not_silent() {
+        let (address, _stop, _serving) = served(Patience { silence: Duration::from_millis(100), ..PATIENCE }).await;
+        let mut patient = TcpStream::connect(address).await.unwrap();
+        patient.write_all(b"GET /slow HTTP/1.1\r\nhost: here\r\n\r\n").await.unwrap();
+        let mut answer = String::new();
+        patient.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.ends_with("at last"), "{answer}");
+    }
+
+    #[tokio::test]
     async fn one_too_many_waits_for_a_place() {
-        let (address, _stop, _serving) = served(Patience { most: 1, ..Patience::default() }).await;
+        let (address, _stop, _serving) = served(Patience { most: 1, ..PATIENCE }).await;
         let mut first = TcpStream::connect(address).await.unwrap();
         assert!(asked(&mut first).await.ends_with("here"));
         let mut second = TcpStream::connect(address).await.unwrap();
@@ -138,7 +163,7 @@ mod tests {
 
     #[tokio::test]
     async fn stopping_closes_what_is_idle() {
-        let (address, stop, serving) = served(Patience::default()).await;
+        let (address, stop, serving) = served(PATIENCE).await;
         let mut idle = TcpStream::connect(address).await.unwrap();
         assert!(asked(&mut idle).await.ends_with("here"));
         stop.cancel();

@@ -13,42 +13,46 @@ use http_body::{Frame, SizeHint};
 use tokio::sync::Notify;
 
 /// Calls under way at once. More are told to come back: each holds a request and an answer in memory.
-const MOST_CALLS: usize = 1024;
+pub(super) const MOST_CALLS: usize = 1024;
+
+/// Streams at once that wait for news without a session.
+pub(super) const MOST_LISTENERS: usize = 1024;
 
 #[derive(Clone, Default)]
 pub(super) struct InFlight(Arc<Inner>);
 
 #[derive(Default)]
-struct Inner {
-    count: AtomicUsize,
+pub(super) struct Inner {
+    calls: AtomicUsize,
+    listeners: AtomicUsize,
     changed: Notify,
 }
 
 impl InFlight {
-    /// Counts a call in; none if there are too many. Streams that wait for news are not counted, in either of their two
-    /// forms.
-    pub(super) fn enter(&self, request: &Request) -> Option<Entry> {
+    /// Counts a request in, or says why there is no room for it. Streams that wait for news are no calls: those of sessions
+    /// are no more than the sessions, the others are counted apart.
+    pub(super) fn enter(&self, request: &Request) -> Result<Entry, &'static str> {
         let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
         // Only from this revision on does the SDK hold the header against the body; before, anybody could claim it.
         let listens = header("mcp-protocol-version").is_some_and(|version| version >= "2026-07-28")
             && header("mcp-method") == Some("subscriptions/listen");
-        if request.method() != Method::POST || listens {
-            return Some(Entry(None));
+        if request.method() != Method::POST {
+            return Ok(Entry::Uncounted);
         }
-        self.0.count.fetch_add(1, Ordering::SeqCst);
-        let entry = Entry(Some(self.clone()));
-        (self.count() <= MOST_CALLS).then_some(entry)
+        let (entry, count, most, why) = if listens {
+            let entry = Entry::Listener(self.0.clone());
+            (entry, &self.0.listeners, MOST_LISTENERS, "too many streams wait for news")
+        } else {
+            (Entry::Call(self.0.clone()), &self.0.calls, MOST_CALLS, "too many calls are under way")
+        };
+        if count.fetch_add(1, Ordering::SeqCst) < most { Ok(entry) } else { Err(why) }
     }
 
-    fn count(&self) -> usize {
-        self.0.count.load(Ordering::SeqCst)
-    }
-
-    /// Waits until nothing is under way.
+    /// Waits until no call is under way.
     pub(super) async fn idle(&self) {
         loop {
             let changed = self.0.changed.notified();
-            if self.count() == 0 {
+            if self.0.calls.load(Ordering::SeqCst) == 0 {
                 return;
             }
             changed.await;
@@ -56,26 +60,40 @@ impl InFlight {
     }
 }
 
-/// A call that is counted until this is dropped.
-pub(super) struct Entry(Option<InFlight>);
+/// A request that is counted until this is dropped.
+pub(super) enum Entry {
+    Call(Arc<Inner>),
+    Listener(Arc<Inner>),
+    Uncounted,
+}
 
 impl Entry {
-    /// The body of the call's answer, which counts as under way until it is sent or given up.
+    /// The body of the answer: the request counts until it is sent or given up.
     pub(super) fn carry(self, body: Body) -> Body {
-        if self.0.is_none() { body } else { Body::new(Counted { body, _entry: self }) }
+        match self {
+            Self::Uncounted => body,
+            counted => Body::new(Counted { body, _entry: counted }),
+        }
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        let Some(InFlight(inner)) = &self.0 else { return };
-        if inner.count.fetch_sub(1, Ordering::SeqCst) == 1 {
-            inner.changed.notify_waiters();
+        match self {
+            Self::Call(inner) => {
+                if inner.calls.fetch_sub(1, Ordering::SeqCst) == 1 {
+                    inner.changed.notify_waiters();
+                }
+            }
+            Self::Listener(inner) => {
+                inner.listeners.fetch_sub(1, Ordering::SeqCst);
+            }
+            Self::Uncounted => {}
         }
     }
 }
 
-/// A body with the entry of its call.
+/// A body with the entry of its request.
 struct Counted {
     body: Body,
     _entry: Entry,
@@ -102,7 +120,7 @@ impl HttpBody for Counted {
 }
 
 /// The answer to one too many.
-pub(super) fn busy(why: &str) -> Response {
-    let words = format!("Service Unavailable: {why}. Repeat in a moment\n");
-    (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "1")], words).into_response()
+pub(super) fn busy(why: &str, seconds: u8) -> Response {
+    let words = format!("Service Unavailable: {why}. Repeat in {seconds} s\n");
+    (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, seconds.to_string())], words).into_response()
 }

@@ -43,6 +43,10 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// How long connections may take to close after that.
 const CLOSE: Duration = Duration::from_secs(1);
 
+/// After how many seconds to come back: when calls are done, and when sessions have been left for long.
+const A_MOMENT: u8 = 1;
+const LONG: u8 = 60;
+
 /// The header by which a client names its session.
 const SESSION: &str = "mcp-session-id";
 
@@ -101,7 +105,8 @@ impl HttpServer {
         let in_flight = InFlight::default();
         let streams = CancellationToken::new();
         let router = router(&self.engine, &self.settings, &in_flight, &streams);
-        let serve = accept::serve(self.listener, router, Patience::default(), stop.clone());
+        let patience = Patience::with_sessions(self.settings.most_sessions);
+        let serve = accept::serve(self.listener, router, patience, stop.clone());
         tokio::select! {
             () = serve => {}
             () = finish(stop, in_flight, streams) => {}
@@ -128,11 +133,11 @@ fn router(engine: &Arc<Engine>, settings: &HttpSettings, in_flight: &InFlight, s
         // The guard has looked at Host and Origin already, on every path.
         .disable_allowed_hosts();
     let faces = engine.clone();
-    let sessions = Arc::new(BoundedSessions::new(settings.most_sessions));
+    let sessions = BoundedSessions::new(settings.most_sessions);
     let mcp =
-        StreamableHttpService::new(move || Ok(Face::new(faces.clone(), Connection::Http)), sessions.clone(), config);
+        StreamableHttpService::new(move || Ok(Face::new(faces.clone(), Connection::Http)), Arc::new(sessions), config);
     let short = ShortWay::new(engine.clone());
-    let door = Arc::new(Door { mcp, sessions, short, limits, in_flight: in_flight.clone() });
+    let door = Arc::new(Door { mcp, short, limits, in_flight: in_flight.clone() });
     Router::new()
         .route("/mcp", any(enter).with_state(door))
         .route("/health", get(health).with_state(engine.clone()))
@@ -147,7 +152,6 @@ fn router(engine: &Arc<Engine>, settings: &HttpSettings, in_flight: &InFlight, s
 /// configuration included, for every request.
 struct Door {
     mcp: StreamableHttpService<Face, BoundedSessions>,
-    sessions: Arc<BoundedSessions>,
     short: ShortWay,
     limits: Limits,
     in_flight: InFlight,
@@ -159,7 +163,10 @@ async fn enter(State(door): State<Arc<Door>>, request: Request) -> Response {
         Err(refusal) => return refusal,
     };
     // Counted once it is whole: a body that never ends is nobody's call.
-    let Some(entry) = door.in_flight.enter(&request) else { return drain::busy("too many calls are under way") };
+    let entry = match door.in_flight.enter(&request) {
+        Ok(entry) => entry,
+        Err(why) => return drain::busy(why, A_MOMENT),
+    };
     if let Some(call) = door.short.read(request.headers(), &bytes) {
         return door.short.make(call).await.map(|body| entry.carry(body));
     }
@@ -169,11 +176,10 @@ async fn enter(State(door): State<Arc<Door>>, request: Request) -> Response {
     if let Some(bypass) = &bypass {
         request.extensions_mut().insert(bypass.clone());
     }
-    let (head, body) = door.mcp.handle(request).await.into_parts();
-    // The SDK has no better word for a session that there is no room for.
-    if head.status == StatusCode::INTERNAL_SERVER_ERROR && bypass.is_some() && door.sessions.full().await {
-        return drain::busy("all sessions are taken");
-    }
+    let Some(response) = BoundedSessions::unless_full(door.mcp.handle(request)).await else {
+        return drain::busy("all sessions are taken", LONG);
+    };
+    let (head, body) = response.into_parts();
     let body = match bypass {
         Some(bypass) => bypass.restore(Body::new(body)).await,
         None => Body::new(body),

@@ -1,5 +1,6 @@
 //! Sessions of older clients, no more than a set number of them.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use futures::Stream;
@@ -9,6 +10,11 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 
 /// A session nobody uses for this long is closed.
 const IDLE: Duration = Duration::from_secs(30 * 60);
+
+tokio::task_local! {
+    /// Whether this request wanted a session that there was no room for.
+    static REFUSED: Cell<bool>;
+}
 
 pub(super) struct BoundedSessions {
     inner: LocalSessionManager,
@@ -31,9 +37,13 @@ impl BoundedSessions {
         Self { inner, most }
     }
 
-    /// Whether there is no room for another.
-    pub(super) async fn full(&self) -> bool {
-        self.inner.sessions.read().await.len() >= self.most
+    /// What comes of a request to the SDK, unless it was refused for want of room: the SDK has no word for that.
+    pub(super) async fn unless_full<T>(handled: impl Future<Output = T>) -> Option<T> {
+        let watched = async {
+            let answer = handled.await;
+            (!REFUSED.with(Cell::get)).then_some(answer)
+        };
+        REFUSED.scope(Cell::new(false), watched).await
     }
 }
 
@@ -42,7 +52,8 @@ impl SessionManager for BoundedSessions {
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        if self.full().await {
+        if self.inner.sessions.read().await.len() >= self.most {
+            let _ = REFUSED.try_with(|refused| refused.set(true));
             tracing::warn!(most = self.most, "a session was refused; raise [http] most_sessions if this is too few");
             return Err(SessionsError::Full);
         }

@@ -16,12 +16,12 @@ use crate::trouble::Trouble;
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 /// How often a statement may look whether to stop, and how long it may take, while others' calls wait for its thread. The
 /// first is about a millisecond of work; the second is for pages that come from a slow disk.
-const GLANCES: u32 = 20;
+const GLANCES: u32 = 80;
 const GLANCE: Duration = Duration::from_millis(10);
 /// How many statements a connection keeps prepared.
 const PREPARED: usize = 128;
 /// How often a running statement looks whether to stop, in steps of SQLite's machine.
-const STEPS: i32 = 1_000;
+const STEPS: i32 = 250;
 
 /// Where the database is.
 #[derive(Debug, Clone)]
@@ -54,6 +54,8 @@ struct Links {
 pub(super) struct Link {
     pub(super) connection: Connection,
     pub(super) file: Option<FileId>,
+    /// Whether the schema that its statements were made for has been noted.
+    pub(super) is_noted: bool,
     job: Slot,
 }
 
@@ -214,7 +216,7 @@ impl Links {
             }
         };
         let job = prepare(&mut connection, self.writes, self.patience).map_err(|error| trouble::of(&error))?;
-        Ok(Link { connection, job, file: self.place.id() })
+        Ok(Link { connection, job, file: self.place.id(), is_noted: false })
     }
 }
 

@@ -80,13 +80,13 @@ impl Sqlite {
     /// Does what only reads. One state of the data is seen throughout.
     pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         let turn = self.readers.turn().await?;
-        match turn.in_passing(|link| reading(link, &self.seen, &work)) {
-            Some(answer) => answer,
-            None => {
-                let seen = self.seen.clone();
-                turn.apart(move |link| reading(link, &seen, &work)).await
-            }
+        let soon_done = work.is_soon_done();
+        let answered = soon_done.then(|| turn.in_passing(|link| reading(link, &self.seen, &work))).flatten();
+        if let Some(answer) = answered {
+            return answer;
         }
+        let seen = self.seen.clone();
+        turn.apart(move |link| reading(link, &seen, &work)).await
     }
 
     /// Does what changes something: all of it or nothing.
@@ -126,7 +126,8 @@ fn reading<W: Work>(link: &mut Link, seen: &Mutex<Option<Seen>>, work: &W) -> Re
         link.connection.execute_batch("BEGIN").map_err(|error| trouble::of(&error))?;
     }
     let (answer, schema) = at_once(&mut link.connection, work);
-    if schema == Schema::PerhapsNew {
+    link.is_noted &= schema == Schema::Known;
+    if !link.is_noted {
         note(seen, link);
     }
     if snapshot {
@@ -158,10 +159,11 @@ fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.prepare_cached("PRAGMA schema_version")?.query_row([], |row| row.get(0))
 }
 
-/// Notes which schema a statement has just seen.
-fn note(seen: &Mutex<Option<Seen>>, link: &Link) {
+/// Notes which schema a statement has just seen; next time, if the file is locked right now.
+fn note(seen: &Mutex<Option<Seen>>, link: &mut Link) {
     if let Ok(version) = schema_version(&link.connection) {
         *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some((link.file, version));
+        link.is_noted = true;
     }
 }
 

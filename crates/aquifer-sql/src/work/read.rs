@@ -27,12 +27,21 @@ pub(crate) struct Query {
     pub(crate) key: CursorKey,
 }
 
+impl Query {
+    fn sums_up(&self) -> bool {
+        !self.plan.aggregates.is_empty() || self.plan.total
+    }
+}
+
 impl Work for Query {
     type Output = Done;
 
     fn needs_snapshot(&self) -> bool {
-        let sums = !self.plan.aggregates.is_empty() || self.plan.total;
-        self.plan.aggregates.len() > 1 || (sums && self.plan.items)
+        self.plan.aggregates.len() > 1 || (self.sums_up() && self.plan.items)
+    }
+
+    fn is_soon_done(&self) -> bool {
+        self.plan.text.is_none() && !self.sums_up()
     }
 
     async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
@@ -101,6 +110,10 @@ impl Work for Get {
 
     fn needs_snapshot(&self) -> bool {
         false
+    }
+
+    fn is_soon_done(&self) -> bool {
+        true
     }
 
     async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {

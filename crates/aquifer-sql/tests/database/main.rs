@@ -7,6 +7,7 @@ mod judged;
 mod relationships;
 mod schema_changes;
 mod sqlite_failures;
+mod sqlite_passing;
 mod sqlite_reflection;
 mod support;
 mod walk;

@@ -263,16 +263,6 @@ async fn r_res_4_a_statement_that_takes_too_long_is_stopped() {
 
 #[tokio::test]
 async fn a_call_that_is_cancelled_ends_its_statement() {
-    cancelled_while_reading().await;
-}
-
-/// Here the statement runs on the thread of its call.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_that_is_cancelled_ends_its_statement_on_its_own_thread() {
-    cancelled_while_reading().await;
-}
-
-async fn cancelled_while_reading() {
     let stage = Stage::sqlite_with(ENDLESS, |settings| settings.connections = 1).await;
     let context = context();
     let cancelled = context.cancelled.clone();
@@ -293,15 +283,6 @@ async fn cancelled_while_reading() {
 
 #[tokio::test]
 async fn too_many_at_once_are_told_so() {
-    too_many_at_once().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn too_many_at_once_are_told_so_on_their_own_threads() {
-    too_many_at_once().await;
-}
-
-async fn too_many_at_once() {
     let stage = Stage::sqlite_with(ENDLESS, |settings| {
         settings.connections = 2;
         settings.timeout = Duration::from_secs(1);

@@ -66,6 +66,7 @@ pub(crate) async fn on_http(
     settings.most_sessions = config.most_sessions.unwrap_or(settings.most_sessions);
     let stop = lifetime::until_told_to_stop()?;
     lifetime::keep_up(&engine, &stop)?;
+    allow_descriptors();
     if let Some(watched) = watched {
         watched.keep(engine.clone(), stop.clone());
     }
@@ -81,4 +82,19 @@ pub(crate) async fn on_http(
     ready(&format!("http://{reached}/mcp"));
     server.serve(stop).await;
     Ok(Ending::Done)
+}
+
+/// What many connections need. Systems give a program few unasked, and more if it asks.
+const DESCRIPTORS: u64 = 8_192;
+
+fn allow_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let given = getrlimit(Resource::Nofile);
+    let wanted = given.maximum.map_or(DESCRIPTORS, |most| most.min(DESCRIPTORS));
+    if given.current.is_some_and(|current| current < wanted) {
+        let more = Rlimit { current: Some(wanted), maximum: given.maximum };
+        if let Err(cause) = setrlimit(Resource::Nofile, more) {
+            tracing::warn!(%cause, "the system gives no more descriptors: fewer connections than allowed may be possible");
+        }
+    }
 }

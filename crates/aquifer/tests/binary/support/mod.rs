@@ -28,6 +28,7 @@ pub(crate) fn aquifer() -> Command {
     }
     // What outlives a process must not end up with the person who runs the tests.
     command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command.env("TMPDIR", env!("CARGO_TARGET_TMPDIR"));
     command
 }
 
@@ -43,7 +44,8 @@ pub(crate) fn shell(command: &str) -> Output {
     let ours = Path::new(env!("CARGO_BIN_EXE_aquifer")).parent().unwrap();
     let path = std::env::join_paths([ours, Path::new("/usr/local/bin"), Path::new("/usr/bin"), Path::new("/bin")]);
     let mut shell = Command::new("sh");
-    shell.args(["-c", command]).env("PATH", path.unwrap()).env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    shell.args(["-c", command]).env("PATH", path.unwrap());
+    shell.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR")).env("TMPDIR", env!("CARGO_TARGET_TMPDIR"));
     shell.stdin(Stdio::null()).output().unwrap()
 }
 
