@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -24,6 +24,9 @@ const SILENCE: Duration = Duration::from_secs(120);
 
 /// How long to leave the listener alone when the system has nothing left for another connection.
 const BREATH: Duration = Duration::from_millis(500);
+
+/// How often to say that there is no room.
+const TOLD_AGAIN: Duration = Duration::from_secs(60);
 
 /// How much patience there is with connections.
 #[derive(Debug, Clone, Copy)]
@@ -48,13 +51,16 @@ pub(super) async fn serve(listener: TcpListener, router: Router, patience: Patie
     http.timer(TokioTimer::new()).header_read_timeout(patience.silence);
     let (places, graceful) = (Arc::new(Semaphore::new(patience.most)), GracefulShutdown::new());
     let next = async || {
-        if places.available_permits() == 0 {
-            tracing::warn!(most = patience.most, "nobody can connect until a connection closes");
-        }
         let place = places.clone().acquire_owned().await;
         (place, connected(&listener).await)
     };
-    while let Some((place, stream)) = stop.run_until_cancelled(next()).await {
+    let mut told: Option<Instant> = None;
+    loop {
+        if places.available_permits() == 0 && told.is_none_or(|at| at.elapsed() >= TOLD_AGAIN) {
+            tracing::warn!(most = patience.most, "nobody can connect until a connection closes");
+            told = Some(Instant::now());
+        }
+        let Some((place, stream)) = stop.run_until_cancelled(next()).await else { break };
         let service = TowerToHyperService::new(router.clone());
         let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {

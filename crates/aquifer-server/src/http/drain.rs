@@ -124,3 +124,27 @@ pub(super) fn busy(why: &str, seconds: u8) -> Response {
     let words = format!("Service Unavailable: {why}. Repeat in {seconds} s\n");
     (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, seconds.to_string())], words).into_response()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn request(method: &str) -> Request {
+        let request = Request::post("/mcp").header("mcp-protocol-version", "2026-07-28").header("mcp-method", method);
+        request.body(Body::empty()).unwrap()
+    }
+
+    #[test]
+    fn calls_and_listeners_are_bounded_apart() {
+        let in_flight = InFlight::default();
+        for (method, most) in [("subscriptions/listen", MOST_LISTENERS), ("tools/call", MOST_CALLS)] {
+            let mut entries: Vec<Entry> = (0..most).map(|_| in_flight.enter(&request(method)).ok().unwrap()).collect();
+            assert!(in_flight.enter(&request(method)).is_err(), "{method}");
+            // One that leaves makes room for one, and one that was refused has taken none.
+            drop(entries.pop());
+            entries.push(in_flight.enter(&request(method)).ok().unwrap());
+            assert!(in_flight.enter(&request(method)).is_err(), "{method}");
+        }
+    }
+}
