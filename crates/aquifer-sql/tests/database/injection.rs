@@ -3,15 +3,14 @@
 //! request has the same text whatever is sent.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
-use std::sync::{Mutex, OnceLock};
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value, json};
-use tracing::field::{Field, Visit};
-use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::layer::SubscriberExt as _;
 
+use crate::reading::Reading;
 use crate::support::Stage;
 
 /// Stands in every hostile text, and in nothing else.
@@ -21,42 +20,19 @@ const MARK: &str = "zq7mark";
 const TURNS: usize = 5;
 
 /// Every SQL text of this process.
-static TEXTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
-
-struct Reading;
-
-impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Reading {
-    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
-        struct Sql;
-
-        impl Visit for Sql {
-            fn record_str(&mut self, field: &Field, value: &str) {
-                if field.name() == "sql" {
-                    TEXTS.lock().unwrap().push(value.to_owned());
-                }
-            }
-
-            fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
-        }
-
-        event.record(&mut Sql);
-    }
-}
+static TEXTS: LazyLock<Reading> = LazyLock::new(|| {
+    let reading = Reading::default();
+    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(reading.clone()));
+    reading
+});
 
 fn read_along() {
-    static ONCE: OnceLock<()> = OnceLock::new();
-    ONCE.get_or_init(|| {
-        let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(Reading));
-    });
+    LazyLock::force(&TEXTS);
 }
 
 /// The texts about these tables since the last time.
 fn texts(tables: &str) -> BTreeSet<String> {
-    let mut all = TEXTS.lock().unwrap();
-    let (own, others): (Vec<String>, Vec<String>) =
-        std::mem::take(&mut *all).into_iter().partition(|text| text.contains(tables));
-    *all = others;
-    own.into_iter().collect()
+    TEXTS.take(|text| text.contains(tables)).into_iter().collect()
 }
 
 /// Text that wants to be more than a value.
@@ -292,9 +268,7 @@ async fn attack(stage: &Stage, tables: &'static str, texts_tried: Vec<String>, b
     }
     assert_eq!(objects(stage).await, before);
     assert_eq!(stage.value("SELECT count(*) FROM inj_guard WHERE word = 'unharmed'").await, "3");
-    for sql in TEXTS.lock().unwrap().iter() {
-        assert!(!sql.to_lowercase().contains(MARK), "{sql}");
-    }
+    assert_eq!(TEXTS.take(|sql| sql.to_lowercase().contains(MARK)), Vec::<String>::new());
 }
 
 /// What there is in the database.

@@ -4,6 +4,7 @@
 
 mod injection;
 mod judged;
+mod reading;
 mod relationships;
 mod schema_changes;
 mod sqlite_failures;
