@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_protocol::catalog::pascal_case;
-use aquifer_protocol::operation::{Operation, Returns, Safeguards};
+use aquifer_protocol::operation::{Backing, Operation, Returns, Safeguards};
 use aquifer_protocol::schema::{Parameter, Pattern, Schema, SchemaReader, Types};
 use serde_json::{Map, Value, json};
 
@@ -177,6 +177,9 @@ impl Offer {
     fn add(&mut self, mut operation: Operation, types: Types, call: Call, source: &str) {
         operation.source = source.into();
         operation.native = false;
+        if let MapsTo::Tool(tool) = &call.maps_to {
+            operation.backing = Backing::Tool(tool.as_str().into());
+        }
         let base = pascal_case(&operation.name);
         let mut names: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
         for name in types.keys() {
@@ -237,6 +240,7 @@ fn plain(parameter: &AdapterParameter, reader: &mut SchemaReader<'_>) -> Paramet
     let flag = |key: &str| parameter.schema.get(key).and_then(Value::as_bool) == Some(true);
     Parameter {
         name: parameter.name.as_str().into(),
+        original_name: (parameter.name != parameter.original_name).then(|| parameter.original_name.as_str().into()),
         required: parameter.required,
         schema: reader.read(&parameter.schema),
         sensitive: flag("writeOnly"),

@@ -54,6 +54,30 @@ impl Catalog {
         types: Types,
         surface: &Surface,
     ) -> Result<Self, CatalogError> {
+        let mut catalog = Self::of(operations, types)?;
+        let introspect = introspect::definition(&catalog, surface);
+        catalog.operations.push(Arc::new(introspect));
+        catalog.index(surface);
+        Ok(catalog)
+    }
+
+    /// Builds a catalog that nobody introspects: of operations that exist, but are not shown to callers.
+    pub fn unlisted(
+        operations: impl IntoIterator<Item = Operation>,
+        types: Types,
+        surface: &Surface,
+    ) -> Result<Self, CatalogError> {
+        let mut catalog = Self::of(operations, types)?;
+        catalog.index(surface);
+        Ok(catalog)
+    }
+
+    /// Whether an operation could stand in a catalog with these types.
+    pub fn check(operation: &Operation, types: &Types) -> Result<(), CatalogError> {
+        check(operation, types)
+    }
+
+    fn of(operations: impl IntoIterator<Item = Operation>, types: Types) -> Result<Self, CatalogError> {
         let mut catalog = Self {
             operations: Vec::new(),
             by_name: HashMap::default(),
@@ -80,11 +104,12 @@ impl Catalog {
             catalog.add(operation)?;
         }
         catalog.operations.sort_by(|a, b| a.name.cmp(&b.name));
-        let introspect = introspect::definition(&catalog, surface);
-        catalog.operations.push(Arc::new(introspect));
-        catalog.by_name = catalog.operations.iter().enumerate().map(|(index, op)| (op.name.clone(), index)).collect();
-        catalog.digest = digest(&catalog, surface);
         Ok(catalog)
+    }
+
+    fn index(&mut self, surface: &Surface) {
+        self.by_name = self.operations.iter().enumerate().map(|(index, op)| (op.name.clone(), index)).collect();
+        self.digest = digest(self, surface);
     }
 
     /// A number that changes whenever anything introspection tells changes, and is the same in every process.
@@ -154,8 +179,9 @@ fn digest(catalog: &Catalog, surface: &Surface) -> u64 {
         // Hashing cannot fail, and neither can writing a value.
         let _ = serde_json::to_writer(&mut hasher, &details);
         // Told nowhere, and yet another catalog: policy decides by it.
-        let Operation { danger, trust, safeguards, .. } = &**operation;
-        let _ = std::io::Write::write_fmt(&mut hasher, format_args!("{danger}{trust}{safeguards:?}"));
+        let Operation { danger, trust, safeguards, own_name, backing, quarantine, .. } = &**operation;
+        let judged = format_args!("{danger}{trust}{safeguards:?}{own_name}{backing:?}{quarantine:?}");
+        let _ = std::io::Write::write_fmt(&mut hasher, judged);
     }
     for name in catalog.types.keys() {
         let _ = serde_json::to_writer(&mut hasher, &introspect::type_details(name, &catalog.types));

@@ -17,6 +17,7 @@ pub mod request;
 pub mod response;
 pub mod scan;
 pub mod schema;
+pub mod spelling;
 pub mod suggest;
 pub mod surface;
 pub mod trust;

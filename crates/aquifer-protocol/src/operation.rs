@@ -53,6 +53,10 @@ pub struct Operation {
     pub takes_token: bool,
     /// The source that answers it.
     pub source: Arc<str>,
+    /// What the source itself calls it: its name without the prefix that tells several sources apart.
+    pub own_name: Arc<str>,
+    /// The tool or table behind it, as the source spells it.
+    pub backing: Backing,
     /// What stands behind that name: which database or server, without secrets. For the operator, not for callers.
     pub place: Arc<str>,
     /// How far that source is trusted.
@@ -71,6 +75,46 @@ pub struct Operation {
     pub relationship_capabilities: Option<RelationshipCapabilities>,
     /// What is done to its results on our side, where its source does not do it (R-DIS-8).
     pub shaping: Option<Shaping>,
+    /// Whether its source has to resolve a request before policy can judge it: the parameters name the table that is
+    /// meant, possibly by an alias.
+    pub is_indirect: bool,
+    /// Whether its source guarantees that `dry_run: true` changes nothing.
+    pub has_safe_dry_run: bool,
+    /// Why it is listed but cannot be called: its definition changed, and no operator has accepted the change
+    /// (R-DIS-7a).
+    pub quarantine: Option<Arc<str>>,
+    /// Whether it was known before the newest definitions arrived. Newcomers never take its name.
+    pub is_established: bool,
+}
+
+/// The tool or table behind an operation: with the source's name, the identity that outlives every renaming.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum Backing {
+    /// Neither: the operation stands for itself.
+    #[default]
+    None,
+    /// A tool of an upstream server, by the name the server gave it.
+    Tool(Arc<str>),
+    /// A table or view, by the name the database gave it.
+    Table(Arc<str>),
+}
+
+impl Backing {
+    /// The tool's name.
+    pub fn tool(&self) -> Option<&str> {
+        match self {
+            Backing::Tool(name) => Some(name),
+            Backing::None | Backing::Table(_) => None,
+        }
+    }
+
+    /// The table's name.
+    pub fn table(&self) -> Option<&str> {
+        match self {
+            Backing::Table(name) => Some(name),
+            Backing::None | Backing::Tool(_) => None,
+        }
+    }
 }
 
 /// What a source says about confirming an operation.
@@ -211,6 +255,8 @@ impl Operation {
             safeguards: Safeguards::default(),
             takes_token: false,
             source: "".into(),
+            own_name: name.into(),
+            backing: Backing::None,
             place: "".into(),
             trust: Trust::Validated,
             native: true,
@@ -220,6 +266,10 @@ impl Operation {
             aggregation_support: None,
             relationship_capabilities: None,
             shaping: None,
+            is_indirect: false,
+            has_safe_dry_run: false,
+            quarantine: None,
+            is_established: true,
         }
     }
 

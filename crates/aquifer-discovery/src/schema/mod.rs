@@ -51,6 +51,7 @@ impl InputParameter {
         let flag = |key: &str| self.json.get(key).and_then(Value::as_bool) == Some(true);
         Parameter {
             name: name.into(),
+            original_name: (name != self.original_name).then(|| self.original_name.as_str().into()),
             required: self.required,
             schema: self.schema.clone(),
             sensitive: flag("writeOnly") || self.json.get("format").and_then(Value::as_str) == Some("password"),

@@ -14,12 +14,26 @@ pub struct Failure {
     message: String,
     details: Map<String, Value>,
     cause: Option<Arc<str>>,
+    outcome_unknown: bool,
 }
 
 impl Failure {
     /// A failure with a message for the caller.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), details: Map::new(), cause: None }
+        Self { code, message: message.into(), details: Map::new(), cause: None, outcome_unknown: false }
+    }
+
+    /// Marks that the operation may have been carried out although no result arrived: a timeout, a lost connection, an
+    /// answer that could not be read. Callers see `details.outcome = "unknown"`, and the audit records the same.
+    #[must_use]
+    pub fn with_unknown_outcome(mut self) -> Self {
+        self.outcome_unknown = true;
+        self.detail("outcome", "unknown")
+    }
+
+    /// Whether the operation may have been carried out all the same.
+    pub fn is_outcome_unknown(&self) -> bool {
+        self.outcome_unknown
     }
 
     /// Adds one detail for programs.

@@ -146,6 +146,7 @@ impl<'a> SchemaReader<'a> {
         let deprecated = flag("deprecated").then(|| "see the description.".into());
         Parameter {
             name: name.into(),
+            original_name: None,
             required,
             schema: self.schema(json, depth),
             sensitive: flag("writeOnly") || flag("sensitive"),

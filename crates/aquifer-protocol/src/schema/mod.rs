@@ -54,6 +54,25 @@ pub struct Schema {
     pub format: Option<Format>,
     /// Set by the source, never by a caller.
     pub read_only: bool,
+    /// How the source compares two values of this text.
+    pub comparison: Comparison,
+}
+
+/// How a source compares two texts. Policy has to compare as the source does: a rule about `admin` must also hold for
+/// `ADMIN` where the database takes both for the same row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Comparison {
+    /// Character by character.
+    #[default]
+    Exact,
+    /// Ignoring case.
+    IgnoreCase,
+    /// Ignoring trailing blanks.
+    IgnoreTrailingBlanks,
+    /// As UUIDs: case, braces and hyphens do not matter.
+    Uuid,
+    /// In a way only the source knows, such as a collation that ignores accents.
+    Unknown,
 }
 
 /// The kinds of values.
@@ -108,6 +127,8 @@ pub enum Rest {
 pub struct Parameter {
     /// Its canonical name.
     pub name: Arc<str>,
+    /// What the source itself calls it, where that differs. Accepted from callers, letter by letter.
+    pub original_name: Option<Arc<str>>,
     /// Whether it must be given.
     pub required: bool,
     /// Its shape.
@@ -255,6 +276,22 @@ impl Parameter {
 }
 
 impl Schema {
+    /// Adds the names of the types that the schema itself refers to. Those have references of their own.
+    pub fn references(&self, found: &mut Vec<Arc<str>>) {
+        match &self.kind {
+            Kind::Named(name) => found.push(name.clone()),
+            Kind::Array(Some(items)) => items.references(found),
+            Kind::Union(members) => members.iter().for_each(|member| member.references(found)),
+            Kind::Object(shape) => {
+                shape.fields.iter().for_each(|field| field.schema.references(found));
+                if let Rest::Of(rest) = &shape.rest {
+                    rest.references(found);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Renames every type the schema refers to.
     pub fn rename_types(&mut self, rename: &dyn Fn(&str) -> Arc<str>) {
         match &mut self.kind {

@@ -5,6 +5,7 @@
 
 mod value;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -16,6 +17,7 @@ use crate::error::{Code, Failure, Problem};
 use crate::operation::{Operation, TOKEN};
 use crate::request::{Metadata, Request};
 use crate::schema::{Parameter, Types, type_words};
+use crate::spelling::fold;
 use crate::suggest;
 use crate::surface::{Receiver, Surface};
 use crate::warning::Warning;
@@ -37,6 +39,7 @@ pub struct Checked {
     metadata: Metadata,
     warnings: Vec<Warning>,
     types: Arc<Types>,
+    also_needs: Vec<Arc<Operation>>,
 }
 
 /// When a problem is looked for. The earliest stage decides the code of the whole.
@@ -67,8 +70,7 @@ pub fn route(catalog: &Catalog, surface: &Surface, receiver: &Receiver, request:
         return Err(unknown_operation(catalog, &request.operation));
     };
     surface.admit(operation, receiver)?;
-    let Request { params, beside, metadata, .. } = request;
-    Ok(Routed { operation: operation.clone(), params, beside, metadata })
+    Ok(Routed::to(operation.clone(), request))
 }
 
 fn unknown_operation(catalog: &Catalog, wanted: &str) -> Failure {
@@ -85,6 +87,12 @@ fn unknown_operation(catalog: &Catalog, wanted: &str) -> Failure {
 }
 
 impl Routed {
+    /// A request for an operation that was found elsewhere.
+    pub fn to(operation: Arc<Operation>, request: Request) -> Self {
+        let Request { params, beside, metadata, .. } = request;
+        Self { operation, params, beside, metadata }
+    }
+
     /// The operation to perform.
     pub fn operation(&self) -> &Arc<Operation> {
         &self.operation
@@ -133,13 +141,17 @@ impl Routed {
         {
             metadata.accept(token);
         }
-        Ok(Checked { operation, params: known, metadata, warnings, types: catalog.types().clone() })
+        let types = catalog.types().clone();
+        Ok(Checked { operation, params: known, metadata, warnings, types, also_needs: Vec::new() })
     }
 }
 
-/// Parameters under their canonical names, and the names that are none. camelCase is an alias (R-REQ-3), and what
-/// stands in `params` wins over what stands beside it (R-REQ-2). Where parameters of any name are taken, they are those in
-/// `params`: beside it a misspelt name would go to the source unseen.
+/// Parameters under their canonical names, and the names that are none. The source's own spelling and camelCase are
+/// aliases (R-REQ-3), and what stands in `params` wins over what stands beside it (R-REQ-2).
+///
+/// Where parameters of any name are taken, they are those in `params`: beside it a misspelt name would go to the source
+/// unseen. And none of them may be another spelling of a declared name: the source might take it for that one, and
+/// policy would have judged the call without it.
 fn sort_out(
     operation: &Operation,
     params: Map<String, Value>,
@@ -151,10 +163,15 @@ fn sort_out(
     }
     let mut known = Map::new();
     let mut unknown = Vec::new();
+    let mut declared = None;
     for (name, value) in params {
         let canonical = match named(operation, &name) {
             Some(parameter) => parameter.name.to_string(),
-            None if operation.open => name,
+            None if operation.open
+                && !declared.get_or_insert_with(|| Spellings::of(&operation.parameters)).has(&name) =>
+            {
+                name
+            }
             None => {
                 unknown.push(name);
                 continue;
@@ -162,7 +179,8 @@ fn sort_out(
         };
         if known.contains_key(&canonical) {
             let twice = format!("Parameter '{canonical}' is given twice, once under an alias. Send it once");
-            problems.push((Stage::Constraint, Problem::new(Code::ValidationInvalidValue, &*canonical, twice)));
+            let problem = Problem::new(Code::ValidationInvalidValue, &*canonical, twice);
+            problems.push((Stage::Constraint, problem.detail("param_name", &*canonical)));
         }
         known.insert(canonical, value);
     }
@@ -177,13 +195,31 @@ fn sort_out(
     (known, unknown)
 }
 
-/// The parameter of this name, or of this name in camelCase.
+/// The parameter of this name, of this name in its source's own spelling, or of this name in camelCase. The source's
+/// own spelling comes first: a tool may have both `userId` and `user_id`.
 fn named<'a>(operation: &'a Operation, name: &str) -> Option<&'a Parameter> {
     let is_camel_case =
         || name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(|c| c.is_ascii_alphanumeric());
+    let is_own = |parameter: &&Parameter| parameter.original_name.as_deref() == Some(name);
     operation
         .parameter(name)
+        .or_else(|| operation.parameters.iter().find(is_own))
         .or_else(|| if is_camel_case() { operation.parameter(&suggest::snake_case(name)) } else { None })
+}
+
+/// Every spelling of the declared names of an object.
+struct Spellings(HashSet<String>);
+
+impl Spellings {
+    fn of(declared: &[Parameter]) -> Self {
+        let names = declared.iter().flat_map(|one| [Some(&one.name), one.original_name.as_ref()]).flatten();
+        Self(names.map(|name| fold(name)).filter(|folded| !folded.is_empty()).collect())
+    }
+
+    /// Whether a name is one of them, however it is written.
+    fn has(&self, name: &str) -> bool {
+        self.0.contains(&fold(name))
+    }
 }
 
 /// Whether an operation would take these parameters.
@@ -272,6 +308,44 @@ impl Checked {
     /// What the protocol was told.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
+    }
+
+    /// Further operations that the caller must be allowed to use for this request, because it reads what they read.
+    pub fn also_needs(&self) -> &[Arc<Operation>] {
+        &self.also_needs
+    }
+
+    /// The parameters, to be replaced by their canonical form. What was checked must stay accepted.
+    pub fn take_params(&mut self) -> Map<String, Value> {
+        std::mem::take(&mut self.params)
+    }
+
+    /// The same request with these parameters.
+    #[must_use]
+    pub fn with_params(mut self, params: Map<String, Value>) -> Self {
+        self.params = params;
+        self
+    }
+
+    /// The same request, which also needs these operations.
+    #[must_use]
+    pub fn needing(mut self, also_needs: Vec<Arc<Operation>>) -> Self {
+        self.also_needs = also_needs;
+        self
+    }
+
+    /// The request as one of another operation, checked against that one's definition.
+    pub fn as_request_of(
+        self,
+        operation: &Arc<Operation>,
+        catalog: &Catalog,
+        params: Map<String, Value>,
+    ) -> Result<Self, Failure> {
+        let Checked { metadata, warnings, .. } = self;
+        let routed = Routed { operation: operation.clone(), params, beside: Map::new(), metadata };
+        let mut checked = routed.check(catalog, Strictness::Strict)?;
+        checked.warnings.splice(0..0, warnings);
+        Ok(checked)
     }
 
     /// Takes the request apart for the one who performs it.

@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::{Found, Stage};
+use super::{Found, Spellings, Stage};
 use crate::error::problems::{explain_unknown, listed};
-use crate::error::wording::looks_like_a_leak;
+use crate::error::wording::{looks_like_a_leak, quotable};
 use crate::error::{Code, Problem};
 use crate::operation::Operation;
 use crate::schema::{Kind, Parameter, Rest, Schema, Shape, Span, Types, type_of, type_words};
+use crate::spelling::fold;
 use crate::suggest;
 
 /// Checks values and collects what is wrong with them.
@@ -193,8 +194,27 @@ impl<'a> Checker<'a> {
         self.rest(path, shape, object);
     }
 
+    /// Refuses further fields that are other spellings of declared ones, for the reason that such parameters are.
+    fn respelled(&mut self, path: &str, shape: &Shape, object: &Map<String, Value>) {
+        let mut declared = None;
+        for name in object.keys().filter(|name| shape.fields.iter().all(|field| *field.name != ***name)) {
+            if !declared.get_or_insert_with(|| Spellings::of(&shape.fields)).has(name) {
+                continue;
+            }
+            let folded = fold(name);
+            let meant = shape.fields.iter().find(|field| fold(&field.name) == folded);
+            let meant = meant.map(|field| format!(". Send it as '{}'", field.name)).unwrap_or_default();
+            let at = format!("{path}.{}", quotable(name));
+            let message = format!("Parameter '{at}' is another spelling of a declared field{meant}");
+            self.tell(Stage::Unknown, Problem::new(Code::ValidationUnknownParam, at, message));
+        }
+    }
+
     fn rest(&mut self, path: &str, shape: &Shape, object: &mut Map<String, Value>) {
         let known = |name: &str| shape.fields.iter().any(|field| &*field.name == name);
+        if !matches!(shape.rest, Rest::Refused) && !shape.fields.is_empty() {
+            self.respelled(path, shape, object);
+        }
         match &shape.rest {
             Rest::Free => {
                 for (name, value) in object.iter().filter(|(name, _)| !known(name)) {

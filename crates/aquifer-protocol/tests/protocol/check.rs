@@ -3,6 +3,7 @@
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::wording::looks_like_a_leak;
+use aquifer_protocol::operation::Operation;
 use aquifer_protocol::request::{Parsed, parse};
 use aquifer_protocol::schema::Types;
 use aquifer_protocol::surface::Receiver;
@@ -300,4 +301,51 @@ fn r_req_4_an_open_operation_refuses_what_it_cannot_tell_from_a_mistake() {
     let error = check_open(twice).unwrap_err();
     assert_eq!(error["code"], "VALIDATION_INVALID_VALUE", "{error}");
     assert!(error["message"].as_str().unwrap().contains("'user_name' is given twice"), "{error}");
+}
+
+#[test]
+fn r_req_3_no_spelling_of_a_declared_name_passes_beside_it() {
+    for name in
+        ["UserName", "USER_NAME", "user-name", "User Name", "username", "user.name", "_user_name", "u\u{17f}er_name"]
+    {
+        for params in [json!({ name: "eve" }), json!({ name: "eve", "user_name": "ada" })] {
+            let error = check_open(json!({ "operation": "label_user", "params": params })).unwrap_err();
+            assert_eq!(error["code"], "VALIDATION_UNKNOWN_PARAM", "{name} {error}");
+            assert!(error["message"].as_str().unwrap().contains("'user_name'"), "{name} {error}");
+        }
+    }
+    // Nor does one inside: whoever reads it may look as loosely there.
+    let schema = json!({ "properties": { "options": { "type": "object", "properties": { "max_amount": { "type": "number" } } } } });
+    let mut types = Types::new();
+    let pay = Operation { native: false, ..operation("pay", Category::Execute, &schema, &mut types) };
+    let catalog = Catalog::build(vec![pay], types, &crude()).unwrap();
+    for (options, accepted) in [
+        (json!({ "max_amount": 5, "note": "x" }), true),
+        (json!({ "MaxAmount": 5 }), false),
+        (json!({ "max_amount": 5, "MAX_AMOUNT": 500 }), false),
+        (json!({ "max-amount": 5 }), false),
+    ] {
+        let request = json!({ "operation": "pay", "params": { "options": options } });
+        let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("not a request") };
+        let checked =
+            route(&catalog, &crude(), &Receiver::Unified, request).unwrap().check(&catalog, Strictness::Strict);
+        assert_eq!(checked.is_ok(), accepted, "{options}");
+    }
+}
+
+#[test]
+fn r_dis_7_a_parameter_is_known_by_its_own_spelling_before_any_alias() {
+    let schema = json!({ "properties": { "camel_case": { "type": "string" }, "other": { "type": "string" }, "secret": { "type": "string" } } });
+    let mut types = Types::new();
+    let mut tool = Operation { native: false, ..operation("run_tool", Category::Execute, &schema, &mut types) };
+    for (canonical, original) in [("other", "camelCase"), ("secret", "_secret")] {
+        let parameter = tool.parameters.iter_mut().find(|parameter| *parameter.name == *canonical).unwrap();
+        parameter.original_name = Some(original.into());
+    }
+    let catalog = Catalog::build(vec![tool], types, &crude()).unwrap();
+    let request = json!({ "operation": "run_tool", "params": { "camelCase": "a", "camel_case": "b", "_secret": "c" } });
+    let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("not a request") };
+    let checked = route(&catalog, &crude(), &Receiver::Unified, request).unwrap().check(&catalog, Strictness::Strict);
+    let params = Value::Object(checked.unwrap().params().clone());
+    assert_eq!(params, json!({ "other": "a", "camel_case": "b", "secret": "c" }));
 }
