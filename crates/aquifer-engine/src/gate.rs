@@ -1,7 +1,9 @@
 //! The seam to policy: the only place where something that would be accepted can be stopped.
 
-use aquifer_protocol::error::Failure;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::trust::Trust;
 use aquifer_protocol::validate::Checked;
 use aquifer_protocol::warning::Warning;
 use futures::future::{BoxFuture, FutureExt};
@@ -27,6 +29,12 @@ pub trait Gate: Send + Sync + 'static {
 
     /// Whether it may ask for confirmation of this operation. If so, the operation takes a `confirmation_token`.
     fn may_confirm(&self, _operation: &Operation) -> bool {
+        false
+    }
+
+    /// Whether it refuses every call of this operation, whoever makes it and with whatever parameters. Callers are then
+    /// not shown that the operation exists.
+    fn denies_always(&self, _operation: &Operation) -> bool {
         false
     }
 
@@ -76,9 +84,62 @@ impl std::fmt::Debug for Pass {
     }
 }
 
-/// Lets everything pass.
+/// The gate of an engine that was given none: what cannot be undone is refused, because nobody could confirm it, and so is
+/// what a source that nobody looked into would change.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct OpenGate;
+pub struct ClosedGate;
+
+impl ClosedGate {
+    fn refusal(operation: &Operation) -> Option<Failure> {
+        let needed = match operation.danger {
+            Danger::Safe => Trust::Generated,
+            Danger::Reversible => Trust::Validated,
+            Danger::Destructive | Danger::Dangerous | Danger::Forbidden => {
+                let message = format!(
+                    "Permission denied: '{}' is {}, and this server has no safety gate to confirm it with",
+                    operation.name, operation.danger
+                );
+                return Some(Failure::new(Code::PermissionDangerLevelDenied, message));
+            }
+        };
+        if operation.trust < needed {
+            let message = format!("Permission denied: '{}' needs a source trusted as '{needed}'", operation.name);
+            return Some(Failure::new(Code::PermissionTrustLevelInsufficient, message));
+        }
+        if let Some(reason) = &operation.quarantine {
+            return Some(Failure::new(Code::PermissionDenied, format!("Permission denied: {reason}")));
+        }
+        operation.safeguards.always_confirm.then(|| {
+            let message =
+                format!("Permission denied: '{}' has to be confirmed, and nobody can be asked", operation.name);
+            Failure::new(Code::PermissionDenied, message)
+        })
+    }
+}
+
+impl Gate for ClosedGate {
+    fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
+        let operations = std::iter::once(request.operation()).chain(request.also_needs());
+        let decision = match operations.into_iter().find_map(|operation| Self::refusal(operation)) {
+            // The protocol's own operations belong to no source.
+            Some(failure) if !request.operation().source.is_empty() => Decision::Refuse(failure),
+            _ => Decision::Allow(Pass::default()),
+        };
+        std::future::ready(decision).boxed()
+    }
+
+    fn admit<'a>(&'a self, reading: &'a Operation, _context: &'a Context) -> BoxFuture<'a, Result<(), Failure>> {
+        std::future::ready(Self::refusal(reading).map_or(Ok(()), Err)).boxed()
+    }
+
+    fn policy(&self, operation: &Operation, _context: &Context) -> &'static str {
+        if Self::refusal(operation).is_some() { "deny" } else { "allow" }
+    }
+}
+
+/// Lets everything pass: no danger, no trust, no confirmation, no audit. For tests and measurements.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OpenGate;
 
 impl Gate for OpenGate {
     fn decide<'a>(&'a self, _request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {

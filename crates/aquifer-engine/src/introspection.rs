@@ -26,12 +26,11 @@ const MOST_HITS: usize = 500;
 /// Answers `introspect`.
 pub(crate) async fn answer(
     snapshot: &Snapshot,
-    gate: &dyn Gate,
     shaper: &Shaper,
     params: &Map<String, Value>,
     context: &Context,
 ) -> Result<Data, Failure> {
-    let answers = snapshot.answers();
+    let (answers, gate) = (snapshot.answers(), snapshot.gate());
     match Query::from_params(params)? {
         Query::Operations(narrowing) if narrowing.is_empty() => {
             cached(&snapshot.cache.list, || list(snapshot, &narrowing))
@@ -39,7 +38,11 @@ pub(crate) async fn answer(
         Query::Operations(narrowing) => list(snapshot, &narrowing).map(Data::Value),
         Query::Operation(name, detail) => {
             let cell = snapshot.catalog().position(&name).and_then(|index| snapshot.cache.details.get(index));
+            let is_unlisted = cell.is_none() && snapshot.unlisted().operation(&name).is_some();
             match cell {
+                None if is_unlisted && !snapshot.is_denied(&name) => {
+                    Ok(snapshot.unlisted_answers().operation(&name, detail).into())
+                }
                 Some(cell) if detail == Detail::Standard => cached(cell, || Ok(answers.operation(&name, detail))),
                 _ => Ok(with_observation(answers.operation(&name, detail), &name, detail, shaper).into()),
             }
@@ -49,7 +52,7 @@ pub(crate) async fn answer(
         Query::Summary => Ok(answers.summary().into()),
         Query::Limits => Ok(answers.limits().into()),
         Query::Quota => Ok(gate.quota(context).await.into()),
-        Query::Policy => Ok(policy(snapshot, gate, context).into()),
+        Query::Policy => Ok(policy(snapshot, &**gate, context).into()),
     }
 }
 

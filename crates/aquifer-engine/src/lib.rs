@@ -36,4 +36,5 @@ pub use source::Offering;
 pub use source::Outcome;
 pub use source::Progress;
 pub use source::ProgressUpdate;
+pub use source::Resolved;
 pub use source::Source;

@@ -28,6 +28,12 @@ pub trait Source: Send + Sync + 'static {
     /// The future is dropped when the caller cancels: nothing after its next await point happens then.
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome>;
 
+    /// Says what a request of an operation with `is_indirect` means: which of its operations, and which tables behind
+    /// aliases. Called once the parameters were checked and before policy judges, which sees only what is returned here.
+    fn resolve(&self, _operation: &str, params: Map<String, Value>) -> Result<Resolved, Failure> {
+        Ok(Resolved { params, ..Resolved::default() })
+    }
+
     /// Tells when something else may be offered, if that can happen by itself. The engine then asks again.
     fn changes(&self) -> Option<watch::Receiver<u64>> {
         None
@@ -171,6 +177,21 @@ pub struct Offering {
     pub operations: Vec<Operation>,
     /// The types they use.
     pub types: Types,
+    /// Operations that are not listed: requests of generic operations are resolved into them. They can be called and
+    /// introspected by name.
+    pub indirect: Vec<Operation>,
+}
+
+/// What a request of an indirect operation turned out to mean.
+#[derive(Debug, Clone, Default)]
+pub struct Resolved {
+    /// The operation that is meant, by its own name, where it is another one.
+    pub operation: Option<Arc<str>>,
+    /// The parameters, with every alias replaced by the name it stands for.
+    pub params: Map<String, Value>,
+    /// Further operations, by their own names, that the caller must be allowed to use because the request reads what
+    /// they read.
+    pub also_needs: Vec<Arc<str>>,
 }
 
 /// One call to a source.
@@ -184,6 +205,9 @@ pub struct Call {
     pub params: Map<String, Value>,
     /// Who asks, and how to talk back.
     pub context: Context,
+    /// What addresses of documents begin with for the caller, where several sources have some: an address in a result
+    /// has to lead back to the source that wrote it.
+    pub address_prefix: Option<Arc<str>>,
 }
 
 /// What came of a call.

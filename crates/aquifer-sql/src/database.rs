@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
-use aquifer_engine::source::{Answer, Call, Outcome};
+use aquifer_engine::source::{Answer, Call, Outcome, Resolved};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_query::evaluate::evaluate;
@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use crate::model::{Model, Table};
-use crate::offer::{Action, Generic, Offer, Verb, generic as generic_tables};
+use crate::offer::{Action, Offer, Verb, generic as generic_tables};
 use crate::postgres::Postgres;
 use crate::served::Served;
 use crate::session::{Fault, Work};
@@ -208,7 +208,7 @@ impl Database {
             return Err(gone().detail("operation", &*call.name));
         };
         let now = self.clock.now();
-        let mut params = call.params;
+        let params = call.params;
         let (verb, index) = match action {
             Action::Table(verb, index) => (verb, index),
             // What is rare is boxed, here and below, so that what is not need not carry it along.
@@ -220,13 +220,8 @@ impl Database {
                 let data = generic_tables::schema_of(&offer, index, served);
                 return Ok(Done { data: data.into(), warnings: Vec::new() });
             }
-            Action::Generic(verb) => {
-                let index = named(&offer, &params)?;
-                let served = offer.table(index).ok_or_else(gone)?;
-                let generic: &Generic = offer.generic.as_ref().ok_or_else(gone)?;
-                params = generic.translate(verb, served, params)?;
-                (verb, index)
-            }
+            // The engine has it resolved before it is called.
+            Action::Generic(_) => return Err(Failure::internal("a generic request that was not resolved")),
         };
         let served = offer.table(index).ok_or_else(gone)?.clone();
         self.perform(verb, (served, index), &offer, now, params).await
@@ -336,11 +331,7 @@ impl Database {
             dialect: self.backend.dialect(),
             now,
             root: (index, key),
-            direction: match params.get("direction").and_then(Value::as_str) {
-                Some("incoming") => Direction::Incoming,
-                Some("outgoing") => Direction::Outgoing,
-                _ => Direction::Both,
-            },
+            direction: Direction::from_params(params),
             only,
             depth: number("depth").and_then(|depth| u32::try_from(depth).ok()).unwrap_or(1),
             first: usize::try_from(wanted.min(LARGEST)).unwrap_or(100),
@@ -456,6 +447,10 @@ impl Source for Database {
 
     fn offering(&self) -> Offering {
         self.offer.load().offering.clone()
+    }
+
+    fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolved, Failure> {
+        self.offer.load().resolve(operation, params)
     }
 
     fn changes(&self) -> Option<watch::Receiver<u64>> {

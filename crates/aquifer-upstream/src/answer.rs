@@ -6,6 +6,8 @@
 //!   `{_attachment, type, …}`, where `_attachment` counts the blocks that follow the envelope, from 0.
 //! - Images, sound, links and embedded resources follow as blocks, exactly as the upstream wrote them.
 
+use std::borrow::Cow;
+
 use aquifer_engine::Answer;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::response::{Attachment, Data, JsonText};
@@ -46,15 +48,24 @@ struct Block {
     resource: Option<Map<String, Value>>,
 }
 
-/// Reads the result of a call.
-pub(crate) fn read(result: &Json, source: &str, words: &Words) -> Result<Answer, Failure> {
+/// Reads the result of a call. With a prefix, addresses of documents get it in front: bare they would not say which
+/// source they belong to.
+pub(crate) fn read(
+    result: &Json,
+    source: &str,
+    words: &Words,
+    address_prefix: Option<&str>,
+) -> Result<Answer, Failure> {
     let unreadable = |cause: String| Trouble::Unintelligible(cause).into_failure(source, words, 0);
     let parsed: Result_<'_> = serde_json::from_str(result.text()).map_err(|cause| unreadable(cause.to_string()))?;
-    let blocks: Vec<(Block, &RawValue)> = parsed
+    let blocks: Vec<(Block, Cow<'_, str>)> = parsed
         .content
         .unwrap_or_default()
         .into_iter()
-        .map(|raw| serde_json::from_str(raw.get()).map(|block| (block, raw)))
+        .map(|raw| match address_prefix {
+            Some(prefix) => qualified(raw.get(), prefix),
+            None => Ok((serde_json::from_str(raw.get())?, Cow::Borrowed(raw.get()))),
+        })
         .collect::<Result<_, _>>()
         .map_err(|cause| unreadable(cause.to_string()))?;
     if parsed.is_error == Some(true) {
@@ -68,8 +79,30 @@ pub(crate) fn read(result: &Json, source: &str, words: &Words) -> Result<Answer,
     }
 }
 
+/// A block whose address says which source it belongs to. Blocks without one stay as they are.
+fn qualified<'a>(raw: &'a str, prefix: &str) -> serde_json::Result<(Block, Cow<'a, str>)> {
+    let mut block: Block = serde_json::from_str(raw)?;
+    if !matches!(block.kind.as_str(), "resource" | "resource_link") {
+        return Ok((block, Cow::Borrowed(raw)));
+    }
+    let qualify = |address: &mut String| address.insert_str(0, prefix);
+    let mut fields: Map<String, Value> = serde_json::from_str(raw)?;
+    let embedded = |fields: &mut Map<String, Value>| {
+        if let Some(Value::String(address)) = fields.get_mut("uri") {
+            qualify(address);
+        }
+    };
+    embedded(&mut fields);
+    if let Some(Value::Object(resource)) = fields.get_mut("resource") {
+        embedded(resource);
+    }
+    block.uri.iter_mut().for_each(qualify);
+    block.resource.iter_mut().for_each(embedded);
+    Ok((block, Cow::Owned(Value::Object(fields).to_string())))
+}
+
 /// The upstream's words for its refusal.
-fn said(blocks: &[(Block, &RawValue)], structured: Option<&RawValue>) -> String {
+fn said(blocks: &[(Block, Cow<'_, str>)], structured: Option<&RawValue>) -> String {
     let texts: Vec<&str> = blocks.iter().filter_map(|(block, _)| block.text.as_deref()).collect();
     match structured {
         Some(structured) if texts.is_empty() => structured.get().to_owned(),
@@ -77,13 +110,13 @@ fn said(blocks: &[(Block, &RawValue)], structured: Option<&RawValue>) -> String 
     }
 }
 
-fn with_structure(structured: &RawValue, blocks: Vec<(Block, &RawValue)>) -> Option<Answer> {
+fn with_structure(structured: &RawValue, blocks: Vec<(Block, Cow<'_, str>)>) -> Option<Answer> {
     let text = compact(structured.get())?;
     let mut attachments = Vec::new();
     for (block, raw) in blocks {
         let repeats = block.kind == "text" && block.text.as_deref().is_some_and(|said| says_the_same(said, &text));
         if !repeats {
-            attachments.push(Attachment::Verbatim(raw.get().to_owned()));
+            attachments.push(Attachment::Verbatim(raw.into_owned()));
         }
     }
     let data = Data::Text(JsonText::checked(text)?);
@@ -111,7 +144,7 @@ fn is_among(said: &Value, list: &Value) -> bool {
     list.as_array().is_some_and(|list| list.contains(said))
 }
 
-fn without_structure(blocks: Vec<(Block, &RawValue)>) -> Answer {
+fn without_structure(blocks: Vec<(Block, Cow<'_, str>)>) -> Answer {
     let mut attachments = Vec::new();
     let mut texts: Vec<Box<RawValue>> = Vec::new();
     let alone = blocks.len() == 1;
@@ -126,7 +159,7 @@ fn without_structure(blocks: Vec<(Block, &RawValue)>) -> Answer {
             }
             block => {
                 texts.push(as_raw(reference(&block, attachments.len()).into()));
-                attachments.push(Attachment::Verbatim(raw.get().to_owned()));
+                attachments.push(Attachment::Verbatim(raw.into_owned()));
             }
         }
     }
@@ -180,7 +213,7 @@ mod tests {
         let text = bytes::Bytes::from(result.to_string());
         let json = Json::part(&text, serde_json::from_slice(&text).unwrap());
         let words = Words::new(&Settings::stdio("x", "y", ["z"]));
-        match read(&json, "x", &words) {
+        match read(&json, "x", &words, None) {
             Ok(answer) => {
                 let value = match answer.data {
                     Data::Value(value) => value,

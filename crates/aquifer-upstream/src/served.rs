@@ -104,7 +104,7 @@ impl Served {
             let controls = settings.controls_of.get(&*operation.name).copied().unwrap_or(settings.controls);
             shape::offer(operation, rows, controls);
         }
-        Self { offering: Offering { operations, types }, tools, pins, drift, is_known: true }
+        Self { offering: Offering { operations, types, indirect: Vec::new() }, tools, pins, drift, is_known: true }
     }
 
     /// The same with an operation that tells how the upstream is, because it is not well.

@@ -98,7 +98,7 @@ impl Upstream {
             let operations = upkeep.served.load().len();
             return Ok(Answer::new(json!({ "available": true, "operations": operations })));
         }
-        let Call { name, operation, params, context } = call;
+        let Call { name, operation, params, context, address_prefix } = call;
         // What is known to be wrong is refused before anything is started.
         let mut arguments = prepared(&served, &name, &operation, params)?;
         let mut known = served;
@@ -114,7 +114,8 @@ impl Upstream {
             let tool = known.tool(&name).ok_or_else(|| gone(&name))?;
             match rounds::call(upkeep, &link, &tool.name, &arguments, &context).await {
                 Ok(result) => {
-                    let mut answer = answer::read(&result, &upkeep.settings.name, &upkeep.words)?;
+                    let name = &upkeep.settings.name;
+                    let mut answer = answer::read(&result, name, &upkeep.words, address_prefix.as_deref())?;
                     answer.warnings.extend(tool.warning(&context.caller));
                     return Ok(answer);
                 }
@@ -158,22 +159,9 @@ fn prepared(served: &Served, name: &str, operation: &Operation, params: Map<Stri
     if !tool.call.open && params.keys().any(|name| tool.call.names().all(|(known, _)| known != name)) {
         return Err(changed(name));
     }
-    if let Some(twice) = tool.call.names().find(|(ours, own)| ours != own && has_both(&params, ours, own)) {
-        return Err(given_twice(twice));
-    }
     let arguments = Value::Object(tool.call.arguments(params));
     tool.check(&arguments)?;
     Ok(arguments)
-}
-
-fn has_both(params: &Map<String, Value>, one: &str, other: &str) -> bool {
-    params.contains_key(one) && params.contains_key(other)
-}
-
-/// A tool that takes any name takes a parameter's own beside ours.
-fn given_twice((ours, own): (&str, &str)) -> Failure {
-    let message = format!("Parameter '{ours}' is given twice, once as '{own}'. Send it once");
-    Failure::new(Code::ValidationInvalidValue, message).detail("param_name", ours)
 }
 
 fn is_status(name: &str) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aquifer_engine::{Answer, Call, Offering, Outcome, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::schema::{Kind, Parameter, Schema, Types};
+use aquifer_protocol::schema::{Kind, Parameter, Schema};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
@@ -26,7 +26,7 @@ impl Source for Generated {
     }
 
     fn offering(&self) -> Offering {
-        Offering { operations: operations(self.operations), types: Types::new() }
+        Offering { operations: operations(self.operations), ..Offering::default() }
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {

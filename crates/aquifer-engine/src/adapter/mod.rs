@@ -295,6 +295,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         let offering = Offering {
             operations: self.operations.iter().map(|(operation, _)| operation.clone()).collect(),
             types: self.types,
+            indirect: Vec::new(),
         };
         let handlers = self.operations.into_iter().map(|(operation, handler)| (operation.name, handler)).collect();
         Ok(Arc::new(Finished { name: self.name, state: self.state, offering, handlers, executions: self.executions }))

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use super::Engine;
 use crate::clock::{SharedClock, SystemClock};
 use crate::event::{LogObserver, Observer};
-use crate::gate::{Gate, OpenGate};
+use crate::gate::{ClosedGate, Gate, OpenGate};
 use crate::shape::{self, Shaper};
 use crate::snapshot::{Mount, Snapshot};
 use crate::source::Source;
@@ -110,11 +110,18 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets the policy.
+    /// Sets the policy. Without one, whatever cannot be undone is refused.
     #[must_use]
     pub fn gate(mut self, gate: Arc<dyn Gate>) -> Self {
         self.gate = gate;
         self
+    }
+
+    /// Takes every safety away: each call runs, however dangerous, unasked and unrecorded. For tests and measurements
+    /// of what lies behind the gate, never for anything an agent can reach.
+    #[must_use]
+    pub fn dangerously_let_everything_pass(self) -> Self {
+        self.gate(Arc::new(OpenGate))
     }
 
     /// Sets where state lives.
@@ -169,7 +176,7 @@ impl EngineBuilder {
         let surface = Arc::new(self.surface);
         let facts = facts(&self.settings, &*self.gate);
         let generation = super::mounts::generation(&self.mounted);
-        let snapshot = Snapshot::build(&self.mounted, surface.clone(), &*self.gate, facts)?;
+        let snapshot = Snapshot::build(self.mounted.into(), surface.clone(), self.gate, facts, None)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new(self.clock.clone(), STORED)));
         let cursors = match self.cursors {
             Some(key) => key,
@@ -178,16 +185,14 @@ impl EngineBuilder {
         let shaper = Shaper::new(cursors, self.shaping, self.settings.limits, self.clock.clone(), store.clone());
         Ok(Engine {
             shaper,
-            mounted: ArcSwap::from_pointee(self.mounted),
             remounted: watch::Sender::new(0),
             building: Mutex::new(()),
             surface,
-            gate: self.gate,
             store,
             clock: self.clock,
             observer: self.observer,
             settings: self.settings,
-            changes: watch::Sender::new(snapshot.catalog().digest()),
+            changes: watch::Sender::new(snapshot.digest()),
             snapshot: ArcSwap::from_pointee(snapshot),
             requests: AtomicU64::new(0),
             generation: AtomicU64::new(generation),
@@ -221,7 +226,7 @@ impl Engine {
         EngineBuilder {
             mounted: Vec::new(),
             surface,
-            gate: Arc::new(OpenGate),
+            gate: Arc::new(ClosedGate),
             store: None,
             clock: Arc::new(SystemClock),
             observer: Arc::new(LogObserver),

@@ -2,7 +2,8 @@
 //! names that tell them apart.
 //!
 //! With one source everything keeps its name. With several a prompt gets the same prefix as the operations of its source,
-//! and a document stands under `aquifer://SOURCE/` with its own address after that.
+//! and a document stands under `aquifer://SOURCE/` with its own address after that. Only the source that an address names
+//! is ever asked for it: addresses may carry secrets, and another source must neither see nor answer them.
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
@@ -11,26 +12,23 @@ use futures::future::join_all;
 use serde_json::{Map, Value};
 
 use super::Engine;
-use crate::snapshot::Mount;
+use crate::snapshot::{Mount, Snapshot, address_prefix};
 use crate::source::{Context, Fetch, Shelves};
-
-/// What documents of several sources begin with.
-const SCHEME: &str = "aquifer://";
 
 impl Engine {
     /// What there is beside operations.
     pub fn shelves(&self) -> Shelves {
-        self.mounted.load().iter().map(|mount| mount.source.shelves()).fold(Shelves::default(), Shelves::or)
+        self.snapshot.load().mounts().iter().map(|mount| mount.source.shelves()).fold(Shelves::default(), Shelves::or)
     }
 
     /// A list of all sources. A source that cannot be asked is left out.
     pub async fn list(&self, list: &Fetch, context: Context) -> Vec<Map<String, Value>> {
-        let mounted = self.mounted.load_full();
-        let alone = mounted.len() == 1;
-        let asked = mounted.iter().filter(|mount| mount.source.shelves().has(list)).map(|mount| {
-            let (list, context) = (list.clone(), context.clone());
+        let snapshot = self.snapshot.load_full();
+        let alone = snapshot.mounts().len() == 1;
+        let asked = snapshot.mounts().iter().filter(|mount| mount.source.shelves().has(list)).map(|mount| {
+            let (list, context, snapshot) = (list.clone(), context.clone(), &snapshot);
             async move {
-                let found = self.get(mount, list.clone(), context).await.unwrap_or_else(|failure| {
+                let found = get(snapshot, mount, list.clone(), context).await.unwrap_or_else(|failure| {
                     tracing::debug!(source = mount.source.name(), cause = failure.cause(), "{}", failure.message());
                     Value::Null
                 });
@@ -46,41 +44,41 @@ impl Engine {
 
     /// One document, prompt or completion, from the source it belongs to.
     pub async fn fetch(&self, wanted: Fetch, context: Context) -> Result<Value, Failure> {
-        let mounted = self.mounted.load_full();
-        let alone = mounted.len() == 1;
+        let snapshot = self.snapshot.load_full();
+        let alone = snapshot.mounts().len() == 1;
         let name = wanted.name().unwrap_or_default().to_owned();
-        let mut failure = Failure::new(Code::NotFoundResource, "There is no document and no prompt of this name");
-        // Addresses inside of results have no prefix: whoever knows them may be asked.
-        let owners = mounted.iter().filter_map(|mount| Some((mount, own_name(&name, mount, alone, &wanted)?)));
-        let mut owners: Vec<(&Mount, &str)> = owners.collect();
-        if owners.is_empty() && wanted.is_by_address() {
-            owners = mounted.iter().map(|mount| (mount, name.as_str())).collect();
+        let owners =
+            snapshot.mounts().iter().filter_map(|mount| Some((mount, own_name(&name, mount, alone, &wanted)?)));
+        // The prefix of one source may begin with that of another: the longest is the one that is meant.
+        let Some((mount, own)) = owners.min_by_key(|(_, own)| own.len()) else { return Err(unowned(&wanted)) };
+        if !mount.source.shelves().has(&wanted) {
+            return Err(unowned(&wanted));
         }
-        for (mount, own) in owners {
-            if !mount.source.shelves().has(&wanted) {
-                continue;
-            }
-            match self.get(mount, wanted.clone().of(own), context.clone()).await {
-                Ok(mut found) => {
-                    if own != name {
-                        rename_contents(&mut found, own, &name);
-                    }
-                    return Ok(found);
-                }
-                Err(other) => failure = other,
-            }
+        let mut found = get(&snapshot, mount, wanted.clone().of(own), context).await?;
+        if !alone {
+            qualify_contents(&mut found, mount.source.name());
         }
-        Err(failure)
+        Ok(found)
     }
+}
 
-    /// Asks one source, if the gate lets pass what is wanted of it.
-    async fn get(&self, mount: &Mount, wanted: Fetch, context: Context) -> Result<Value, Failure> {
-        let mut reading = Operation::new(action(&wanted), Category::Read, "Reads what a source has beside operations.");
-        reading.source = mount.source.name().into();
-        reading.trust = mount.trust(self.snapshot.load().catalog());
-        self.gate.admit(&reading, &context).await?;
-        mount.source.fetch(wanted, context).await
-    }
+/// Asks one source, if the gate lets pass what is wanted of it.
+async fn get(snapshot: &Snapshot, mount: &Mount, wanted: Fetch, context: Context) -> Result<Value, Failure> {
+    let mut reading = Operation::new(action(&wanted), Category::Read, "Reads what a source has beside operations.");
+    reading.source = mount.source.name().into();
+    reading.trust = mount.trust(snapshot);
+    snapshot.gate().admit(&reading, &context).await?;
+    mount.source.fetch(wanted, context).await
+}
+
+/// No source has it, or nobody can tell which.
+fn unowned(wanted: &Fetch) -> Failure {
+    let message = if wanted.is_by_address() {
+        "There is no document of this address. With several sources, write aquifer://SOURCE/ADDRESS"
+    } else {
+        "There is no prompt of this name"
+    };
+    Failure::new(Code::NotFoundResource, message)
 }
 
 /// What policy calls it.
@@ -105,7 +103,7 @@ fn named(entry: Value, mount: &Mount, alone: bool, list: &Fetch) -> Option<Map<S
 
 fn full_name(own: &str, mount: &Mount, alone: bool, wanted: &Fetch) -> String {
     match (&mount.prefix, alone) {
-        (_, false) if wanted.is_by_address() => format!("{SCHEME}{}/{own}", mount.source.name()),
+        (_, false) if wanted.is_by_address() => format!("{}{own}", address_prefix(mount.source.name())),
         (None, false) => format!("{}_{own}", mount.source.name()),
         (Some(prefix), _) if !wanted.is_by_address() => format!("{prefix}{own}"),
         _ => own.to_owned(),
@@ -118,14 +116,12 @@ fn own_name<'a>(name: &'a str, mount: &Mount, alone: bool, wanted: &Fetch) -> Op
     name.strip_prefix(prefix.as_str())
 }
 
-/// What is read is said to be what was asked for.
-fn rename_contents(found: &mut Value, own: &str, name: &str) {
+/// What is read stands under the address that leads to it.
+fn qualify_contents(found: &mut Value, source: &str) {
     let contents = found.get_mut("contents").and_then(Value::as_array_mut);
-    for content in contents.into_iter().flatten() {
-        if content.get("uri").and_then(Value::as_str) == Some(own)
-            && let Some(fields) = content.as_object_mut()
-        {
-            fields.insert("uri".to_owned(), name.into());
+    for fields in contents.into_iter().flatten().filter_map(Value::as_object_mut) {
+        if let Some(Value::String(address)) = fields.get_mut("uri") {
+            address.insert_str(0, &address_prefix(source));
         }
     }
 }

@@ -14,7 +14,7 @@ use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::request::{BatchItem, NotARequest, Parsed, Request, parse};
 use aquifer_protocol::response::{Meta, Response, Success};
 use aquifer_protocol::surface::{Receiver, Surface};
-use aquifer_protocol::validate::{Checked, route};
+use aquifer_protocol::validate::{Checked, Routed, route};
 use aquifer_protocol::warning::Warning;
 use arc_swap::ArcSwap;
 use futures::FutureExt;
@@ -23,10 +23,10 @@ use tokio::sync::watch;
 
 use crate::clock::{SharedClock, random_id};
 use crate::event::{Event, Observer};
-use crate::gate::{Cleared, Decision, Gate};
+use crate::gate::{Cleared, Decision};
 use crate::introspection;
 use crate::shape::{Begun, Shaper};
-use crate::snapshot::{Mount, Snapshot};
+use crate::snapshot::Snapshot;
 use crate::source::{Answer, Call, Context, InputRequest, Outcome};
 use crate::store::StateStore;
 
@@ -48,13 +48,11 @@ pub enum Reply {
 
 /// Answers requests from the sources it holds.
 pub struct Engine {
-    mounted: ArcSwap<Vec<Mount>>,
     /// Tells when other sources are mounted.
     remounted: watch::Sender<u64>,
     /// Held while a catalog is built, so that an older one never replaces a newer one.
     building: Mutex<()>,
     surface: Arc<Surface>,
-    gate: Arc<dyn Gate>,
     store: Arc<dyn StateStore>,
     clock: SharedClock,
     observer: Arc<dyn Observer>,
@@ -107,8 +105,8 @@ impl Engine {
         let named = arguments.iter().find(|(name, _)| *name == "operation").and_then(|(_, named)| named.as_str());
         let introspects = named == Some("introspect");
         // Whoever asks what there is, or for something that is not there, gets the newest.
-        if introspects || named.is_some_and(|name| snapshot.catalog().operation(name).is_none()) {
-            for mount in self.mounted.load_full().iter() {
+        if introspects || named.is_some_and(|name| snapshot.operation(name).is_none()) {
+            for mount in snapshot.mounts().iter() {
                 mount.source.freshen().await;
             }
             self.catch_up();
@@ -215,17 +213,33 @@ impl Engine {
     }
 
     async fn perform(&self, snapshot: &Snapshot, receiver: &Receiver, request: Request, context: &Context) -> Outcome {
-        let checked = route(snapshot.catalog(), snapshot.surface(), receiver, request)
-            .and_then(|routed| routed.check(snapshot.catalog(), self.settings.strictness));
-        let request = match checked {
+        let request = match self.checked(snapshot, receiver, request) {
             Ok(request) => request,
             Err(failure) => return Outcome::Failed(failure),
         };
-        match self.gate.decide(&request, context).await {
+        match snapshot.gate().decide(&request, context).await {
             Decision::Allow(pass) => self.run(snapshot, Cleared { request, pass }, context).await,
             Decision::Refuse(failure) => Outcome::Failed(failure),
             Decision::Ask(question) => Outcome::NeedsInput(question),
         }
+    }
+
+    /// Route, check and resolve: what policy gets to judge is what will be done.
+    fn checked(&self, snapshot: &Snapshot, receiver: &Receiver, request: Request) -> Result<Checked, Failure> {
+        let strictness = self.settings.strictness;
+        let catalog = snapshot.catalog();
+        let unlisted = || snapshot.unlisted().operation(&request.operation);
+        let request = match catalog.operation(&request.operation).is_none().then(unlisted).flatten() {
+            None => route(catalog, snapshot.surface(), receiver, request)?.check(catalog, strictness)?,
+            Some(operation) => {
+                // A tool that has nothing else to offer is not there, so there is none to send it to instead.
+                if !snapshot.is_denied(&operation.name) {
+                    snapshot.surface().admit(operation, receiver)?;
+                }
+                Routed::to(operation.clone(), request).check(snapshot.unlisted(), strictness)?
+            }
+        };
+        if request.operation().is_indirect { resolve(snapshot, request) } else { Ok(request) }
     }
 
     /// Asks the source, and has the gate know what came of it. A call that was cancelled or panicked may have been done
@@ -253,7 +267,7 @@ impl Engine {
         let (operation, mut params, mut warnings) = request.into_parts();
         warnings.extend(more_warnings);
         let Some(route) = snapshot.route(&operation.name) else {
-            return match introspection::answer(snapshot, &*self.gate, &self.shaper, &params, context).boxed().await {
+            return match introspection::answer(snapshot, &self.shaper, &params, context).boxed().await {
                 Ok(data) => Ran::Answered(Outcome::Done(Answer::new(data))),
                 Err(failure) => Ran::Answered(Outcome::Failed(failure)),
             };
@@ -264,7 +278,8 @@ impl Engine {
             Some(Begun::Answered(outcome)) => return Ran::Answered(with_warnings(outcome, warnings)),
         };
         let name = operation.name.clone();
-        let call = Call { name: route.name.clone(), operation, params, context: context.clone() };
+        let (own_name, address_prefix) = (route.name.clone(), route.address_prefix.clone());
+        let call = Call { name: own_name, operation, params, context: context.clone(), address_prefix };
         let running = AssertUnwindSafe(async { route.source.call(call).await }).catch_unwind();
         let outcome = tokio::select! {
             biased;
@@ -300,6 +315,28 @@ impl Engine {
             code: failure.code(),
             cause: failure.cause(),
         });
+    }
+}
+
+/// Has the source say what a request means, and checks it as what it is.
+fn resolve(snapshot: &Snapshot, mut request: Checked) -> Result<Checked, Failure> {
+    let source = request.operation().source.clone();
+    let Some(route) = snapshot.route(&request.operation().name) else { return Ok(request) };
+    let resolved = route.source.resolve(&route.name, request.take_params())?;
+    let known = |own_name: &Arc<str>| snapshot.operation_of(&source, own_name);
+    // A catalog and a source may differ for a moment while tables change.
+    let gone = || Failure::new(Code::NotFoundOperation, "This operation is gone: what it stands for has changed");
+    let also_needs: Vec<_> = resolved
+        .also_needs
+        .iter()
+        .map(|own_name| known(own_name).map(|(operation, _)| operation.clone()).ok_or_else(gone))
+        .collect::<Result<_, _>>()?;
+    match &resolved.operation {
+        None => Ok(request.with_params(resolved.params).needing(also_needs)),
+        Some(own_name) => {
+            let (operation, catalog) = known(own_name).ok_or_else(gone)?;
+            request.as_request_of(operation, catalog, resolved.params).map(|request| request.needing(also_needs))
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use super::Engine;
 use super::builder::{BuildError, check_names, facts};
 use crate::event::Event;
+use crate::gate::Gate;
 use crate::snapshot::{Mount, Snapshot};
 
 impl Engine {
@@ -17,10 +18,10 @@ impl Engine {
     /// Requests under way finish with the catalog they began with. If the new catalog is not valid, the old one stays.
     pub fn refresh(&self) -> Result<bool, BuildError> {
         let _building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        let mounted = self.mounted.load_full();
-        self.generation.store(generation(&mounted), Ordering::Relaxed);
-        let snapshot = self.build(&mounted)?;
-        if snapshot.catalog().digest() == self.snapshot.load().catalog().digest() {
+        let before = self.snapshot.load_full();
+        self.generation.store(generation(before.mounts()), Ordering::Relaxed);
+        let snapshot = self.build(before.mounts().clone(), before.gate().clone(), &before)?;
+        if snapshot.digest() == before.digest() {
             return Ok(false);
         }
         self.show(snapshot);
@@ -32,11 +33,18 @@ impl Engine {
     /// Requests under way finish with the sources they began with; a source that is no longer mounted ends with the last
     /// of them.
     pub fn remount(&self, mounts: Vec<Mount>) -> Result<(), BuildError> {
+        let gate = self.snapshot.load().gate().clone();
+        self.reconfigure(mounts, gate)
+    }
+
+    /// Serves these sources behind this gate from now on, both from the same moment. If their catalog is not valid,
+    /// nothing changes.
+    pub fn reconfigure(&self, mounts: Vec<Mount>, gate: Arc<dyn Gate>) -> Result<(), BuildError> {
         check_names(&mounts)?;
         let building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        let snapshot = self.build(&mounts)?;
-        self.generation.store(generation(&mounts), Ordering::Relaxed);
-        self.mounted.store(Arc::new(mounts));
+        let before = self.snapshot.load_full();
+        let snapshot = self.build(mounts.into(), gate, &before)?;
+        self.generation.store(generation(snapshot.mounts()), Ordering::Relaxed);
         // The same operations may be answered by other sources now: the routes count, not only the words.
         self.show(snapshot);
         drop(building);
@@ -44,14 +52,14 @@ impl Engine {
         Ok(())
     }
 
-    fn build(&self, mounts: &[Mount]) -> Result<Snapshot, BuildError> {
-        let facts = facts(&self.settings, &*self.gate);
-        Ok(Snapshot::build(mounts, self.surface.clone(), &*self.gate, facts)?)
+    fn build(&self, mounts: Arc<[Mount]>, gate: Arc<dyn Gate>, before: &Snapshot) -> Result<Snapshot, BuildError> {
+        let facts = facts(&self.settings, &*gate);
+        Ok(Snapshot::build(mounts, self.surface.clone(), gate, facts, Some(before))?)
     }
 
     fn show(&self, snapshot: Snapshot) {
-        let digest = snapshot.catalog().digest();
-        let is_other = digest != self.snapshot.load().catalog().digest();
+        let digest = snapshot.digest();
+        let is_other = digest != self.snapshot.load().digest();
         if is_other {
             self.observer.observe(Event::CatalogChanged { operations: snapshot.catalog().operations().len() });
         }
@@ -65,7 +73,7 @@ impl Engine {
     /// failure is the answer.
     pub async fn reload(&self) -> Vec<(String, Failure)> {
         let mut failures = Vec::new();
-        for mount in self.mounted.load_full().iter() {
+        for mount in self.snapshot.load_full().mounts().iter() {
             if let Err(failure) = mount.source.reload().await {
                 failures.push((mount.source.name().to_owned(), failure));
             }
@@ -79,7 +87,7 @@ impl Engine {
         let mut remounted = self.remounted.subscribe();
         loop {
             let mut sources: Vec<watch::Receiver<u64>> =
-                self.mounted.load().iter().filter_map(|mount| mount.source.changes()).collect();
+                self.snapshot.load().mounts().iter().filter_map(|mount| mount.source.changes()).collect();
             // What has changed before anybody listened is in the catalog now.
             self.catch_up();
             loop {
@@ -110,7 +118,7 @@ impl Engine {
 
     /// A connection is gone, and with it what was bound to it.
     pub fn session_ended(&self, session: &str) {
-        for mount in self.mounted.load().iter() {
+        for mount in self.snapshot.load().mounts().iter() {
             mount.source.session_ended(session);
         }
         self.shaper.session_ended(session);
@@ -118,7 +126,7 @@ impl Engine {
 
     /// Replaces the catalog if a source offers something else by now.
     pub(super) fn catch_up(&self) {
-        if generation(&self.mounted.load()) != self.generation.load(Ordering::Relaxed) {
+        if generation(self.snapshot.load().mounts()) != self.generation.load(Ordering::Relaxed) {
             self.refresh_or_tell();
         }
     }

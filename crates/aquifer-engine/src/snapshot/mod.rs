@@ -1,27 +1,38 @@
 //! One moment of the catalog with everything derived from it: immutable, shared, replaced whole.
 
-use std::collections::HashMap;
+mod naming;
+mod prefix;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use aquifer_protocol::catalog::{Catalog, CatalogError, pascal_case};
+use aquifer_protocol::catalog::{Catalog, CatalogError};
+use aquifer_protocol::category::Category;
 use aquifer_protocol::introspect::{Answers, Facts};
-use aquifer_protocol::operation::{LONGEST_NAME, Operation};
+use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::JsonText;
-use aquifer_protocol::schema::{Schema, Types};
+use aquifer_protocol::schema::Types;
 use aquifer_protocol::surface::{Surface, Tool};
 use aquifer_protocol::trust::Trust;
 
 use crate::gate::Gate;
 use crate::search::{Document, SearchIndex};
-use crate::source::{Offering, Source};
+use crate::source::Source;
+use naming::Established;
 
-/// One moment of the catalog.
+/// One moment of the catalog, with the sources behind it and the gate in front of it. They change together: there is no
+/// moment at which a new source meets old rules.
 pub struct Snapshot {
+    mounts: Arc<[Mount]>,
+    gate: Arc<dyn Gate>,
     catalog: Catalog,
+    /// Operations that callers do not see: those that policy always denies, and those that stand behind generic ones.
+    unlisted: Catalog,
     surface: Arc<Surface>,
     tools: Arc<[Tool]>,
     facts: Facts,
     routes: HashMap<Arc<str>, Route, foldhash::fast::RandomState>,
+    established: Established,
     index: OnceLock<SearchIndex>,
     pub(crate) cache: Cache,
 }
@@ -31,6 +42,10 @@ pub struct Snapshot {
 pub(crate) struct Route {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) name: Arc<str>,
+    /// Whether policy denies every call of it, so that callers are not shown that it exists.
+    is_denied: bool,
+    /// What addresses of its source begin with for callers, where there are several sources.
+    pub(crate) address_prefix: Option<Arc<str>>,
 }
 
 /// Introspection answers already made. Filled on first use: a catalog may be replaced before anybody asks.
@@ -62,9 +77,10 @@ impl Mount {
     }
 
     /// How far the source itself may be trusted: no further than the least of its operations.
-    pub(crate) fn trust(&self, catalog: &Catalog) -> Trust {
+    pub(crate) fn trust(&self, snapshot: &Snapshot) -> Trust {
         let of_operations = || {
-            let own = catalog.operations().iter().filter(|operation| &*operation.source == self.source.name());
+            let all = snapshot.catalog.operations().iter().chain(snapshot.unlisted.operations());
+            let own = all.filter(|operation| &*operation.source == self.source.name());
             own.map(|operation| operation.trust).min()
         };
         self.trust.or_else(of_operations).unwrap_or(Trust::Validated)
@@ -72,64 +88,124 @@ impl Mount {
 }
 
 impl Snapshot {
+    /// Builds the catalog of these sources. Names that operations had in the catalog before stay theirs.
     pub(crate) fn build(
-        mounted: &[Mount],
+        mounts: Arc<[Mount]>,
         surface: Arc<Surface>,
-        gate: &dyn Gate,
+        gate: Arc<dyn Gate>,
         facts: Facts,
+        before: Option<&Snapshot>,
     ) -> Result<Self, CatalogError> {
-        let alone = mounted.len() == 1;
-        let mut operations: Vec<Operation> = Vec::new();
+        let alone = mounts.len() == 1;
+        let mut all = Vec::new();
         let mut types = Types::new();
-        let mut routes = HashMap::default();
-        for mount in mounted {
-            let name: Arc<str> = mount.source.name().into();
+        for mount in mounts.iter() {
+            let source: Arc<str> = mount.source.name().into();
             let prefix = match (&mount.prefix, alone) {
                 (Some(prefix), _) => prefix.clone(),
                 (None, true) => String::new(),
-                (None, false) => format!("{name}_"),
+                (None, false) => format!("{source}_"),
             };
-            let offering = prefixed(mount.source.offering(), &prefix);
-            for (name, schema) in offering.types {
-                if types.get(&name).is_some_and(|known: &Arc<Schema>| !known.is_same(&schema)) {
-                    return Err(CatalogError::DuplicateType(name.to_string()));
-                }
-                types.insert(name, schema);
-            }
-            for (own_name, mut operation) in offering.operations {
-                operation.source = name.clone();
+            let offering = prefix::apply(mount.source.offering(), &prefix, &types);
+            types.extend(offering.types);
+            let indirect = offering.indirect.into_iter().map(|operation| (operation, true));
+            let direct = offering.operations.into_iter().map(|operation| (operation, false));
+            all.extend(direct.chain(indirect).map(|(mut operation, is_indirect)| {
+                operation.source = source.clone();
                 operation.place = mount.place.clone();
                 operation.trust = mount.trust.unwrap_or(operation.trust);
-                // Nobody chose what an upstream calls its tools: a name too long or already there must not keep the
-                // others from being served.
-                let is_free = |name: &str| operation.native || !routes.contains_key(name);
-                if operation.name.len() > LONGEST_NAME || !is_free(&operation.name) {
-                    operation.name = marked(&operation.name, is_free).into();
-                }
-                if gate.may_confirm(&operation) {
-                    operation.take_token();
-                }
-                routes.insert(operation.name.clone(), Route { source: mount.source.clone(), name: own_name });
-                operations.push(operation);
-            }
+                (operation, is_indirect)
+            }));
         }
-        let catalog = Catalog::build(operations, types, &surface)?;
+        let (mut operations, is_behind): (Vec<Operation>, Vec<bool>) = all.into_iter().unzip();
+        check_twice(&operations)?;
+        let none = Established::new();
+        let known = before.map_or(&none, |before| &before.established);
+        for (wanted, given) in naming::assign(&mut operations, known) {
+            tracing::warn!("operation '{wanted}' is served as '{given}': the name is taken, reserved or too long");
+        }
+        let (mut listed, mut unlisted) = (Vec::new(), Vec::new());
+        let (mut routes, mut established) = (HashMap::default(), Established::new());
+        let tokens = Tokens::of(&operations, &*gate);
+        for (mut operation, is_behind) in operations.into_iter().zip(is_behind) {
+            // Nobody here chose what an upstream offers: what cannot be served must not keep the rest from it.
+            if !operation.native
+                && let Err(error) = Catalog::check(&operation, &types)
+            {
+                tracing::warn!(source = &*operation.source, "a tool is left out: {error}");
+                continue;
+            }
+            if tokens.are_taken_by(&operation, &*gate) {
+                operation.take_token();
+            }
+            let Some(mount) = mounts.iter().find(|mount| *mount.source.name() == *operation.source) else { continue };
+            let is_denied = gate.denies_always(&operation);
+            let route = Route {
+                source: mount.source.clone(),
+                name: operation.own_name.clone(),
+                is_denied,
+                address_prefix: (!alone).then(|| address_prefix(&operation.source).into()),
+            };
+            routes.insert(operation.name.clone(), route);
+            established.insert((operation.source.clone(), operation.own_name.clone()), operation.name.clone());
+            if is_denied || is_behind { &mut unlisted } else { &mut listed }.push(operation);
+        }
+        let shown = shown_types(&types, &listed, &unlisted);
+        let catalog = Catalog::build(listed, shown, &surface)?;
+        let unlisted = Catalog::unlisted(unlisted, types, &surface)?;
         let tools = surface.tools(&catalog).into();
         let details = catalog.operations().iter().map(|_| OnceLock::new()).collect();
         Ok(Self {
+            mounts,
+            gate,
             catalog,
+            unlisted,
             surface,
             tools,
             facts,
             routes,
+            established,
             index: OnceLock::new(),
             cache: Cache { details, ..Cache::default() },
         })
     }
 
-    /// The operations and types.
+    /// The operations and types that callers see.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
+    }
+
+    /// The operations that callers do not see: for operators.
+    pub fn unlisted(&self) -> &Catalog {
+        &self.unlisted
+    }
+
+    /// A number that changes whenever anything about this catalog changes that callers or policy can notice.
+    pub(crate) fn digest(&self) -> u64 {
+        self.catalog.digest() ^ self.unlisted.digest().rotate_left(32)
+    }
+
+    pub(crate) fn mounts(&self) -> &Arc<[Mount]> {
+        &self.mounts
+    }
+
+    pub(crate) fn gate(&self) -> &Arc<dyn Gate> {
+        &self.gate
+    }
+
+    /// The operation of this name, seen by callers or not, and the catalog it stands in.
+    pub(crate) fn operation(&self, name: &str) -> Option<(&Arc<Operation>, &Catalog)> {
+        [&self.catalog, &self.unlisted].into_iter().find_map(|catalog| Some((catalog.operation(name)?, catalog)))
+    }
+
+    /// An operation by what its source calls it.
+    pub(crate) fn operation_of(&self, source: &Arc<str>, own_name: &Arc<str>) -> Option<(&Arc<Operation>, &Catalog)> {
+        self.operation(self.established.get(&(source.clone(), own_name.clone()))?)
+    }
+
+    /// Whether callers are not to know of this operation.
+    pub(crate) fn is_denied(&self, operation: &str) -> bool {
+        self.routes.get(operation).is_some_and(|route| route.is_denied)
     }
 
     /// Which tools a client sees.
@@ -142,8 +218,14 @@ impl Snapshot {
         &self.tools
     }
 
+    /// Introspection of what callers see.
     pub(crate) fn answers(&self) -> Answers<'_> {
         Answers { catalog: &self.catalog, surface: &self.surface, facts: &self.facts }
+    }
+
+    /// Introspection of what stands behind generic operations.
+    pub(crate) fn unlisted_answers(&self) -> Answers<'_> {
+        Answers { catalog: &self.unlisted, ..self.answers() }
     }
 
     pub(crate) fn route(&self, operation: &str) -> Option<&Route> {
@@ -171,59 +253,73 @@ impl Snapshot {
     }
 }
 
-/// The name, cut where it is too long, with a mark of the whole so that two of them stay apart.
-fn marked(name: &str, is_free: impl Fn(&str) -> bool) -> String {
-    const MARK: usize = 6;
-    let kept: String = name.chars().take(LONGEST_NAME - MARK).collect();
-    let mut made = String::new();
-    for round in 0..1_000_u64 {
-        // FNV-1a: the same on every machine and in every version.
-        let digest = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64 ^ round, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        made = format!("{}_{:05x}", kept.trim_end_matches('_'), (digest >> 20) & 0xf_ffff);
-        if is_free(&made) {
-            break;
+/// What addresses of a source begin with for callers, where there are several sources.
+pub(crate) fn address_prefix(source: &str) -> String {
+    format!("aquifer://{source}/")
+}
+
+/// Which operations take a confirmation token: those that may have to be confirmed, and generic ones if any operation
+/// behind them may.
+struct Tokens(Vec<(Arc<str>, Category)>);
+
+impl Tokens {
+    fn of(operations: &[Operation], gate: &dyn Gate) -> Self {
+        let mut behind = Vec::new();
+        if operations.iter().any(|operation| operation.is_indirect) {
+            for operation in operations.iter().filter(|operation| !operation.is_indirect) {
+                let key = (operation.source.clone(), operation.category);
+                if !behind.contains(&key) && gate.may_confirm(operation) {
+                    behind.push(key);
+                }
+            }
+        }
+        Self(behind)
+    }
+
+    fn are_taken_by(&self, operation: &Operation, gate: &dyn Gate) -> bool {
+        let behind =
+            || self.0.iter().any(|(source, category)| *source == operation.source && *category == operation.category);
+        gate.may_confirm(operation) || (operation.is_indirect && behind())
+    }
+}
+
+/// A source of ours that defines an operation twice is wrong; an upstream's second one gets another name.
+fn check_twice(operations: &[Operation]) -> Result<(), CatalogError> {
+    let mut seen = HashSet::with_capacity(operations.len());
+    for operation in operations.iter().filter(|operation| operation.native) {
+        if !seen.insert((&operation.source, &operation.own_name)) {
+            return Err(CatalogError::DuplicateOperation(operation.own_name.to_string()));
         }
     }
-    made
+    Ok(())
 }
 
-struct Prefixed {
-    operations: Vec<(Arc<str>, Operation)>,
-    types: Types,
-}
-
-/// The offering under a prefix: types too, because two sources may each have a `Task`.
-fn prefixed(offering: Offering, prefix: &str) -> Prefixed {
-    if prefix.is_empty() {
-        let operations = offering.operations.into_iter().map(|operation| (operation.name.clone(), operation)).collect();
-        return Prefixed { operations, types: offering.types };
+/// The types that callers see: all but those that only unlisted operations use.
+fn shown_types(types: &Types, listed: &[Operation], unlisted: &[Operation]) -> Types {
+    if unlisted.is_empty() {
+        return types.clone();
     }
-    let type_prefix = pascal_case(prefix);
-    let own: Vec<Arc<str>> = offering.types.keys().cloned().collect();
-    let rename = |name: &str| -> Arc<str> {
-        if own.iter().any(|known| &**known == name) { format!("{type_prefix}{name}").into() } else { name.into() }
-    };
-    let types = offering
-        .types
-        .iter()
-        .map(|(name, schema)| {
-            let mut schema = Schema::clone(schema);
-            schema.rename_types(&rename);
-            (rename(name), Arc::new(schema))
-        })
-        .collect();
-    let operations = offering
-        .operations
-        .into_iter()
-        .map(|mut operation| {
-            let own_name = std::mem::replace(&mut operation.name, Arc::from(""));
-            operation.name = format!("{prefix}{own_name}").into();
-            operation.returns.type_name = rename(&operation.returns.type_name);
-            operation.parameters.iter_mut().for_each(|parameter| parameter.schema.rename_types(&rename));
-            (own_name, operation)
-        })
-        .collect();
-    Prefixed { operations, types }
+    let (shown, hidden) = (used_types(types, listed), used_types(types, unlisted));
+    let is_shown = |name: &Arc<str>| shown.contains(name) || !hidden.contains(name);
+    types.iter().filter(|(name, _)| is_shown(name)).map(|(name, schema)| (name.clone(), schema.clone())).collect()
+}
+
+/// The types that operations refer to, also by way of other types, and those that their results are said to be.
+fn used_types(types: &Types, operations: &[Operation]) -> HashSet<Arc<str>> {
+    let mut open = Vec::new();
+    for operation in operations {
+        operation.parameters.iter().for_each(|parameter| parameter.schema.references(&mut open));
+        let words = operation.returns.description.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let named = words.chain([&*operation.returns.type_name]).filter_map(|name| types.get_key_value(name));
+        open.extend(named.map(|(name, _)| name.clone()));
+    }
+    let mut used = HashSet::new();
+    while let Some(name) = open.pop() {
+        if let Some(schema) = types.get(&name)
+            && used.insert(name)
+        {
+            schema.references(&mut open);
+        }
+    }
+    used
 }

@@ -9,6 +9,7 @@ mod gate;
 mod introspection;
 mod mounts;
 mod pipeline;
+mod protection;
 mod shape;
 mod store;
 #[path = "../../../../examples/task_board.rs"]

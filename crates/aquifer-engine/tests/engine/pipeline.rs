@@ -138,7 +138,7 @@ async fn r_res_2_a_session_hears_of_deprecation_once() {
         Outcome::Done(answer)
     }
     let source = Scripted::new(vec![Operation::new("get_x", Category::Read, "Get.")], warn);
-    let engine = Engine::builder(surface()).source(source).build().unwrap();
+    let engine = Engine::builder(surface()).dangerously_let_everything_pass().source(source).build().unwrap();
     let codes = async |context: Context| -> Vec<String> {
         let answer = ask_as(&engine, operation("get_x", json!({})), context).await;
         answer["warnings"]
@@ -164,8 +164,12 @@ async fn r_res_4_a_panic_is_an_internal_error_and_the_engine_lives() {
     let operations =
         vec![Operation::new("get_bad", Category::Read, "Bad."), Operation::new("get_good", Category::Read, "Good.")];
     let diary = Arc::new(Diary::default());
-    let engine =
-        Engine::builder(surface()).source(Scripted::new(operations, panic)).observer(diary.clone()).build().unwrap();
+    let engine = Engine::builder(surface())
+        .dangerously_let_everything_pass()
+        .source(Scripted::new(operations, panic))
+        .observer(diary.clone())
+        .build()
+        .unwrap();
     let answer = ask(&engine, operation("get_bad", json!({}))).await;
     assert_eq!(answer["error"]["code"], "INTERNAL_ERROR");
     assert!(!answer.to_string().contains("secret"));
@@ -207,6 +211,7 @@ async fn the_gate_can_ask_and_the_answer_is_brought_along() {
 #[tokio::test]
 async fn several_sources_get_prefixes_and_keep_their_types_apart() {
     let engine = Engine::builder(surface())
+        .dangerously_let_everything_pass()
         .source(crate::fixture::board())
         .source_prefixed(Board::default().into_adapter("house").build().unwrap(), "home_")
         .build()
@@ -223,7 +228,11 @@ async fn several_sources_get_prefixes_and_keep_their_types_apart() {
     let names: Vec<&str> =
         narrowed["data"]["operations"].as_array().unwrap().iter().map(|op| op["name"].as_str().unwrap()).collect();
     assert!(names.len() == 9 && names.iter().all(|name| name.starts_with("tasks_")), "{names:?}");
-    let twins = Engine::builder(surface()).source(crate::fixture::board()).source(crate::fixture::board()).build();
+    let twins = Engine::builder(surface())
+        .dangerously_let_everything_pass()
+        .source(crate::fixture::board())
+        .source(crate::fixture::board())
+        .build();
     assert_eq!(twins.err().unwrap().to_string(), "two sources are called 'tasks': give one of them another name");
 }
 
@@ -242,7 +251,12 @@ async fn r_res_4_a_failure_of_a_source_keeps_its_cause_from_the_caller() {
     }
     let diary = Arc::new(Diary::default());
     let source = Scripted::new(vec![Operation::new("get_x", Category::Read, "Get.")], fail);
-    let engine = Engine::builder(surface()).source(source).observer(diary.clone()).build().unwrap();
+    let engine = Engine::builder(surface())
+        .dangerously_let_everything_pass()
+        .source(source)
+        .observer(diary.clone())
+        .build()
+        .unwrap();
     let answer = ask(&engine, operation("get_x", json!({}))).await;
     assert!(!answer.to_string().contains("secrets"), "{answer}");
     assert!(diary.0.lock().unwrap()[0].contains("no such table secrets"));

@@ -1,18 +1,13 @@
 //! One set of operations for all tables, where a set for each would be too many. Behind it stand the very operations the
-//! tables would have had: a generic request is turned into one of those and checked like it.
+//! tables would have had: a generic request is turned into one of those, then checked, judged and carried out like it.
 
 use std::sync::Arc;
 
-use aquifer_engine::Offering;
-use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::{Operation, Returns, Role};
-use aquifer_protocol::request::{Metadata, Request};
 use aquifer_protocol::schema::{Kind, Parameter, Schema, Shape, Types};
 use aquifer_protocol::suggest;
-use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
-use aquifer_protocol::validate::{Strictness, route};
 use aquifer_query::collection::{Field, Pages};
 use aquifer_query::parameters::{parameters, types};
 use aquifer_query::{Collection, Family, FieldType};
@@ -23,65 +18,42 @@ use super::operations;
 use super::{Action, Offer, Verb};
 use crate::served::Served;
 
-/// The tables' own operations, not offered but checked against.
-pub(crate) struct Generic {
-    catalog: Catalog,
-    surface: Surface,
-}
-
-impl Generic {
-    pub(super) fn new(offering: Offering) -> Option<Self> {
-        let surface = Surface::new(Mode::Single, Profile::known("crude")?, "").ok()?;
-        match Catalog::build(offering.operations, offering.types, &surface) {
-            Ok(catalog) => Some(Self { catalog, surface }),
-            Err(error) => {
-                tracing::error!(%error, "the tables' operations cannot be checked");
-                None
+/// A generic request as one of the table's own: the operation, and its parameters.
+pub(super) fn translate(
+    offer: &Offer,
+    verb: Verb,
+    index: usize,
+    mut params: Map<String, Value>,
+) -> Result<(Arc<str>, Map<String, Value>), Failure> {
+    let Some(served) = offer.table(index) else { return Err(no_table(offer, "")) };
+    params.remove("table_name");
+    for (place, inner) in ["key", "values"].map(|place| (place, params.remove(place))) {
+        let Some(Value::Object(inner)) = inner else { continue };
+        for (name, value) in inner {
+            let name = served.parameter(&name).map_or(name.clone(), str::to_owned);
+            // Where columns are expected nothing else is meant.
+            if RESERVED.contains(&name.as_str()) {
+                let problem = format!("has '{name}', which is no column of '{}'", served.words.plural);
+                return Err(Failure::invalid_value(place, problem));
             }
+            params.insert(name, value);
         }
     }
-
-    /// A generic request as one of the table's own, checked.
-    pub(crate) fn translate(
-        &self,
-        verb: Verb,
-        served: &Served,
-        mut params: Map<String, Value>,
-    ) -> Result<Map<String, Value>, Failure> {
-        params.remove("table_name");
-        for (place, inner) in ["key", "values"].map(|place| (place, params.remove(place))) {
-            let Some(Value::Object(inner)) = inner else { continue };
-            for (name, value) in inner {
-                let name = served.parameter(&name).map_or(name.clone(), str::to_owned);
-                // Where columns are expected nothing else is meant.
-                if RESERVED.contains(&name.as_str()) {
-                    let problem = format!("has '{name}', which is no column of '{}'", served.words.plural);
-                    return Err(Failure::invalid_value(place, problem));
-                }
-                params.insert(name, value);
-            }
-        }
-        if let Some(Value::Object(input)) = params.get_mut("input") {
-            let renamed = std::mem::take(input).into_iter();
-            input.extend(
-                renamed.map(|(name, value)| (served.parameter(&name).map_or(name.clone(), str::to_owned), value)),
-            );
-        }
-        let operation = verb.of(served);
-        if self.catalog.operation(&operation).is_none() {
-            let cannot = match verb {
-                Verb::Search => "has no text to search",
-                Verb::Get => "has no key to find one row by",
-                Verb::Create | Verb::Update | Verb::Delete => "can only be read",
-                Verb::List => "cannot be listed",
-            };
-            return Err(Failure::invalid_value("table_name", format!("names a table which {cannot}")));
-        }
-        let request = Request { operation, params, beside: Map::new(), metadata: Metadata::default() };
-        let checked = route(&self.catalog, &self.surface, &Receiver::Unified, request)?
-            .check(&self.catalog, Strictness::Strict)?;
-        Ok(checked.into_parts().1)
+    if let Some(Value::Object(input)) = params.get_mut("input") {
+        let renamed = std::mem::take(input).into_iter();
+        input.extend(renamed.map(|(name, value)| (served.parameter(&name).map_or(name.clone(), str::to_owned), value)));
     }
+    let operation: Arc<str> = verb.of(served).into();
+    if !offer.offers(&operation) {
+        let cannot = match verb {
+            Verb::Search => "has no text to search",
+            Verb::Get => "has no key to find one row by",
+            Verb::Create | Verb::Update | Verb::Delete => "can only be read",
+            Verb::List => "cannot be listed",
+        };
+        return Err(Failure::invalid_value("table_name", format!("names a table which {cannot}")));
+    }
+    Ok((operation, params))
 }
 
 /// The generic operations.
@@ -90,6 +62,7 @@ pub(super) fn offering(offer: &Offer, related: bool) -> (Vec<(Action, Operation)
     let mut all = vec![(Action::Tables, operations::tables()), (Action::TableSchema, table_schema())];
     let mut define = |verb: Verb, name: &str, category: Category, words: &str, rest: Vec<Parameter>| {
         let mut operation = Operation::new(name, category, words);
+        operation.is_indirect = true;
         operation.parameters = std::iter::once(table_name()).chain(rest).collect();
         operation.returns = match verb {
             Verb::List | Verb::Search => {
@@ -182,6 +155,7 @@ fn table_schema() -> Operation {
     let mut operation =
         Operation::new("get_table_schema", Category::Read, "Get the columns, the key and the references of a table.");
     operation.role = Role::Discovery;
+    operation.is_indirect = true;
     operation.parameters = vec![table_name()];
     operation.returns =
         Returns { type_name: "object".into(), description: "{table_name, columns, key, references, computed}".into() };

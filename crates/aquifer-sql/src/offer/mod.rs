@@ -3,6 +3,7 @@
 mod collection;
 pub(crate) mod generic;
 mod operations;
+mod resolve;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,8 +17,6 @@ use crate::served::Served;
 use crate::settings::{MOST_TABLES, Settings, Style};
 use crate::statement::Name;
 
-pub(crate) use generic::Generic;
-
 /// Everything a database offers at one moment.
 pub(crate) struct Offer {
     pub(crate) tables: Vec<Arc<Served>>,
@@ -27,8 +26,6 @@ pub(crate) struct Offer {
     pub(crate) references: Arc<[Relationship]>,
     actions: HashMap<Arc<str>, Action, foldhash::fast::RandomState>,
     pub(crate) offering: Offering,
-    /// Where one set of operations serves all tables.
-    pub(crate) generic: Option<Generic>,
 }
 
 /// What an operation does.
@@ -103,8 +100,11 @@ impl Offer {
             relationships: Arc::new([]),
             references: Arc::new([]),
             actions,
-            offering: Offering { operations: vec![operation], types: aquifer_query::parameters::types() },
-            generic: None,
+            offering: Offering {
+                operations: vec![operation],
+                types: aquifer_query::parameters::types(),
+                ..Offering::default()
+            },
         }
     }
 
@@ -166,31 +166,42 @@ impl Offer {
         if tables.is_empty() {
             return Self::empty();
         }
-        let mut all = operations::of_tables(&tables, &relationships);
         let mut offer = Self {
+            offering: operations::of_tables(&tables, &relationships),
             tables,
             relationships: relationships.into(),
             references: references.into(),
             actions: HashMap::default(),
-            offering: Offering::default(),
-            generic: None,
         };
-        if generic {
-            let (operations, types) = generic::offering(&offer, all.operations.iter().any(is_relationships));
-            offer.actions.extend(operations.iter().map(|(action, operation)| (operation.name.clone(), *action)));
-            offer.generic = Generic::new(std::mem::take(&mut all));
-            let operations = operations.into_iter().map(|(_, operation)| operation).collect();
-            offer.offering = Offering { operations, types };
-        } else {
-            for (index, served) in offer.tables.iter().enumerate() {
-                for verb in Verb::ALL {
-                    offer.actions.insert(verb.of(served).into(), Action::Table(verb, index));
-                }
+        for (index, served) in offer.tables.iter().enumerate() {
+            for verb in Verb::ALL {
+                offer.actions.insert(verb.of(served).into(), Action::Table(verb, index));
             }
-            offer.actions.insert("query_relationships".into(), Action::Relationships);
-            offer.offering = all;
+        }
+        offer.actions.insert("query_relationships".into(), Action::Relationships);
+        let offered: HashSet<Arc<str>> =
+            offer.offering.operations.iter().map(|operation| operation.name.clone()).collect();
+        offer.actions.retain(|name, _| offered.contains(name));
+        if generic {
+            offer.become_generic();
         }
         offer
+    }
+
+    /// Lists one set of operations for all tables. Those of the tables stand behind it.
+    fn become_generic(&mut self) {
+        let own = std::mem::take(&mut self.offering.operations);
+        let (relationships, own): (Vec<_>, Vec<_>) = own.into_iter().partition(is_relationships);
+        let (operations, types) = generic::offering(self, !relationships.is_empty());
+        self.actions.extend(operations.iter().map(|(action, operation)| (operation.name.clone(), *action)));
+        self.offering.operations = operations.into_iter().map(|(_, operation)| operation).collect();
+        self.offering.types.extend(types);
+        self.offering.indirect = own;
+    }
+
+    /// Whether there is such an operation, listed or not.
+    pub(crate) fn offers(&self, operation: &str) -> bool {
+        self.actions.contains_key(operation)
     }
 
     pub(crate) fn action(&self, operation: &str) -> Option<Action> {

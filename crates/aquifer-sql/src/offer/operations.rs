@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aquifer_engine::Offering;
 use aquifer_protocol::category::Category;
-use aquifer_protocol::operation::{Example, Operation, RelationshipCapabilities, Returns, Role};
+use aquifer_protocol::operation::{Backing, Example, Operation, RelationshipCapabilities, Returns, Role};
 use aquifer_protocol::schema::{Format, Kind, Parameter, Pattern, Range, Schema, Shape, Span, Types, sample};
 use aquifer_query::parameters::{aggregation_support, computed_fields, parameters, types};
 use aquifer_query::{Family, FieldType};
@@ -31,7 +31,7 @@ const TAKEN: &[&str] = &[
 ];
 
 pub(super) fn of_tables(tables: &[Arc<Served>], relationships: &[Relationship]) -> Offering {
-    let mut offering = Offering { operations: Vec::new(), types: types() };
+    let mut offering = Offering { types: types(), ..Offering::default() };
     for served in tables {
         let type_name = enter_type(served, relationships, tables, &mut offering.types);
         let references = references(served, relationships, tables);
@@ -171,6 +171,8 @@ fn define(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<
         Verb::Delete => (Category::Delete, format!("Delete one {spoken}.{about}")),
     };
     let mut operation = Operation::new(&verb.of(served), category, &description);
+    operation.backing = Backing::Table(served.table.name.clone());
+    operation.has_safe_dry_run = true;
     operation.returns = match verb {
         Verb::List | Verb::Search => Returns {
             type_name: "object".into(),
@@ -337,6 +339,7 @@ pub(super) fn query_relationships(tables: &[&str], relationships: &[Relationship
              'table.column' keeps to one kind; depth 1 to {DEEPEST}. Pages of 20, no more than 100; they may shift while rows change."
         ),
     );
+    operation.is_indirect = true;
     let root = Shape {
         fields: vec![Parameter::required(
             "element_type",

@@ -35,6 +35,15 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
+    /// The direction that a caller asked for.
+    pub(crate) fn from_params(params: &Map<String, Value>) -> Self {
+        match params.get("direction").and_then(Value::as_str) {
+            Some("incoming") => Direction::Incoming,
+            Some("outgoing") => Direction::Outgoing,
+            _ => Direction::Both,
+        }
+    }
+
     fn allows(self, outgoing: bool) -> bool {
         match self {
             Direction::Both => true,

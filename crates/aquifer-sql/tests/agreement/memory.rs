@@ -98,7 +98,7 @@ impl Source for Memory {
             let selection = selection.into_iter().filter(|one| ["fields", "preset"].contains(&&*one.name));
             define(format!("get_{}", kept.singular), key.chain(selection).collect());
         }
-        Offering { operations, types: types() }
+        Offering { operations, types: types(), ..Offering::default() }
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {

@@ -1,0 +1,294 @@
+//! What the engine itself guarantees, whichever gate stands in front of it: nothing runs ungated by oversight, names do
+//! not change hands, denied operations are not shown, and policy judges what will really be done.
+
+use std::sync::{Arc, Mutex};
+
+use aquifer_engine::gate::{Decision, Gate, Pass};
+use aquifer_engine::source::{Call, Fetch, Offering, Outcome, Resolved, Shelves};
+use aquifer_engine::{Context, Engine, Mount, Source};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::schema::{Parameter, Schema};
+use aquifer_protocol::trust::Trust;
+use aquifer_protocol::validate::Checked;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::{Map, Value, json};
+
+use crate::fixture::{ask, context, operation, surface};
+
+/// A source of any operations, which answers with its own name and what it was called.
+#[derive(Default)]
+struct Named {
+    name: &'static str,
+    operations: Mutex<Vec<Operation>>,
+    indirect: Vec<Operation>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Named {
+    fn new(name: &'static str, operations: Vec<Operation>) -> Arc<Self> {
+        Arc::new(Self { name, operations: Mutex::new(operations), ..Self::default() })
+    }
+}
+
+impl Source for Named {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn offering(&self) -> Offering {
+        let operations = self.operations.lock().unwrap().clone();
+        Offering { operations, indirect: self.indirect.clone(), ..Offering::default() }
+    }
+
+    fn resolve(&self, _operation: &str, mut params: Map<String, Value>) -> Result<Resolved, Failure> {
+        let table = params.remove("table_name").unwrap_or_default();
+        match table.as_str() {
+            // An alias for the table.
+            Some("orders" | "order") => {
+                Ok(Resolved { operation: Some("delete_order".into()), params, also_needs: Vec::new() })
+            }
+            Some("both") => Ok(Resolved { operation: None, params, also_needs: vec!["list_secrets".into()] }),
+            _ => Err(Failure::not_found("table", table)),
+        }
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        let answer = json!({ "source": self.name, "called": &*call.name, "params": call.params });
+        async move { Outcome::from(Ok(answer)) }.boxed()
+    }
+
+    fn shelves(&self) -> Shelves {
+        Shelves { resources: true, prompts: true, completions: true }
+    }
+
+    fn fetch(&self, wanted: Fetch, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
+        self.asked.lock().unwrap().push(wanted.name().unwrap_or_default().to_owned());
+        let found = match wanted {
+            Fetch::Resources => json!([{ "uri": "doc://1" }]),
+            Fetch::Resource(uri) => json!({ "contents": [{ "uri": uri, "text": self.name }] }),
+            _ => json!({ "messages": [] }),
+        };
+        std::future::ready(Ok(found)).boxed()
+    }
+}
+
+/// Denies what begins with these words, and writes down what it was asked about.
+#[derive(Default)]
+struct Denies {
+    what: Vec<&'static str>,
+    judged: Arc<Mutex<Vec<String>>>,
+}
+
+impl Gate for Denies {
+    fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
+        let all = std::iter::once(request.operation()).chain(request.also_needs());
+        let names: Vec<String> = all.map(|operation| operation.own_name.to_string()).collect();
+        let denied = names.iter().any(|name| self.what.iter().any(|word| name.starts_with(word)));
+        self.judged.lock().unwrap().push(format!("{} {}", names.join("+"), Value::from(request.params().clone())));
+        let decision = match denied {
+            true => Decision::Refuse(Failure::new(Code::PermissionDenied, "Permission denied")),
+            false => Decision::Allow(Pass::default()),
+        };
+        std::future::ready(decision).boxed()
+    }
+
+    fn denies_always(&self, operation: &Operation) -> bool {
+        self.what.iter().any(|word| operation.own_name.starts_with(word))
+    }
+}
+
+fn plain(name: &str, category: Category) -> Operation {
+    Operation::new(name, category, "Does what its name says.")
+}
+
+fn upstream(name: &str) -> Operation {
+    Operation { native: false, ..plain(name, Category::Read) }
+}
+
+async fn called(engine: &Engine, name: &str) -> Value {
+    let answer = ask(engine, operation(name, json!({}))).await;
+    if answer["success"] == true { answer["data"].clone() } else { answer["error"]["code"].clone() }
+}
+
+#[tokio::test]
+async fn r_saf_2_an_engine_that_was_given_no_gate_refuses_what_cannot_be_undone() {
+    let danger = |name: &str, danger: Danger| Operation { danger, ..plain(name, Category::Execute) };
+    let trusted = |name: &str, category: Category, trust: Trust| Operation { trust, ..plain(name, category) };
+    let mut asked_for = plain("run_asked_for", Category::Execute);
+    asked_for.safeguards.always_confirm = true;
+    let mut changed = plain("get_changed", Category::Read);
+    changed.quarantine = Some("its definition changed".into());
+    let table = [
+        (plain("get_it", Category::Read), None),
+        (plain("create_it", Category::Create), None),
+        (plain("update_all", Category::Execute), None),
+        (plain("delete_it", Category::Delete), Some("PERMISSION_DANGER_LEVEL_DENIED")),
+        (danger("run_destructive", Danger::Destructive), Some("PERMISSION_DANGER_LEVEL_DENIED")),
+        (danger("run_dangerous", Danger::Dangerous), Some("PERMISSION_DANGER_LEVEL_DENIED")),
+        (danger("run_forbidden", Danger::Forbidden), Some("PERMISSION_DANGER_LEVEL_DENIED")),
+        (trusted("get_untested", Category::Read, Trust::Untested), Some("PERMISSION_TRUST_LEVEL_INSUFFICIENT")),
+        (trusted("get_generated", Category::Read, Trust::Generated), None),
+        (trusted("create_generated", Category::Create, Trust::Generated), Some("PERMISSION_TRUST_LEVEL_INSUFFICIENT")),
+        (asked_for, Some("PERMISSION_DENIED")),
+        (changed, Some("PERMISSION_DENIED")),
+    ];
+    let operations = table.iter().map(|(operation, _)| operation.clone()).collect();
+    let engine = Engine::builder(surface()).source(Named::new("adapter", operations)).build().unwrap();
+    for (operation, refused) in table {
+        let answer = called(&engine, &operation.name).await;
+        match refused {
+            Some(code) => assert_eq!(answer, code, "{}", operation.name),
+            None => assert_eq!(answer["called"], *operation.name, "{}", operation.name),
+        }
+    }
+    assert!(called(&engine, "introspect").await != json!("PERMISSION_DENIED"), "how a caller finds out what there is");
+}
+
+#[tokio::test]
+async fn r_dis_7a_a_newcomer_never_takes_a_name_over() {
+    let unprefixed = |source: &Arc<Named>| Mount { prefix: Some(String::new()), ..Mount::new(source.clone()) };
+    let shop = Named::new("shop", vec![plain("list_orders", Category::Read)]);
+    let files = Named::new("files", vec![upstream("list_orders"), upstream("read_file")]);
+    let other = Named::new("other", vec![upstream("read_file")]);
+    // Whoever is mounted first: what the operator's own source calls itself is not an upstream's to take.
+    let mounts = [unprefixed(&files), unprefixed(&other), unprefixed(&shop)];
+    let engine =
+        mounts.iter().cloned().fold(Engine::builder(surface()), |builder, mount| builder.mount(mount)).build().unwrap();
+    assert_eq!(called(&engine, "list_orders").await["source"], "shop");
+    assert_eq!(called(&engine, "read_file").await["source"], "files");
+    let names = |engine: &Engine| -> Vec<String> {
+        engine.snapshot().catalog().operations().iter().map(|operation| operation.name.to_string()).collect()
+    };
+    let before = names(&engine);
+    assert_eq!(before.iter().filter(|name| name.starts_with("list_orders_")).count(), 1, "{before:?}");
+    assert_eq!(before.iter().filter(|name| name.starts_with("read_file_")).count(), 1, "{before:?}");
+    // An established operation keeps its name, whoever comes and in whatever order.
+    let newest = Named::new("newest", vec![plain("list_orders", Category::Read), upstream("read_file")]);
+    engine.remount(vec![unprefixed(&newest), mounts[1].clone(), mounts[0].clone(), mounts[2].clone()]).unwrap();
+    assert_eq!(called(&engine, "list_orders").await["source"], "shop");
+    assert_eq!(called(&engine, "read_file").await["source"], "files");
+    let now = names(&engine);
+    assert!(before.iter().all(|name| now.contains(name)), "{before:?} {now:?}");
+    // A tool that appears later does not take the name of one that was there, even in the same source.
+    newest.operations.lock().unwrap().insert(0, Operation { is_established: false, ..upstream("read_file") });
+    engine.refresh().unwrap();
+    assert!(names(&engine).len() > now.len());
+    assert!(now.iter().all(|name| names(&engine).contains(name)));
+}
+
+#[tokio::test]
+async fn r_dis_7_one_upstream_cannot_keep_the_others_from_being_served() {
+    let bad = |name: &str| {
+        let mut operation = upstream(name);
+        operation.parameters = vec![Parameter::optional("a", Schema::string()); 2];
+        operation
+    };
+    let hostile = vec![upstream("introspect"), upstream("Not Snake"), bad("twice"), upstream("fine"), upstream("fine")];
+    let mount = Mount { prefix: Some(String::new()), ..Mount::new(Named::new("hostile", hostile)) };
+    let shop = Named::new("shop", vec![plain("list_orders", Category::Read)]);
+    let engine = Engine::builder(surface()).mount(mount).source(shop).build().unwrap();
+    assert_eq!(called(&engine, "shop_list_orders").await["source"], "shop");
+    assert_eq!(called(&engine, "fine").await["source"], "hostile");
+    for gone in ["twice", "Not Snake"] {
+        assert_eq!(called(&engine, gone).await, "NOT_FOUND_OPERATION", "{gone}");
+    }
+}
+
+#[tokio::test]
+async fn r_saf_2_what_is_always_denied_is_not_shown_and_still_refused() {
+    let operations = vec![
+        plain("get_order", Category::Read),
+        plain("delete_order", Category::Delete),
+        plain("create_order", Category::Create),
+    ];
+    let gate = Arc::new(Denies { what: vec!["delete_", "create_"], ..Denies::default() });
+    let engine = Engine::builder(surface()).source(Named::new("shop", operations)).gate(gate).build().unwrap();
+    let shown = |params: Value| ask(&engine, operation("introspect", params));
+    for params in [
+        json!({ "query": "operations" }),
+        json!({ "query": "operations", "search": "delete an order" }),
+        json!({ "query": "operations", "name": "delete_order" }),
+        json!({ "query": "summary" }),
+        json!({ "query": "types" }),
+        json!({ "query": "policy" }),
+    ] {
+        let answer = shown(params.clone()).await.to_string();
+        assert!(!answer.contains("delete_order") && !answer.contains("create_order"), "{params} {answer}");
+    }
+    let tools: Vec<String> = engine.snapshot().tools().iter().map(|tool| tool.name.clone()).collect();
+    assert_eq!(tools, ["mcp_aql_read", "mcp_aql"], "a tool with nothing left is not offered");
+    let texts: Vec<String> = engine.snapshot().tools().iter().map(|tool| tool.description.clone()).collect();
+    assert!(!texts.concat().contains("delete_order"), "{texts:?}");
+    assert_eq!(called(&engine, "delete_order").await, "PERMISSION_DENIED");
+    let near = ask(&engine, operation("delete_orde", json!({}))).await.to_string();
+    assert!(!near.contains("delete_order"), "{near}");
+    assert_eq!(engine.snapshot().unlisted().operations().len(), 2, "the operator sees them");
+}
+
+#[tokio::test]
+async fn r_saf_2_policy_judges_the_operation_that_is_meant_under_its_one_name() {
+    let generic = |name: &str, category: Category| {
+        let mut operation = Operation { is_indirect: true, ..plain(name, category) };
+        operation.parameters =
+            vec![Parameter::required("table_name", Schema::string()), Parameter::optional("id", Schema::string())];
+        operation
+    };
+    let mut delete_order = plain("delete_order", Category::Delete);
+    delete_order.parameters = vec![Parameter::required("id", Schema::string())];
+    let source = Arc::new(Named {
+        name: "shop",
+        operations: Mutex::new(vec![generic("delete_record", Category::Delete), generic("walk", Category::Read)]),
+        indirect: vec![delete_order, plain("list_secrets", Category::Read)],
+        ..Named::default()
+    });
+    let judged = Arc::new(Mutex::new(Vec::new()));
+    let gate = Denies { what: vec!["list_secrets"], judged: judged.clone() };
+    let engine = Engine::builder(surface()).source(source).gate(Arc::new(gate)).build().unwrap();
+    for table in ["orders", "order"] {
+        let answer = ask(&engine, operation("delete_record", json!({ "table_name": table, "id": "7" }))).await;
+        assert_eq!(answer["data"]["called"], "delete_order", "{answer}");
+        assert_eq!(judged.lock().unwrap().pop().unwrap(), r#"delete_order {"id":"7"}"#);
+    }
+    // Checked as what it is, before policy is asked.
+    let unfit = ask(&engine, operation("delete_record", json!({ "table_name": "orders" }))).await;
+    assert_eq!(unfit["error"]["code"], "VALIDATION_MISSING_PARAM", "{unfit}");
+    let unknown = ask(&engine, operation("delete_record", json!({ "table_name": "nothing" }))).await;
+    assert_eq!(unknown["error"]["code"], "NOT_FOUND_RESOURCE");
+    assert!(judged.lock().unwrap().is_empty());
+    // Whoever may not read a table may not read it by way of another operation.
+    let by_detour = ask(&engine, operation("walk", json!({ "table_name": "both" }))).await;
+    assert_eq!(by_detour["error"]["code"], "PERMISSION_DENIED", "{by_detour}");
+    // What stands behind is not listed, and can be called and introspected under its own name.
+    let direct = ask(&engine, operation("delete_order", json!({ "id": "7" }))).await;
+    assert_eq!(direct["data"]["called"], "delete_order", "{direct}");
+    let named = ask(&engine, operation("introspect", json!({ "query": "operations", "name": "delete_order" }))).await;
+    assert_eq!(named["data"]["operation"]["name"], "delete_order");
+    let list = ask(&engine, operation("introspect", json!({ "query": "operations" }))).await.to_string();
+    assert!(!list.contains("delete_order"), "{list}");
+}
+
+#[tokio::test]
+async fn r_dis_7_only_the_source_that_an_address_names_is_asked_for_it() {
+    let (bank, thief) = (Named::new("bank", Vec::new()), Named::new("thief", Vec::new()));
+    let engine = Engine::builder(surface()).source(thief.clone()).source(bank.clone()).build().unwrap();
+    let secret = "bank://doc/1?sig=s3cret";
+    let bare = engine.fetch(Fetch::Resource(secret.to_owned()), context()).await.unwrap_err();
+    assert_eq!(bare.code(), Code::NotFoundResource);
+    assert!(bare.message().contains("aquifer://SOURCE/ADDRESS"), "{}", bare.message());
+    let qualified = format!("aquifer://bank/{secret}");
+    let read = engine.fetch(Fetch::Resource(qualified.clone()), context()).await.unwrap();
+    assert_eq!(read["contents"][0], json!({ "uri": qualified, "text": "bank" }));
+    for wanted in [
+        Fetch::Completion { of: secret.to_owned(), by_address: true, params: Map::new() },
+        Fetch::Prompt { name: "bank_greet".to_owned(), arguments: None },
+        Fetch::Prompt { name: "greet".to_owned(), arguments: None },
+    ] {
+        let _ = engine.fetch(wanted, context()).await;
+    }
+    assert_eq!(*bank.asked.lock().unwrap(), [secret, "greet"]);
+    assert_eq!(*thief.asked.lock().unwrap(), [""; 0], "another source neither sees nor answers it");
+}

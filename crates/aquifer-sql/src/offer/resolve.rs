@@ -1,0 +1,83 @@
+//! What a request means before policy judges it: which table stands behind the name that a caller used, and which
+//! operation of that table a generic one stands for.
+//!
+//! Every alias ends here. A rule about `orders` holds for `order`, for `list_records` of `orders`, and for whatever
+//! reaches the table's rows by way of a reference.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use aquifer_engine::source::Resolved;
+use aquifer_protocol::error::Failure;
+use serde_json::{Map, Value};
+
+use super::{Action, Offer, Verb, generic};
+use crate::work::relationships::Direction;
+
+impl Offer {
+    /// Resolves a request of an indirect operation.
+    pub(crate) fn resolve(&self, operation: &str, mut params: Map<String, Value>) -> Result<Resolved, Failure> {
+        match self.action(operation) {
+            Some(Action::Generic(verb)) => {
+                let index = self.named_table(&params, "table_name")?;
+                let (operation, params) = generic::translate(self, verb, index, params)?;
+                Ok(Resolved { operation: Some(operation), params, also_needs: Vec::new() })
+            }
+            Some(Action::TableSchema) => {
+                let index = self.named_table(&params, "table_name")?;
+                self.canonical(&mut params, "table_name", index);
+                Ok(Resolved { operation: None, params, also_needs: self.reading([index]) })
+            }
+            Some(Action::Relationships) => self.resolve_relationships(params),
+            Some(Action::Table(..) | Action::Tables) | None => Ok(Resolved { params, ..Resolved::default() }),
+        }
+    }
+
+    fn resolve_relationships(&self, mut params: Map<String, Value>) -> Result<Resolved, Failure> {
+        let Some(Value::Object(root)) = params.get_mut("root") else {
+            return Ok(Resolved { params, ..Resolved::default() });
+        };
+        let index = self.named_table(root, "element_type")?;
+        self.canonical(root, "element_type", index);
+        let reached = self.reached(index, &params);
+        Ok(Resolved { operation: None, params, also_needs: self.reading(reached) })
+    }
+
+    /// The tables whose rows a walk from this one may read.
+    fn reached(&self, root: usize, params: &Map<String, Value>) -> BTreeSet<usize> {
+        let direction = Direction::from_params(params);
+        let only = params.get("relationship").and_then(Value::as_str);
+        let depth = params.get("depth").and_then(Value::as_u64).unwrap_or(1);
+        let mut reached = BTreeSet::from([root]);
+        let mut edge = vec![root];
+        for _ in 0..depth.min(u64::from(super::operations::DEEPEST)) {
+            let mut next = Vec::new();
+            for known in self.relationships.iter().filter(|known| only.is_none_or(|only| *known.name == *only)) {
+                let outgoing = (direction != Direction::Incoming && edge.contains(&known.from)).then_some(known.to);
+                let incoming = (direction != Direction::Outgoing && edge.contains(&known.to)).then_some(known.from);
+                next.extend([outgoing, incoming].into_iter().flatten().filter(|table| reached.insert(*table)));
+            }
+            edge = next;
+        }
+        reached
+    }
+
+    /// What one has to be allowed to do in order to read these tables.
+    fn reading(&self, tables: impl IntoIterator<Item = usize>) -> Vec<Arc<str>> {
+        let served = tables.into_iter().filter_map(|index| self.table(index));
+        served.map(|served| Verb::List.of(served).into()).collect()
+    }
+
+    /// The table that a parameter names.
+    fn named_table(&self, params: &Map<String, Value>, parameter: &str) -> Result<usize, Failure> {
+        let name = params.get(parameter).and_then(Value::as_str).unwrap_or_default();
+        self.table_named(name).ok_or_else(|| generic::no_table(self, name))
+    }
+
+    /// Puts the one name of a table in the place of whichever the caller used.
+    fn canonical(&self, params: &mut Map<String, Value>, parameter: &str, index: usize) {
+        if let Some(served) = self.table(index) {
+            params.insert(parameter.to_owned(), served.words.plural.as_str().into());
+        }
+    }
+}
