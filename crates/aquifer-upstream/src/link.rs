@@ -112,10 +112,12 @@ impl Link {
         };
         match link.greet(remembered, settings.start_timeout).await {
             // It does not speak that; perhaps the other.
-            Err(Trouble::Refused(first)) => match link.greet(other, settings.start_timeout).await {
-                Err(Trouble::Refused(_)) => return Err(Trouble::gone("it does not speak MCP", told(&first))),
-                greeted => greeted?,
-            },
+            Err(Trouble::Refused(first) | Trouble::ServerError { error: Some(first), .. }) => {
+                match link.greet(other, settings.start_timeout).await {
+                    Err(Trouble::Refused(_)) => return Err(Trouble::gone("it does not speak MCP", told(&first))),
+                    greeted => greeted?,
+                }
+            }
             greeted => greeted?,
         }
         link.overhear();

@@ -12,6 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 /// The most bytes of an answer that the gateway takes from this server.
 pub(crate) const MAX_ANSWER: usize = 64 * 1024;
@@ -78,6 +79,22 @@ pub(crate) struct Behaviour {
     pub(crate) path: &'static str,
     /// Whether a ping fails like a call.
     pub(crate) ping_fails: bool,
+    /// Whether the server speaks the revision without sessions, in which it answers a call with a question first.
+    pub(crate) questions: Questions,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Questions {
+    /// None: the server has sessions.
+    None,
+    /// One, and then the call fails as it was told to.
+    One,
+    /// One, and then the server is gone.
+    OneThenGone,
+    /// Another after every answer.
+    Endless,
+    /// One that nobody can answer.
+    Unanswerable,
 }
 
 #[derive(Default)]
@@ -96,6 +113,7 @@ struct State {
     behaviour: Mutex<Behaviour>,
     log: Mutex<Log>,
     release: Notify,
+    gone: CancellationToken,
 }
 
 /// A running server. It ends with this.
@@ -121,16 +139,17 @@ impl OddServer {
             unknown_session: Fault::Status(404),
             path: "/mcp",
             ping_fails: false,
+            questions: Questions::None,
         };
         let (behaviour, log) = (Mutex::new(behaviour), Mutex::default());
-        let state = Arc::new(State { behaviour, log, release: Notify::new() });
+        let state = Arc::new(State { behaviour, log, release: Notify::new(), gone: CancellationToken::new() });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let mut tasks = JoinSet::new();
         let served = state.clone();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
-            while let Ok((stream, _)) = listener.accept().await {
+            while let Some(Ok((stream, _))) = served.gone.run_until_cancelled(listener.accept()).await {
                 connections.spawn(serve(stream, served.clone()));
             }
         });
@@ -239,7 +258,14 @@ async fn post(stream: &mut BufReader<TcpStream>, request: &Request, state: &Stat
     let body = &request.body;
     let id = &body["id"];
     let known = request.session.as_ref().is_some_and(|id| state.log.lock().unwrap().live.contains(id));
-    let result = match body["method"].as_str().unwrap_or_default() {
+    let is_stateless = behaviour.questions != Questions::None;
+    let method = body["method"].as_str().unwrap_or_default();
+    let result = match method {
+        "initialize" | "server/discover" | "subscriptions/listen" if is_stateless != (method == "server/discover") => {
+            return fail(stream, Fault::Answer(200), id).await;
+        }
+        "server/discover" => json!({ "resultType": "complete", "supportedVersions": ["2026-07-28"],
+            "capabilities": { "tools": {} } }),
         "initialize" => {
             let session = {
                 let mut log = state.log.lock().unwrap();
@@ -253,17 +279,31 @@ async fn post(stream: &mut BufReader<TcpStream>, request: &Request, state: &Stat
             let text = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
             return send(stream, 200, &[("Mcp-Session-Id", &session)], &text).await;
         }
-        _ if !known => return fail(stream, behaviour.unknown_session, id).await,
+        _ if !known && !is_stateless => return fail(stream, behaviour.unknown_session, id).await,
         _ if id.is_null() => return send(stream, 202, &[], "").await,
         "ping" if behaviour.ping_fails => return fail(stream, behaviour.fault, id).await,
         "ping" => json!({}),
         "tools/list" => tools(),
         "tools/call" => {
+            let answered = body["params"]["inputResponses"].is_object();
             {
                 let mut log = state.log.lock().unwrap();
                 let tool = body["params"]["name"].as_str().unwrap_or_default();
-                *log.executed.entry(tool.to_owned()).or_default() += 1;
+                let name = if answered { format!("{tool} continued") } else { tool.to_owned() };
+                *log.executed.entry(name).or_default() += 1;
                 log.events.push("execute");
+            }
+            if is_stateless && (!answered || behaviour.questions == Questions::Endless) {
+                let unanswerable = behaviour.questions == Questions::Unanswerable;
+                let method = if unanswerable { "sampling/createMessage" } else { "roots/list" };
+                let result = json!({ "resultType": "input_required", "requestState": "s",
+                    "inputRequests": { "q": { "method": method, "params": {} } } });
+                let text = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
+                let sent = send(stream, 200, &[], &text).await;
+                if behaviour.questions == Questions::OneThenGone {
+                    state.gone.cancel();
+                }
+                return sent;
             }
             match behaviour.fault {
                 Fault::None => {}

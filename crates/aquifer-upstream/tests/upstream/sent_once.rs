@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::odd_server::{Fault, OddServer};
+use crate::odd_server::{Fault, OddServer, Questions};
 use crate::support::{Stage, until};
 
 /// What a caller is told of the outcome.
@@ -140,13 +140,13 @@ async fn a_call_that_waited_too_long_for_its_turn_was_not_carried_out() {
     settings.timeout = Duration::from_millis(700);
     settings.concurrency = 1;
     let stage = Stage::up(settings).await;
-    // Both time out, one of them without having been sent.
-    let both = [stage.ask("delete_account", json!({})), stage.ask("frobnicate", json!({}))];
-    let answers = futures::future::join_all(both).await;
-    for (tool, answer) in ["delete_account", "frobnicate"].into_iter().zip(answers) {
-        let outcome = if server.executed(tool) > 0 { Unknown } else { Refused };
-        check_outcome(&answer["error"], outcome, &tool);
-    }
+    // All time out, most of them without having been sent.
+    let calls = (0..8).map(|_| stage.ask("delete_account", json!({})));
+    let answers = futures::future::join_all(calls).await;
+    assert!(answers.iter().all(|answer| answer["error"]["code"] == "UPSTREAM_TIMEOUT"), "{answers:?}");
+    let unknown = answers.iter().filter(|answer| answer["error"]["details"]["outcome"] == "unknown").count();
+    assert!((1..8).contains(&unknown), "{answers:?}");
+    assert!(server.executed("delete_account") <= unknown, "{answers:?}");
 }
 
 #[tokio::test]
@@ -227,4 +227,42 @@ async fn a_plain_connection_sends_a_call_once_too() {
         }
         assert_eq!(server.executed("delete_account"), 1, "{fault:?}");
     }
+}
+
+#[tokio::test]
+async fn answers_to_questions_do_not_start_a_call_again() {
+    use Questions::{Endless, One, OneThenGone, Unanswerable};
+    // What is asked, what happens after the answer, the code and outcome, and how often the call was continued.
+    for (questions, fault, code, outcome, continued) in [
+        (One, Fault::Drop, "UPSTREAM_UNAVAILABLE", Unknown, 1),
+        (One, Fault::Status(404), "UPSTREAM_ERROR", Refused, 1),
+        (One, Fault::Status(502), "UPSTREAM_UNAVAILABLE", Unknown, 1),
+        (One, Fault::Answer(200), "UPSTREAM_ERROR", Refused, 1),
+        (OneThenGone, Fault::None, "UPSTREAM_UNAVAILABLE", Unknown, 0),
+        (Endless, Fault::None, "UPSTREAM_ERROR", Unknown, 4),
+        (Unanswerable, Fault::None, "UPSTREAM_ERROR", Unknown, 0),
+    ] {
+        let what = format!("{questions:?} {fault:?}");
+        let server = OddServer::start(fault).await;
+        server.set(|now| now.questions = questions);
+        let stage = Stage::up(server.settings()).await;
+        let error = stage.refused("delete_account", json!({}), code).await;
+        check_outcome(&error, outcome, &what);
+        assert_eq!(server.executed("delete_account"), 1, "{what}");
+        assert_eq!(server.executed("delete_account continued"), continued, "{what}");
+    }
+}
+
+#[tokio::test]
+async fn many_calls_in_a_lost_session_are_sent_once_each() {
+    let server = OddServer::start(Fault::Status(404)).await;
+    let stage = Stage::up(server.settings()).await;
+    let calls = (0..20).map(|_| stage.ask("delete_account", json!({})));
+    let answers = futures::future::join_all(calls).await;
+    let unknown = answers.iter().filter(|answer| answer["error"]["details"]["outcome"] == "unknown").count();
+    assert_eq!(answers.iter().filter(|answer| answer["success"] == true).count(), 0);
+    // One that found the connection closed before it was sent was sent in the next session, and no other was.
+    assert_eq!(server.executed("delete_account"), unknown);
+    server.set(|now| now.fault = Fault::None);
+    assert_eq!(stage.get("delete_account", json!({})).await, "done");
 }

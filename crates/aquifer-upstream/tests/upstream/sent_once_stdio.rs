@@ -115,3 +115,19 @@ async fn a_server_that_cannot_be_started_again_did_nothing() {
     assert!(error["details"]["outcome"].is_null(), "nothing was sent: {error}");
     assert_eq!(server.executed("delete_account"), 1);
 }
+
+#[tokio::test]
+async fn a_call_that_was_written_but_not_read_may_still_be_carried_out() {
+    let server = Counting::new();
+    let mut settings = server.settings();
+    settings.timeout = Duration::from_millis(700);
+    let stage = Stage::up(settings).await;
+    let deaf = stage.ask("delete_account", json!({ "how": "deaf" }));
+    let unread = stage.ask("frobnicate", json!({}));
+    for answer in futures::future::join_all([deaf, unread]).await {
+        assert_eq!(answer["error"]["code"], "UPSTREAM_TIMEOUT", "{answer}");
+        assert_eq!(answer["error"]["details"]["outcome"], "unknown", "{answer}");
+    }
+    until("it is replaced", async || stage.ask("get_account", json!({})).await["success"] == true).await;
+    assert_eq!((server.executed("delete_account"), server.executed("frobnicate")), (1, 0));
+}
