@@ -58,7 +58,7 @@ pub(crate) struct Link {
     meta: Value,
     /// What the asker can do for the upstream.
     capabilities: Value,
-    /// Has the task end the session that waits for this link to be dropped.
+    /// Tells the task of `end_session_after` that the link is dropped.
     _session: Option<DropGuard>,
 }
 
@@ -227,7 +227,7 @@ impl Link {
         Some(meta)
     }
 
-    /// Asks what its method allows to be asked again, and waits for the answer. `params` gets the request's id.
+    /// Asks and waits for the answer. Whether the request may be sent again follows from its method.
     pub(crate) async fn request<P: Serialize>(
         &self,
         method: &str,
@@ -239,7 +239,8 @@ impl Link {
         self.deliver(&mut Delivery::for_method(method), method, name, companion, timeout, params).await
     }
 
-    /// Asks and waits for the answer. When this is dropped, the upstream is told that nobody waits any more.
+    /// Asks and waits for the answer. `params` gets the request's id. When this is dropped, the upstream is told that nobody
+    /// waits any more.
     pub(crate) async fn deliver<P: Serialize>(
         &self,
         delivery: &mut Delivery,

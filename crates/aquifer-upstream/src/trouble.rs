@@ -166,12 +166,12 @@ impl Trouble {
                 Gone::new("it answers with server errors", format!("HTTP status {status}")).into_failure(source)
             }
             Trouble::Redirected { status } => {
-                let words = format!("HTTP status {status}: a redirect, which is not followed with a call like this");
+                let words = format!("HTTP status {status}: redirects are not followed for calls with side effects");
                 refused(source, words).detail("upstream_code", status)
             }
             Trouble::LoginRenewed => {
                 let message = format!(
-                    "Source '{source}' did not accept the login, which is renewed now. The call was not carried out and \
+                    "Source '{source}' did not accept the login, which has been renewed. The call was not carried out and \
                      can be repeated"
                 );
                 Failure::new(Code::UpstreamUnavailable, message).detail("source", source)

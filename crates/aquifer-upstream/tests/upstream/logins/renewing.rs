@@ -146,7 +146,7 @@ async fn r_saf_3_a_call_that_may_change_something_is_not_repeated_with_another_t
         guarded.set(json!({ "expire_all": true })).await;
         let error = stage.refused("write_note", json!({}), "UPSTREAM_UNAVAILABLE").await;
         let message = error["message"].as_str().unwrap();
-        assert!(message.contains("is renewed now. The call was not carried out and can be repeated"), "{message}");
+        assert!(message.contains("has been renewed. The call was not carried out and can be repeated"), "{message}");
         assert!(error["details"]["outcome"].is_null(), "{error}");
         assert_eq!(guarded.count("received write_note").await, 2 * round - 1, "sent once");
         assert_eq!(guarded.count("refresh").await, round);
