@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use aquifer_engine::clock::SharedClock;
+use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::gate::{Decision, Gate, Pass};
 use aquifer_engine::store::{StateStore, StoreError};
 use aquifer_engine::{Caller, Context, InputRequest};
@@ -119,12 +119,13 @@ impl<'a> Passing<'a> {
 }
 
 impl SafetyGate {
-    /// A gate over this store.
+    /// A gate over this store. The store should count by the same clock, so that the gate learns the time that the store
+    /// has kept; see [`keep_time`](crate::keep_time).
     pub fn new(
         settings: &GateSettings,
         audit: Audit,
         store: Arc<dyn StateStore>,
-        clock: SharedClock,
+        clock: Arc<SteadyClock>,
     ) -> Result<Self, GateSettingsError> {
         settings.confirm.check()?;
         if settings.confirm.skew > Duration::from_secs(60) {

@@ -14,3 +14,4 @@ mod house;
 mod policy;
 mod quota;
 mod stores;
+mod time;
