@@ -71,7 +71,7 @@ impl Wanted<'_> {
 
     /// What would be opened.
     pub(crate) fn plan(&self) -> anyhow::Result<Plans> {
-        let kept = Kept::of(&self.config.state);
+        let kept = Kept::of(&self.config.state)?;
         let mut plans = Plans::make(self.targets, self.upstream, &self.config.source, &kept)?;
         plans.log_in(self, &kept);
         Ok(plans)
@@ -131,7 +131,7 @@ pub(crate) fn engine(
     };
     let (shaping, key) = (config.results.settings(), state::cursor_key(&config.state)?);
     let builder = Engine::builder(surface).settings(settings).shaping(shaping).cursor_key(key);
-    let mut builder = builder.gate(safety.gate.clone());
+    let mut builder = builder.gate(safety.gate.clone()).clock(safety.clock.clone());
     if let Some(store) = &safety.shared {
         builder = builder.store(store.clone());
     }

@@ -118,6 +118,16 @@ impl<'a> Passing<'a> {
     }
 }
 
+/// Whether a request only rehearses: its source guarantees that nothing is changed, and `dry_run` is exactly `true`. What
+/// an upstream calls a dry run is that server's word, and counts for nothing.
+///
+/// The parameters are checked and canonical by now, and reach the source as they are: there is no other spelling that the
+/// source would read instead.
+fn is_dry_run(request: &Checked) -> bool {
+    let operation = request.operation();
+    operation.has_safe_dry_run && operation.native && request.params().get("dry_run") == Some(&Value::Bool(true))
+}
+
 impl SafetyGate {
     /// A gate over this store. The store should count by the same clock, so that the gate learns the time that the store
     /// has kept; see [`keep_time`](crate::keep_time).
@@ -175,7 +185,10 @@ impl SafetyGate {
         {
             self.stop(passing, stop)?;
         }
+        let is_dry_run = is_dry_run(passing.request);
         let confirmed = match passing.ruling.effect {
+            // Nothing is changed, so nobody is asked, and no token is used up. What is denied was refused above.
+            Effect::Confirm(_) if is_dry_run => false,
             Effect::Confirm(asking) => {
                 // Boxed, so that calls which only pass do not carry the room for it.
                 Box::pin(async move {
@@ -189,7 +202,7 @@ impl SafetyGate {
         };
         let warnings = if self.counts(operation) { self.pay(passing).await? } else { Vec::new() };
         let mut pass = Pass { warnings, receipt: None };
-        if confirmed || operation.danger >= Danger::Destructive {
+        if confirmed || (operation.danger >= Danger::Destructive && !is_dry_run) {
             let intent = Box::pin(self.intend(passing)).await?;
             pass.receipt = self.audit.is_kept().then(|| OnRecord::new(self.audit.clone(), passing, intent).boxed());
         }
@@ -452,7 +465,12 @@ impl Gate for SafetyGate {
         let limited =
             !operation.source.is_empty() && self.counts(operation) && self.quotas.concern(operation, &context.caller);
         let ruling = self.rule(operation, &context.caller, Some(request.params()));
-        if ruling.effect == Effect::Allow && !limited && operation.danger < Danger::Destructive {
+        let asks_nobody = match ruling.effect {
+            Effect::Allow => operation.danger < Danger::Destructive || is_dry_run(request),
+            Effect::Confirm(_) => is_dry_run(request),
+            Effect::Deny(_) => false,
+        };
+        if asks_nobody && !limited {
             return std::future::ready(Decision::Allow(Pass::default())).boxed();
         }
         async move {
