@@ -69,11 +69,7 @@ impl Kept {
 
 /// The secret of the configuration, else the one in the state directory, which is made if it is not there.
 pub(crate) fn cursor_key(config: &StateConfig) -> anyhow::Result<CursorKey> {
-    if let Some(secret) = &config.cursor_secret {
-        let secret = config::expand(secret)?;
-        if secret.len() < SHORTEST_SECRET {
-            bail!("state.cursor_secret must have {SHORTEST_SECRET} characters or more");
-        }
+    if let Some(secret) = configured_secret(config)? {
         return Ok(CursorKey::new(Sha256::digest(secret.as_bytes()).into()));
     }
     let place = Kept::of(config)?;
@@ -86,6 +82,20 @@ pub(crate) fn cursor_key(config: &StateConfig) -> anyhow::Result<CursorKey> {
             Ok(CursorKey::new(secret))
         }
     }
+}
+
+/// Whether the secret of the configuration, if it has one, can be used.
+pub(crate) fn check_secret(config: &StateConfig) -> anyhow::Result<()> {
+    configured_secret(config).map(drop)
+}
+
+fn configured_secret(config: &StateConfig) -> anyhow::Result<Option<String>> {
+    let Some(secret) = &config.cursor_secret else { return Ok(None) };
+    let secret = config::expand(secret)?;
+    if secret.len() < SHORTEST_SECRET {
+        bail!("state.cursor_secret must have {SHORTEST_SECRET} characters or more");
+    }
+    Ok(Some(secret))
 }
 
 /// Where state is kept if nobody says: `$XDG_STATE_HOME/aquifer` or `~/.local/state/aquifer`.

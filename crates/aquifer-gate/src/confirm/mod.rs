@@ -33,6 +33,7 @@ use scope::Difference;
 pub use settings::ConfirmSettings;
 pub use settings::ConfirmSettingsError;
 
+pub(crate) use failure::rules_changed;
 pub(crate) use failure::whole_seconds;
 pub(crate) use message::Asked;
 pub(crate) use record::State;

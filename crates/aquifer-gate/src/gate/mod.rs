@@ -8,7 +8,7 @@ mod explain;
 mod receipt;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ use serde_json::{Map, Value, json};
 use crate::audit::{Audit, Entry, Event, Noted};
 use crate::confirm::{
     Answered, Asked, ConfirmSettings, ConfirmSettingsError, Confirmations, Purpose, Refusal, Scope, Wanted, only_alone,
-    store_down,
+    rules_changed, store_down,
 };
 use crate::policy::{Asking, Compiled, Effect, Policy, PolicySettings, Ruling, SettingsError, Strength, Subject};
 use crate::quota::{QuotaSettings, QuotaSettingsError, Quotas, Stop};
@@ -75,6 +75,8 @@ pub struct SafetyGate {
     begun: Instant,
     /// Until when reads are not counted, in milliseconds since the beginning: the store has just failed.
     uncounted_until: AtomicU64,
+    /// Whether other rules are in force by now.
+    is_retired: AtomicBool,
 }
 
 /// One call on its way through the gate.
@@ -149,7 +151,14 @@ impl SafetyGate {
             audit,
             begun: Instant::now(),
             uncounted_until: AtomicU64::new(0),
+            is_retired: AtomicBool::new(false),
         })
+    }
+
+    /// Other rules are in force from now on. A call that waits here for its confirmation to rest is not let pass any more:
+    /// the new rules may want another confirmation, or none may be enough.
+    pub fn retire(&self) {
+        self.is_retired.store(true, Ordering::Relaxed);
     }
 
     /// The policy in force.
@@ -291,6 +300,9 @@ impl SafetyGate {
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = passing.context.cancelled.cancelled() => {}
+            }
+            if self.is_retired.load(Ordering::Relaxed) {
+                return Err(self.refuse(passing, Refusal::Token(rules_changed()), ""));
             }
             redeemed = redeem().await;
         }

@@ -27,10 +27,16 @@ impl Place {
         let library = folder.database("library.db", BOOKS);
         let rows: Vec<String> = (1..=50).map(|id| format!("({id}, 'Book {id}')")).collect();
         alter(&library, &format!("INSERT INTO books VALUES {}", rows.join(", ")));
-        let state = folder.path("state");
+        let place = Self { config: folder.path("aquifer.toml"), folder, library };
+        place.rewrite(keys);
+        place
+    }
+
+    /// Changes what is in the configuration beside the library and the state.
+    pub(crate) fn rewrite(&self, keys: &str) {
+        let (library, state) = (&self.library, self.folder.path("state"));
         let text = format!("[[source]]\ntarget = \"sqlite:{library}\"\n\n[state]\ndir = \"{state}\"\n{keys}\n");
-        let config = folder.file("aquifer.toml", &text);
-        Self { folder, config, library }
+        self.folder.file("aquifer.toml", &text);
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
