@@ -7,7 +7,7 @@ use std::time::Duration;
 use aquifer_engine::clock::{Clock, MonotonicClock, SharedClock, SteadyClock, SystemClock};
 use aquifer_engine::source::{Call, Fetch, Offering, Shelves};
 use aquifer_engine::store::{MemoryStore, Record, Spent, StateStore, StoreError};
-use aquifer_engine::{Answer, Caller, Context, Engine, Outcome, Reply, Source};
+use aquifer_engine::{Answer, Caller, Context, Engine, EngineBuilder, Mount, Outcome, Reply, Source};
 use aquifer_gate::audit::Audit;
 use aquifer_gate::{GateSettings, SafetyGate};
 use aquifer_protocol::category::Category;
@@ -228,6 +228,8 @@ pub(crate) struct House {
     pub(crate) store: Arc<Shaky>,
     pub(crate) clock: Hands,
     pub(crate) done: Done,
+    gate: Mutex<Arc<SafetyGate>>,
+    mounts: Vec<Mount>,
 }
 
 impl House {
@@ -265,16 +267,20 @@ impl House {
         let gate = Arc::new(SafetyGate::new(settings, audit, store.clone(), clock.steady.clone()).unwrap());
         let done = Done::default();
         let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
-        let source = |name: &str| Arc::new(Things { name: name.to_owned(), trust, done: done.clone() });
-        let engine = Engine::builder(surface)
-            .source(source("alpha"))
-            .source(source("beta"))
-            .gate(gate)
-            .store(store.clone())
-            .clock(shared)
-            .build()
-            .unwrap();
-        Self { engine, store, clock, done }
+        let source = |name: &str| Mount::new(Arc::new(Things { name: name.to_owned(), trust, done: done.clone() }));
+        let mounts = vec![source("alpha"), source("beta")];
+        let builder = Engine::builder(surface).gate(gate.clone()).store(store.clone()).clock(shared);
+        let engine = mounts.iter().cloned().fold(builder, EngineBuilder::mount).build().unwrap();
+        Self { engine, store, clock, done, gate: Mutex::new(gate), mounts }
+    }
+
+    /// Other rules are in force from now on.
+    pub(crate) fn reload(&self, settings: &GateSettings) {
+        let audit = Audit::off(self.clock.steady.clone());
+        let gate = SafetyGate::new(settings, audit, self.store.clone(), self.clock.steady.clone());
+        let gate = Arc::new(gate.unwrap());
+        self.engine.reconfigure(self.mounts.clone(), gate.clone()).unwrap();
+        std::mem::replace(&mut *self.gate.lock().unwrap(), gate).retire();
     }
 
     pub(crate) async fn ask(&self, request: Value) -> Value {

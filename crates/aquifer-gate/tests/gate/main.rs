@@ -14,5 +14,6 @@ mod gate;
 mod house;
 mod policy;
 mod quota;
+mod reloaded;
 mod stores;
 mod time;
