@@ -128,8 +128,7 @@ impl Plans {
             }
         }
         let chosen = if named.is_empty() { configured } else { &named };
-        let mut plans = Self::default();
-        plans.files = files_of(chosen);
+        let mut plans = Self { files: files_of(chosen), ..Self::default() };
         for source in chosen.iter().filter(|source| !source.disabled) {
             plans.add(source, kept)?;
         }

@@ -105,23 +105,24 @@ fn has_other_entries(directory: &Path) -> bool {
 
 /// Creates the directory, or makes sure that it is private.
 pub(super) fn prepare(path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
     match fs::symlink_metadata(path) {
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            create(path).with_context(|| format!("cannot create {}", path.display()))?;
+            create(path).with_context(|| format!("cannot create {shown}"))?;
         }
-        Err(error) => return Err(error).with_context(|| format!("cannot use {}", path.display())),
+        Err(error) => return Err(error).with_context(|| format!("cannot use {shown}")),
     }
-    check(path)
+    enforce(path, Facts::of(path).with_context(|| format!("cannot use {shown}"))?)
 }
 
-/// Makes sure that a directory is private, if it is there.
+/// Makes sure that a directory is private, if it is one. What cannot be used at all is told by whoever needs it.
 pub(super) fn check(path: &Path) -> anyhow::Result<()> {
+    Facts::of(path).map_or(Ok(()), |facts| enforce(path, facts))
+}
+
+fn enforce(path: &Path, facts: Facts) -> anyhow::Result<()> {
     let shown = path.display();
-    let facts = match Facts::of(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        facts => facts.with_context(|| format!("cannot use {shown}"))?,
-    };
     match facts.verdict(rustix::process::geteuid().as_raw()) {
         Verdict::Private => {}
         Verdict::Repair => {

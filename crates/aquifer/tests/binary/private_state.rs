@@ -73,7 +73,7 @@ fn r_saf_6_every_file_of_the_state_is_private_with_an_open_umask() {
     let files = until("every file is there", || {
         let files = below(Path::new(&state));
         let is_there = |name: &&str| files.iter().any(|file| file.to_str().unwrap().contains(*name));
-        expected.iter().all(|name| is_there(name)).then_some(files)
+        expected.iter().all(is_there).then_some(files)
     });
     for file in files {
         let wanted = if file.is_dir() { 0o700 } else { 0o600 };

@@ -142,12 +142,12 @@ fn a_change_that_is_wrong_anywhere_changes_nothing() {
     for (keys, words) in wrong {
         // What is right beside it does not take effect, either: neither a source nor a rule that is gone.
         place.rewrite(&format!("{keys}{tasks}"));
-        server.says(&format!("{REFUSED}"));
+        server.says(REFUSED);
         assert_eq!(server.deletes(1), "PERMISSION_DENIED", "{keys}");
         assert_eq!(server.code("mcp_aql_read", json!({ "operation": "list_tasks" })), "NOT_FOUND_OPERATION", "{keys}");
         let Server::Stdio(piped) = &server else { panic!("on pipes") };
         let said = piped.heard();
-        let last = said.lines().filter(|line| line.contains(REFUSED)).next_back().unwrap().to_owned();
+        let last = said.lines().rfind(|line| line.contains(REFUSED)).unwrap().to_owned();
         assert!(last.contains(words), "{keys}: {last}");
     }
     place.rewrite(&format!("{TOKENS}{tasks}"));
