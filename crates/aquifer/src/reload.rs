@@ -88,6 +88,12 @@ impl Reloader {
         Ok(Outcome { is_in_effect: true, waiting })
     }
 
+    /// What the files held that are in effect.
+    pub(crate) fn texts(&self) -> Vec<&str> {
+        let named = self.opened.iter().flat_map(|one| one.origin.texts());
+        std::iter::once(self.text.as_str()).chain(named).collect()
+    }
+
     /// The configuration as the file has it now. A file without any setting is one that somebody is writing, or a
     /// mistake: served, it would be a gate without rules.
     fn read(&self) -> anyhow::Result<(Config, String)> {

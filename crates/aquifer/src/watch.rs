@@ -83,9 +83,8 @@ impl Watched {
         }
     }
 
-    /// Looks at the files once. Says whether they have changed and come to rest, given what the configuration's file held
-    /// when it took effect.
-    fn is_due(&mut self, served: &str) -> bool {
+    /// Looks at the files once. Says whether they have changed and come to rest, given the texts that are in effect.
+    fn is_due(&mut self, served: &[&str]) -> bool {
         let mut has_changed = false;
         for (path, stamp) in &mut self.stamps {
             let now = Stamp::of(path);
@@ -111,12 +110,15 @@ impl Watched {
         true
     }
 
-    /// Whether the configuration's file is the beginning of what it was.
-    fn is_cut(&self, served: &str) -> bool {
-        let file = self.config.as_deref().filter(|path| path.is_file());
-        let Some(text) = file.and_then(|path| crate::files::read(path).ok()) else { return false };
-        let text = text.trim_end();
-        text.len() < served.trim_end().len() && served.starts_with(text)
+    /// Whether a file is only the beginning of what it was.
+    fn is_cut(&self, served: &[&str]) -> bool {
+        let files = self.stamps.iter().map(|(path, _)| path).filter(|path| path.is_file());
+        files.filter_map(|path| crate::files::read(path).ok()).any(|text| {
+            let text = text.trim_end();
+            let is_beginning = |served: &&str| served.len() > text.len() && served.starts_with(text);
+            let served = || served.iter().map(|served| served.trim_end());
+            served().any(|served| is_beginning(&served)) && served().all(|served| served != text)
+        })
     }
 }
 
@@ -146,7 +148,7 @@ async fn run(engine: Arc<Engine>, watched: Option<(Watched, Reloader)>, mut hang
             () = tokio::time::sleep(INTERVAL) => false,
         };
         // Also when asked: what was looked at now and changes while it is read is read again.
-        if watched.is_due(&reloader.text) || is_asked {
+        if watched.is_due(&reloader.texts()) || is_asked {
             watched.quiet = None;
             match reloader.reload().await {
                 Ok(outcome) if outcome.is_notable() || is_asked => eprintln!("aquifer: {outcome}"),
@@ -206,7 +208,7 @@ mod tests {
     }
 
     /// How often files must be looked at until a change is due, if it becomes due.
-    fn looks(watched: &mut Watched, served: &str) -> Option<usize> {
+    fn looks(watched: &mut Watched, served: &[&str]) -> Option<usize> {
         (1..20).find(|_| watched.is_due(served))
     }
 
@@ -226,10 +228,10 @@ mod tests {
         for (written, expected) in table {
             let file = File::new(TEXT);
             let mut watched = Watched::new(Some(&file.0));
-            assert_eq!(looks(&mut watched, TEXT), None, "nothing has changed");
+            assert_eq!(looks(&mut watched, &[TEXT]), None, "nothing has changed");
             file.write(written);
-            assert_eq!(looks(&mut watched, TEXT), Some(expected), "{written:?}");
-            assert_eq!(looks(&mut watched, TEXT), None, "{written:?} is told once");
+            assert_eq!(looks(&mut watched, &[TEXT]), Some(expected), "{written:?}");
+            assert_eq!(looks(&mut watched, &[TEXT]), None, "{written:?} is told once");
         }
     }
 
@@ -240,9 +242,9 @@ mod tests {
         let mut watched = Watched::new(Some(&file.0));
         for step in ["", "one = 1\n", "one = 1\ntwo", "one = 1\ntwo = 3\n"] {
             file.write(step);
-            assert!(!watched.is_due(TEXT), "{step:?}");
+            assert!(!watched.is_due(&[TEXT]), "{step:?}");
         }
-        assert!(watched.is_due(TEXT));
+        assert!(watched.is_due(&[TEXT]));
     }
 
     #[test]
@@ -251,12 +253,43 @@ mod tests {
         let file = File::new(TEXT);
         let mut watched = Watched::new(Some(&file.0));
         file.replace("one = 2\n");
-        assert_eq!(looks(&mut watched, TEXT), Some(2), "of the same length, perhaps within the same tick of the clock");
+        assert_eq!(
+            looks(&mut watched, &[TEXT]),
+            Some(2),
+            "of the same length, perhaps within the same tick of the clock"
+        );
         std::fs::remove_file(&file.0).unwrap();
-        assert_eq!(looks(&mut watched, TEXT), Some(2));
-        assert_eq!(looks(&mut watched, TEXT), None, "a file that is gone is told once");
+        assert_eq!(looks(&mut watched, &[TEXT]), Some(2));
+        assert_eq!(looks(&mut watched, &[TEXT]), None, "a file that is gone is told once");
         file.write("one = 1\n");
-        assert_eq!(looks(&mut watched, TEXT), Some(2));
+        assert_eq!(looks(&mut watched, &[TEXT]), Some(2));
+    }
+
+    /// As a cluster does that keeps configurations: the file is a link, and the link is exchanged.
+    #[test]
+    fn a_link_that_leads_to_another_file_is_noticed() {
+        const TEXT: &str = "one = 1\n";
+        let (one, other) = (File::new(TEXT), File::new("one = 2\n"));
+        let link = File(one.0.with_extension("link"));
+        std::os::unix::fs::symlink(&one.0, &link.0).unwrap();
+        let mut watched = Watched::new(Some(&link.0));
+        assert_eq!(looks(&mut watched, &[TEXT]), None);
+        std::fs::remove_file(&link.0).unwrap();
+        std::os::unix::fs::symlink(&other.0, &link.0).unwrap();
+        assert_eq!(looks(&mut watched, &[TEXT]), Some(2));
+    }
+
+    #[test]
+    fn a_named_file_that_is_half_written_is_given_time() {
+        const CONFIG: &str = "meta = true\n";
+        const OVERRIDES: &str = "one: destructive\ntwo: forbidden\n";
+        let (config, named) = (File::new(CONFIG), File::new(OVERRIDES));
+        let mut watched = Watched::new(Some(&config.0));
+        watched.name(std::slice::from_ref(&named.0));
+        let served = [CONFIG, OVERRIDES];
+        assert_eq!(looks(&mut watched, &served), Some(2), "read once more");
+        named.write("one: destructive\n");
+        assert_eq!(looks(&mut watched, &served), Some(6));
     }
 
     #[test]
@@ -267,9 +300,9 @@ mod tests {
         // Read, and changed before the watching begins.
         config.write("one = 11\n");
         watched.name(std::slice::from_ref(&named.0));
-        assert_eq!(looks(&mut watched, TEXT), Some(2));
-        assert_eq!(looks(&mut watched, TEXT), None);
+        assert_eq!(looks(&mut watched, &[TEXT]), Some(2));
+        assert_eq!(looks(&mut watched, &[TEXT]), None);
         watched.name(&[]);
-        assert_eq!(looks(&mut watched, TEXT), None, "what is not named any more is not watched");
+        assert_eq!(looks(&mut watched, &[TEXT]), None, "what is not named any more is not watched");
     }
 }

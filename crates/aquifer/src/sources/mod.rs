@@ -72,6 +72,11 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
+    /// The texts of the files it was read from.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(String::as_str)
+    }
+
     /// Whether the operator chose the prefix. A file that names several servers has none for each.
     fn has_chosen_prefix(&self) -> bool {
         self.server.is_none() && self.config.prefix.is_some()
