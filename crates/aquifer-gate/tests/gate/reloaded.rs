@@ -1,6 +1,9 @@
 //! Rules that change while something is confirmed: what holds is what the rules say when it is redeemed (R-SAF-2,
 //! R-SAF-3). What was counted goes on counting (R-SAF-4).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use aquifer_gate::GateSettings;
 use aquifer_gate::confirm::approvals;
 use serde_json::{Value, json};
@@ -126,4 +129,34 @@ async fn r_saf_4_what_was_counted_counts_under_the_new_limits() {
     let twins = [quota(9, "*_create_thing"), quota(9, "*_create_thing")];
     house.reload(&limits(json!({ "quota": twins })));
     assert_eq!(used("alpha_create_thing").await, 1);
+}
+
+/// Every set of rules denies the call, each in its own way: there is no moment between them at which it is not denied.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn r_saf_2_no_call_slips_through_between_two_sets_of_rules() {
+    let by_operation = policy(json!({ "rule": [{ "effect": "deny", "operation": "alpha_delete_*" }] }));
+    let by_source = policy(json!({ "rule": [{ "effect": "deny", "source": "alpha", "category": "DELETE" }] }));
+    let house = Arc::new(House::new(&by_operation));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let callers: Vec<_> = (0..4)
+        .map(|_| {
+            let (house, is_over) = (house.clone(), is_over.clone());
+            tokio::spawn(async move {
+                while !is_over.load(Ordering::Relaxed) {
+                    assert_eq!(code(&house.ask(delete()).await), "PERMISSION_DENIED");
+                    tokio::task::yield_now().await;
+                }
+            })
+        })
+        .collect();
+    for _ in 0..25 {
+        house.reload(&by_source);
+        house.reload(&by_operation);
+        tokio::task::yield_now().await;
+    }
+    is_over.store(true, Ordering::Relaxed);
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    assert!(house.done().is_empty());
 }

@@ -15,6 +15,7 @@ mod upstream;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, bail};
 use aquifer_discovery::name::snake;
@@ -404,7 +405,9 @@ pub(crate) fn unmatched(opened: &[Opened]) -> Vec<(String, Option<String>)> {
 
 /// A sample shop and its support desk, in memory: what is changed in it is gone with the process.
 fn demo(config: &SourceConfig, name: &str) -> anyhow::Result<aquifer_sql::Settings> {
-    let memory = format!("aquifer-demo-{name}");
+    // Opened anew after a change of its configuration, it is another memory, not one that is filled already.
+    static OPENED: AtomicU32 = AtomicU32::new(0);
+    let memory = format!("aquifer-demo-{name}-{}", OPENED.fetch_add(1, Ordering::Relaxed));
     let mut connection = rusqlite::Connection::open(aquifer_sql::memory_name(&memory)).context("no sample database")?;
     sample::fill(&mut connection).context("the sample database cannot be filled")?;
     // The memory is there as long as one connection is: for as long as the process runs.
