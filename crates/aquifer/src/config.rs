@@ -283,10 +283,20 @@ pub(crate) fn expand(text: &str) -> anyhow::Result<String> {
 impl Config {
     /// Reads a file; without one, everything is at its default.
     pub(crate) fn read(path: Option<&Path>) -> anyhow::Result<Self> {
-        let Some(path) = path else { return Ok(Self::default()) };
+        Self::read_with_text(path).map(|(config, _)| config)
+    }
+
+    /// The same, with what stands in the file.
+    pub(crate) fn read_with_text(path: Option<&Path>) -> anyhow::Result<(Self, String)> {
+        let Some(path) = path else { return Ok(Default::default()) };
+        let text = crate::files::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok((Self::of_file(path, &text)?, text))
+    }
+
+    /// The configuration in a file with this text.
+    pub(crate) fn of_file(path: &Path, text: &str) -> anyhow::Result<Self> {
         let shown = path.display();
-        let text = crate::files::read(path).with_context(|| format!("cannot read {shown}"))?;
-        match Self::parse(&text) {
+        match Self::parse(text) {
             Ok(config) => Ok(config.beside(path)),
             Err(FileProblem { line, column, message, suggestion, .. }) => {
                 let suggestion = suggestion.map(|words| format!(". {words}")).unwrap_or_default();

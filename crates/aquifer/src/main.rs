@@ -8,6 +8,7 @@ mod command;
 mod config;
 mod files;
 mod lifetime;
+mod reload;
 mod results;
 mod safety;
 mod sample;

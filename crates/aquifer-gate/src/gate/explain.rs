@@ -4,7 +4,8 @@ use aquifer_engine::Context;
 use aquifer_protocol::validate::Checked;
 use serde_json::{Value, json};
 
-use super::SafetyGate;
+use super::{SafetyGate, is_dry_run};
+use crate::policy::Effect;
 
 impl SafetyGate {
     /// What would be decided about a call: the decision with everything that has a say in it, and the limits that count
@@ -21,6 +22,14 @@ impl SafetyGate {
         });
         if let (Some(told), Value::Object(explained)) = (told.as_object_mut(), ruling.explain(operation)) {
             told.extend(explained);
+            if let (Effect::Confirm(_), true) = (ruling.effect, operation.has_safe_dry_run && operation.native) {
+                if is_dry_run(request) {
+                    told.insert("decision".to_owned(), "allow".into());
+                    told.shift_remove("strength");
+                    told.shift_remove("to_change");
+                }
+                told.insert("dry_run".to_owned(), "A dry run changes nothing, so nobody is asked".into());
+            }
             let limits = match operation.source.is_empty() {
                 true => Vec::new(),
                 false => self.quotas.counting(operation, &context.caller).await,

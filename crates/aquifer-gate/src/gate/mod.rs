@@ -8,11 +8,11 @@ mod explain;
 mod receipt;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use aquifer_engine::clock::SharedClock;
+use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::gate::{Decision, Gate, Pass};
 use aquifer_engine::store::{StateStore, StoreError};
 use aquifer_engine::{Caller, Context, InputRequest};
@@ -27,7 +27,7 @@ use serde_json::{Map, Value, json};
 use crate::audit::{Audit, Entry, Event, Noted};
 use crate::confirm::{
     Answered, Asked, ConfirmSettings, ConfirmSettingsError, Confirmations, Purpose, Refusal, Scope, Wanted, only_alone,
-    store_down,
+    rules_changed, store_down,
 };
 use crate::policy::{Asking, Compiled, Effect, Policy, PolicySettings, Ruling, SettingsError, Strength, Subject};
 use crate::quota::{QuotaSettings, QuotaSettingsError, Quotas, Stop};
@@ -75,6 +75,8 @@ pub struct SafetyGate {
     begun: Instant,
     /// Until when reads are not counted, in milliseconds since the beginning: the store has just failed.
     uncounted_until: AtomicU64,
+    /// Whether other rules are in force by now.
+    is_retired: AtomicBool,
 }
 
 /// One call on its way through the gate.
@@ -118,13 +120,24 @@ impl<'a> Passing<'a> {
     }
 }
 
+/// Whether a request only rehearses: its source guarantees that nothing is changed, and `dry_run` is exactly `true`. What
+/// an upstream calls a dry run is that server's word, and counts for nothing.
+///
+/// The parameters are checked and canonical by now, and reach the source as they are: there is no other spelling that the
+/// source would read instead.
+fn is_dry_run(request: &Checked) -> bool {
+    let operation = request.operation();
+    operation.has_safe_dry_run && operation.native && request.params().get("dry_run") == Some(&Value::Bool(true))
+}
+
 impl SafetyGate {
-    /// A gate over this store.
+    /// A gate over this store. The store should count by the same clock, so that the gate learns the time that the store
+    /// has kept; see [`keep_time`](crate::keep_time).
     pub fn new(
         settings: &GateSettings,
         audit: Audit,
         store: Arc<dyn StateStore>,
-        clock: SharedClock,
+        clock: Arc<SteadyClock>,
     ) -> Result<Self, GateSettingsError> {
         settings.confirm.check()?;
         if settings.confirm.skew > Duration::from_secs(60) {
@@ -138,7 +151,14 @@ impl SafetyGate {
             audit,
             begun: Instant::now(),
             uncounted_until: AtomicU64::new(0),
+            is_retired: AtomicBool::new(false),
         })
+    }
+
+    /// Other rules are in force from now on. A call that waits here for its confirmation to rest is not let pass any more:
+    /// the new rules may want another confirmation, or none may be enough.
+    pub fn retire(&self) {
+        self.is_retired.store(true, Ordering::Relaxed);
     }
 
     /// The policy in force.
@@ -174,7 +194,10 @@ impl SafetyGate {
         {
             self.stop(passing, stop)?;
         }
+        let is_dry_run = is_dry_run(passing.request);
         let confirmed = match passing.ruling.effect {
+            // Nothing is changed, so nobody is asked, and no token is used up. What is denied was refused above.
+            Effect::Confirm(_) if is_dry_run => false,
             Effect::Confirm(asking) => {
                 // Boxed, so that calls which only pass do not carry the room for it.
                 Box::pin(async move {
@@ -188,7 +211,7 @@ impl SafetyGate {
         };
         let warnings = if self.counts(operation) { self.pay(passing).await? } else { Vec::new() };
         let mut pass = Pass { warnings, receipt: None };
-        if confirmed || operation.danger >= Danger::Destructive {
+        if confirmed || (operation.danger >= Danger::Destructive && !is_dry_run) {
             let intent = Box::pin(self.intend(passing)).await?;
             pass.receipt = self.audit.is_kept().then(|| OnRecord::new(self.audit.clone(), passing, intent).boxed());
         }
@@ -277,6 +300,9 @@ impl SafetyGate {
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = passing.context.cancelled.cancelled() => {}
+            }
+            if self.is_retired.load(Ordering::Relaxed) {
+                return Err(self.refuse(passing, Refusal::Token(rules_changed()), ""));
             }
             redeemed = redeem().await;
         }
@@ -451,7 +477,12 @@ impl Gate for SafetyGate {
         let limited =
             !operation.source.is_empty() && self.counts(operation) && self.quotas.concern(operation, &context.caller);
         let ruling = self.rule(operation, &context.caller, Some(request.params()));
-        if ruling.effect == Effect::Allow && !limited && operation.danger < Danger::Destructive {
+        let asks_nobody = match ruling.effect {
+            Effect::Allow => operation.danger < Danger::Destructive || is_dry_run(request),
+            Effect::Confirm(_) => is_dry_run(request),
+            Effect::Deny(_) => false,
+        };
+        if asks_nobody && !limited {
             return std::future::ready(Decision::Allow(Pass::default())).boxed();
         }
         async move {

@@ -19,6 +19,7 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::warning::{Severity, Warning};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Number, Value};
+use sha2::{Digest as _, Sha256};
 
 use crate::confirm::{to_the_second, whole_seconds};
 use crate::patience::within;
@@ -124,8 +125,11 @@ impl Quotas {
             rates.push(Rate { name: rate.name.clone(), counter, most: rate.limit, span: rate.window });
         }
         let mut quotas = Vec::new();
-        for (number, quota) in settings.quota.iter().enumerate() {
-            quotas.extend(Quota::new(number, quota, &mut problems));
+        let mut counters: Vec<String> = Vec::new();
+        for quota in &settings.quota {
+            let counter = counter_name(quota, &counters);
+            quotas.extend(Quota::new(&counter, quota, &mut problems));
+            counters.push(counter);
         }
         let mut prices = Vec::new();
         for price in &settings.cost {
@@ -281,7 +285,7 @@ fn after(time: Timestamp) -> Timestamp {
 }
 
 impl Quota {
-    fn new(number: usize, settings: &ThresholdSettings, problems: &mut Vec<String>) -> Option<Self> {
+    fn new(counter: &str, settings: &ThresholdSettings, problems: &mut Vec<String>) -> Option<Self> {
         let metric = settings.metric.as_str();
         let read = metric.split_once("_per_").and_then(|(what, span)| {
             let what = match what {
@@ -317,8 +321,7 @@ impl Quota {
         if !rising.is_sorted() {
             problems.push(format!("quota '{metric}': 'warn', 'pause' and 'hard_stop' have to rise"));
         }
-        // Two quotas may count the same metric, of different calls.
-        let counter = Counter::new(&format!("{metric}#{number}"), &settings.counted, problems);
+        let counter = Counter::new(counter, &settings.counted, problems);
         Some(Self { metric: metric.to_owned(), what, span, counter, warn, pause, stop })
     }
 
@@ -366,6 +369,17 @@ impl Paused {
         };
         failure.detail("confirmation_token", token).detail("expires_at", to_the_second(expires_at))
     }
+}
+
+/// Under which name a quota counts. It is made of what is counted, not of the quota's place in the list or of its
+/// thresholds: what was used is still known when the configuration changes around it.
+fn counter_name(settings: &ThresholdSettings, taken: &[String]) -> String {
+    let mut hash = format!("{:x}", Sha256::digest(settings.counted.to_string()));
+    hash.truncate(12);
+    let name = format!("{}#{hash}", settings.metric);
+    // Two that count the same would add to each other.
+    let twins = taken.iter().filter(|taken| taken.starts_with(&name)).count();
+    if twins == 0 { name } else { format!("{name}.{twins}") }
 }
 
 /// An amount as it is counted.

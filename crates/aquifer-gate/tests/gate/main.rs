@@ -7,10 +7,13 @@
 
 mod audit;
 mod confirm;
+mod dry_run;
 #[cfg(unix)]
 mod faults;
 mod gate;
 mod house;
 mod policy;
 mod quota;
+mod reloaded;
 mod stores;
+mod time;

@@ -1,10 +1,12 @@
 //! `aquifer policy show`: what can my agent do?
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use aquifer_engine::Caller;
 use aquifer_gate::policy::PolicyLine;
 use aquifer_gate::quota::QuotaSettings;
+use aquifer_protocol::catalog::Catalog;
 use serde_json::json;
 
 use super::table::columns;
@@ -25,16 +27,17 @@ pub(crate) async fn show(arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
     lines.retain(|line| !line.source.is_empty());
     lines.retain(|line| arguments.only.is_empty() || arguments.only.iter().any(|only| only == line.decision));
     let limits = limits(&config.gate.settings().quota);
+    let rehearsed = rehearsed(engine.snapshot().catalog(), &lines);
     let text = match arguments.json {
-        true => json!({ "operations": lines, "limits": limits }).to_string(),
-        false => table(&lines, &limits),
+        true => json!({ "operations": lines, "limits": limits, "dry_run_asks_nobody": rehearsed }).to_string(),
+        false => table(&lines, &limits, &rehearsed),
     };
     super::call::print(text.trim_end())?;
     Ok(Ending::Done)
 }
 
 /// A table for each source, and how many operations there are of each decision.
-fn table(lines: &[PolicyLine], limits: &[String]) -> String {
+fn table(lines: &[PolicyLine], limits: &[String], rehearsed: &[Arc<str>]) -> String {
     let mut sources: Vec<&str> = lines.iter().map(|line| &*line.source).collect();
     sources.dedup();
     let mut out = String::new();
@@ -46,6 +49,7 @@ fn table(lines: &[PolicyLine], limits: &[String]) -> String {
         out.push_str(&columns(&["OPERATION", "DANGER", "DECISION", "WHY"], &rows));
         out.push('\n');
     }
+    out.push_str(&rehearsals(rehearsed));
     let all: Vec<&PolicyLine> = lines.iter().collect();
     let _ = writeln!(out, "{} operations: {}", all.len(), counts(&all));
     if !limits.is_empty() {
@@ -55,6 +59,24 @@ fn table(lines: &[PolicyLine], limits: &[String]) -> String {
         }
     }
     out
+}
+
+/// The operations that ask first, but not for a dry run.
+fn rehearsed(catalog: &Catalog, lines: &[PolicyLine]) -> Vec<Arc<str>> {
+    let asking = lines.iter().filter(|line| line.decision == "confirm");
+    let rehearsed = asking.filter(|line| {
+        catalog.operation(&line.operation).is_some_and(|operation| operation.has_safe_dry_run && operation.native)
+    });
+    rehearsed.map(|line| line.operation.clone()).collect()
+}
+
+fn rehearsals(rehearsed: &[Arc<str>]) -> String {
+    let shown = match rehearsed {
+        [] => return String::new(),
+        [only] => format!("'{only}' asks"),
+        several => format!("{} of the operations that ask first ask", several.len()),
+    };
+    format!("{shown} nobody when called with dry_run: true, because a dry run changes nothing.\n\n")
 }
 
 /// How often, and how much, in words.

@@ -21,6 +21,8 @@ mod logins;
 mod offered;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod private_state;
+mod reloaded;
 mod results;
 mod safety;
 mod secrets;
