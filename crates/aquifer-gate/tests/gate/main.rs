@@ -13,4 +13,5 @@ mod gate;
 mod house;
 mod policy;
 mod quota;
+mod renamed;
 mod stores;
