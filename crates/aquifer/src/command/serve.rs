@@ -23,6 +23,7 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
     let opened = wanted.open(Absence::IsServed).await?;
     let safety = Safety::new(&config)?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
+    crate::safety::report_unused(&engine, &safety.gate, &opened);
     let ServeArgs { sources: targets, http, config: path, upstream, access, .. } = arguments;
     let (address, http) = (http.or(config.http.address), config.http.clone());
     let watched = Watched { targets, upstream, path, config, opened, files };

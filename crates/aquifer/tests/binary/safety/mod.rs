@@ -3,6 +3,7 @@
 mod approvals;
 mod looking;
 mod once;
+mod renamed;
 mod story;
 
 use std::process::{Command, Output, Stdio};
