@@ -83,7 +83,7 @@ impl Reloader {
         }
         new.iter().for_each(Opened::look_for);
         setup::report_unmatched(&opened);
-        // Rules that match nothing are to be reported here, as at the start.
+        crate::safety::report_unused(&self.engine, &gate, &opened);
         (self.opened, self.gate, self.config, self.text) = (opened, gate, config, text);
         Ok(Outcome { is_in_effect: true, waiting })
     }

@@ -52,7 +52,7 @@ impl Asked {
         if reasons.is_empty() {
             reasons.extend(danger_in_words(operation.danger).map(str::to_owned));
         }
-        let why = ruling.why();
+        let why = ruling.reason_for_caller();
         if !why.is_empty() {
             reasons.push(clean(&why, MOST));
         }

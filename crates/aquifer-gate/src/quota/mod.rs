@@ -7,6 +7,7 @@
 mod counter;
 mod settings;
 mod status;
+mod unused;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::confirm::{to_the_second, whole_seconds};
 use crate::patience::within;
-use crate::policy::glob::Patterns;
+use crate::policy::selector::{Selector, SelectorKeys};
 use counter::Counter;
 
 pub use settings::CostSettings;
@@ -72,8 +73,7 @@ enum Metric {
 }
 
 struct Price {
-    operation: Patterns,
-    source: Patterns,
+    selector: Selector,
     millionths: u64,
 }
 
@@ -134,9 +134,14 @@ impl Quotas {
         let mut prices = Vec::new();
         for price in &settings.cost {
             let mut complain = |problem: String| problems.push(format!("cost: {problem}"));
+            let keys = SelectorKeys {
+                source: price.source.clone(),
+                operation: price.operation.clone(),
+                tool: price.tool.clone(),
+                table: price.table.clone(),
+            };
             prices.push(Price {
-                operation: Patterns::new(price.operation.iter(), &mut complain),
-                source: Patterns::new(price.source.iter(), &mut complain),
+                selector: Selector::restricting(keys, &mut complain),
                 millionths: amount(Metric::Cost, price.cost_per_call).unwrap_or_else(|| {
                     complain(format!("{} is no price", price.cost_per_call));
                     0
@@ -153,6 +158,12 @@ impl Quotas {
     pub(crate) fn concern(&self, operation: &Operation, caller: &Caller) -> bool {
         self.rates.iter().any(|rate| rate.counter.counts(operation, caller))
             || self.quotas.iter().any(|quota| quota.counter.counts(operation, caller))
+    }
+
+    /// Whether anything is counted when somebody calls this operation.
+    pub(crate) fn may_count(&self, operation: &Operation) -> bool {
+        self.rates.iter().any(|rate| rate.counter.may_count(operation))
+            || self.quotas.iter().any(|quota| quota.counter.may_count(operation))
     }
 
     /// Whether a call of this operation may be paused, so that it takes a token to go on.
@@ -227,9 +238,7 @@ impl Quotas {
     }
 
     fn price(&self, operation: &Operation) -> u64 {
-        let applies =
-            |price: &&Price| price.operation.admits(&operation.name) && price.source.admits(&operation.source);
-        self.prices.iter().rfind(applies).map_or(0, |price| price.millionths)
+        self.prices.iter().rfind(|price| price.selector.selects(operation)).map_or(0, |price| price.millionths)
     }
 
     fn limited(&self, rate: &Rate, spent: &Spent) -> Failure {

@@ -15,5 +15,6 @@ mod house;
 mod policy;
 mod quota;
 mod reloaded;
+mod renamed;
 mod stores;
 mod time;

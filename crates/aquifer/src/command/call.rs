@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use aquifer_engine::{Caller, Context, Engine, Reply};
+use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::response::Response;
 use aquifer_protocol::scan::{Frame, scan};
@@ -26,10 +27,13 @@ pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     // What is known from before needs nobody but the server that answers it. Introspection is about all of them.
     let about_all = arguments.operation == "introspect";
-    if about_all || engine.snapshot().catalog().operation(&arguments.operation).is_none() {
+    let snapshot = engine.snapshot();
+    let is_known = |catalog: &Catalog| catalog.operation(&arguments.operation).is_some();
+    if about_all || !(is_known(snapshot.catalog()) || is_known(snapshot.unlisted())) {
         setup::wait(&opened, Absence::FailsUnlessKnown).await?;
         engine.refresh()?;
     }
+    crate::safety::report_unused(&engine, &safety.gate, &opened);
     let request = request(&arguments, &engine)?;
     let receiver = receiver(&arguments, &engine)?;
     if arguments.explain {

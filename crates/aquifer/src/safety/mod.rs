@@ -3,6 +3,7 @@
 pub(crate) mod admin;
 mod config;
 pub(crate) mod terminal;
+mod unused;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::config::{Config, StateConfig, expand};
 use crate::state::{self, Kept};
 
 pub(crate) use config::{AuditConfig, AuditPlace, GateConfig, TrustSaid};
+pub(crate) use unused::{find_unused, report_unused, unknown_sources};
 
 /// Records that a memory holds before it forgets the oldest.
 const REMEMBERED: usize = 100_000;

@@ -4,6 +4,7 @@ mod approvals;
 mod dry_run;
 mod looking;
 mod once;
+mod renamed;
 mod story;
 mod time;
 
