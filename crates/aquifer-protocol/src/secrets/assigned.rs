@@ -1,0 +1,192 @@
+//! Values that only their name gives away: `password=…`, `"api_key": "…"`, `Authorization: …`.
+
+use std::ops::Range;
+
+use super::names::names_secret;
+
+/// Names longer than this are no names.
+const MAX_NAME: usize = 64;
+/// Blanks between a name, its separator and its value.
+const MAX_BLANKS: usize = 3;
+/// Bytes by which a value is judged. Bounded, so that values that are none cost no more than their length.
+const MAX_JUDGED: usize = 128;
+
+/// The value after the separator at this byte, if its name names a secret.
+pub(super) fn value_at(text: &str, separator: usize, byte: u8) -> Option<(Range<usize>, &'static str)> {
+    let bytes = text.as_bytes();
+    let next = bytes.get(separator + 1).copied();
+    match byte {
+        b'=' if next != Some(b'=') && next != Some(b'>') => {}
+        b':' if next != Some(b':') && next != Some(b'=') && next != Some(b'/') => {}
+        _ => return None,
+    }
+    let name = Name::before(text, separator)?;
+    let value = Value::after(text, separator + 1)?;
+    if is_placeholder(value.sample) {
+        return None;
+    }
+    if is_signature(name.text, text, separator) {
+        return (byte == b'=' && value.sample.len() >= 16).then(|| (value.range(), "signature of a URL"));
+    }
+    let spoken = if byte == b':' && !name.is_quoted { name.with_word_before } else { name.text };
+    if !names_secret(spoken) {
+        return None;
+    }
+    let is_whole_line = byte == b':' && value.quote.is_none() && is_header(name.text);
+    let is_given = byte == b'='
+        || value.quote.is_some()
+        || match is_whole_line {
+            true => value.line.split_whitespace().any(|word| word.len() >= 16 || is_unlike_a_word(word)),
+            false => is_unlike_a_word(value.sample),
+        };
+    let range = if is_whole_line { value.line_range() } else { value.range() };
+    is_given.then_some((range, "value named as a secret"))
+}
+
+/// Whether a value stands for one that is to be filled in, or says that there is none.
+pub(super) fn is_placeholder(value: &str) -> bool {
+    const WORDS: &[&str] =
+        &["null", "none", "nil", "true", "false", "undefined", "string", "required", "optional", "redacted", "hidden"];
+    let value = value.trim();
+    let body = value.trim_end_matches(['.', ',', ')', '}', ']', '>']);
+    let is_variable = |name: &str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+    };
+    value.is_empty()
+        || value.starts_with(['<', '[', '…'])
+        || ["${", "$(", "{{", "%(", "%{", "...", "your-", "your_"].iter().any(|begin| value.starts_with(begin))
+        || (value.starts_with('{') && value.ends_with('}'))
+        || matches!(value, "%s" | "%v" | "?")
+        || body.strip_prefix('$').is_some_and(is_variable)
+        || body.is_empty()
+        || body.chars().all(|letter| matches!(letter, '*' | '•' | 'x' | 'X' | '.'))
+        || WORDS.iter().any(|word| body.eq_ignore_ascii_case(word))
+}
+
+/// Whether it is written as passwords are and words are not.
+fn is_unlike_a_word(value: &str) -> bool {
+    const WORDS: &[&str] =
+        &["base64", "sha256", "sha512", "oauth2", "utf-8", "http/1.1", "ed25519", "rsa2048", "bcrypt12"];
+    let value = value.trim_end_matches(['.', ',', ')']);
+    let has = |is: fn(&u8) -> bool| value.bytes().any(|byte| is(&byte));
+    value.len() >= 6
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_alphabetic)
+        && !WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
+}
+
+/// Headers whose value is the rest of their line.
+fn is_header(name: &str) -> bool {
+    ["authorization", "proxy-authorization", "cookie", "set-cookie"]
+        .iter()
+        .any(|header| name.eq_ignore_ascii_case(header))
+}
+
+/// Whether it is the signature in the query of a URL, which lets anybody use it.
+fn is_signature(name: &str, text: &str, separator: usize) -> bool {
+    let before = separator.checked_sub(name.len() + 1).and_then(|index| text.as_bytes().get(index));
+    let names = ["sig", "signature", "x-amz-signature", "x-goog-signature", "hmac"];
+    matches!(before, Some(b'?' | b'&')) && names.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// The name before a separator.
+struct Name<'t> {
+    text: &'t str,
+    /// The same with the word before it: `API key`.
+    with_word_before: &'t str,
+    is_quoted: bool,
+}
+
+impl<'t> Name<'t> {
+    fn before(text: &'t str, separator: usize) -> Option<Self> {
+        let bytes = text.get(..separator)?.as_bytes();
+        let back = |end: usize, max: usize, holds: fn(u8) -> bool| {
+            let head = bytes.get(..end).unwrap_or_default();
+            end - head.iter().rev().take(max).take_while(|byte| holds(**byte)).count()
+        };
+        let is_blank = |byte: u8| byte == b' ' || byte == b':';
+        let mut end = back(separator, MAX_BLANKS, is_blank);
+        let unquoted = back(end, 1, |byte| matches!(byte, b'"' | b'\'' | b'`'));
+        let is_quoted = unquoted < end;
+        end = unquoted;
+        if is_quoted {
+            // A quote inside of quoted text.
+            end = back(end, MAX_BLANKS, |byte| byte == b'\\');
+        }
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+        let start = back(end, MAX_NAME, is_name);
+        let blank = back(start, 1, |byte| byte == b' ');
+        let word = if blank < start { back(blank, MAX_NAME, is_name) } else { start };
+        let name = text.get(start..end).filter(|name| !name.is_empty())?;
+        Some(Self { text: name, with_word_before: text.get(word..end)?, is_quoted })
+    }
+}
+
+/// The value after a separator.
+struct Value<'t> {
+    text: &'t str,
+    start: usize,
+    /// What it is quoted with.
+    quote: Option<&'static str>,
+    /// Its beginning.
+    sample: &'t str,
+    /// The beginning of its line.
+    line: &'t str,
+}
+
+impl<'t> Value<'t> {
+    fn after(text: &'t str, from: usize) -> Option<Self> {
+        let rest = text.get(from..)?;
+        let blanks = rest.bytes().take(MAX_BLANKS).take_while(|byte| *byte == b' ').count();
+        let rest = rest.get(blanks..)?;
+        let quote = ["\\\"", "\"", "'", "`"].into_iter().find(|quote| rest.starts_with(quote));
+        let start = from + blanks + quote.map_or(0, str::len);
+        let mut value = Self { text, start, quote, sample: "", line: "" };
+        value.sample = text.get(start..value.end_within(MAX_JUDGED))?;
+        value.line = text.get(start..value.line_end_within(MAX_JUDGED))?;
+        (!value.sample.is_empty()).then_some(value)
+    }
+
+    fn range(&self) -> Range<usize> {
+        const SCHEMES: &[&str] = &["bearer", "basic", "token", "apikey", "digest"];
+        let end = self.end_within(usize::MAX);
+        let is_scheme = |word: &str| SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme));
+        if self.quote.is_some() || !self.text.get(self.start..end).is_some_and(is_scheme) {
+            return self.start..end;
+        }
+        // `authorization=Bearer …`: the credential is the next word.
+        let rest = self.text.get(end..).unwrap_or_default();
+        let blanks = rest.bytes().take(MAX_BLANKS).take_while(|byte| *byte == b' ').count();
+        let next = Self { start: end + blanks, ..*self };
+        self.start..next.end_within(usize::MAX)
+    }
+
+    fn line_range(&self) -> Range<usize> {
+        self.start..self.line_end_within(usize::MAX)
+    }
+
+    fn end_within(&self, max: usize) -> usize {
+        match self.quote {
+            Some(quote) => self.find(max, |rest| rest.starts_with(quote.as_bytes()) || rest.starts_with(b"\n")),
+            None => self.find(max, |rest| {
+                rest.first().is_some_and(|byte| byte.is_ascii_whitespace() || b"&;\"'`\\".contains(byte))
+            }),
+        }
+    }
+
+    fn line_end_within(&self, max: usize) -> usize {
+        self.find(max, |rest| rest.first().is_some_and(|byte| b"\n\r\"'`\\".contains(byte)))
+    }
+
+    /// The first place where it ends, on the border of a character.
+    fn find(&self, max: usize, ends: impl Fn(&[u8]) -> bool) -> usize {
+        let bytes = self.text.as_bytes();
+        let last = self.start.saturating_add(max).min(bytes.len());
+        let found = (self.start..last).find(|index| bytes.get(*index..).is_some_and(&ends));
+        let mut end = found.unwrap_or(last);
+        while !self.text.is_char_boundary(end) {
+            end -= 1;
+        }
+        end
+    }
+}
