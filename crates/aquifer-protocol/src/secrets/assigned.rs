@@ -37,7 +37,7 @@ pub(super) fn value_at(text: &str, separator: usize, byte: u8) -> Option<(Range<
         || value.quote.is_some()
         || match is_whole_line {
             true => value.line.split_whitespace().any(|word| word.len() >= 16 || is_unlike_a_word(word)),
-            false => is_unlike_a_word(value.sample),
+            false => is_unlike_a_word(value.sample) || value.is_alone_on_its_line(),
         };
     let range = if is_whole_line { value.line_range() } else { value.range() };
     is_given.then_some((range, "value named as a secret"))
@@ -145,6 +145,42 @@ impl<'t> Value<'t> {
         value.sample = text.get(start..value.end_within(MAX_JUDGED))?;
         value.line = text.get(start..value.line_end_within(MAX_JUDGED))?;
         (!value.sample.is_empty()).then_some(value)
+    }
+
+    /// Whether it is one word with nothing after it: `password: swordfish`, but not `password: the new one`.
+    fn is_alone_on_its_line(&self) -> bool {
+        const WORDS: &[&str] = &[
+            "text",
+            "str",
+            "yes",
+            "no",
+            "any",
+            "bearer",
+            "basic",
+            "oauth",
+            "oauth2",
+            "jwt",
+            "apikey",
+            "api-key",
+            "api_key",
+            "token",
+            "password",
+            "key",
+            "session",
+            "missing",
+            "invalid",
+            "expired",
+            "unknown",
+            "wrong",
+            "incorrect",
+            "rejected",
+            "denied",
+        ];
+        let word = self.sample.trim_end_matches(['.', ',', ')', '}', ']', '>', '!', '?']);
+        let rest = self.line.get(self.sample.len()..).unwrap_or_default();
+        let ends =
+            rest.trim().is_empty() || self.sample.ends_with([',', ')', '}', ']']) || rest.starts_with([';', '&']);
+        word.len() >= 4 && ends && !WORDS.iter().any(|known| word.eq_ignore_ascii_case(known))
     }
 
     fn range(&self) -> Range<usize> {

@@ -81,6 +81,19 @@ fn r_saf_5_a_credential_is_found_in_every_surrounding() {
 }
 
 #[test]
+fn r_saf_5_a_word_after_a_secret_name_is_redacted_where_nothing_follows_it() {
+    for (text, expected) in [
+        ("password: swordfish", "password: [redacted]"),
+        ("user: ada\npassword: swordfish\nhost: db", "user: ada\npassword: [redacted]\nhost: db"),
+        ("user: ada, password: swordfish, host: db", "user: ada, password: [redacted] host: db"),
+        ("password: the swordfish", "password: the swordfish"),
+        ("password = swordfish or so", "password = [redacted] or so"),
+    ] {
+        assert_eq!(redact(text), expected);
+    }
+}
+
+#[test]
 fn r_saf_5_several_credentials_of_one_text_are_all_redacted() {
     let cases = credentials();
     let all: String = cases.iter().map(|case| format!("{}\n", case.text)).collect();
