@@ -256,5 +256,5 @@ fn inner_json(text: &str) -> Option<Value> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests;
