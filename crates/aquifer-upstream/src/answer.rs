@@ -69,7 +69,7 @@ pub(crate) fn read(
         .collect::<Result<_, _>>()
         .map_err(|cause| unreadable(cause.to_string()))?;
     if parsed.is_error == Some(true) {
-        return Err(refused(source, words.for_caller(&said(&blocks, parsed.structured))));
+        return Err(refused(source, words.for_caller(&said(&blocks, parsed.structured, words))));
     }
     match parsed.structured {
         Some(structured) => {
@@ -102,10 +102,13 @@ fn qualified<'a>(raw: &'a str, prefix: &str) -> serde_json::Result<(Block, Cow<'
 }
 
 /// The upstream's words for its refusal.
-fn said(blocks: &[(Block, Cow<'_, str>)], structured: Option<&RawValue>) -> String {
+fn said(blocks: &[(Block, Cow<'_, str>)], structured: Option<&RawValue>, words: &Words) -> String {
     let texts: Vec<&str> = blocks.iter().filter_map(|(block, _)| block.text.as_deref()).collect();
     match structured {
-        Some(structured) if texts.is_empty() => structured.get().to_owned(),
+        // Cleaned as a value: in its text a secret could be written with escapes.
+        Some(structured) if texts.is_empty() => {
+            serde_json::from_str(structured.get()).map(|value| words.clean_json(value).to_string()).unwrap_or_default()
+        }
         _ => texts.join("\n"),
     }
 }

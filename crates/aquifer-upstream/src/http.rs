@@ -384,6 +384,7 @@ impl Http {
 
 fn report(shared: &Shared, read: Result<(), serde_json::Error>) {
     if let Err(cause) = read {
+        let cause = shared.words.for_log(&cause.to_string());
         tracing::warn!(source = &*shared.name, "the upstream's stream holds what is no message: {cause}");
     }
 }

@@ -198,7 +198,7 @@ static FORMATS: &[Format] = &[
     format("Pulumi token", &["pul-"], Body::Hex, 32).common(),
     // Clouds and hosting
     format("AWS access key", &["AKIA", "ASIA", "ABIA", "ACCA"], Body::Upper, 16).weak().exact(),
-    format("Google key", &["AIza"], Body::Url, 30),
+    format("Google key", &["AIza"], Body::Url, 30).weak(),
     format("Google client secret", &["GOCSPX-"], Body::Url, 20),
     format("Google token", &["ya29."], Body::Dotted, 20),
     format("Google token", &["1//0"], Body::Url, 30).common(),
