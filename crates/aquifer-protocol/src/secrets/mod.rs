@@ -23,7 +23,7 @@ pub use names::names_secret;
 pub const REDACTED: &str = "[redacted]";
 
 /// What the tokens of the gate are, as [`FoundSecret::kind`] has it.
-pub const OWN_TOKEN: &str = "confirmation or quota token";
+const OWN_TOKEN: &str = "confirmation or quota token";
 
 /// A credential inside a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +44,15 @@ pub fn find_secrets(text: &str) -> impl Iterator<Item = FoundSecret> + '_ {
 /// Whether the text is or holds a credential.
 pub fn looks_like_secret(text: &str) -> bool {
     find_secrets(text).next().is_some()
+}
+
+/// Whether a whole token of the gate stands in the text, whatever stands around it.
+pub fn holds_own_token(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let own = |byte: u8| formats::beginning_with(byte).iter().filter(|(format, _)| format.kind == OWN_TOKEN);
+    bytes.iter().enumerate().any(|(position, byte)| {
+        own(*byte).any(|(format, prefix)| format.end_of_match(bytes, position, prefix).is_some())
+    })
 }
 
 /// Whether the text begins as a credential does, however short it is. Broader than [`looks_like_secret`]: for
