@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use aquifer_discovery::Bundle;
 use aquifer_discovery::digest::Drift;
+use aquifer_discovery::text::presentable;
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::source::Shelves;
 use aquifer_protocol::error::Failure;
@@ -247,6 +248,8 @@ fn bundle(settings: &Settings, said: &Interrogation, captured_at: jiff::Timestam
 }
 
 fn report(source: &str, drift: &Drift) {
-    let changed: Vec<&str> = drift.changed.iter().map(|changed| changed.tool.as_str()).collect();
-    tracing::warn!(source, ?changed, added = ?drift.added, removed = ?drift.removed, "the upstream's tools have changed");
+    let clean = |tools: &[String]| tools.iter().map(|tool| presentable(tool)).collect::<Vec<_>>();
+    let changed: Vec<String> = drift.changed.iter().map(|changed| presentable(&changed.tool)).collect();
+    let (added, removed) = (clean(&drift.added), clean(&drift.removed));
+    tracing::warn!(source, ?changed, ?added, ?removed, "the upstream's tools have changed");
 }

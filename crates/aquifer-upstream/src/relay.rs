@@ -116,10 +116,10 @@ fn form(words: &Words, schema: Value, exact_values: &mut Vec<(String, String, St
     let properties = schema.get("properties").and_then(Value::as_object);
     for (field, property) in properties.into_iter().flatten() {
         if words.presentable(field) != *field {
-            tracing::warn!(
-                source = words.source(),
-                "a form of the server is declined: a field of it has hidden characters"
-            );
+            if !words.explained().form.swap(true, Ordering::Relaxed) {
+                let source = words.source();
+                tracing::warn!(source, "a form of the server is declined: the name of a field has hidden characters");
+            }
             return None;
         }
         let mut choices = Vec::new();

@@ -41,6 +41,7 @@ pub(crate) struct Explained {
     pub(crate) elicitation: AtomicBool,
     pub(crate) sampling: AtomicBool,
     pub(crate) url: AtomicBool,
+    pub(crate) form: AtomicBool,
 }
 
 impl Words {

@@ -1,7 +1,9 @@
-//! Values that only their name gives away: `password=…`, `"api_key": "…"`, `Authorization: …`.
+//! Values that only their name gives away: `password=…`, `"api_key": "…"`, `Authorization: …`, `--token …`,
+//! `<password>…</password>`.
 
 use std::ops::Range;
 
+use super::begins_word;
 use super::names::names_secret;
 
 /// Names longer than this are no names.
@@ -11,36 +13,105 @@ const MAX_BLANKS: usize = 3;
 /// Bytes by which a value is judged. Bounded, so that values that are none cost no more than their length.
 const MAX_JUDGED: usize = 128;
 
-/// The value after the separator at this byte, if its name names a secret.
-pub(super) fn value_at(text: &str, separator: usize, byte: u8) -> Option<(Range<usize>, &'static str)> {
-    let bytes = text.as_bytes();
-    let next = bytes.get(separator + 1).copied();
-    match byte {
-        b'=' if next != Some(b'=') && next != Some(b'>') => {}
-        b':' if next != Some(b':') && next != Some(b'=') && next != Some(b'/') => {}
-        _ => return None,
+/// What a value is found by.
+const KIND: &str = "value named as a secret";
+
+/// The value that the separator at this byte shows, if its name names a secret.
+pub(super) fn value_at(text: &str, position: usize, byte: u8) -> Option<(Range<usize>, &'static str)> {
+    let rest = text.as_bytes().get(position + 1..).unwrap_or_default();
+    match (byte, rest) {
+        (b'=', [b'=', ..]) => None,
+        (b'=', [b'>', ..]) => assigned(text, position, Separator::Arrow),
+        (b'=', _) => assigned(text, position, Separator::Equals),
+        // The same in a URL inside a URL.
+        (b'%', [b'3', b'D' | b'd', ..]) => assigned(text, position, Separator::EncodedEquals),
+        (b':', [b':' | b'=' | b'/', ..]) => None,
+        (b':', _) => assigned(text, position, Separator::Colon),
+        (b'>', _) => element(text, position),
+        (b'-', [b'-', ..]) => option(text, position),
+        _ => None,
     }
-    let name = Name::before(text, separator)?;
-    let value = Value::after(text, separator + 1)?;
+}
+
+/// What stands between a name and its value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Separator {
+    Equals,
+    EncodedEquals,
+    Colon,
+    Arrow,
+}
+
+impl Separator {
+    fn length(self) -> usize {
+        match self {
+            Separator::Equals | Separator::Colon => 1,
+            Separator::Arrow => 2,
+            Separator::EncodedEquals => 3,
+        }
+    }
+}
+
+fn assigned(text: &str, position: usize, separator: Separator) -> Option<(Range<usize>, &'static str)> {
+    let name = Name::before(text, position)?;
+    let value = Value::after(text, position + separator.length())?;
     if is_placeholder(value.sample) {
         return None;
     }
-    if is_signature(name.text, text, separator) {
-        return (byte == b'=' && value.sample.len() >= 16).then(|| (value.range(), "signature of a URL"));
+    if is_signature(name.text, text, position) {
+        return (separator == Separator::Equals && value.sample.len() >= 16)
+            .then(|| (value.range(), "signature of a URL"));
     }
-    let spoken = if byte == b':' && !name.is_quoted { name.with_word_before } else { name.text };
-    if !names_secret(spoken) {
+    let is_prose = separator == Separator::Colon && !name.is_quoted;
+    if !names_secret(if is_prose { name.with_word_before } else { name.text }) {
         return None;
     }
-    let is_whole_line = byte == b':' && value.quote.is_none() && is_header(name.text);
-    let is_given = byte == b'='
-        || value.quote.is_some()
-        || match is_whole_line {
-            true => value.line.split_whitespace().any(|word| word.len() >= 16 || is_unlike_a_word(word)),
-            false => is_unlike_a_word(value.sample) || value.is_alone_on_its_line(),
-        };
-    let range = if is_whole_line { value.line_range() } else { value.range() };
-    is_given.then_some((range, "value named as a secret"))
+    let is_whole_line = separator == Separator::Colon && value.quote.is_none() && is_header(name.text);
+    let is_given = match separator {
+        Separator::Equals | Separator::EncodedEquals => true,
+        _ if value.quote.is_some() => true,
+        // An arrow also makes a function of its name.
+        Separator::Arrow => false,
+        Separator::Colon if is_whole_line => {
+            value.line.split_whitespace().any(|word| word.len() >= 16 || is_unlike_a_word(word))
+        }
+        Separator::Colon => is_unlike_a_word(value.sample) || value.is_alone_on_its_line(),
+    };
+    let range = match separator {
+        _ if is_whole_line => value.line_range(),
+        Separator::EncodedEquals => value.encoded_range(),
+        _ => value.range(),
+    };
+    is_given.then_some((range, KIND))
+}
+
+/// The text of `<password>…</password>`.
+fn element(text: &str, position: usize) -> Option<(Range<usize>, &'static str)> {
+    const MAX_TEXT: usize = 512;
+    let name = Name::before(text, position)?;
+    let opens = position.checked_sub(name.text.len() + 1).and_then(|index| text.as_bytes().get(index)) == Some(&b'<');
+    if !opens || !names_secret(name.text) {
+        return None;
+    }
+    let rest = text.get(position + 1..)?;
+    let length = rest.bytes().take(MAX_TEXT).take_while(|byte| *byte != b'<').count();
+    let closes = rest.get(length..)?.strip_prefix("</")?.starts_with(name.text);
+    let is_given = closes && !is_placeholder(rest.get(..length)?);
+    is_given.then(|| (position + 1..position + 1 + length, KIND))
+}
+
+/// The value of `--password …` on a command line.
+fn option(text: &str, position: usize) -> Option<(Range<usize>, &'static str)> {
+    let bytes = text.as_bytes();
+    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let length = bytes.get(position + 2..)?.iter().take(MAX_NAME).take_while(is_name).count();
+    let end = position + 2 + length;
+    if bytes.get(end) != Some(&b' ') || !begins_word(bytes, position) || !names_secret(text.get(position + 2..end)?) {
+        return None;
+    }
+    let value = Value::after(text, end)?;
+    let is_given = value.quote.is_some() || is_unlike_a_word(value.sample);
+    (is_given && !is_placeholder(value.sample)).then(|| (value.range(), KIND))
 }
 
 /// Whether a value stands for one that is to be filled in, or says that there is none.
@@ -52,10 +123,11 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     let is_variable = |name: &str| {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
     };
+    let is_word = |name: &str| name.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '_' | '.' | ' '));
     value.is_empty()
         || value.starts_with(['<', '[', '…'])
         || ["${", "$(", "{{", "%(", "%{", "...", "your-", "your_"].iter().any(|begin| value.starts_with(begin))
-        || (value.starts_with('{') && value.ends_with('}'))
+        || value.strip_prefix('{').and_then(|rest| rest.split_once('}')).is_some_and(|(name, _)| is_word(name))
         || matches!(value, "%s" | "%v" | "?")
         || body.strip_prefix('$').is_some_and(is_variable)
         || body.is_empty()
@@ -195,6 +267,13 @@ impl<'t> Value<'t> {
         let blanks = rest.bytes().take(MAX_BLANKS).take_while(|byte| *byte == b' ').count();
         let next = Self { start: end + blanks, ..*self };
         self.start..next.end_within(usize::MAX)
+    }
+
+    /// Where it ends in a URL inside a URL: also before an encoded `&`.
+    fn encoded_range(&self) -> Range<usize> {
+        let Range { start, end } = self.range();
+        let value = self.text.get(start..end).unwrap_or_default();
+        start..value.find("%26").map_or(end, |length| start + length)
     }
 
     fn line_range(&self) -> Range<usize> {
