@@ -1,6 +1,8 @@
 //! What a source offers: operations for the catalog, and how each call goes back to the upstream under its own names
 //! (R-DIS-7). Made from a live bundle or from a reviewed adapter; both ways give the same operations.
 
+mod sanitize;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +17,7 @@ use crate::bundle::{Bundle, NormalizedOperation};
 use crate::schema::{self, Input};
 use crate::text;
 use crate::tool::Tool;
+use sanitize::Replacements;
 
 /// Whoever has to decide does not read more of one reason.
 const LONGEST_WORDS: usize = 1_000;
@@ -47,14 +50,39 @@ pub struct Call {
     pub open: bool,
     /// Canonical and original name of each parameter.
     names: Vec<(Arc<str>, Arc<str>)>,
+    /// Values that are shown otherwise than the upstream writes them.
+    replacements: Replacements,
 }
 
 impl Call {
-    /// The arguments under the upstream's own names. Values are untouched: only top-level names were ever changed.
+    /// The arguments under the upstream's own names. Values are untouched, except that a value chosen from a list that was
+    /// shown clean becomes the upstream's own again.
     pub fn arguments(&self, params: Map<String, Value>) -> Map<String, Value> {
         let original =
             |name: &str| self.names.iter().find(|(known, _)| &**known == name).map(|(_, own)| own.to_string());
-        params.into_iter().map(|(name, value)| (original(&name).unwrap_or(name), value)).collect()
+        let exact = |name: &str, value: Value| match self.replacements.is_empty() {
+            true => value,
+            false => self.replacements.exact(name, value),
+        };
+        params
+            .into_iter()
+            .map(|(name, value)| {
+                let value = exact(&name, value);
+                (original(&name).unwrap_or(name), value)
+            })
+            .collect()
+    }
+
+    /// What callers sent to get these arguments: the opposite of [`arguments`](Self::arguments).
+    pub fn params(&self, arguments: Map<String, Value>) -> Map<String, Value> {
+        arguments
+            .into_iter()
+            .map(|(own, value)| {
+                let name = self.canonical(&own).map(str::to_owned).unwrap_or(own);
+                let value = self.replacements.shown(&name, value);
+                (name, value)
+            })
+            .collect()
     }
 
     /// The canonical name of an upstream's parameter, for its error messages.
@@ -78,6 +106,7 @@ impl Offer {
                 offer.add_tool(operation, tool, source);
             }
         }
+        offer.sanitize(&text::presentable);
         offer
     }
 
@@ -90,7 +119,18 @@ impl Offer {
         for operation in &mut offer.operations {
             operation.trust = adapter.trust;
         }
+        offer.sanitize(&text::presentable);
         offer
+    }
+
+    /// Passes everything that callers see and the source wrote through `clean`. Whoever knows more than the formats of
+    /// credentials calls it again.
+    pub fn sanitize(&mut self, clean: &dyn Fn(&str) -> String) {
+        for operation in &mut self.operations {
+            let Some(call) = self.calls.get_mut(&operation.name) else { continue };
+            sanitize::operation(operation, &mut call.replacements, clean);
+        }
+        self.types.values_mut().for_each(|named| sanitize::named_type(named, clean));
     }
 
     fn add_tool(&mut self, made: &NormalizedOperation, tool: &Tool, source: &str) {
@@ -120,6 +160,7 @@ impl Offer {
                 .iter()
                 .map(|parameter| (parameter.name.as_str().into(), parameter.original_name.as_str().into()))
                 .collect(),
+            replacements: Replacements::default(),
         };
         self.add(operation, input.types, call, source);
     }
@@ -168,6 +209,7 @@ impl Offer {
                 .iter()
                 .map(|parameter| (parameter.name.as_str().into(), parameter.original_name.as_str().into()))
                 .collect(),
+            replacements: Replacements::default(),
         };
         self.add(operation, types, call, source);
     }
@@ -205,7 +247,7 @@ impl Offer {
 
 /// What the file says about confirming, cleaned: a person reads it before deciding.
 fn safeguards(reviewed: &AdapterOperation) -> Safeguards {
-    let words = |written: &String| text::clean(&text::shorten(written, LONGEST_WORDS));
+    let words = |written: &String| text::shorten(&text::clean(written), LONGEST_WORDS);
     Safeguards {
         always_confirm: reviewed.requires_confirmation,
         reasons: reviewed.danger_reasons.iter().take(MOST_REASONS).map(|reason| words(reason).into()).collect(),

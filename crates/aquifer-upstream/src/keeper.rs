@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use aquifer_discovery::Bundle;
 use aquifer_discovery::digest::Drift;
+use aquifer_discovery::text::presentable;
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::source::Shelves;
 use aquifer_protocol::error::Failure;
@@ -66,17 +67,18 @@ impl Upkeep {
     /// With what was cached, and the era to greet in.
     pub(crate) fn new(settings: Settings, clock: SharedClock) -> (Arc<Self>, Era) {
         let kept = Kept::read(&settings);
+        let words = Words::new(&settings);
         let served = match &kept {
             Some(kept) => {
                 let bundle = bundle(&settings, &kept.said(), kept.captured_at.parse().unwrap_or_default());
-                Served::of(&settings, Some(&bundle), &[])
+                Served::of(&settings, &words, Some(&bundle), &[])
             }
-            None => Served::unknown(&settings, "it has not been started yet"),
+            None => Served::unknown(&settings, &words, "it has not been started yet"),
         };
         let shelves = kept.as_ref().map_or(library::UNKNOWN, |kept| library::shelves(&kept.said().capabilities));
         let upkeep = Self {
             shelves: ArcSwap::from_pointee(shelves),
-            words: Words::new(&settings),
+            words,
             permits: Semaphore::new(settings.concurrency.max(1)),
             settings,
             clock,
@@ -172,8 +174,8 @@ impl Upkeep {
         match tokio::time::timeout(self.settings.start_timeout, list(link, &self.settings)).await {
             Ok(Ok(capture)) => self.serve(&Interrogation::of(link, capture), link.era),
             failed => {
-                let cause = failed.map(|failed| failed.map(|_| ()));
-                tracing::warn!(source = self.settings.name, ?cause, "the changed tools cannot be listed");
+                let cause = self.words.for_log(&format!("{:?}", failed.map(|failed| failed.map(|_| ()))));
+                tracing::warn!(source = self.settings.name, cause, "the changed tools cannot be listed");
                 link.listed.store(changes, Ordering::Release);
             }
         }
@@ -183,7 +185,7 @@ impl Upkeep {
     fn serve(&self, said: &Interrogation, era: Era) {
         let now = self.clock.now();
         let before = self.served.load_full();
-        let served = Served::of(&self.settings, Some(&bundle(&self.settings, said, now)), &before.pins);
+        let served = Served::of(&self.settings, &self.words, Some(&bundle(&self.settings, said, now)), &before.pins);
         if let Some(drift) = &served.drift {
             report(&self.settings.name, drift);
         }
@@ -200,8 +202,11 @@ impl Upkeep {
         let message = failure.message();
         let reason = message.split_once(": ").map_or(message, |(_, reason)| reason);
         let before = self.served.load_full();
-        let served =
-            if before.is_known { before.again().with_status(reason) } else { Served::unknown(&self.settings, reason) };
+        let served = if before.is_known {
+            before.again().with_status(reason)
+        } else {
+            Served::unknown(&self.settings, &self.words, reason)
+        };
         self.served.store(Arc::new(served));
         self.changes.send_modify(|count| *count += 1);
     }
@@ -243,6 +248,8 @@ fn bundle(settings: &Settings, said: &Interrogation, captured_at: jiff::Timestam
 }
 
 fn report(source: &str, drift: &Drift) {
-    let changed: Vec<&str> = drift.changed.iter().map(|changed| changed.tool.as_str()).collect();
-    tracing::warn!(source, ?changed, added = ?drift.added, removed = ?drift.removed, "the upstream's tools have changed");
+    let clean = |tools: &[String]| tools.iter().map(|tool| presentable(tool)).collect::<Vec<_>>();
+    let changed: Vec<String> = drift.changed.iter().map(|changed| presentable(&changed.tool)).collect();
+    let (added, removed) = (clean(&drift.added), clean(&drift.removed));
+    tracing::warn!(source, ?changed, ?added, ?removed, "the upstream's tools have changed");
 }

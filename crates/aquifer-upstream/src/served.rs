@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 
 use crate::arguments;
 use crate::settings::Settings;
+use crate::words::Words;
 
 /// Callers that are remembered as told of a change. Beyond, some hear it again.
 const MOST_TOLD: usize = 1_000;
@@ -47,9 +48,9 @@ pub(crate) struct Tool {
 
 impl Served {
     /// Nothing is known yet.
-    pub(crate) fn unknown(settings: &Settings, reason: &str) -> Self {
+    pub(crate) fn unknown(settings: &Settings, words: &Words, reason: &str) -> Self {
         if settings.adapter.is_some() {
-            return Self::of(settings, None, &[]).with_status(reason);
+            return Self::of(settings, words, None, &[]).with_status(reason);
         }
         let nothing = Self {
             offering: Offering::default(),
@@ -62,9 +63,9 @@ impl Served {
     }
 
     /// What a capture and the operator's decisions come to. `before` are the definitions known until now.
-    pub(crate) fn of(settings: &Settings, bundle: Option<&Bundle>, before: &[Pin]) -> Self {
+    pub(crate) fn of(settings: &Settings, words: &Words, bundle: Option<&Bundle>, before: &[Pin]) -> Self {
         let pins = bundle.map(Bundle::pins).unwrap_or_default();
-        let (offer, drift) = match (&settings.adapter, bundle) {
+        let (mut offer, drift) = match (&settings.adapter, bundle) {
             (Some(adapter), _) => {
                 let offer = Offer::of_adapter(adapter, &settings.name);
                 let drift = bundle.map(|_| from_reviewed(&offer, &pins));
@@ -77,6 +78,7 @@ impl Served {
             (None, None) => (Offer::default(), None),
         };
         let drift = drift.filter(|drift| !drift.is_empty());
+        offer.sanitize(&|text| words.without_secrets(text.to_owned()));
         Self::from_offer(settings, offer, pins, drift)
     }
 
@@ -152,8 +154,7 @@ impl Tool {
     /// Arguments under our names again.
     pub(crate) fn params(&self, arguments: Value) -> Map<String, Value> {
         let Value::Object(arguments) = arguments else { return Map::new() };
-        let ours = |own: String| self.call.canonical(&own).map(str::to_owned).unwrap_or(own);
-        arguments.into_iter().map(|(own, value)| (ours(own), value)).collect()
+        self.call.params(arguments)
     }
 
     /// Whether it changes nothing, beyond doubt.

@@ -120,7 +120,7 @@ impl Upstream {
                 delivery.restrict();
             }
             let result = rounds::call(upkeep, &link, &tool.name, &arguments, &context, delivery).await;
-            match result.and_then(|result| answer::read(&result, address_prefix.as_deref())) {
+            match result.and_then(|result| answer::read(&result, &upkeep.words, address_prefix.as_deref())) {
                 Ok(mut answer) => {
                     answer.warnings.extend(tool.warning(&context.caller));
                     return Ok(answer);

@@ -148,6 +148,9 @@ pub(crate) struct SourceConfig {
     pub(crate) largest_answer: Option<usize>,
     /// How many parameters READ operations get for shaping their results.
     pub(crate) controls: Option<ControlsConfig>,
+    /// What the server may ask of the clients behind its calls. Nothing, unless it is named here.
+    #[serde(default)]
+    pub(crate) allow: Vec<AllowedRequest>,
     /// What is said of single operations, by their names without prefix.
     #[serde(default)]
     pub(crate) operations: BTreeMap<String, OperationConfig>,
@@ -167,6 +170,16 @@ pub(crate) struct SourceConfig {
     pub(crate) largest_page: Option<usize>,
     #[serde(default)]
     pub(crate) tables: BTreeMap<String, TableConfig>,
+}
+
+/// Something an MCP server may ask of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum AllowedRequest {
+    /// Have the person fill in a form.
+    Elicitation,
+    /// Have the client's model complete a conversation.
+    Sampling,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

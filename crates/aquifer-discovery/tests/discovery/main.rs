@@ -13,6 +13,7 @@ mod overrides;
 #[cfg(feature = "published")]
 mod published;
 mod redaction;
+mod sanitized;
 mod schemas;
 mod servers;
 mod trust;

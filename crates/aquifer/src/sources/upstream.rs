@@ -6,10 +6,10 @@ use std::time::Duration;
 use aquifer_discovery::adapter::{AdapterAuth, Target};
 use aquifer_discovery::servers::{Environment, Reach, Server, env_file};
 use aquifer_discovery::{Adapter, Overrides};
-use aquifer_upstream::{Bearer, Settings, Transport};
+use aquifer_upstream::{Allowed, Bearer, Settings, Transport};
 
 use super::{Broken, Kind, Origin, Plan, adapter_file, naming, trust};
-use crate::config::{self, SourceConfig};
+use crate::config::{self, AllowedRequest, SourceConfig};
 use crate::state::Kept;
 
 /// Plans a server that the configuration or the command line describes.
@@ -108,6 +108,10 @@ fn finish(settings: &mut Settings, source: &SourceConfig, kept: &Kept, files: &m
     settings.concurrency = source.concurrency.unwrap_or(settings.concurrency).clamp(1, 10_000);
     settings.largest_answer = source.largest_answer.unwrap_or(settings.largest_answer).max(1024);
     settings.cache_dir = kept.catalogues();
+    settings.allow = Allowed {
+        elicitation: source.allow.contains(&AllowedRequest::Elicitation),
+        sampling: source.allow.contains(&AllowedRequest::Sampling),
+    };
     shaped(settings, source)?;
     if let Some(file) = &source.overrides {
         let shown = file.display();

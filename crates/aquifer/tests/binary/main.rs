@@ -3,6 +3,7 @@
 
 mod absent;
 mod adapter_files;
+mod asked;
 mod captures;
 mod command_line;
 mod configured;

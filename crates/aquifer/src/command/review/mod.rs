@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use aquifer_discovery::bundle::NormalizedOperation;
 use aquifer_discovery::name::kebab;
+use aquifer_discovery::text::presentable;
 use aquifer_discovery::{Bundle, Overrides};
 
 use super::table::columns;
@@ -76,9 +77,10 @@ fn table(bundle: &Bundle, all: bool) -> String {
     let rows: Vec<[String; 5]> = shown
         .iter()
         .map(|made| {
-            let reasons = if made.needs_review { made.review_reasons.join("; ") } else { "settled".to_owned() };
+            let reasons =
+                if made.needs_review { presentable(&made.review_reasons.join("; ")) } else { "settled".to_owned() };
             [
-                made.source_tool_name.chars().filter(|c| !c.is_control()).collect(),
+                presentable(&made.source_tool_name).replace(['\n', '\t'], " "),
                 made.endpoint.as_str().to_owned(),
                 made.endpoint_confidence.as_str().to_owned(),
                 made.danger_level.as_str().to_owned(),
