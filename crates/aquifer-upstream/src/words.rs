@@ -17,8 +17,8 @@ use crate::settings::{Allowed, Settings};
 /// The most characters of an upstream's words that a caller sees.
 const MOST: usize = 2_000;
 
-/// Secrets that are remembered beside the configured ones.
-const MAX_LEARNED: usize = 32;
+/// Spellings of secrets that are remembered beside the configured ones.
+const MAX_LEARNED: usize = 128;
 
 /// Knows what must not be repeated, and how names are shown.
 #[derive(Clone)]
