@@ -21,8 +21,9 @@ use super::connection::Connection;
 /// How long the head of a request may take to arrive once it has begun.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A peer that has moved nothing for this long is closed where that makes room for a call.
-const STALLED_AFTER: Duration = Duration::from_secs(2);
+/// A peer that has moved nothing for this long is closed where that makes room for a call. Short, because whoever keeps
+/// the budget full with answers that he does not read would keep others out for as long.
+const STALLED_AFTER: Duration = Duration::from_millis(500);
 
 /// A peer that was given something to do less than this ago is closed last: it had no chance yet.
 const GRACE: Duration = Duration::from_secs(1);

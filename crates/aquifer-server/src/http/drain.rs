@@ -135,19 +135,26 @@ struct Counted {
 impl Entry {
     /// The answer is there and counted itself: gives back what was reserved for it.
     pub(super) fn settle(&self) {
-        self.0.settle();
+        self.0.settle(usize::MAX);
+    }
+
+    /// A part of the answer is there and counted itself.
+    pub(super) fn settle_part(&self, bytes: usize) {
+        self.0.settle(bytes);
     }
 }
 
 impl Counted {
-    fn settle(&self) {
-        self.inner.connections.unreserve(self.reserved.swap(0, Ordering::SeqCst));
+    fn settle(&self, bytes: usize) {
+        let less = |reserved: usize| Some(reserved.saturating_sub(bytes));
+        let before = self.reserved.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).unwrap_or_default();
+        self.inner.connections.unreserve(before.min(bytes));
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.settle();
+        self.settle(usize::MAX);
         let before = self.inner.count(self.kind).fetch_sub(1, Ordering::SeqCst);
         if self.kind == Kind::Call && before == 1 {
             self.inner.changed.notify_waiters();

@@ -11,11 +11,11 @@ mod connection;
 mod connections;
 mod drain;
 mod endpoint;
-#[cfg(test)]
-mod floods;
 mod guard;
 mod sessions;
 mod short;
+#[cfg(test)]
+mod tests;
 mod tracked_body;
 
 use std::net::SocketAddr;

@@ -47,7 +47,7 @@ impl Content {
 pub(super) struct TrackedBody {
     state: State,
     connection: Arc<Connection>,
-    _entry: Option<Entry>,
+    entry: Option<Entry>,
 }
 
 enum State {
@@ -68,7 +68,7 @@ impl TrackedBody {
         if let (State::Whole(_) | State::Done, Some(entry)) = (&state, &entry) {
             entry.settle();
         }
-        Self { state, connection, _entry: entry }
+        Self { state, connection, entry }
     }
 }
 
@@ -95,7 +95,13 @@ impl HttpBody for TrackedBody {
                 if !matches!(polled, Poll::Ready(None)) {
                     this.state = State::Stream(body);
                 }
-                polled.map_ok(|frame| frame.map_data(|bytes| TrackedBytes::new(bytes, &this.connection)))
+                polled.map_ok(|frame| {
+                    frame.map_data(|bytes| {
+                        let tracked = TrackedBytes::new(bytes, &this.connection);
+                        this.entry.iter().for_each(|entry| entry.settle_part(tracked.held));
+                        tracked
+                    })
+                })
             }
         }
     }
