@@ -65,6 +65,17 @@ pub(crate) fn too_many(id: &RequestId, is_call: bool, limits: &Limits) -> Vec<u8
     frame(id, "result", &result(Failure::new(Code::RateLimitExceeded, message), limits))
 }
 
+/// Stands for an answer that was discarded because the client does not read.
+pub(crate) fn discarded(id: &RequestId, is_call: bool, limits: &Limits) -> Vec<u8> {
+    let id = serde_json::value::to_raw_value(id).ok();
+    let message = "The request was carried out, but its answer was discarded: too many answers wait to be read on this \
+                   connection. Read answers before asking for more";
+    if !is_call {
+        return error(id, SERVER_BUSY, message, None);
+    }
+    frame(id, "result", &result(Failure::new(Code::ValidationPayloadTooLarge, message), limits))
+}
+
 /// A message over the size limit.
 pub(crate) fn oversized(bytes: usize, limits: &Limits) -> Problem {
     Problem::TooLarge { limit: LimitKind::RequestSize, limit_value: limits.max_request_size, actual_value: bytes }

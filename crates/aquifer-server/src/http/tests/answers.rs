@@ -3,7 +3,7 @@
 use super::*;
 
 /// Answers that can be in the making at the same moment, beside what the budget holds.
-const IN_THE_MAKING: usize = 8 * LARGE_MESSAGE;
+const IN_THE_MAKING: usize = 4 * LARGE_MESSAGE;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_nobody_reads_stay_within_the_budget() {
