@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection::{Connection, MeteredStream};
 use super::connections::Connections;
 use super::drain::{MOST_CALLS, MOST_LISTENERS};
+use super::throttle::WarningThrottle;
 use super::tracked_body::TrackedBody;
 
 /// Connections at once beside those that calls and streams may hold: clients keep theirs for a while.
@@ -45,9 +46,6 @@ const BREATH: Duration = Duration::from_millis(500);
 
 /// How often to look for an idle connection while somebody waits for a place.
 const PLACE_INTERVAL: Duration = Duration::from_millis(50);
-
-/// How often to say that there is no room.
-const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
 /// How many connections there may be, and how long each may say nothing.
 #[derive(Debug, Clone, Copy)]
@@ -98,11 +96,11 @@ pub(super) async fn serve(
     http.timer(TokioTimer::new()).header_read_timeout(limits.idle_timeout);
     http.max_header_size(MAX_HEAD_BYTES).max_buf_size(MAX_READ_BUFFER);
     let (places, graceful) = (Arc::new(Semaphore::new(limits.max)), GracefulShutdown::new());
-    let mut warned: Option<Instant> = None;
+    let warning = WarningThrottle::default();
     loop {
         let next = async {
             let (stream, peer) = accept(&listener).await;
-            let place = take_place(&places, &connections, limits.max, &mut warned).await;
+            let place = take_place(&places, &connections, limits.max, &warning).await;
             (stream, peer, place)
         };
         let Some((stream, peer, place)) = stop.run_until_cancelled(next).await else { break };
@@ -139,15 +137,14 @@ async fn take_place(
     places: &Arc<Semaphore>,
     connections: &Connections,
     max: usize,
-    warned: &mut Option<Instant>,
+    warning: &WarningThrottle,
 ) -> Option<OwnedSemaphorePermit> {
     loop {
         if let Ok(place) = places.clone().try_acquire_owned() {
             return Some(place);
         }
-        if !connections.close_idle() && warned.is_none_or(|last| last.elapsed() >= WARNING_INTERVAL) {
+        if !connections.close_idle() && warning.is_due(connections.now()) {
             tracing::warn!(max, "nobody can connect until a connection closes");
-            *warned = Some(Instant::now());
         }
         if let Ok(place) = tokio::time::timeout(PLACE_INTERVAL, places.clone().acquire_owned()).await {
             return place.ok();

@@ -174,6 +174,13 @@ impl Connection {
         (since > 0).then(|| now.saturating_sub(last))
     }
 
+    /// How long nothing has come of a body that is awaited.
+    pub(super) fn unfinished_for(&self, now: u64) -> Option<u64> {
+        let since = self.body_since.load(Ordering::Relaxed);
+        let last = since.max(self.last_progress.load(Ordering::Relaxed));
+        (since > 0).then(|| now.saturating_sub(last))
+    }
+
     /// How the peer makes us wait, if it does.
     pub(super) fn waiting(&self, now: u64) -> Option<Waiting> {
         let since = [&self.unwritten_since, &self.body_since].map(|since| since.load(Ordering::Relaxed));
@@ -214,7 +221,11 @@ impl Connection {
 
     /// The rest of a body has to come.
     pub(super) fn await_body(&self) {
-        self.body_since.store(self.registry.now(), Ordering::Relaxed);
+        self.await_body_at(self.registry.now());
+    }
+
+    pub(super) fn await_body_at(&self, now: u64) {
+        self.body_since.store(now, Ordering::Relaxed);
     }
 
     /// No body is awaited any more.

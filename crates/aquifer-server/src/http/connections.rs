@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::connection::Connection;
+use super::throttle::WarningThrottle;
 
 /// How long the head of a request may take to arrive once it has begun.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -40,6 +41,7 @@ pub(super) struct Connections {
     /// The part of what is held that sessions keep beside answers.
     kept_for_sessions: AtomicUsize,
     next_id: AtomicU64,
+    warning: WarningThrottle,
     open: Mutex<HashMap<u64, Arc<Connection>>>,
 }
 
@@ -62,6 +64,7 @@ impl Connections {
             reserved: AtomicUsize::new(0),
             kept_for_sessions: AtomicUsize::new(0),
             next_id: AtomicU64::new(0),
+            warning: WarningThrottle::default(),
             open: Mutex::default(),
         })
     }
@@ -158,7 +161,7 @@ impl Connections {
             closed += 1;
         }
         drop(open);
-        if closed > 0 {
+        if closed > 0 && self.warning.is_due(now) {
             tracing::warn!(
                 closed,
                 max_bytes = self.max_bytes,
@@ -168,12 +171,25 @@ impl Connections {
         held <= target
     }
 
-    /// Closes the connection that has been idle for longest, the ones that never made a request first.
+    /// Closes the connection that has been idle for longest, the ones that never made a request first. Where none is
+    /// idle, one whose peer does not go on with its request.
     pub(super) fn close_idle(&self) -> bool {
+        self.close_idle_at(self.now())
+    }
+
+    fn close_idle_at(&self, now: u64) -> bool {
         let open = self.lock();
-        let idle = open.values().filter(|one| one.is_idle() && !one.is_condemned());
-        let longest = idle.min_by_key(|one| (one.has_served(), one.last_used()));
-        longest.inspect(|connection| connection.condemn()).is_some()
+        let order = |one: &Connection| {
+            let unfinished_for = one.unfinished_for(now).filter(|waited| *waited >= millis(STALLED_AFTER));
+            match unfinished_for {
+                _ if one.is_condemned() => None,
+                _ if one.is_idle() => Some((false, one.has_served(), one.last_used())),
+                Some(waited) => Some((true, true, now.saturating_sub(waited))),
+                None => None,
+            }
+        };
+        let ordered = open.values().filter_map(|one| Some((order(one)?, one)));
+        ordered.min_by_key(|(order, _)| *order).inspect(|(_, connection)| connection.condemn()).is_some()
     }
 
     /// Closes connections that have kept us waiting for too long. Called about once a second.
@@ -297,6 +313,20 @@ mod tests {
         let expected =
             [[false, false, false, true], [false, false, true, true], [false, true, true, true]].map(Vec::from);
         assert_eq!(order, expected, "never used, then used longest ago");
+    }
+
+    #[test]
+    fn an_unfinished_request_makes_room_if_nobody_is_idle() {
+        let all = connections(1_000);
+        let open: Vec<_> = (0..3).map(|_| all.register(PEER)).collect();
+        open.iter().for_each(|(connection, _)| connection.begin_request());
+        open[0].0.await_body_at(SECOND);
+        open[1].0.await_body_at(SECOND);
+        open[0].0.progressed_at(9 * SECOND, 1);
+        assert!(all.close_idle_at(10 * SECOND));
+        assert_eq!(condemned(&open), [false, true, false], "the one that stopped first");
+        assert!(all.close_idle_at(10 * SECOND));
+        assert!(!all.close_idle_at(10 * SECOND), "the last one has a call under way");
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod sessions;
 mod short;
 #[cfg(test)]
 mod tests;
+mod throttle;
 mod tracked_body;
 
 use std::net::SocketAddr;

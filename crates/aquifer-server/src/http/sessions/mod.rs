@@ -24,6 +24,7 @@ use rmcp::transport::streamable_http_server::session::local::{
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 
 use super::connections::Connections;
+use super::throttle::WarningThrottle;
 use session::{Kept, NotNow, OpenStream, Session};
 use table::{NoPlace, Table};
 use transport::SessionTransport;
@@ -32,7 +33,12 @@ use transport::SessionTransport;
 const MAX_INITIALIZE_BYTES: usize = 64 * 1024;
 
 /// About what a value takes in memory beside its text.
-const VALUE_BYTES: usize = 64;
+const VALUE_BYTES: usize = 200;
+
+/// What is no larger than this is kept even if others keep too much, so that they lock nobody out: it is bounded by the
+/// number of sessions.
+const SMALL_INTRODUCTION: usize = 16 * 1024;
+const SMALL_MESSAGE: usize = 1024;
 
 tokio::task_local! {
     static SCOPE: Scope;
@@ -81,6 +87,7 @@ struct Shared {
     table: Mutex<Table>,
     /// Sessions that were given up, until the SDK has been told.
     given_up: Mutex<Vec<SessionId>>,
+    warning: WarningThrottle,
 }
 
 impl Shared {
@@ -92,14 +99,20 @@ impl Shared {
         self.given_up.lock().unwrap_or_else(PoisonError::into_inner).push(id);
     }
 
-    /// Takes in a message for a session, giving up sessions that nobody uses if too much is kept for all.
+    /// Takes in a message for a session.
     fn keep(&self, session: &Arc<Session>, bytes: usize) -> Option<Kept> {
         let kept = session.keep(bytes)?;
+        (bytes <= SMALL_MESSAGE || self.make_room(bytes, self.connections.now())).then_some(kept)
+    }
+
+    /// Gives up a session that is not in use if too much is kept for all, now that so many bytes have come. `false`: that
+    /// would not be enough.
+    fn make_room(&self, bytes: usize, now: u64) -> bool {
         if !self.connections.is_too_much_kept() {
-            return Some(kept);
+            return true;
         }
-        let shed = self.table().shed(self.connections.now());
-        shed.map(|id| self.give_up(id)).map(|()| kept)
+        let shed = self.table().shed(bytes, now);
+        shed.map(|id| self.give_up(id)).is_some()
     }
 }
 
@@ -110,7 +123,15 @@ impl BoundedSessions {
         // Kept are the streams of requests that were cancelled, which get no answer: nobody wants them back.
         inner.session_config.completed_cache_ttl = Duration::ZERO;
         let table = Mutex::new(Table::new(max));
-        Self { inner, shared: Arc::new(Shared { connections, table, given_up: Mutex::default() }) }
+        Self {
+            inner,
+            shared: Arc::new(Shared {
+                connections,
+                table,
+                given_up: Mutex::default(),
+                warning: WarningThrottle::default(),
+            }),
+        }
     }
 
     /// What comes of a request to the SDK, unless it was refused here.
@@ -155,6 +176,13 @@ impl BoundedSessions {
         }
     }
 
+    fn no_place(&self, cause: NoPlace, now: u64) -> SessionsError {
+        if self.shared.warning.is_due(now) {
+            tracing::warn!(?cause, "a session was refused; raise [http] most_sessions if this is too few");
+        }
+        refused(cause.into())
+    }
+
     fn get(&self, id: &SessionId) -> Result<Arc<Session>, SessionsError> {
         let session = self.shared.table().get(id).cloned();
         let session = session.ok_or_else(|| refused(SessionRefusal::Gone))?;
@@ -166,6 +194,10 @@ impl BoundedSessions {
     fn open_stream(&self, id: &SessionId) -> Result<OpenStream, SessionsError> {
         let session = self.get(id)?;
         session.set_initialized();
+        let place = self.shared.table().make_stream_place(self.shared.connections.now());
+        if let Some(given_up) = place.map_err(|cause| refused(cause.into()))? {
+            self.shared.give_up(given_up);
+        }
         session.open_stream().map_err(|cause| refused(cause.into()))
     }
 }
@@ -175,6 +207,15 @@ impl From<NotNow> for SessionRefusal {
         match cause {
             NotNow::DuplicateId => SessionRefusal::DuplicateId,
             NotNow::TooManyRequests | NotNow::TooManyStreams => SessionRefusal::TooMany,
+        }
+    }
+}
+
+impl From<NoPlace> for SessionRefusal {
+    fn from(cause: NoPlace) -> Self {
+        match cause {
+            NoPlace::TooFast(seconds) => SessionRefusal::TooFast(seconds),
+            NoPlace::AllBusy => SessionRefusal::AllBusy,
         }
     }
 }
@@ -281,28 +322,20 @@ impl SessionManager for BoundedSessions {
             return Err(refused(SessionRefusal::TooLarge));
         }
         let now = self.shared.connections.now();
-        let place = self.shared.table().make_place(peer, now);
-        match place {
-            Ok(None) => {}
-            Ok(Some(given_up)) => self.shared.give_up(given_up),
-            Err(cause) => {
-                tracing::warn!(?cause, "a session was refused; raise [http] most_sessions if this is too few");
-                return Err(refused(match cause {
-                    NoPlace::TooFast(seconds) => SessionRefusal::TooFast(seconds),
-                    NoPlace::AllBusy => SessionRefusal::AllBusy,
-                }));
-            }
-        }
-        let session = Arc::new(Session::new(peer, introduction, now, self.shared.connections.clone()));
-        if self.shared.connections.is_too_much_kept()
-            && let Some(shed) = self.shared.table().shed(now)
-        {
-            self.shared.give_up(shed);
-        }
-        self.close_given_up().await;
+        self.shared.table().admit(peer, now).map_err(|cause| self.no_place(cause, now))?;
         let (id, transport) = self.inner.create_session().await?;
-        self.shared.table().insert(id.clone(), session.clone());
-        Ok((id, SessionTransport::new(transport, session, self.shared.clone())))
+        let session = Arc::new(Session::new(peer, introduction, now, self.shared.connections.clone()));
+        let has_room = introduction <= SMALL_INTRODUCTION || self.shared.make_room(introduction, now);
+        let placed = match has_room {
+            true => self.shared.table().insert(id.clone(), session.clone(), now),
+            false => Err(NoPlace::AllBusy),
+        };
+        let refusal = placed.as_ref().err().map(|cause| self.no_place(*cause, now));
+        // It is the newcomer itself that is given up where it has no place.
+        let given_up = if refusal.is_some() { Some(id.clone()) } else { placed.ok().flatten() };
+        given_up.into_iter().for_each(|id| self.shared.give_up(id));
+        self.close_given_up().await;
+        refusal.map_or(Ok((id, SessionTransport::new(transport, session, self.shared.clone()))), Err)
     }
 
     async fn initialize_session(

@@ -125,7 +125,7 @@ impl Session {
             Rank::Busy
         } else if has_requested && is_recent {
             Rank::Recent
-        } else if self.streams.load(Ordering::SeqCst) > 0 {
+        } else if self.streams() > 0 {
             Rank::Listening
         } else if has_requested {
             Rank::Idle
@@ -192,6 +192,11 @@ impl Session {
         let before = self.streams.fetch_add(1, Ordering::SeqCst);
         let open = OpenStream(self.clone());
         if before < MAX_STREAMS { Ok(open) } else { Err(NotNow::TooManyStreams) }
+    }
+
+    /// Streams that wait for news now.
+    pub(super) fn streams(&self) -> usize {
+        self.streams.load(Ordering::SeqCst)
     }
 
     /// Takes in a message that is no answer, if there is room for it. It counts until the guard is dropped, wherever

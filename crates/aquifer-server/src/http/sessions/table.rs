@@ -21,6 +21,9 @@ const ABANDONED_AFTER: u64 = 60_000;
 /// A session that nobody uses is closed after this many milliseconds.
 pub(super) const IDLE_AFTER: u64 = 30 * 60_000;
 
+/// Streams that wait for news, however few sessions there may be.
+const MIN_STREAMS: usize = 4;
+
 /// Sessions that have been used and can be replaced at once, however few places there are.
 const MIN_REPLACED: usize = 8;
 
@@ -57,10 +60,6 @@ impl Table {
         self.sessions.get(id)
     }
 
-    pub(super) fn insert(&mut self, id: SessionId, session: Arc<Session>) {
-        self.sessions.insert(id, session);
-    }
-
     pub(super) fn remove(&mut self, id: &SessionId) -> Option<Arc<Session>> {
         self.sessions.remove(id)
     }
@@ -72,30 +71,53 @@ impl Table {
         }
     }
 
-    /// Makes room for a session of this peer. The session that is given up for it is removed and returned.
-    pub(super) fn make_place(&mut self, peer: Option<IpAddr>, now: u64) -> Result<Option<SessionId>, NoPlace> {
-        if let Some(peer) = peer {
-            self.opening.take(peer, now).map_err(NoPlace::TooFast)?;
+    /// Whether a peer may open a session now, as far as the rate goes.
+    pub(super) fn admit(&mut self, peer: Option<IpAddr>, now: u64) -> Result<(), NoPlace> {
+        peer.map_or(Ok(()), |peer| self.opening.take(peer, now).map_err(NoPlace::TooFast))
+    }
+
+    /// Takes in a session. The one that is given up for it is removed and returned.
+    pub(super) fn insert(
+        &mut self,
+        id: SessionId,
+        session: Arc<Session>,
+        now: u64,
+    ) -> Result<Option<SessionId>, NoPlace> {
+        let mut given_up = None;
+        if self.sessions.len() >= self.max {
+            let (rank, first) = self.first_to_go(now, |_| true).ok_or(NoPlace::AllBusy)?;
+            if rank >= Rank::Idle {
+                self.replacing.take(now).map_err(NoPlace::TooFast)?;
+            }
+            self.remove(&first);
+            given_up = Some(first);
         }
-        if self.sessions.len() < self.max {
+        self.sessions.insert(id, session);
+        Ok(given_up)
+    }
+
+    /// Makes room for a stream that waits for news: there are as many as sessions, because connections are counted so. The
+    /// session that is given up for it is removed and returned.
+    pub(super) fn make_stream_place(&mut self, now: u64) -> Result<Option<SessionId>, NoPlace> {
+        let open: usize = self.sessions.values().map(|session| session.streams()).sum();
+        if open < self.max.max(MIN_STREAMS) {
             return Ok(None);
         }
-        let (rank, id) = self.first_to_go(now, |_| true).ok_or(NoPlace::AllBusy)?;
-        if rank >= Rank::Idle {
-            self.replacing.take(now).map_err(NoPlace::TooFast)?;
+        let (rank, id) = self.first_to_go(now, |session| session.streams() > 0).ok_or(NoPlace::AllBusy)?;
+        if rank > Rank::Listening {
+            return Err(NoPlace::AllBusy);
         }
+        self.replacing.take(now).map_err(NoPlace::TooFast)?;
         self.remove(&id);
         Ok(Some(id))
     }
 
-    /// Gives up a session that is not in use, because too much is kept for all of them: one for which more than the
-    /// usual is kept.
-    pub(super) fn shed(&mut self, now: u64) -> Option<SessionId> {
-        let average = self.sessions.values().map(|session| session.kept()).sum::<usize>() / self.sessions.len().max(1);
-        let (rank, id) = self.first_to_go(now, |session| session.kept() >= average.max(1))?;
-        if rank >= Rank::Recent {
-            return None;
-        }
+    /// Gives up the session for which most is kept among those that are not in use, because too much is kept for all of
+    /// them. `None`: that would not make room for so many bytes, and whoever needs them has to do without.
+    pub(super) fn shed(&mut self, bytes: usize, now: u64) -> Option<SessionId> {
+        let unused = self.sessions.iter().filter(|(_, session)| session.rank(now) < Rank::Recent);
+        let (id, largest) = unused.max_by_key(|(_, session)| session.kept())?;
+        let id = (largest.kept() >= bytes).then(|| id.clone())?;
         self.remove(&id);
         Some(id)
     }
@@ -169,10 +191,9 @@ mod tests {
 
         fn open_from(&mut self, peer: [u8; 4], id: &str, now: u64) -> Result<Option<SessionId>, NoPlace> {
             let peer = IpAddr::from(peer);
-            let evicted = self.table.make_place(Some(peer), now)?;
+            self.table.admit(Some(peer), now)?;
             let session = Arc::new(Session::new(Some(peer), 0, now, self.connections.clone()));
-            self.table.insert(id.into(), session);
-            Ok(evicted)
+            self.table.insert(id.into(), session, now)
         }
 
         fn use_session(&self, id: &str, now: u64) {
@@ -286,6 +307,39 @@ mod tests {
             all.table.get(&id.into()).unwrap().begin_request(&NumberOrString::Number(1)).unwrap();
         }
         assert_eq!(all.open("three", SECOND), Err(NoPlace::AllBusy));
+    }
+
+    #[test]
+    fn the_unused_session_for_which_most_is_kept_makes_room() {
+        let mut all = Sessions::new(10);
+        let now = 1_000 * SECOND;
+        let mut kept = Vec::new();
+        for (id, bytes) in [("small", 10), ("large", 100), ("middle", 50), ("used", 1_000)] {
+            all.open(id, SECOND).unwrap();
+            kept.push(all.table.get(&id.into()).unwrap().keep(bytes));
+        }
+        all.use_session("used", now);
+        let mut shed = |bytes| all.table.shed(bytes, now).map(|id| id.to_string());
+        assert_eq!(shed(101), None, "none of them would make that much room");
+        assert_eq!(shed(20).as_deref(), Some("large"));
+        assert_eq!(shed(50).as_deref(), Some("middle"));
+        assert_eq!(shed(20), None, "and what is in use stays");
+    }
+
+    #[test]
+    fn streams_are_no_more_than_sessions_and_those_in_use_keep_theirs() {
+        let mut all = Sessions::new(4);
+        let now = 1_000 * SECOND;
+        for id in ["used", "listening"] {
+            all.open(id, SECOND).unwrap();
+        }
+        let get = |id: &str| all.table.get(&id.into()).unwrap().clone();
+        let _streams: Vec<_> = ["used", "used", "listening", "listening"].map(|id| get(id).open_stream().ok()).into();
+        all.use_session("used", now);
+        assert_eq!(all.table.make_stream_place(now), Ok(Some("listening".into())));
+        assert_eq!(all.table.make_stream_place(now), Ok(None));
+        let _more: Vec<_> = [(); 2].map(|()| all.table.get(&"used".into()).unwrap().open_stream().ok()).into();
+        assert_eq!(all.table.make_stream_place(now), Err(NoPlace::AllBusy));
     }
 
     #[test]

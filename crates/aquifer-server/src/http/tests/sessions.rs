@@ -83,14 +83,31 @@ async fn what_a_client_says_of_itself_is_bounded() {
     let refused = server.ask(&initialize_with(json!({ "x": { "y": "y".repeat(70 * 1024) } }))).await;
     assert_eq!(refused.status, 413, "{refused:?}");
     assert_eq!(server.endpoint.sessions().count(), 0);
-    // Within that, what all of them keep is bounded: sessions nobody uses go.
-    let dense: Value = json!({ "x": { "y": vec![json!([]); 9_000] } });
-    for _ in 0..100 {
-        let answer = server.ask(&initialize_with(dense.clone())).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        assert!(server.held() <= 8 * MIB / 4 + MIB, "{} bytes are held", server.held());
+    // Within that, what all of them keep is bounded, whether they are used or not: a quarter of the budget, and two more
+    // that are about to go.
+    let dense: Value = json!({ "x": { "y": vec![json!([]); 2_000] } });
+    for is_used in [false, true] {
+        let mut opened = 0;
+        for _ in 0..60 {
+            let answer = server.ask(&initialize_with(dense.clone())).await;
+            assert!(server.held() <= 8 * MIB / 4 + 2 * MIB, "{} bytes are held", server.held());
+            let Some(session) = answer.header("mcp-session-id").filter(|_| answer.status == 200) else {
+                assert_eq!(answer.status, 503, "{answer:?}");
+                continue;
+            };
+            opened += 1;
+            if is_used {
+                let answer = server.in_session(session, &session_call(2, "get_small")).await;
+                assert!([200, 404].contains(&answer.status), "{answer:?}");
+            }
+        }
+        assert!(opened > 0);
+        assert!(server.endpoint.sessions().count() < 10);
     }
-    assert!(server.endpoint.sessions().count() < 10);
+    // Whoever says no more than usual gets a session all the same, however much the others keep.
+    for _ in 0..20 {
+        assert!(server.open_session().await.is_ok());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
