@@ -4,12 +4,13 @@
 //! sessions is counted, too. Reserved is what calls under way will probably answer with. Both together stay below one
 //! budget: a call that would exceed it is refused before it runs. Answers can be larger than what was reserved for
 //! them, so bytes that are held can exceed the budget on their own; then connections are closed, first the one whose
-//! peer has moved the fewest bytes lately. Only connections that wait for their peer can be closed for that: one whose
-//! call still runs has done nothing wrong.
+//! peer has moved the least lately, measured by what is held for it. Only connections that wait for their peer can be
+//! closed for that: one whose call still runs has done nothing wrong.
 //!
 //! The registry is locked when connections come and go, once a second, and when the budget is exceeded, never for an
 //! ordinary request.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -28,6 +29,9 @@ const STALLED_AFTER: Duration = Duration::from_millis(500);
 
 /// A peer that was given something to do less than this ago is closed last: it had no chance yet.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// Progress is counted in such parts of what is held.
+const PROGRESS_SCALE: u64 = 1024;
 
 /// Sessions may keep this part of the budget: a quarter.
 const SESSION_SHARE: usize = 4;
@@ -147,9 +151,10 @@ impl Connections {
             .filter_map(|one| Some((one.waiting(now)?, one)))
             .filter(|(waiting, _)| waiting.stalled_for >= stalled_for)
             .collect();
-        candidates.sort_by_key(|(waiting, _)| {
+        candidates.sort_by_cached_key(|(waiting, one)| {
             let is_fresh = waiting.waited_for < millis(GRACE);
-            (is_fresh, waiting.recent_bytes, std::cmp::Reverse(waiting.waited_for))
+            let progress = waiting.recent_bytes.saturating_mul(PROGRESS_SCALE) / (one.held() as u64).max(1);
+            (is_fresh, progress, Reverse(waiting.waited_for))
         });
         let mut closed = 0_usize;
         for (_, connection) in candidates {
@@ -261,6 +266,16 @@ mod tests {
         assert!(all.charge(25), "what the closed one holds counts as gone");
         assert_eq!(condemned(&open), [false, true, true]);
         drop(open);
+    }
+
+    #[test]
+    fn what_is_moved_is_measured_by_what_is_held() {
+        let all = connections(10_000);
+        let open = blocked(&all, &[(0, 9_000), (0, 100)]);
+        open[0].0.progressed_at(1, 1_000);
+        open[1].0.progressed_at(1, 100);
+        assert!(all.charge(1_000));
+        assert_eq!(condemned(&open), [true, false], "the other one is nearly done");
     }
 
     #[test]

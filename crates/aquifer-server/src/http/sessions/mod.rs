@@ -316,7 +316,7 @@ impl SessionManager for BoundedSessions {
     type Transport = SessionTransport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        let asked = SCOPE.try_with(|scope| (scope.peer, scope.body.len(), tree_size(&scope.body))).ok();
+        let asked = SCOPE.try_with(|scope| (rate::network(scope.peer), scope.body.len(), tree_size(&scope.body))).ok();
         let (peer, size, introduction) = asked.map_or((None, 0, 0), |(peer, size, tree)| (Some(peer), size, tree));
         if size > MAX_INITIALIZE_BYTES {
             return Err(refused(SessionRefusal::TooLarge));

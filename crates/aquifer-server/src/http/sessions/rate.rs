@@ -1,7 +1,7 @@
 //! How fast sessions may be opened and replaced: token buckets.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Sessions that all peers together may open at once, and from then on each second. With few places it is less, so that
 /// a session lives for ten seconds even if every newcomer replaces one. One peer may open half of that.
@@ -79,9 +79,8 @@ impl OpeningRate {
         Self { total, peer: TokenBucket::new(burst / 2, rate / 2), peers: HashMap::new() }
     }
 
-    /// Lets a peer open a session, or says in how many seconds it may.
+    /// Lets a peer, as [`network`] names it, open a session, or says in how many seconds it may.
     pub(super) fn take(&mut self, peer: IpAddr, now: u64) -> Result<(), u64> {
-        let peer = network(peer);
         if self.peers.len() >= MAX_PEERS && !self.peers.contains_key(&peer) {
             self.peers.retain(|_, bucket| !bucket.is_full(now));
         }
@@ -99,15 +98,17 @@ impl OpeningRate {
     /// A session was ended by its client, as it should be: opening it is not held against the peer.
     pub(super) fn give_back(&mut self, peer: IpAddr) {
         self.total.give_back();
-        if let Some(bucket) = self.peers.get_mut(&network(peer)) {
+        if let Some(bucket) = self.peers.get_mut(&peer) {
             bucket.give_back();
         }
     }
 }
 
-/// What one customer of a provider is given: a single IPv4 address, or a whole /64 of IPv6.
-fn network(peer: IpAddr) -> IpAddr {
+/// Who is behind an address: what one customer of a provider is given, which is a single IPv4 address or a whole /64 of
+/// IPv6, or this machine, which has millions of addresses of its own.
+pub(super) fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
+        address if address.is_loopback() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
         address => address,
     }
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
 
     fn address(text: &str) -> IpAddr {
-        text.parse().unwrap()
+        network(text.parse().unwrap())
     }
 
     #[test]
@@ -152,6 +153,7 @@ mod tests {
         assert_eq!(burst(&mut rate, "2001:db8::1"), 200);
         assert_eq!(burst(&mut rate, "2001:db8::2"), 0, "the same network");
         assert_eq!(burst(&mut rate, "192.0.2.2"), 0, "all together");
+        assert_eq!(address("127.9.9.9"), address("::1"), "this machine is one peer");
         rate.give_back(address("192.0.2.1"));
         assert_eq!(burst(&mut rate, "192.0.2.1"), 1);
         let later = (0..1_000).filter(|_| rate.take(address("192.0.2.1"), 1_001).is_ok()).count();

@@ -141,3 +141,140 @@ fn size(message: &TxJsonRpcMessage<RoleServer>) -> usize {
         Err(_) => usize::MAX,
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::time::Duration;
+
+    use futures::FutureExt;
+    use futures::future::BoxFuture;
+    use rmcp::model::{ClientJsonRpcMessage, NumberOrString};
+    use rmcp::transport::streamable_http_server::session::local::{
+        LocalSessionHandle, SessionConfig, create_local_session,
+    };
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::http::connections::Connections;
+    use crate::http::sessions::BoundedSessions;
+
+    const DEADLINE: Duration = Duration::from_secs(30);
+
+    struct Opened {
+        connections: Arc<Connections>,
+        session: Arc<Session>,
+        transport: SessionTransport,
+        handle: LocalSessionHandle,
+    }
+
+    fn message(value: Value) -> TxJsonRpcMessage<RoleServer> {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn answer(id: i64, text: &str) -> TxJsonRpcMessage<RoleServer> {
+        message(
+            json!({ "jsonrpc": "2.0", "id": id, "result": { "content": [{ "type": "text", "text": text }], "isError": false } }),
+        )
+    }
+
+    fn log(bytes: usize) -> TxJsonRpcMessage<RoleServer> {
+        let params = json!({ "level": "info", "data": "x".repeat(bytes) });
+        message(json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params }))
+    }
+
+    /// A session whose handshake is done.
+    async fn open(max_bytes: usize) -> Opened {
+        let connections = Connections::new(max_bytes, DEADLINE);
+        let shared = BoundedSessions::new(10, connections.clone()).shared;
+        let session = Arc::new(Session::new(None, 0, 1, connections.clone()));
+        let (handle, worker) = create_local_session("one", SessionConfig::default());
+        let mut transport = SessionTransport::new(WorkerTransport::spawn(worker), session.clone(), shared);
+        let initialize: ClientJsonRpcMessage =
+            serde_json::from_value(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "tests", "version": "1" } } }))
+            .unwrap();
+        session.begin_request(&NumberOrString::Number(1)).unwrap();
+        let answering = async {
+            transport.receive().await.unwrap();
+            transport.send(answer(1, "welcome")).await
+        };
+        let (greeted, answered) = futures::join!(handle.initialize(initialize), answering);
+        assert!(greeted.is_ok() && answered.is_ok());
+        Opened { connections, session, transport, handle }
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_for_a_session_has_a_bound_in_bytes() {
+        let mut opened = open(256 << 20).await;
+        // Nobody listens: the SDK keeps the last sixteen.
+        for _ in 0..200 {
+            opened.transport.send(log(60_000)).await.unwrap();
+        }
+        let kept = opened.session.kept();
+        assert!((60_000..=17 * 64 * 1024).contains(&kept), "{kept} bytes");
+        assert_eq!(opened.connections.held(), kept);
+        // One that is too large is left out, and pushes out nothing.
+        opened.transport.send(log(100_000)).await.unwrap();
+        assert_eq!(opened.session.kept(), kept);
+        drop(opened.transport);
+        drop(opened.handle);
+        let released = async {
+            while opened.connections.held() > 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, released).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn messages_do_not_pile_up_while_nobody_reads() {
+        let mut opened = open(256 << 20).await;
+        // Somebody listens, and reads nothing: sixteen messages fit, then everything behind them waits.
+        let stream = opened.handle.establish_common_channel().await.unwrap();
+        let mut sending: Vec<BoxFuture<'static, _>> = Vec::new();
+        for _ in 0..1_000 {
+            sending.push(opened.transport.send(log(1_000)).boxed());
+        }
+        for one in &mut sending {
+            let _ = futures::poll!(one);
+        }
+        assert!(opened.session.kept() < 100 * 2_000, "{} bytes are kept", opened.session.kept());
+        drop(stream);
+    }
+
+    #[tokio::test]
+    async fn questions_that_cannot_be_kept_are_refused_and_not_lost() {
+        let mut opened = open(256 << 20).await;
+        let question = message(json!({ "jsonrpc": "2.0", "id": 9, "method": "elicitation/create", "params": {
+            "message": "x".repeat(2 << 20), "requestedSchema": { "type": "object", "properties": {} } } }));
+        assert!(opened.transport.send(question).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_nobody_waits_for_is_not_kept() {
+        let mut opened = open(256 << 20).await;
+        let id = NumberOrString::Number(5);
+        opened.session.begin_request(&id).unwrap();
+        assert!(opened.session.cancel(&id));
+        opened.transport.send(answer(5, "too late")).await.unwrap();
+        opened.transport.send(answer(6, "never asked")).await.unwrap();
+        // Answers without a stream of their own would come here.
+        let mut stream = opened.handle.establish_common_channel().await.unwrap();
+        opened.transport.send(log(1)).await.unwrap();
+        let first = tokio::time::timeout(DEADLINE, stream.inner.recv()).await.unwrap().unwrap();
+        assert!(matches!(first.message.as_deref(), Some(JsonRpcMessage::Notification(_))), "{first:?}");
+    }
+
+    #[test]
+    fn an_answer_on_its_way_cannot_be_cancelled() {
+        let session = Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE));
+        let id = NumberOrString::Number(5);
+        session.begin_request(&id).unwrap();
+        assert!(session.begin_answer(&id));
+        assert!(!session.cancel(&id), "it would be kept for nobody");
+        assert!(session.begin_request(&id).is_err(), "and its id is still in use");
+        session.end_answer(&id);
+        assert!(session.begin_request(&id).is_ok());
+    }
+}
