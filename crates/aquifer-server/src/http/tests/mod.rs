@@ -14,6 +14,7 @@ use std::time::Duration;
 use aquifer_engine::source::{Call, Offering, Outcome};
 use aquifer_engine::{Answer, Engine, Settings, Source};
 use aquifer_protocol::category::Category;
+use aquifer_protocol::limits::Limits;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::{Data, JsonText};
 use aquifer_protocol::surface::{Mode, Profile, Surface};
@@ -85,8 +86,7 @@ impl Server {
     async fn start(change: impl FnOnce(&mut HttpSettings)) -> Self {
         let board = Arc::new(Board { calls: AtomicUsize::new(0), slow: Semaphore::new(0) });
         let surface = Surface::new(Mode::Semantic, Profile::known("crude").unwrap(), "").unwrap();
-        let mut limits = aquifer_protocol::limits::Limits::default();
-        limits.max_response_size = MIB;
+        let limits = Limits { max_response_size: MIB, ..Limits::default() };
         let builder =
             Engine::builder(surface).source(board.clone()).settings(Settings { limits, ..Settings::default() });
         let engine = Arc::new(builder.build().unwrap());
