@@ -141,7 +141,7 @@ impl McpEndpoint {
         let ends_session = head.method == Method::DELETE;
         let request = Request::from_parts(head, Body::from(bytes.clone()));
         let handled = self.mcp.handle(request);
-        let response = match BoundedSessions::scoped(connection.peer(), bytes, handled).await {
+        let response = match BoundedSessions::scoped(connection.clone(), bytes, handled).await {
             Ok(response) => response,
             Err(refusal) => return refuse(refusal),
         };

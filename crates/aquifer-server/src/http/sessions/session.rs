@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::RequestId;
 
+use crate::http::connection::Connection;
 use crate::http::connections::Connections;
 
 /// Requests under way at once in one session.
@@ -24,6 +25,9 @@ const MAX_WAITING: usize = 64;
 /// A session used less than this many milliseconds ago is in use.
 const RECENT: u64 = 60_000;
 
+/// An answer that has not come this many milliseconds after the work on it was done never will.
+const LOST_AFTER: u64 = 10_000;
+
 /// A session opened less than this many milliseconds ago has had no chance to be used.
 const FRESH: u64 = 5_000;
 
@@ -39,7 +43,7 @@ pub(super) struct Session {
     /// Bytes of what the client said of itself when it opened the session.
     introduction: usize,
     kept: AtomicUsize,
-    requests: Mutex<HashMap<RequestId, RequestState>>,
+    requests: Mutex<HashMap<RequestId, Request>>,
 }
 
 impl Drop for Session {
@@ -48,11 +52,67 @@ impl Drop for Session {
     }
 }
 
+struct Request {
+    state: RequestState,
+    answer: Arc<AnswerSlot>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RequestState {
     Running,
+    /// Whoever worked on it is done, and its answer is about to come. It does not if that was a panic.
+    Done(u64),
     /// Its answer is on its way to the client and cannot be called back.
     Answering,
+}
+
+/// What the answer to a request takes until its connection has taken it over as text. Whoever holds the answer holds
+/// this; it counts until the last of them has let go.
+pub(super) struct AnswerSlot {
+    connection: Option<Arc<Connection>>,
+    held: AtomicUsize,
+}
+
+impl AnswerSlot {
+    pub(super) fn new(connection: Option<Arc<Connection>>) -> Arc<Self> {
+        Arc::new(Self { connection, held: AtomicUsize::new(0) })
+    }
+
+    /// Counts the answer. `false`: there is no room for it.
+    pub(super) fn hold(&self, bytes: usize) -> bool {
+        let Some(connection) = &self.connection else { return true };
+        self.held.fetch_add(bytes, Ordering::SeqCst);
+        connection.hold(bytes)
+    }
+
+    /// The answer was left out after all.
+    pub(super) fn release(&self) {
+        let held = self.held.swap(0, Ordering::SeqCst);
+        self.connection.iter().for_each(|connection| connection.release(held));
+    }
+}
+
+impl Drop for AnswerSlot {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// Travels with a request and is dropped with it, however that ends.
+pub(super) struct RequestGuard {
+    session: Arc<Session>,
+    id: RequestId,
+}
+
+impl Drop for RequestGuard {
+    fn drop(&mut self) {
+        let now = self.session.connections.now();
+        if let Some(request) = self.session.lock().get_mut(&self.id)
+            && request.state == RequestState::Running
+        {
+            request.state = RequestState::Done(now);
+        }
+    }
 }
 
 /// Which sessions are given up first when there is no room for another.
@@ -121,7 +181,11 @@ impl Session {
     pub(super) fn rank(&self, now: u64) -> Rank {
         let has_requested = self.requests_made() > 0;
         let is_recent = now.saturating_sub(self.last_used()) < RECENT;
-        if !self.lock().is_empty() {
+        let is_under_way = |request: &Request| match request.state {
+            RequestState::Running | RequestState::Answering => true,
+            RequestState::Done(done) => now.saturating_sub(done) < LOST_AFTER,
+        };
+        if self.lock().values().any(is_under_way) {
             Rank::Busy
         } else if has_requested && is_recent {
             Rank::Recent
@@ -139,7 +203,7 @@ impl Session {
     }
 
     /// A request begins. It ends with [`end_answer`](Self::end_answer) or [`cancel`](Self::cancel).
-    pub(super) fn begin_request(&self, id: &RequestId) -> Result<(), NotNow> {
+    pub(super) fn begin_request(&self, id: &RequestId, answer: Arc<AnswerSlot>) -> Result<(), NotNow> {
         let mut requests = self.lock();
         if requests.contains_key(id) {
             return Err(NotNow::DuplicateId);
@@ -147,8 +211,13 @@ impl Session {
         if requests.len() >= MAX_REQUESTS {
             return Err(NotNow::TooManyRequests);
         }
-        requests.insert(id.clone(), RequestState::Running);
+        requests.insert(id.clone(), Request { state: RequestState::Running, answer });
         Ok(())
+    }
+
+    /// What a request that began takes along.
+    pub(super) fn guard(self: &Arc<Self>, id: &RequestId) -> RequestGuard {
+        RequestGuard { session: self.clone(), id: id.clone() }
     }
 
     /// The client has made a request other than the one that opened the session.
@@ -162,15 +231,12 @@ impl Session {
         self.requests_made.load(Ordering::Relaxed)
     }
 
-    /// An answer is about to be handed on. `false`: nobody waits for it.
-    pub(super) fn begin_answer(&self, id: &RequestId) -> bool {
-        match self.lock().get_mut(id) {
-            Some(state) => {
-                *state = RequestState::Answering;
-                true
-            }
-            None => false,
-        }
+    /// An answer is about to be handed on. `None`: nobody waits for it.
+    pub(super) fn begin_answer(&self, id: &RequestId) -> Option<Arc<AnswerSlot>> {
+        let mut requests = self.lock();
+        let request = requests.get_mut(id)?;
+        request.state = RequestState::Answering;
+        Some(request.answer.clone())
     }
 
     pub(super) fn end_answer(&self, id: &RequestId) {
@@ -180,7 +246,7 @@ impl Session {
     /// The client does not wait for a request any more. `false`: its answer is already on its way.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
         let mut requests = self.lock();
-        if requests.get(id) == Some(&RequestState::Answering) {
+        if requests.get(id).is_some_and(|request| request.state == RequestState::Answering) {
             return false;
         }
         requests.remove(id);
@@ -220,7 +286,7 @@ impl Session {
         (before < MAX_WAITING).then_some(waiting)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, RequestState>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, Request>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -170,6 +170,7 @@ mod tests {
 
     use rmcp::model::NumberOrString;
 
+    use super::super::session::AnswerSlot;
     use super::*;
     use crate::http::connections::Connections;
 
@@ -219,7 +220,7 @@ mod tests {
         get("listening").touch(SECOND);
         all.use_session("recent", now - SECOND);
         all.use_session("recent-before", now - 2 * SECOND);
-        get("busy").begin_request(&NumberOrString::Number(1)).unwrap();
+        get("busy").begin_request(&NumberOrString::Number(1), AnswerSlot::new(None)).unwrap();
         let mut order = Vec::new();
         while let Some((_, id)) = all.table.first_to_go(now, |_| true) {
             all.table.remove(&id);
@@ -306,7 +307,11 @@ mod tests {
         let mut all = Sessions::new(2);
         for id in ["one", "two"] {
             all.open(id, SECOND).unwrap();
-            all.table.get(&id.into()).unwrap().begin_request(&NumberOrString::Number(1)).unwrap();
+            all.table
+                .get(&id.into())
+                .unwrap()
+                .begin_request(&NumberOrString::Number(1), AnswerSlot::new(None))
+                .unwrap();
         }
         assert_eq!(all.open("three", SECOND), Err(NoPlace::AllBusy));
     }
@@ -354,7 +359,7 @@ mod tests {
         get("unused").set_initialized();
         all.use_session("idle", 30 * SECOND);
         let _stream = get("listening").open_stream().ok();
-        get("busy").begin_request(&NumberOrString::Number(1)).unwrap();
+        get("busy").begin_request(&NumberOrString::Number(1), AnswerSlot::new(None)).unwrap();
         get("listening").touch(SECOND);
         let mut gone =
             |second: u64| all.table.expire(second * SECOND).iter().map(|id| id.to_string()).collect::<Vec<_>>();

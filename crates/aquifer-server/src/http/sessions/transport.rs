@@ -6,18 +6,25 @@
 
 use std::sync::Arc;
 
-use rmcp::RoleServer;
-use rmcp::model::{GetExtensions as _, JsonRpcMessage, RequestId};
+use rmcp::model::{ContentBlock, ErrorCode, GetExtensions as _, JsonRpcMessage, RequestId, ServerResult};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionWorker, LocalSessionWorkerError};
 use rmcp::transport::{Transport, WorkerTransport};
+use rmcp::{ErrorData, RoleServer};
 
-use super::Shared;
-use super::session::{Session, WaitingMessage};
+use super::manager::Shared;
+use super::session::{AnswerSlot, Session, WaitingMessage};
+use crate::refusal::{self, SERVER_BUSY};
 
 /// The largest notification, and the largest question to a client.
 const MAX_NOTIFICATION_BYTES: usize = 64 * 1024;
 const MAX_QUESTION_BYTES: usize = 1024 * 1024;
+
+/// An answer of this size is always handed on.
+const SMALL_ANSWER_BYTES: usize = 64 * 1024;
+
+/// What a tree of values takes, in multiples of its text.
+const TREE_FACTOR: usize = 2;
 
 pub(in crate::http) struct SessionTransport {
     inner: WorkerTransport<LocalSessionWorker>,
@@ -42,11 +49,15 @@ enum Sending {
 }
 
 /// Ends a request when its answer was taken over, or will never be.
-struct Answering(Arc<Session>, RequestId);
+struct Answering {
+    session: Arc<Session>,
+    id: RequestId,
+    _answer: Arc<AnswerSlot>,
+}
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        self.0.end_answer(&self.1);
+        self.session.end_answer(&self.id);
     }
 }
 
@@ -57,9 +68,12 @@ impl SessionTransport {
 
     fn judge(&self, message: &mut TxJsonRpcMessage<RoleServer>) -> Passage {
         let (max_bytes, otherwise) = match message {
-            JsonRpcMessage::Response(response) => return self.judge_answer(&response.id),
+            JsonRpcMessage::Response(response) => {
+                let id = response.id.clone();
+                return self.judge_answer(id, message);
+            }
             JsonRpcMessage::Error(error) => {
-                return error.id.as_ref().map_or(Passage::Dropped, |id| self.judge_answer(id));
+                return error.id.clone().map_or(Passage::Dropped, |id| self.judge_answer(id, message));
             }
             JsonRpcMessage::Notification(_) => (MAX_NOTIFICATION_BYTES, Passage::Dropped),
             JsonRpcMessage::Request(_) => (MAX_QUESTION_BYTES, Passage::Refused),
@@ -87,12 +101,31 @@ impl SessionTransport {
         Passage::Sent(Sending::Other(waiting))
     }
 
-    fn judge_answer(&self, id: &RequestId) -> Passage {
-        if !self.session.begin_answer(id) {
-            return Passage::Dropped;
+    /// An answer is handed on if somebody waits for it. One that cannot be held, although the clients who do not read were
+    /// given up, is replaced by word of that.
+    fn judge_answer(&self, id: RequestId, message: &mut TxJsonRpcMessage<RoleServer>) -> Passage {
+        let Some(answer) = self.session.begin_answer(&id) else { return Passage::Dropped };
+        let bytes = answer_size(message);
+        if !answer.hold(bytes) && bytes > SMALL_ANSWER_BYTES {
+            answer.release();
+            let error = ErrorData::new(ErrorCode(SERVER_BUSY), refusal::DISCARDED, None);
+            *message = JsonRpcMessage::error(error, Some(id.clone()));
         }
-        Passage::Sent(Sending::Answer(Answering(self.session.clone(), id.clone())))
+        Passage::Sent(Sending::Answer(Answering { session: self.session.clone(), id, _answer: answer }))
     }
+}
+
+/// About how many bytes an answer takes in memory: most are text, and the same once more as a tree of values.
+fn answer_size(message: &TxJsonRpcMessage<RoleServer>) -> usize {
+    let JsonRpcMessage::Response(response) = message else { return 0 };
+    let ServerResult::CallToolResult(result) = &response.result else { return size(message) };
+    let text = |block: &ContentBlock| match block {
+        ContentBlock::Text(text) => text.text.len() * (1 + TREE_FACTOR),
+        ContentBlock::Image(image) => image.data.len(),
+        ContentBlock::Audio(audio) => audio.data.len(),
+        _ => SMALL_ANSWER_BYTES,
+    };
+    result.content.iter().map(text).sum()
 }
 
 impl Transport<RoleServer> for SessionTransport {
@@ -143,7 +176,7 @@ fn size(message: &TxJsonRpcMessage<RoleServer>) -> usize {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 mod tests {
     use std::time::Duration;
 
@@ -158,6 +191,7 @@ mod tests {
     use super::*;
     use crate::http::connections::Connections;
     use crate::http::sessions::BoundedSessions;
+    use crate::http::sessions::session::Rank;
 
     const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -194,7 +228,7 @@ mod tests {
             serde_json::from_value(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "tests", "version": "1" } } }))
             .unwrap();
-        session.begin_request(&NumberOrString::Number(1)).unwrap();
+        session.begin_request(&NumberOrString::Number(1), AnswerSlot::new(None)).unwrap();
         let answering = async {
             transport.receive().await.unwrap();
             transport.send(answer(1, "welcome")).await
@@ -255,7 +289,7 @@ mod tests {
     async fn an_answer_that_nobody_waits_for_is_not_kept() {
         let mut opened = open(256 << 20).await;
         let id = NumberOrString::Number(5);
-        opened.session.begin_request(&id).unwrap();
+        opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
         assert!(opened.session.cancel(&id));
         opened.transport.send(answer(5, "too late")).await.unwrap();
         opened.transport.send(answer(6, "never asked")).await.unwrap();
@@ -266,15 +300,51 @@ mod tests {
         assert!(matches!(first.message.as_deref(), Some(JsonRpcMessage::Notification(_))), "{first:?}");
     }
 
+    #[tokio::test]
+    async fn an_answer_counts_until_its_stream_has_taken_it() {
+        let mut opened = open(1 << 20).await;
+        let (connection, _registration) = opened.connections.register([127, 0, 0, 1].into());
+        let id = NumberOrString::Number(5);
+        let slot = AnswerSlot::new(Some(connection));
+        opened.session.begin_request(&id, slot.clone()).unwrap();
+        let sending = opened.transport.send(answer(5, &"x".repeat(100_000))).boxed();
+        assert_eq!(opened.connections.held(), 300_000);
+        let _ = tokio::time::timeout(DEADLINE, sending).await.unwrap();
+        assert_eq!(opened.connections.held(), 300_000, "a stream that nobody reads holds it");
+        drop(slot);
+        assert_eq!(opened.connections.held(), 0);
+        // One that cannot be held is not lost without a word.
+        let (connection, _registration) = opened.connections.register([127, 0, 0, 1].into());
+        opened.session.begin_request(&id, AnswerSlot::new(Some(connection))).unwrap();
+        let mut too_large = answer(5, &"x".repeat(1 << 20));
+        assert!(matches!(opened.transport.judge(&mut too_large), Passage::Sent(_)));
+        let JsonRpcMessage::Error(error) = &too_large else { panic!("{too_large:?}") };
+        assert!(error.error.message.contains("was carried out"), "{error:?}");
+        assert_eq!(opened.connections.held(), 0);
+    }
+
     #[test]
     fn an_answer_on_its_way_cannot_be_cancelled() {
         let session = Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE));
         let id = NumberOrString::Number(5);
-        session.begin_request(&id).unwrap();
-        assert!(session.begin_answer(&id));
+        let begin = || session.begin_request(&id, AnswerSlot::new(None));
+        begin().unwrap();
+        assert!(session.begin_answer(&id).is_some());
         assert!(!session.cancel(&id), "it would be kept for nobody");
-        assert!(session.begin_request(&id).is_err(), "and its id is still in use");
+        assert!(begin().is_err(), "and its id is still in use");
         session.end_answer(&id);
-        assert!(session.begin_request(&id).is_ok());
+        assert!(begin().is_ok());
+    }
+
+    #[test]
+    fn a_request_that_is_never_answered_keeps_no_session_for_ever() {
+        let session = Arc::new(Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE)));
+        let id = NumberOrString::Number(5);
+        session.begin_request(&id, AnswerSlot::new(None)).unwrap();
+        let guard = session.guard(&id);
+        assert_eq!(session.rank(1_000_000_000), Rank::Busy, "as long as somebody works on it");
+        drop(guard);
+        assert_eq!(session.rank(1_000), Rank::Busy, "the answer is about to come");
+        assert_eq!(session.rank(1_000_000_000), Rank::Abandoned, "it never came");
     }
 }
