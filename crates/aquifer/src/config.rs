@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -77,6 +78,10 @@ pub(crate) struct HttpConfig {
     #[serde(default)]
     pub(crate) allowed_origins: Vec<String>,
     pub(crate) most_sessions: Option<usize>,
+    /// Bytes held for all connections together.
+    pub(crate) max_unread_bytes: Option<usize>,
+    /// How long a client may take nothing of what waits for it.
+    pub(crate) write_timeout_seconds: Option<NonZeroU32>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

@@ -25,8 +25,9 @@ pub(crate) fn logging(filter: Option<&str>) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new("warn"), Some(error)),
     };
-    // The SDK logs whole messages, with everything secret in them.
-    let filter = match "rmcp=error".parse() {
+    // The SDK logs whole messages, with everything secret in them, and an error for every request that is refused: a
+    // flood of those would fill the log, and stop a server whose stderr nobody reads.
+    let filter = match "rmcp=off".parse() {
         Ok(quiet) => filter.add_directive(quiet),
         Err(_) => filter,
     };

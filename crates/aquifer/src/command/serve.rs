@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use aquifer_engine::Engine;
-use aquifer_server::{HttpServer, HttpSettings, serve_stdio};
+use aquifer_server::{HttpError, HttpServer, HttpSettings, serve_stdio};
 
 use crate::Ending;
 use crate::cli::{HttpArgs, ServeArgs};
@@ -83,13 +84,22 @@ pub(crate) async fn on_http(
     settings.allowed_hosts = [config.allowed_hosts.as_slice(), access.allow_hosts.as_slice()].concat();
     settings.allowed_origins = [config.allowed_origins.as_slice(), access.allow_origins.as_slice()].concat();
     settings.most_sessions = config.most_sessions.unwrap_or(settings.most_sessions);
+    settings.max_unread_bytes = config.max_unread_bytes.unwrap_or(settings.max_unread_bytes);
+    if let Some(seconds) = config.write_timeout_seconds {
+        settings.write_timeout = Duration::from_secs(seconds.get().into());
+    }
     let stop = lifetime::until_told_to_stop()?;
     lifetime::keep_up(&engine, &stop);
     watch::spawn(&engine, watched, &stop)?;
     allow_descriptors();
-    let server = HttpServer::bind(engine, settings)
-        .await
-        .context("choose another address with --http, for example --http 127.0.0.1:0 for any free port")?;
+    let server = match HttpServer::bind(engine, settings).await {
+        Ok(server) => server,
+        Err(taken @ HttpError::Listen(..)) => {
+            let advice = "choose another address with --http, for example --http 127.0.0.1:0 for any free port";
+            return Err(taken).context(advice);
+        }
+        Err(cause) => return Err(cause.into()),
+    };
     let bound = server.address();
     if !bound.ip().is_loopback() {
         eprintln!("Warning: {bound} can be reached from other machines, and nobody is asked who they are.");

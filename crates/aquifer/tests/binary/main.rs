@@ -11,6 +11,7 @@ mod conformance;
 mod cursors;
 mod demo;
 mod documents;
+mod floods;
 mod gateway;
 #[path = "../../../aquifer-discovery/tests/discovery/generated.rs"]
 mod generated;
