@@ -1,7 +1,7 @@
 //! Credentials: what they look like and what they are called. The only list of both in the project.
 //!
 //! A credential is recognised by its format (`ghp_…`, a private key, the password in a URL) or by the name written
-//! beside it (`password=…`, `"apiKey": "…"`). Formats are data ([`formats`]); everything else here reads that table.
+//! beside it (`password=…`, `"apiKey": "…"`). Formats are data (`formats.rs`); everything else here reads that table.
 //! Minimum lengths and character classes keep ordinary words such as `sk-learn` out. The search takes time linear in
 //! the length of the text, whatever the text is: every look ahead that may fail is bounded.
 //!
