@@ -5,6 +5,7 @@
 //! operations.
 
 mod build;
+mod evidence;
 mod page;
 mod read;
 mod sidecar;
@@ -16,9 +17,12 @@ use aquifer_protocol::trust::Trust;
 use serde_json::Value;
 
 use crate::problem::FileProblem;
+use crate::tool::Annotations;
 
 pub use build::Built;
 pub use build::build;
+pub use evidence::Known;
+pub(crate) use evidence::hold;
 pub use sidecar::Sidecar;
 pub use sidecar::SidecarOperation;
 pub use trust::TrustChange;
@@ -128,6 +132,8 @@ pub struct AdapterOperation {
     pub input_schema: Option<Value>,
     /// The digest of the definition that was reviewed, from the sidecar.
     pub digest: Option<String>,
+    /// The tool's hints in that definition, from the sidecar.
+    pub annotations: Annotations,
 }
 
 /// What an operation calls.
