@@ -80,6 +80,14 @@ impl Overrides {
         self.tools.iter().map(|(tool, decided)| (tool.as_str(), decided)).collect()
     }
 
+    /// The names that were chosen for operations, by tool.
+    pub fn names(&self) -> HashMap<&str, &str> {
+        self.tools
+            .iter()
+            .filter_map(|(tool, decided)| Some((tool.as_str(), decided.operation_name.as_deref()?)))
+            .collect()
+    }
+
     /// Applies the decisions to a bundle.
     pub fn apply(&self, bundle: &mut Bundle) {
         let tools = bundle.tools();

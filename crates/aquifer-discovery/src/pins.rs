@@ -5,7 +5,7 @@
 //! tools that are gone stay, so that leaving and coming back changes nothing. Pure: what is kept is one record of bytes,
 //! and where it is kept is somebody else's business.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -163,7 +163,7 @@ impl PinBook {
 
     /// Forgets the tools that are not among these, oldest first, until there is room again.
     pub fn make_room<'a>(&mut self, listed: impl IntoIterator<Item = &'a str>) {
-        let listed: std::collections::HashSet<_> = listed.into_iter().map(key).collect();
+        let listed: HashSet<_> = listed.into_iter().map(key).collect();
         let mut gone: Vec<(u64, String)> = self
             .tools
             .iter()
@@ -181,13 +181,26 @@ impl PinBook {
         }
     }
 
-    /// The names that operations have, for tools that are listed and for those that are not.
-    pub fn established<'a>(&self, listed: impl IntoIterator<Item = &'a str>) -> Established {
+    /// How many pinned tools are not among these.
+    pub fn count_missing<'a>(&self, listed: impl IntoIterator<Item = &'a str>) -> usize {
+        let listed: HashSet<_> = listed.into_iter().map(key).collect();
+        self.tools.keys().filter(|key| !listed.contains(key.as_str())).count()
+    }
+
+    /// The names that operations have, for tools that are listed and for those that are not. A name that the operator
+    /// chose for a tool goes to that one, whoever had it before.
+    pub fn established<'a>(
+        &self,
+        listed: impl IntoIterator<Item = &'a str>,
+        chosen: &HashMap<&str, &str>,
+    ) -> Established {
         let mut established = Established::default();
         self.tools.values().for_each(|tool| established.reserve(&tool.operation));
+        let taken: HashSet<&str> = chosen.values().copied().collect();
         for tool in listed {
-            if let Some(pinned) = self.get(tool) {
-                established.keep(tool, &pinned.operation);
+            let pinned = || self.get(tool).map(|pinned| &*pinned.operation).filter(|name| !taken.contains(name));
+            if let Some(name) = chosen.get(tool).copied().or_else(pinned) {
+                established.keep(tool, name);
             }
         }
         established

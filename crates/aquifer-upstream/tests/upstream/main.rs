@@ -4,12 +4,14 @@
 
 mod calls;
 mod catalogue;
+mod definitions;
 mod faults;
 mod interrogation;
 mod library;
 mod logins;
 mod over_http;
 mod passing_through;
+mod pins;
 mod processes;
 #[cfg(feature = "servers")]
 mod servers;

@@ -109,7 +109,9 @@ fn operation(
         pagination: node.get("pagination").map(Node::to_json),
         input_schema: None,
         digest: None,
+        pin: None,
         annotations: Annotations::default(),
+        reviewed_hints: None,
     })
 }
 

@@ -80,6 +80,8 @@ fn complete_operation(
     }
     operation.input_schema.clone_from(&entry.input_schema);
     operation.digest = Some(entry.pin.digest.clone());
+    operation.pin = Some(entry.pin.clone());
+    operation.reviewed_hints.clone_from(&entry.annotations);
     operation.annotations = entry.annotations.as_ref().map(Annotations::read).unwrap_or_default();
 }
 
