@@ -9,16 +9,14 @@
 use std::borrow::Cow;
 
 use aquifer_engine::Answer;
-use aquifer_protocol::error::Failure;
 use aquifer_protocol::response::{Attachment, Data, JsonText};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::compact::compact;
-use crate::message::Json;
-use crate::trouble::{Trouble, refused};
-use crate::words::Words;
+use crate::message::{Json, RpcError};
+use crate::trouble::Trouble;
 
 /// What `tools/call` answers with.
 #[derive(Deserialize)]
@@ -48,15 +46,10 @@ struct Block {
     resource: Option<Map<String, Value>>,
 }
 
-/// Reads the result of a call. With a prefix, addresses of documents get it in front: bare they would not say which
+/// Reads the result of a call. A tool's own error is a refusal of the upstream. With a prefix, addresses of documents get it in front: bare they would not say which
 /// source they belong to.
-pub(crate) fn read(
-    result: &Json,
-    source: &str,
-    words: &Words,
-    address_prefix: Option<&str>,
-) -> Result<Answer, Failure> {
-    let unreadable = |cause: String| Trouble::Unintelligible(cause).into_failure(source, words, 0);
+pub(crate) fn read(result: &Json, address_prefix: Option<&str>) -> Result<Answer, Trouble> {
+    let unreadable = Trouble::Unintelligible;
     let parsed: Result_<'_> = serde_json::from_str(result.text()).map_err(|cause| unreadable(cause.to_string()))?;
     let blocks: Vec<(Block, Cow<'_, str>)> = parsed
         .content
@@ -69,7 +62,7 @@ pub(crate) fn read(
         .collect::<Result<_, _>>()
         .map_err(|cause| unreadable(cause.to_string()))?;
     if parsed.is_error == Some(true) {
-        return Err(refused(source, words.for_caller(&said(&blocks, parsed.structured))));
+        return Err(Trouble::Refused(RpcError::new(0, said(&blocks, parsed.structured))));
     }
     match parsed.structured {
         Some(structured) => {
@@ -207,13 +200,11 @@ fn reference(block: &Block, attachment: usize) -> Value {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::Settings;
 
     fn answered(result: Value) -> Result<(Value, usize), Value> {
         let text = bytes::Bytes::from(result.to_string());
         let json = Json::part(&text, serde_json::from_slice(&text).unwrap());
-        let words = Words::new(&Settings::stdio("x", "y", ["z"]));
-        match read(&json, "x", &words, None) {
+        match read(&json, None) {
             Ok(answer) => {
                 let value = match answer.data {
                     Data::Value(value) => value,
@@ -221,7 +212,8 @@ mod tests {
                 };
                 Ok((value, answer.attachments.len()))
             }
-            Err(failure) => Err(failure.details().get("upstream_error").cloned().unwrap_or_default()),
+            Err(Trouble::Refused(error)) => Err(error.message.into()),
+            Err(trouble) => Err(format!("{trouble:?}").into()),
         }
     }
 

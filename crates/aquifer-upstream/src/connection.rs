@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::calls::Companion;
+use crate::delivery::Delivery;
 use crate::interrogate;
 use crate::link::{Era, Link, capabilities};
 use crate::message::Json;
@@ -91,8 +92,11 @@ impl Connection {
     pub async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, Failure> {
         let params = |_| Params { name: tool, arguments, meta: self.link.meta(None) };
         let nobody = Arc::new(Companion::nobody());
-        let answer = self.link.request("tools/call", Some(tool), nobody, self.settings.timeout, params).await;
-        answer.and_then(|answer| read(&answer)).map_err(|trouble| self.told(trouble))
+        let (mut delivery, timeout) = (Delivery::once_only(), self.settings.timeout);
+        let answer = self.link.deliver(&mut delivery, "tools/call", Some(tool), nobody, timeout, params).await;
+        let Settings { name, largest_answer, .. } = &self.settings;
+        let told = |trouble: Trouble| trouble.into_call_failure(&delivery, name, &self.words, *largest_answer);
+        answer.and_then(|answer| read(&answer)).map_err(told)
     }
 
     fn told(&self, trouble: Trouble) -> Failure {

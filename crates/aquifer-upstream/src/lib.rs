@@ -16,6 +16,7 @@ mod calls;
 mod child;
 mod compact;
 mod connection;
+mod delivery;
 mod http;
 mod interrogate;
 mod keeper;

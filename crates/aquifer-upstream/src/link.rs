@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::calls::Companion;
 use crate::child::Child;
+use crate::delivery::Delivery;
 use crate::http::{About, Http};
 use crate::message::{self, Json};
 use crate::settings::{Settings, Transport};
@@ -44,7 +46,8 @@ pub(crate) struct Greeting {
     pub(crate) capabilities: Value,
 }
 
-/// One live connection. When it is dropped, everything that belongs to it ends.
+/// One live connection. A connection that is closed takes no more requests; those under way hold it. When it is dropped,
+/// everything that belongs to it ends, its session last.
 pub(crate) struct Link {
     pub(crate) shared: Arc<Shared>,
     pub(crate) era: Era,
@@ -55,6 +58,8 @@ pub(crate) struct Link {
     meta: Value,
     /// What the asker can do for the upstream.
     capabilities: Value,
+    /// Tells the task of `end_session_after` that the link is dropped.
+    _session: Option<DropGuard>,
 }
 
 impl Link {
@@ -71,6 +76,7 @@ impl Link {
         remembered: Era,
     ) -> Result<Self, Trouble> {
         let shared = Shared::new(&settings.name, words.clone());
+        let mut session = None;
         match &settings.transport {
             Transport::Stdio { command, args, env, cwd } => {
                 let (child, pipes) = Child::start(command, args, env, cwd.as_deref(), &shared.name, words)?;
@@ -81,7 +87,9 @@ impl Link {
                 if let Some(login) = &settings.login {
                     http.log_in(login, words);
                 }
-                let _ = shared.out.set(Out::Http(Arc::new(http)));
+                let http = Arc::new(http);
+                session = Some(end_session_after(http.clone()));
+                let _ = shared.out.set(Out::Http(http));
             }
         }
         // From here on dropping ends what was begun.
@@ -96,6 +104,7 @@ impl Link {
                 "io.modelcontextprotocol/clientCapabilities": capabilities,
             }),
             capabilities,
+            _session: session,
         };
         let other = match remembered {
             Era::Sessions => Era::Stateless,
@@ -103,10 +112,12 @@ impl Link {
         };
         match link.greet(remembered, settings.start_timeout).await {
             // It does not speak that; perhaps the other.
-            Err(Trouble::Refused(first)) => match link.greet(other, settings.start_timeout).await {
-                Err(Trouble::Refused(_)) => return Err(Trouble::gone("it does not speak MCP", told(&first))),
-                greeted => greeted?,
-            },
+            Err(Trouble::Refused(first) | Trouble::ServerError { error: Some(first), .. }) => {
+                match link.greet(other, settings.start_timeout).await {
+                    Err(Trouble::Refused(_)) => return Err(Trouble::gone("it does not speak MCP", told(&first))),
+                    greeted => greeted?,
+                }
+            }
             greeted => greeted?,
         }
         link.overhear();
@@ -167,8 +178,7 @@ impl Link {
                 let http = http.clone();
                 tokio::spawn(async move {
                     let ended = shared.ended.clone();
-                    ended.run_until_cancelled(http.clone().overhear(shared)).await;
-                    http.leave().await;
+                    ended.run_until_cancelled(http.overhear(shared)).await;
                 });
             }
             (Some(out), Era::Stateless) => {
@@ -183,7 +193,9 @@ impl Link {
                             let about = About { id, method: "subscriptions/listen", name: None };
                             let nobody = Arc::new(Companion::nobody());
                             let ended = shared.ended.clone();
-                            ended.run_until_cancelled(http.exchange(&shared, about, line, &nobody)).await;
+                            let mut delivery = Delivery::for_method(about.method);
+                            let listening = http.exchange(&shared, about, line, &mut delivery, &nobody);
+                            ended.run_until_cancelled(listening).await;
                         });
                     }
                 }
@@ -215,8 +227,7 @@ impl Link {
         Some(meta)
     }
 
-    /// Asks and waits for the answer. `params` gets the request's id. When this is dropped, the upstream is told that
-    /// nobody waits any more.
+    /// Asks and waits for the answer. Whether the request may be sent again follows from its method.
     pub(crate) async fn request<P: Serialize>(
         &self,
         method: &str,
@@ -225,15 +236,32 @@ impl Link {
         timeout: Duration,
         params: impl FnOnce(u64) -> P,
     ) -> Result<Json, Trouble> {
+        self.deliver(&mut Delivery::for_method(method), method, name, companion, timeout, params).await
+    }
+
+    /// Asks and waits for the answer. `params` gets the request's id. When this is dropped, the upstream is told that nobody
+    /// waits any more.
+    pub(crate) async fn deliver<P: Serialize>(
+        &self,
+        delivery: &mut Delivery,
+        method: &str,
+        name: Option<&str>,
+        companion: Arc<Companion>,
+        timeout: Duration,
+        params: impl FnOnce(u64) -> P,
+    ) -> Result<Json, Trouble> {
         let id = self.shared.calls.next_id();
         let message = message::request(id, method, &params(id))
-            .map_err(|cause| Trouble::Unintelligible(format!("the request cannot be written: {cause}")))?;
+            .map_err(|cause| Trouble::Unsent(Gone::new("the request cannot be written", cause)))?;
         match self.shared.out.get() {
             Some(Out::Pipe(pipe)) => {
+                delivery.begin()?;
                 let (sender, mut answer) = oneshot::channel();
-                self.shared.calls.begin(id, companion.clone(), Some(sender)).map_err(unsent)?;
+                let begun = self.shared.calls.begin(id, companion.clone(), Some(sender));
+                begun.map_err(unsent).inspect_err(|_| delivery.never_left())?;
                 let mut unanswered = Unanswered { shared: &self.shared, id, waits: true };
                 if let Err(gone) = pipe.send(message) {
+                    delivery.never_left();
                     unanswered.waits = false;
                     self.shared.close(&gone);
                     return Err(Trouble::Unsent(gone));
@@ -250,25 +278,45 @@ impl Link {
                 self.shared.calls.begin(id, companion.clone(), None).map_err(unsent)?;
                 let mut unanswered = Unanswered { shared: &self.shared, id, waits: true };
                 let about = About { id, method, name };
-                let mut exchange = std::pin::pin!(http.exchange(&self.shared, about, message, &companion));
-                let answer = loop {
-                    let deadline = companion.deadline(timeout).ok_or(Trouble::TimedOut)?;
-                    if let Ok(answer) = timeout_at(deadline, &mut exchange).await {
-                        break answer;
+                let answer = {
+                    let mut exchange =
+                        std::pin::pin!(http.exchange(&self.shared, about, message, delivery, &companion));
+                    loop {
+                        let deadline = companion.deadline(timeout).ok_or(Trouble::TimedOut)?;
+                        if let Ok(answer) = timeout_at(deadline, &mut exchange).await {
+                            break answer;
+                        }
                     }
                 };
                 unanswered.waits = false;
                 self.shared.calls.end(id);
-                if let Err(Trouble::Gone(gone) | Trouble::Unsent(gone) | Trouble::Broke(gone)) = &answer {
-                    self.shared.close(gone);
+                match answer {
+                    Ok(answer) => Ok(answer),
+                    Err(trouble) => Err(self.after_trouble(http, method, delivery, trouble).await),
                 }
-                if let Err(Trouble::SessionLost) = &answer {
-                    self.shared.close(&Gone::new("it lost our session", "a request"));
-                }
-                answer
             }
             None => Err(Trouble::gone("it is not connected", "no transport")),
         }
+    }
+
+    /// Closes the connection, or finds out whether it still works, after a request over HTTP failed.
+    async fn after_trouble(&self, http: &Arc<Http>, method: &str, delivery: &Delivery, trouble: Trouble) -> Trouble {
+        match &trouble {
+            Trouble::Gone(gone) | Trouble::Unsent(gone) => self.shared.close(gone),
+            Trouble::SessionLost => self.shared.close(&Gone::new("it lost our session", "a request")),
+            // Before the greeting is over nothing else can be asked.
+            doubtful if http.is_doubtful(doubtful) && !matches!(method, "initialize" | "server/discover" | "ping") => {
+                let waits = delivery.is_repeatable();
+                let probe = tokio::spawn(http.clone().probe(self.shared.clone(), self.meta(None), waits));
+                // Only what may be asked again waits for the result, to be asked where it will be answered.
+                let works = !waits || probe.await.unwrap_or(true);
+                if !works && matches!(trouble, Trouble::Refused(_)) {
+                    return Trouble::SessionLost;
+                }
+            }
+            _ => {}
+        }
+        trouble
     }
 }
 
@@ -276,6 +324,18 @@ impl Drop for Link {
     fn drop(&mut self) {
         self.shared.close(&Gone::new("it was stopped", "the connection was dropped"));
     }
+}
+
+/// Ends the session when the guard is dropped, and not before: a stream that ends, a call that fails or a connection that
+/// is closed while others still use it say nothing about the session.
+fn end_session_after(http: Arc<Http>) -> DropGuard {
+    let dropped = CancellationToken::new();
+    let guard = dropped.clone().drop_guard();
+    tokio::spawn(async move {
+        dropped.cancelled().await;
+        http.leave().await;
+    });
+    guard
 }
 
 /// A request whose answer has not come. Dropped like this, the upstream is told.

@@ -32,6 +32,15 @@ pub(crate) struct RpcError {
     pub(crate) code: i64,
     #[serde(default)]
     pub(crate) message: String,
+    /// The HTTP status it came with, where that was not a success.
+    #[serde(skip)]
+    pub(crate) status: Option<u16>,
+}
+
+impl RpcError {
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), status: None }
+    }
 }
 
 /// JSON text inside of a message that came.
@@ -68,9 +77,7 @@ impl Incoming<'_> {
     /// What was answered.
     pub(crate) fn outcome(&self, message: &Bytes) -> Result<Json, RpcError> {
         match (self.error, self.result) {
-            (Some(error), _) => {
-                Err(serde_json::from_str(error.get()).unwrap_or(RpcError { code: 0, message: String::new() }))
-            }
+            (Some(error), _) => Err(serde_json::from_str(error.get()).unwrap_or_else(|_| RpcError::new(0, ""))),
             (None, Some(result)) => Ok(Json::part(message, result)),
             (None, None) => Ok(Json::null()),
         }

@@ -42,11 +42,15 @@ impl Pipe {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends one line.
+    /// Sends one line, now or as soon as the child reads. If this fails, no byte of it has been written or will be.
     pub(crate) fn send(&self, mut line: Vec<u8>) -> Result<(), Gone> {
         line.push(b'\n');
         let mut line = Bytes::from(line);
         let mut kept = self.kept();
+        let waiting = kept.bytes + line.len();
+        if waiting > MOST_KEPT {
+            return Err(Gone::new(DEAF, format!("{waiting} bytes wait to be read")));
+        }
         if kept.lines.is_empty() {
             match self.sender.try_write(&line) {
                 Ok(written) if written == line.len() => return Ok(()),
@@ -56,9 +60,6 @@ impl Pipe {
             }
         }
         kept.bytes += line.len();
-        if kept.bytes > MOST_KEPT {
-            return Err(Gone::new(DEAF, format!("{} bytes wait to be read", kept.bytes)));
-        }
         kept.lines.push_back(line);
         drop(kept);
         self.more.notify_one();

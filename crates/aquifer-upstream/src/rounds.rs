@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::calls::Companion;
+use crate::delivery::Delivery;
 use crate::keeper::Upkeep;
 use crate::link::{Era, Link};
-use crate::message::{Json, RpcError};
+use crate::message::Json;
 use crate::roots;
 use crate::trouble::Trouble;
 
@@ -47,6 +48,7 @@ pub(crate) async fn call(
     tool: &str,
     arguments: &Value,
     context: &Context,
+    delivery: &mut Delivery,
 ) -> Result<Json, Trouble> {
     let timeout = upkeep.settings.timeout;
     let turn = tokio::time::timeout(timeout, upkeep.permits.acquire()).await;
@@ -54,7 +56,10 @@ pub(crate) async fn call(
     let heard = context.progress.is_heard();
     let session: Option<Arc<str>> = context.caller.owner().map(Into::into);
     let (mut answers, mut state): (Option<Map<String, Value>>, Option<String>) = (None, None);
-    for _ in 0..MOST_ROUNDS {
+    for round in 0..MOST_ROUNDS {
+        if round > 0 {
+            delivery.begin_round();
+        }
         let companion = Companion::new(context.progress.clone(), context.client.clone(), session.clone());
         let companion = Arc::new(companion);
         link.shared.used_by(&companion);
@@ -68,7 +73,7 @@ pub(crate) async fn call(
             state: state.as_deref(),
             meta: link.meta(heard.then_some(id)),
         };
-        let result = link.request("tools/call", Some(tool), companion, timeout, params).await?;
+        let result = link.deliver(delivery, "tools/call", Some(tool), companion, timeout, params).await?;
         if link.era == Era::Sessions {
             return Ok(result);
         }
@@ -80,7 +85,7 @@ pub(crate) async fn call(
             _ => return Ok(result),
         }
     }
-    Err(Trouble::Refused(RpcError { code: 0, message: "It asks again and again for input".to_owned() }))
+    Err(Trouble::Unfinished("It asks again and again for input"))
 }
 
 async fn answer(questions: Map<String, Value>, context: &Context) -> Result<Map<String, Value>, Trouble> {
@@ -102,10 +107,9 @@ async fn answer(questions: Map<String, Value>, context: &Context) -> Result<Map<
             Favour::Roots => Some(json!({ "roots": [] })),
             Favour::Sampling => None,
         };
-        let answer = answer.or(declined).ok_or_else(|| {
-            let message = "It needs a completion (sampling), which the client behind this call does not offer";
-            Trouble::Refused(RpcError { code: 0, message: message.to_owned() })
-        })?;
+        let answer = answer.or(declined).ok_or(Trouble::Unfinished(
+            "It needs a completion (sampling), which the client behind this call does not offer",
+        ))?;
         answers.insert(key, answer);
     }
     Ok(answers)

@@ -7,6 +7,7 @@ use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::limits::LimitKind;
 use aquifer_protocol::response::too_large;
 
+use crate::delivery::Delivery;
 use crate::message::RpcError;
 use crate::words::Words;
 
@@ -15,21 +16,33 @@ use crate::words::Words;
 pub(crate) enum Trouble {
     /// It is not there, or was gone before it answered.
     Gone(Gone),
-    /// It was gone before anything was sent: asking again is safe.
+    /// It was gone before anything was sent.
     Unsent(Gone),
-    /// The connection broke off: whether anything was done is not known.
+    /// The connection broke off before the answer had arrived.
     Broke(Gone),
-    /// It no longer knows our session; what was asked was not done.
+    /// It no longer knows our session.
     SessionLost,
     /// It did not answer in time.
     TimedOut,
     /// It answered with an error.
     Refused(RpcError),
+    /// It, or a proxy in front of it, failed with an HTTP status that does not say whether the request was handled.
+    ServerError {
+        status: u16,
+        /// The error in the body, where it is not an answer to our request.
+        error: Option<RpcError>,
+    },
+    /// It redirects a call that is sent once only.
+    Redirected { status: u16 },
     /// Its answer is too large.
     TooLarge {
         /// How many bytes it has, as far as they were counted.
         size: usize,
     },
+    /// It wants a login or does not accept ours. By RFC 9110 the request was not handled.
+    Unauthorized(Gone),
+    /// It did not accept the login, which is renewed by now, and the call is sent once only.
+    LoginRenewed,
     /// It knows us, and we may not do this.
     Forbidden {
         /// Why, and what can be done about it.
@@ -44,6 +57,10 @@ pub(crate) enum Trouble {
     },
     /// Its answer is none.
     Unintelligible(String),
+    /// It asked for input that it did not get, so the call was not finished.
+    Unfinished(&'static str),
+    /// The request was sent before and is sent once only.
+    AlreadySent,
 }
 
 /// Why an upstream is not there.
@@ -82,21 +99,82 @@ impl Trouble {
         Trouble::Gone(Gone::new(reason, cause))
     }
 
-    /// What the caller is told.
+    /// Whether the upstream itself said that it did not carry out the request. After everything else a request that
+    /// was sent may have been carried out.
+    fn is_refusal(&self) -> bool {
+        match self {
+            Trouble::Refused(_)
+            | Trouble::Redirected { .. }
+            | Trouble::Unauthorized(_)
+            | Trouble::LoginRenewed
+            | Trouble::Forbidden { .. }
+            | Trouble::TooOften { .. } => true,
+            Trouble::Gone(_)
+            | Trouble::Unsent(_)
+            | Trouble::Broke(_)
+            | Trouble::SessionLost
+            | Trouble::TimedOut
+            | Trouble::ServerError { .. }
+            | Trouble::TooLarge { .. }
+            | Trouble::Unintelligible(_)
+            | Trouble::Unfinished(_)
+            | Trouble::AlreadySent => false,
+        }
+    }
+
+    /// Whether another attempt may succeed. [`Delivery`] decides whether there may be one.
+    pub(crate) fn is_transient(&self) -> bool {
+        matches!(self, Trouble::Unsent(_) | Trouble::SessionLost | Trouble::Broke(_))
+    }
+
+    /// What the caller of an operation is told. This is the one place that decides whether its outcome is unknown.
+    pub(crate) fn into_call_failure(self, delivery: &Delivery, source: &str, words: &Words, largest: usize) -> Failure {
+        let is_unknown = delivery.is_in_doubt() && !self.is_refusal();
+        if !is_unknown {
+            return self.into_failure(source, words, largest);
+        }
+        let problem = match &self {
+            Trouble::TooLarge { .. } => Some(format!("The answer of source '{source}' exceeds {largest} bytes")),
+            Trouble::Unintelligible(_) => Some(format!("The answer of source '{source}' cannot be read")),
+            Trouble::ServerError { status, .. } => Some(format!("Source '{source}' failed with HTTP status {status}")),
+            Trouble::Unfinished(_) => Some(format!("Source '{source}' did not finish the call")),
+            _ => None,
+        };
+        with_unknown_outcome(problem, self.into_failure(source, words, largest))
+    }
+
+    /// What a caller is told of a request that changes nothing.
     pub(crate) fn into_failure(self, source: &str, words: &Words, largest: usize) -> Failure {
         match self {
-            Trouble::Gone(gone) | Trouble::Unsent(gone) | Trouble::Broke(gone) => gone.into_failure(source),
+            Trouble::Gone(gone) | Trouble::Unsent(gone) | Trouble::Broke(gone) | Trouble::Unauthorized(gone) => {
+                gone.into_failure(source)
+            }
             Trouble::SessionLost => unavailable(source, "it lost our session"),
+            Trouble::AlreadySent => unavailable(source, "it gave no answer, and the call is not sent again"),
             Trouble::TimedOut => {
                 Failure::new(Code::UpstreamTimeout, format!("Source '{source}' did not answer in time"))
                     .detail("source", source)
             }
-            Trouble::Refused(error) => {
+            Trouble::Refused(error) | Trouble::ServerError { error: Some(error), .. } => {
                 let mut failure = refused(source, words.for_caller(&error.message));
                 if error.code != 0 {
                     failure = failure.detail("upstream_code", error.code);
                 }
                 failure
+            }
+            Trouble::ServerError { status, error: None } => {
+                Gone::new("it answers with server errors", format!("HTTP status {status}")).into_failure(source)
+            }
+            Trouble::Redirected { status } => {
+                let words = format!("HTTP status {status}: redirects are not followed for calls with side effects");
+                refused(source, words).detail("upstream_code", status)
+            }
+            Trouble::LoginRenewed => {
+                let message = format!(
+                    "Source '{source}' did not accept the login, which has been renewed. The call was not carried out and \
+                     can be repeated"
+                );
+                Failure::new(Code::UpstreamUnavailable, message).detail("source", source)
             }
             Trouble::Forbidden { reason, scopes } => {
                 Failure::new(Code::PermissionDenied, format!("Permission denied: source '{source}' refuses: {reason}"))
@@ -114,8 +192,23 @@ impl Trouble {
             Trouble::Unintelligible(cause) => {
                 refused(source, "The answer was not what MCP allows".to_owned()).because(cause)
             }
+            Trouble::Unfinished(problem) => refused(source, problem.to_owned()),
         }
     }
+}
+
+/// The same failure, saying that the operation may have been carried out.
+fn with_unknown_outcome(problem: Option<String>, failure: Failure) -> Failure {
+    let problem = problem.as_deref().unwrap_or(failure.message());
+    let message = format!("{problem}. Whether the call was carried out is not known. Check before repeating it");
+    let mut unknown = Failure::new(failure.code(), message);
+    for (name, value) in failure.details() {
+        unknown = unknown.detail(name, value.clone());
+    }
+    if let Some(cause) = failure.cause() {
+        unknown = unknown.because(cause);
+    }
+    unknown.with_unknown_outcome()
 }
 
 /// The upstream refused, in its own words.

@@ -16,6 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::answer;
 use crate::calls::Companion;
+use crate::delivery::Delivery;
 use crate::keeper::Upkeep;
 use crate::library;
 use crate::link::{Era, Link};
@@ -117,6 +118,7 @@ impl Upstream {
         // What is known to be wrong is refused before anything is started.
         let mut arguments = prepared(&served, &name, &operation, params)?;
         let mut known = served;
+        let mut delivery: Option<Delivery> = None;
         for attempt in 0..2 {
             let link = upkeep.live().await?;
             let now = upkeep.served.load_full();
@@ -127,21 +129,21 @@ impl Upstream {
                 known = now;
             }
             let tool = known.tool(&name).ok_or_else(|| gone(&name))?;
-            match rounds::call(upkeep, &link, &tool.name, &arguments, &context).await {
-                Ok(result) => {
-                    let name = &upkeep.settings.name;
-                    return answer::read(&result, name, &upkeep.words, address_prefix.as_deref());
-                }
-                // Nothing was done, and the connection is made anew.
-                Err(Trouble::Unsent(_) | Trouble::SessionLost) if attempt == 0 => {}
-                // Reading twice does no harm, if nothing speaks against its being one.
-                Err(Trouble::Broke(_)) if attempt == 0 && tool.only_reads() => {}
+            // One record for all attempts, so that a call that may change something is sent once.
+            let delivery = delivery.get_or_insert_with(|| Delivery::for_tool(tool.only_reads()));
+            if !tool.only_reads() {
+                delivery.restrict();
+            }
+            let result = rounds::call(upkeep, &link, &tool.name, &arguments, &context, delivery).await;
+            match result.and_then(|result| answer::read(&result, address_prefix.as_deref())) {
+                Ok(answer) => return Ok(answer),
+                Err(trouble) if attempt == 0 && trouble.is_transient() && delivery.may_start_again() => {}
                 Err(trouble) => {
                     if matches!(trouble, Trouble::TimedOut) {
                         end_if_dead(link, upkeep.settings.timeout);
                     }
-                    let settings = &upkeep.settings;
-                    return Err(trouble.into_failure(&settings.name, &upkeep.words, settings.largest_answer));
+                    let Settings { name, largest_answer, .. } = &upkeep.settings;
+                    return Err(trouble.into_call_failure(delivery, name, &upkeep.words, *largest_answer));
                 }
             }
         }
@@ -167,7 +169,8 @@ fn end_if_dead(link: Arc<Link>, timeout: Duration) {
 fn prepared(served: &Served, name: &str, operation: &Operation, params: Map<String, Value>) -> Result<Value, Failure> {
     served.admit(name)?;
     let tool = served.tool(name).ok_or_else(|| gone(name))?;
-    if tool.danger > operation.danger || tool.category != operation.category {
+    let is_same_tool = operation.backing.tool().is_none_or(|judged| *judged == *tool.name);
+    if !is_same_tool || tool.danger > operation.danger || tool.category != operation.category {
         return Err(changed(name));
     }
     if !tool.call.open && params.keys().any(|name| !tool.call.takes(name)) {

@@ -235,6 +235,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def mcp(self, body):
         header = self.headers.get("Authorization")
         seen.append(header)
+        called = json.loads(body or b"{}").get("params", {}).get("name") if b"tools/call" in body else None
+        if called:
+            journal.append(f"received {called}")
         if options["redirect"]:
             return self.answer(307, headers=[("Location", options["redirect"])])
         known = access.get((header or "").removeprefix("Bearer "))

@@ -9,10 +9,14 @@ mod faults;
 mod interrogation;
 mod library;
 mod logins;
+mod odd_server;
 mod over_http;
 mod passing_through;
 mod pins;
 mod processes;
+mod sent_once;
+mod sent_once_stdio;
 #[cfg(feature = "servers")]
 mod servers;
+mod sessions;
 mod support;

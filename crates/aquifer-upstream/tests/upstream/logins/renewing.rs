@@ -135,3 +135,43 @@ async fn a_login_that_does_not_allow_enough_is_told() {
     assert_eq!(stage.get("write_note", json!({})).await["note"], "write_note", "the next call has it");
     assert_eq!(guarded.count("refresh").await, 0);
 }
+
+#[tokio::test]
+async fn r_saf_3_a_call_that_may_change_something_is_not_repeated_with_another_token() {
+    let guarded = Guarded::start(json!({ "rotate": true })).await;
+    log_in(&guarded.settings(), &["notes.read", "notes.write"]).await.unwrap();
+    let stage = Stage::up(guarded.settings()).await;
+    for round in 1..=3 {
+        // 401 says that nothing was done, so the caller may repeat it.
+        guarded.set(json!({ "expire_all": true })).await;
+        let error = stage.refused("write_note", json!({}), "UPSTREAM_UNAVAILABLE").await;
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("has been renewed. The call was not carried out and can be repeated"), "{message}");
+        assert!(error["details"]["outcome"].is_null(), "{error}");
+        assert_eq!(guarded.count("received write_note").await, 2 * round - 1, "sent once");
+        assert_eq!(guarded.count("refresh").await, round);
+        assert!(stage.upstream.is_up(), "the connection is none the worse for it");
+        assert_eq!(stage.get("write_note", json!({})).await["note"], "write_note");
+        assert_eq!(guarded.count("received write_note").await, 2 * round);
+    }
+    // One that cannot be renewed.
+    guarded.set(json!({ "revoke_all": true })).await;
+    let error = stage.refused("write_note", json!({}), "UPSTREAM_UNAVAILABLE").await;
+    assert!(error["message"].as_str().unwrap().contains("a person runs `aquifer login notes`"), "{error}");
+    assert!(error["details"]["outcome"].is_null(), "{error}");
+    assert_eq!(guarded.count("received write_note").await, 7);
+}
+
+#[tokio::test]
+async fn r_saf_3_a_better_login_is_found_before_a_call_and_not_after_it() {
+    let guarded = Guarded::start(nothing()).await;
+    guarded.log_in().await;
+    let stage = Stage::up(guarded.settings()).await;
+    // Somebody logs in for more before anything was refused: the call is refused once, then it has the login.
+    log_in(&guarded.settings(), &["notes.read", "notes.write"]).await.unwrap();
+    let error = stage.refused("write_note", json!({}), "UPSTREAM_UNAVAILABLE").await;
+    assert!(error["message"].as_str().unwrap().contains("can be repeated"), "{error}");
+    assert_eq!(guarded.count("received write_note").await, 1);
+    assert_eq!(stage.get("write_note", json!({})).await["note"], "write_note");
+    assert_eq!(guarded.count("received write_note").await, 2);
+}

@@ -28,6 +28,7 @@ async fn r_dis_2_no_token_is_told() {
     tell(repeated.to_string());
     tell(stage.refused("write_note", json!({}), "PERMISSION_DENIED").await.to_string());
     guarded.set(json!({ "expire_all": true })).await;
+    tell(stage.refused("repeat_token", json!({}), "UPSTREAM_UNAVAILABLE").await.to_string());
     tell(stage.refused("repeat_token", json!({}), "UPSTREAM_ERROR").await.to_string());
     guarded.set(json!({ "revoke_all": true })).await;
     tell(stage.refused("read_note", json!({}), "UPSTREAM_UNAVAILABLE").await.to_string());

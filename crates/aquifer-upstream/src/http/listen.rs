@@ -1,0 +1,86 @@
+//! The stream on which a server says what nobody asked for, and the end of a session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, HeaderName};
+use reqwest::{Response, StatusCode};
+use tokio::time::Instant;
+
+use super::Http;
+use super::client::{describe, has_media_type};
+use super::exchange::report;
+use crate::message::{self, RpcError};
+use crate::shared::Shared;
+use crate::sse::Events;
+use crate::trouble::Trouble;
+
+/// Before a stream that ended is opened again: at first, and at most.
+const REOPEN_AFTER: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
+
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+
+impl Http {
+    /// Opens a stream, after an event if there was one.
+    pub(super) async fn listen(&self, after: Option<&str>) -> Result<Response, Trouble> {
+        let token = self.current_token().await;
+        let request = self.client.get((*self.endpoint()).clone());
+        let mut request = self.with_headers(request, token.as_deref()).header(ACCEPT, "text/event-stream");
+        if let Some(after) = after {
+            request = request.header(LAST_EVENT, after);
+        }
+        let response = request.send().await.map_err(describe)?;
+        let status = response.status();
+        if status.is_success() && has_media_type(&response, "text/event-stream") {
+            return Ok(response);
+        }
+        if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
+            return Err(Trouble::ServerError { status: status.as_u16(), error: None });
+        }
+        Err(Trouble::Refused(RpcError::new(i64::from(status.as_u16()), "it offers no stream")))
+    }
+
+    /// Listens to what the server says unasked, for as long as the connection lasts. A server may have no such stream
+    /// (405 is usual then), and a stream that ends or is refused says nothing about the session.
+    pub(crate) async fn overhear(self: Arc<Self>, shared: Arc<Shared>) {
+        let (mut pause, max_pause) = REOPEN_AFTER;
+        let mut after: Option<String> = None;
+        let mut was_open = false;
+        loop {
+            let begun = Instant::now();
+            match self.listen(after.as_deref()).await {
+                Ok(mut response) => {
+                    was_open = true;
+                    let mut events = Events::new(self.largest);
+                    let read = self.events(&mut response, &mut events, |event| {
+                        report(&shared, message::each(event, |message| shared.take(event, &message, None)));
+                        true
+                    });
+                    if matches!(read.await, Err(Trouble::TooLarge { .. })) {
+                        return;
+                    }
+                    after = events.last_id.or(after);
+                }
+                Err(Trouble::Refused(_)) => return,
+                // A server that has the stream may be away for a while.
+                Err(_) if was_open => {}
+                Err(_) => return,
+            }
+            pause = if begun.elapsed() > pause { REOPEN_AFTER.0 } else { (pause * 2).min(max_pause) };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Ends the session: the server is told that we will not come again. Done once, when the connection is dropped, and
+    /// never for a session that the server has lost.
+    pub(crate) async fn leave(&self) {
+        if self.session.end() {
+            let token = self.tokens.as_ref().and_then(|tokens| tokens.last());
+            let request = self.client.delete((*self.endpoint()).clone());
+            let leaving = self.with_headers(request, token.as_deref()).send();
+            let _ = tokio::time::timeout(LEAVE_TIMEOUT, leaving).await;
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Finding out whether a session still works.
+//!
+//! Only a 404 without an answer says that a session is lost. Some servers answer 400 for a session they do not know, and
+//! a connection that broke or a server error says nothing about the session. Giving the session up would throw away
+//! what a stateful server keeps in it; keeping a dead one would fail every later call. So the server is pinged, and the
+//! connection is closed only if the ping is refused or not answered as well.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{About, Http};
+use crate::calls::Companion;
+use crate::delivery::Delivery;
+use crate::message::{self, Json};
+use crate::shared::Shared;
+use crate::trouble::{Gone, Trouble};
+
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// JSON-RPC's code for a method that the server does not know. Whoever says so is alive.
+const METHOD_NOT_FOUND: i64 = -32601;
+
+impl Http {
+    /// Whether the session may no longer work after this.
+    pub(crate) fn is_doubtful(&self, trouble: &Trouble) -> bool {
+        match trouble {
+            Trouble::Broke(_) | Trouble::ServerError { .. } | Trouble::Redirected { .. } | Trouble::Unauthorized(_) => {
+                true
+            }
+            Trouble::Refused(error) => self.session.id().is_some() && matches!(error.status, Some(400 | 404)),
+            _ => false,
+        }
+    }
+
+    /// Pings the server, and closes the connection unless the session works. Says whether it does.
+    pub(crate) async fn probe(self: Arc<Self>, shared: Arc<Shared>, meta: Option<Value>, wait_for_turn: bool) -> bool {
+        let turn = match self.probes.try_acquire() {
+            Ok(turn) => Ok(turn),
+            // Somebody is finding out already.
+            Err(_) if !wait_for_turn => return true,
+            Err(_) => self.probes.acquire().await,
+        };
+        let ended = shared.ended.clone();
+        let ping = tokio::time::timeout(PROBE_TIMEOUT, self.ping(&shared, meta));
+        let Some(answer) = ended.run_until_cancelled(ping).await else { return false };
+        drop(turn);
+        match answer.unwrap_or(Err(Trouble::TimedOut)) {
+            Err(trouble) if is_fatal(&trouble) => {
+                if matches!(trouble, Trouble::Refused(_)) {
+                    self.session.lose();
+                }
+                shared.close(&Gone::new("its session no longer works", format!("a ping failed: {trouble:?}")));
+                false
+            }
+            _ => true,
+        }
+    }
+
+    async fn ping(&self, shared: &Arc<Shared>, meta: Option<Value>) -> Result<Json, Trouble> {
+        let id = shared.calls.next_id();
+        let params = meta.map_or_else(|| json!({}), |meta| json!({ "_meta": meta }));
+        let body = message::request(id, "ping", &params)
+            .map_err(|cause| Trouble::Unintelligible(format!("the request cannot be written: {cause}")))?;
+        let nobody = Arc::new(Companion::nobody());
+        let about = About { id, method: "ping", name: None };
+        self.exchange(shared, about, body, &mut Delivery::repeatable(), &nobody).await
+    }
+}
+
+/// Whether a ping that failed like this shows that the session is of no use.
+fn is_fatal(trouble: &Trouble) -> bool {
+    match trouble {
+        Trouble::Refused(error) => matches!(error.status, Some(400 | 404)) && error.code != METHOD_NOT_FOUND,
+        Trouble::SessionLost
+        | Trouble::Gone(_)
+        | Trouble::Unsent(_)
+        | Trouble::Broke(_)
+        | Trouble::TimedOut
+        | Trouble::Unauthorized(_)
+        | Trouble::ServerError { .. } => true,
+        Trouble::Redirected { .. }
+        | Trouble::LoginRenewed
+        | Trouble::Forbidden { .. }
+        | Trouble::TooOften { .. }
+        | Trouble::TooLarge { .. }
+        | Trouble::Unintelligible(_)
+        | Trouble::Unfinished(_)
+        | Trouble::AlreadySent => false,
+    }
+}

@@ -1,0 +1,268 @@
+//! A call that may change something is sent once, whatever the server answers, and what may have happened is reported as
+//! unknown. The servers here carry a call out first and fail afterwards.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::odd_server::{Fault, OddServer, Questions};
+use crate::support::{Stage, until};
+
+/// What a caller is told of the outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// The server said that it did not do it.
+    Refused,
+    Unknown,
+}
+use Outcome::{Refused, Unknown};
+
+/// Fault, code and outcome for a call that may change something, sessions opened in the end.
+const FAULTS: &[(Fault, &str, Outcome, usize)] = &[
+    (Fault::Status(400), "UPSTREAM_ERROR", Refused, 1),
+    (Fault::Answer(400), "UPSTREAM_ERROR", Refused, 1),
+    (Fault::NullId(400), "UPSTREAM_ERROR", Refused, 1),
+    (Fault::ForeignId(400), "UPSTREAM_ERROR", Refused, 1),
+    // Only this says that the session is lost.
+    (Fault::Status(404), "UPSTREAM_UNAVAILABLE", Unknown, 2),
+    (Fault::NullId(404), "UPSTREAM_UNAVAILABLE", Unknown, 2),
+    (Fault::ForeignId(404), "UPSTREAM_UNAVAILABLE", Unknown, 2),
+    (Fault::Answer(404), "UPSTREAM_ERROR", Refused, 1),
+    (Fault::AnswerAsEvent(404), "UPSTREAM_ERROR", Refused, 1),
+    (Fault::Status(401), "UPSTREAM_UNAVAILABLE", Refused, 1),
+    (Fault::Status(403), "UPSTREAM_UNAVAILABLE", Refused, 1),
+    (Fault::Status(405), "UPSTREAM_ERROR", Refused, 1),
+    (Fault::Status(408), "UPSTREAM_UNAVAILABLE", Unknown, 1),
+    (Fault::Status(410), "UPSTREAM_ERROR", Refused, 1),
+    (Fault::RetryAfter(429), "RATE_LIMIT_EXCEEDED", Refused, 1),
+    (Fault::Status(500), "UPSTREAM_UNAVAILABLE", Unknown, 1),
+    (Fault::NullId(500), "UPSTREAM_ERROR", Unknown, 1),
+    (Fault::Answer(500), "UPSTREAM_ERROR", Refused, 1),
+    (Fault::Status(502), "UPSTREAM_UNAVAILABLE", Unknown, 1),
+    (Fault::RetryAfter(503), "UPSTREAM_UNAVAILABLE", Unknown, 1),
+    (Fault::Status(599), "UPSTREAM_UNAVAILABLE", Unknown, 1),
+    (Fault::Redirect(301), "UPSTREAM_ERROR", Refused, 1),
+    (Fault::Redirect(302), "UPSTREAM_ERROR", Refused, 1),
+    // By its meaning the request was handled and the result is elsewhere.
+    (Fault::Redirect(303), "UPSTREAM_UNAVAILABLE", Unknown, 1),
+    (Fault::Redirect(307), "UPSTREAM_ERROR", Refused, 1),
+    (Fault::Redirect(308), "UPSTREAM_ERROR", Refused, 1),
+    (Fault::Status(200), "UPSTREAM_ERROR", Unknown, 1),
+    (Fault::Status(202), "UPSTREAM_ERROR", Unknown, 1),
+    (Fault::Answer(200), "UPSTREAM_ERROR", Refused, 1),
+    (Fault::OtherId, "UPSTREAM_ERROR", Unknown, 1),
+    (Fault::BadResult, "UPSTREAM_ERROR", Unknown, 1),
+    (Fault::Drop, "UPSTREAM_UNAVAILABLE", Unknown, 1),
+    (Fault::HalfBody, "UPSTREAM_UNAVAILABLE", Unknown, 1),
+    (Fault::HalfJson, "UPSTREAM_ERROR", Unknown, 1),
+    (Fault::TooLarge, "VALIDATION_PAYLOAD_TOO_LARGE", Unknown, 1),
+    (Fault::TooLargeUnannounced, "VALIDATION_PAYLOAD_TOO_LARGE", Unknown, 1),
+    (Fault::StreamEnds, "UPSTREAM_UNAVAILABLE", Unknown, 1),
+    (Fault::StreamCannotResume, "UPSTREAM_UNAVAILABLE", Unknown, 1),
+];
+
+fn check_outcome(error: &Value, expected: Outcome, what: &dyn std::fmt::Debug) {
+    let message = error["message"].as_str().unwrap();
+    let says_so = message.ends_with("Whether the call was carried out is not known. Check before repeating it");
+    assert_eq!(error["details"]["outcome"] == "unknown", expected == Unknown, "{what:?}: {error}");
+    assert_eq!(says_so, expected == Unknown, "{what:?}: {error}");
+    assert!(!(expected == Unknown && message.contains("was done")), "{what:?}: {error}");
+}
+
+#[tokio::test]
+async fn r_saf_3_a_call_that_may_change_something_is_sent_once() {
+    for (fault, code, outcome, sessions) in FAULTS {
+        let server = OddServer::start(*fault).await;
+        let stage = Stage::up(server.settings()).await;
+        for tool in ["delete_account", "set_account", "frobnicate"] {
+            server.set(|now| now.fault = *fault);
+            let error = stage.refused(tool, json!({}), code).await;
+            check_outcome(&error, *outcome, fault);
+            assert_eq!(server.executed(tool), 1, "{fault:?} {tool}");
+            if tool == "delete_account" {
+                // The next call is answered, in a new session if the old one is lost.
+                server.set(|now| now.fault = Fault::None);
+                until("it may be asked again", async || stage.ask("get_account", json!({})).await["success"] == true)
+                    .await;
+                assert_eq!(server.log(|log| log.opened), *sessions, "{fault:?}");
+                assert_eq!(server.log(|log| log.ended.len()), 0, "{fault:?}: no session of ours is ended");
+            }
+            // A server that was lost, or that wants to be left alone, is there again for the next row.
+            server.set(|now| now.fault = Fault::None);
+            until("it may be asked again", async || stage.ask("get_account", json!({})).await["success"] == true).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_only_reads_is_asked_again_where_that_helps() {
+    // Fault, whether it is asked a second time, and the code if both fail.
+    for (fault, again, code) in [
+        (Fault::Status(404), true, "UPSTREAM_UNAVAILABLE"),
+        (Fault::NullId(404), true, "UPSTREAM_UNAVAILABLE"),
+        (Fault::Drop, true, "UPSTREAM_UNAVAILABLE"),
+        (Fault::HalfBody, true, "UPSTREAM_UNAVAILABLE"),
+        (Fault::StreamEnds, true, "UPSTREAM_UNAVAILABLE"),
+        (Fault::Answer(404), false, "UPSTREAM_ERROR"),
+        (Fault::Status(400), false, "UPSTREAM_ERROR"),
+        (Fault::Status(500), false, "UPSTREAM_UNAVAILABLE"),
+        (Fault::RetryAfter(503), false, "RATE_LIMIT_EXCEEDED"),
+        (Fault::HalfJson, false, "UPSTREAM_ERROR"),
+        (Fault::TooLarge, false, "VALIDATION_PAYLOAD_TOO_LARGE"),
+    ] {
+        let server = OddServer::start(fault).await;
+        let stage = Stage::up(server.settings()).await;
+        let error = stage.refused("get_account", json!({}), code).await;
+        check_outcome(&error, Refused, &fault);
+        assert_eq!(server.executed("get_account"), 1 + usize::from(again), "{fault:?}");
+        server.set(|now| now.fault = Fault::None);
+        until("it may be asked again", async || stage.ask("get_account", json!({})).await["success"] == true).await;
+    }
+}
+
+#[tokio::test]
+async fn r_saf_5_a_call_without_an_answer_may_have_been_carried_out() {
+    let server = OddServer::start(Fault::Silence).await;
+    let mut settings = server.settings();
+    settings.timeout = Duration::from_millis(700);
+    let stage = Stage::up(settings).await;
+    let error = stage.refused("delete_account", json!({}), "UPSTREAM_TIMEOUT").await;
+    check_outcome(&error, Unknown, &Fault::Silence);
+    let error = stage.refused("get_account", json!({}), "UPSTREAM_TIMEOUT").await;
+    check_outcome(&error, Refused, &Fault::Silence);
+    assert_eq!((server.executed("delete_account"), server.executed("get_account")), (1, 1));
+}
+
+#[tokio::test]
+async fn a_call_that_waited_too_long_for_its_turn_was_not_carried_out() {
+    let server = OddServer::start(Fault::Silence).await;
+    let mut settings = server.settings();
+    settings.timeout = Duration::from_millis(700);
+    settings.concurrency = 1;
+    let stage = Stage::up(settings).await;
+    // All time out, most of them without having been sent.
+    let calls = (0..8).map(|_| stage.ask("delete_account", json!({})));
+    let answers = futures::future::join_all(calls).await;
+    assert!(answers.iter().all(|answer| answer["error"]["code"] == "UPSTREAM_TIMEOUT"), "{answers:?}");
+    let unknown = answers.iter().filter(|answer| answer["error"]["details"]["outcome"] == "unknown").count();
+    assert!((1..8).contains(&unknown), "{answers:?}");
+    assert!(server.executed("delete_account") <= unknown, "{answers:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_reached_did_nothing() {
+    let server = OddServer::start(Fault::None).await;
+    let stage = Stage::up(server.settings()).await;
+    // Gone, and the connection that was kept is closed with it.
+    drop(server);
+    until("the closed connection is noticed", async || {
+        let error = stage.ask("delete_account", json!({})).await["error"].clone();
+        assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE", "{error}");
+        error["message"].as_str().unwrap().contains("cannot be reached") && error["details"]["outcome"].is_null()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_was_moved_is_found_without_sending_a_call_twice() {
+    // Moved from the beginning: the greeting finds it, and calls go straight there.
+    let server = OddServer::start(Fault::None).await;
+    server.set(|now| now.path = "/mcp/");
+    let stage = Stage::up(server.settings()).await;
+    assert_eq!(stage.get("delete_account", json!({})).await, "done");
+    assert_eq!(server.executed("delete_account"), 1);
+    // Moved later: the call is refused, and the ones after it arrive.
+    server.set(|now| now.path = "/elsewhere");
+    let error = stage.refused("delete_account", json!({}), "UPSTREAM_ERROR").await;
+    check_outcome(&error, Refused, &"moved");
+    assert_eq!(server.executed("delete_account"), 1);
+    until("it is found", async || stage.ask("set_account", json!({})).await["success"] == true).await;
+    assert_eq!(server.executed("set_account"), 1);
+    assert_eq!(server.log(|log| log.opened), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_forgot_the_session_is_called_in_a_new_one() {
+    for unknown_session in [
+        Fault::Status(404),
+        Fault::NullId(404),
+        Fault::Answer(404),
+        Fault::Status(400),
+        Fault::NullId(400),
+        Fault::ForeignId(400),
+        Fault::Answer(400),
+    ] {
+        let server = OddServer::start(Fault::None).await;
+        server.set(|now| now.unknown_session = unknown_session);
+        let stage = Stage::up(server.settings()).await;
+        for round in 1..4 {
+            server.forget_sessions();
+            let failed = stage.ask("delete_account", json!({})).await;
+            assert_eq!(failed["success"], false, "{unknown_session:?}");
+            assert_eq!(server.executed("delete_account"), round - 1, "{unknown_session:?}: not repeated by us");
+            until("there is a new session", async || stage.ask("delete_account", json!({})).await["success"] == true)
+                .await;
+            assert_eq!(server.executed("delete_account"), round, "{unknown_session:?}");
+            // What only reads is repeated without anybody noticing.
+            server.forget_sessions();
+            assert_eq!(stage.get("get_account", json!({})).await, "done", "{unknown_session:?}");
+            assert_eq!(server.log(|log| log.opened), 1 + 2 * round, "{unknown_session:?}");
+        }
+        assert_eq!(server.log(|log| log.ended.clone()), [""; 0], "{unknown_session:?}: lost sessions are not ended");
+    }
+}
+
+#[tokio::test]
+async fn a_plain_connection_sends_a_call_once_too() {
+    for (fault, code, outcome, _) in FAULTS {
+        let server = OddServer::start(*fault).await;
+        let connected = aquifer_upstream::Connection::open(server.settings(), aquifer_upstream::Favours::None).await;
+        let failure = connected.unwrap().call("delete_account", &json!({})).await;
+        match failure {
+            Ok(result) => assert_eq!((fault, &result), (&Fault::BadResult, &json!({ "content": "no list" }))),
+            Err(failure) => {
+                assert_eq!(failure.code().as_str(), *code, "{fault:?}");
+                assert_eq!(failure.is_outcome_unknown(), *outcome == Unknown, "{fault:?}");
+            }
+        }
+        assert_eq!(server.executed("delete_account"), 1, "{fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn answers_to_questions_do_not_start_a_call_again() {
+    use Questions::{Endless, One, OneThenGone, Unanswerable};
+    // What is asked, what happens after the answer, the code and outcome, and how often the call was continued.
+    for (questions, fault, code, outcome, continued) in [
+        (One, Fault::Drop, "UPSTREAM_UNAVAILABLE", Unknown, 1),
+        (One, Fault::Status(404), "UPSTREAM_ERROR", Refused, 1),
+        (One, Fault::Status(502), "UPSTREAM_UNAVAILABLE", Unknown, 1),
+        (One, Fault::Answer(200), "UPSTREAM_ERROR", Refused, 1),
+        (OneThenGone, Fault::None, "UPSTREAM_UNAVAILABLE", Unknown, 0),
+        (Endless, Fault::None, "UPSTREAM_ERROR", Unknown, 4),
+        (Unanswerable, Fault::None, "UPSTREAM_ERROR", Unknown, 0),
+    ] {
+        let what = format!("{questions:?} {fault:?}");
+        let server = OddServer::start(fault).await;
+        server.set(|now| now.questions = questions);
+        let stage = Stage::up(server.settings()).await;
+        let error = stage.refused("delete_account", json!({}), code).await;
+        check_outcome(&error, outcome, &what);
+        assert_eq!(server.executed("delete_account"), 1, "{what}");
+        assert_eq!(server.executed("delete_account continued"), continued, "{what}");
+    }
+}
+
+#[tokio::test]
+async fn many_calls_in_a_lost_session_are_sent_once_each() {
+    let server = OddServer::start(Fault::Status(404)).await;
+    let stage = Stage::up(server.settings()).await;
+    let calls = (0..20).map(|_| stage.ask("delete_account", json!({})));
+    let answers = futures::future::join_all(calls).await;
+    let unknown = answers.iter().filter(|answer| answer["error"]["details"]["outcome"] == "unknown").count();
+    assert_eq!(answers.iter().filter(|answer| answer["success"] == true).count(), 0);
+    // One that found the connection closed before it was sent was sent in the next session, and no other was.
+    assert_eq!(server.executed("delete_account"), unknown);
+    server.set(|now| now.fault = Fault::None);
+    assert_eq!(stage.get("delete_account", json!({})).await, "done");
+}
