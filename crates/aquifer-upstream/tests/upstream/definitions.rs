@@ -74,7 +74,8 @@ impl Scripted {
 
     /// Waits until the cache holds this text.
     pub(crate) async fn cached(&self, ending: &str, text: &str) {
-        until("the cache is written", async || files(&self.cache(), ending).iter().any(|file| file.contains(text))).await;
+        until("the cache is written", async || files(&self.cache(), ending).iter().any(|file| file.contains(text)))
+            .await;
     }
 }
 
