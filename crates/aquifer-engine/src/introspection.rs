@@ -118,11 +118,8 @@ fn with_source_status(mut answer: Value, snapshot: &Snapshot, detail: Detail) ->
 
 /// The same for a list, in one word for each operation.
 fn with_source_states(mut answer: Value, snapshot: &Snapshot) -> Value {
-    let states: BTreeMap<&str, &str> = snapshot
-        .mounts()
-        .iter()
-        .map(|mount| (mount.source.name(), mount.source.status().state.as_str()))
-        .collect();
+    let states: BTreeMap<&str, &str> =
+        snapshot.mounts().iter().map(|mount| (mount.source.name(), mount.source.status().state.as_str())).collect();
     let operations = answer.get_mut("operations").and_then(Value::as_array_mut).into_iter().flatten();
     for operation in operations.filter_map(Value::as_object_mut) {
         let state = operation.get("source").and_then(Value::as_str).and_then(|source| states.get(source));
