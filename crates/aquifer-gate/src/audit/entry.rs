@@ -49,6 +49,10 @@ pub enum Event {
     QuotaStopped,
     /// Refusals that came in a flood, counted.
     Counted,
+    /// An upstream's tool cannot be called until somebody accepts its definition.
+    DefinitionQuarantined,
+    /// Somebody accepted the definition of an upstream's tool.
+    DefinitionAccepted,
 }
 
 /// How an operation ended.
@@ -80,6 +84,8 @@ impl Event {
             Event::QuotaContinued => "QUOTA_CONTINUED",
             Event::QuotaStopped => "QUOTA_STOPPED",
             Event::Counted => "REFUSALS_COUNTED",
+            Event::DefinitionQuarantined => "DEFINITION_QUARANTINED",
+            Event::DefinitionAccepted => "DEFINITION_ACCEPTED",
         }
     }
 
@@ -88,8 +94,9 @@ impl Event {
         match self {
             Event::Denied | Event::TokenRejected | Event::Declined | Event::QuotaStopped | Event::Counted => "denied",
             Event::ConfirmationRequired | Event::QuotaPaused => "confirmation_required",
+            Event::DefinitionQuarantined => "quarantined",
             Event::Confirmed | Event::QuotaContinued => "confirmed",
-            Event::Approved => "approved",
+            Event::Approved | Event::DefinitionAccepted => "approved",
             Event::Allowed | Event::QuotaWarned => "allowed",
             Event::Intent => "intended",
             Event::Outcome(Ended::Done) => "done",

@@ -19,15 +19,19 @@ pub(crate) async fn show(arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let safety = Safety::looking(&config)?;
-    let engine = setup::engine(&wanted.open(Absence::FailsUnlessKnown).await?, &arguments.surface, &config, &safety)?;
+    let opened = wanted.open(Absence::IsShown).await?;
+    let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     let mut lines = safety.gate.policy().show(engine.snapshot().catalog(), &Caller::nobody(), &[]);
     // The protocol's own are always there, and nobody has to wonder about them.
     lines.retain(|line| !line.source.is_empty());
     lines.retain(|line| arguments.only.is_empty() || arguments.only.iter().any(|only| only == line.decision));
     let limits = limits(&config.gate.settings().quota);
     let text = match arguments.json {
-        true => json!({ "operations": lines, "limits": limits }).to_string(),
-        false => table(&lines, &limits),
+        true => {
+            let sources = super::sources::to_json(&opened);
+            json!({ "operations": lines, "limits": limits, "sources": sources }).to_string()
+        }
+        false => table(&lines, &limits) + &super::sources::to_text(&opened),
     };
     super::call::print(text.trim_end())?;
     Ok(Ending::Done)

@@ -48,6 +48,7 @@ impl Safety {
         let place = Place::of(&config.state)?;
         let store = place.open(&config.state)?;
         let audit = audit(config, store.clone())?;
+        crate::sources::pins::record_in(&audit);
         let shared = matches!(place, Place::Redis(_)).then(|| store.clone());
         let gate = SafetyGate::new(&config.gate.settings(), audit.clone(), store, Arc::new(SystemClock));
         Ok(Self { gate: Arc::new(gate.map_err(|error| anyhow::anyhow!("[gate] {}", problem(&error)))?), shared, audit })

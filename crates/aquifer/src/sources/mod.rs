@@ -9,12 +9,14 @@ mod database;
 mod hidden;
 mod login;
 mod naming;
+pub(crate) mod pins;
 mod place;
 mod trust;
 mod upstream;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use aquifer_discovery::name::snake;
@@ -29,7 +31,7 @@ use aquifer_sql::{Database, Target};
 use aquifer_upstream::Upstream;
 
 use crate::cli::UpstreamArgs;
-use crate::config::{self, SourceConfig};
+use crate::config::{self, SourceConfig, StateConfig};
 use crate::sample;
 use crate::state::Kept;
 use crate::task_board::Board;
@@ -44,6 +46,8 @@ pub(crate) enum Absence {
     Fails,
     /// The command fails, unless what the source offers is known from before.
     FailsUnlessKnown,
+    /// The command looks at what the source offers now, or else at what is known from before, and says so.
+    IsShown,
     /// It is served all the same, says so, and comes when it can.
     IsServed,
 }
@@ -61,6 +65,8 @@ pub(crate) struct Plan {
     /// What it was made from: a plan of the same origin is the same source.
     pub(crate) origin: Origin,
     kind: Kind,
+    /// Where accepted definitions are kept.
+    state: StateConfig,
 }
 
 /// What a source was made from.
@@ -236,7 +242,8 @@ impl Plan {
         let name = config.name.clone().unwrap_or_else(|| name.to_owned());
         let trust = trust::of(config.trust, None).map_err(|why| anyhow::anyhow!("source '{name}': {why}"))?;
         let origin = Origin { config: config.clone(), server: None, files: Vec::new() };
-        Ok(Self { name, prefix: config.prefix.clone(), hidden: Vec::new(), trust, origin, kind })
+        let (prefix, state) = (config.prefix.clone(), StateConfig::default());
+        Ok(Self { name, prefix, hidden: Vec::new(), trust, origin, kind, state })
     }
 
     /// What is worth saying of its trust.
@@ -272,7 +279,8 @@ impl Plan {
                 database
             }
             Kind::Upstream(settings) => {
-                let upstream = Upstream::new(*settings, Arc::new(SystemClock));
+                let pinning = pins::pinning(&self.state, absence);
+                let upstream = Upstream::open(*settings, Arc::new(SystemClock), pinning).await;
                 let source = hidden::hide(upstream.clone(), self.hidden);
                 return Ok(Opened { source, prefix, trust, place, origin, absent, upstream: Some(upstream) });
             }
@@ -311,10 +319,27 @@ impl Opened {
         }
     }
 
+    /// How old what is known of it is, in words.
+    pub(crate) fn age(&self) -> Option<String> {
+        self.source.status().catalog_age.map(ago)
+    }
+
     /// The MCP server, if nobody knows yet what it offers.
     pub(crate) fn unknown(&self) -> Option<&Arc<Upstream>> {
         self.upstream.as_ref().filter(|upstream| !upstream.is_known())
     }
+}
+
+/// A time that has passed, in words.
+pub(crate) fn ago(age: Duration) -> String {
+    let seconds = age.as_secs();
+    let (count, unit) = match seconds {
+        0..60 => (seconds, "second"),
+        60..3_600 => (seconds / 60, "minute"),
+        3_600..86_400 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
 }
 
 /// Operations that the configuration speaks of and none of its servers has, each with the nearest that one has. Only where
