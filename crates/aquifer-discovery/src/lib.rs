@@ -22,6 +22,7 @@ mod schema;
 pub mod servers;
 pub mod text;
 pub mod tool;
+mod visible;
 pub mod warning;
 mod yaml;
 
@@ -38,4 +39,5 @@ pub use overrides::Overrides;
 pub use pins::PinBook;
 pub use problem::FileProblem;
 pub use servers::Servers;
+pub use visible::visible;
 pub use yaml::write as write_yaml;

@@ -78,7 +78,7 @@ pub struct Finding {
 
 /// What a look at one upstream found.
 pub struct Examination {
-    /// What the server says, with the operator's decisions in it.
+    /// What the server says, without anybody's decisions.
     pub bundle: Bundle,
     /// What is quarantined.
     pub findings: Vec<Finding>,
@@ -142,7 +142,7 @@ pub async fn examine(settings: Settings, pinning: Pinning, clock: SharedClock) -
     findings.sort_by(|one, other| one.tool.cmp(&other.tool));
     let gone = book.as_ref().map_or(0, |book| book.count_missing(pins.keys().copied()));
     let notes = draft.notes();
-    let bundle = capture.bundle(&settings, book.as_ref());
+    let bundle = capture.bundle(&Settings { overrides: None, ..settings.clone() }, book.as_ref());
     drop(draft);
     Ok(Examination { bundle, findings, gone, notes, settings, pinning, clock, capture })
 }

@@ -38,6 +38,7 @@ use crate::task_board::Board;
 
 pub(crate) use adapter_file::sidecar_of;
 pub(crate) use client_file::is_ourselves;
+pub(crate) use login::quoted;
 
 /// What happens when a source cannot be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -258,6 +259,11 @@ impl Plan {
             Kind::Upstream(settings) => Some(settings),
             _ => None,
         }
+    }
+
+    /// The adapter's file and the operator's decisions, if there are any.
+    pub(crate) fn files(&self) -> (Option<PathBuf>, Option<PathBuf>) {
+        (self.origin.config.adapter.clone(), self.origin.config.overrides.clone())
     }
 
     /// What the configuration says of logging in to it.
