@@ -8,7 +8,7 @@
 use std::fmt;
 
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserializer as _, de};
+use serde::{Deserialize, Deserializer as _, Serialize, de};
 use serde_json::value::RawValue;
 
 /// Deeper definitions are left out. The parser itself stops at 128.
@@ -50,7 +50,8 @@ impl Default for DefinitionLimits {
 }
 
 /// The tools that were left out, counted by reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LeftOut {
     /// Beyond the number of tools allowed.
     pub too_many: usize,
@@ -65,7 +66,18 @@ pub struct LeftOut {
 impl LeftOut {
     /// How many tools are known to be left out.
     pub const fn count(&self) -> usize {
-        self.too_many + self.too_large + self.too_complex
+        self.too_many.saturating_add(self.too_large).saturating_add(self.too_complex)
+    }
+
+    /// The tools that one or the other left out.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            too_many: self.too_many.saturating_add(other.too_many),
+            too_large: self.too_large.saturating_add(other.too_large),
+            too_complex: self.too_complex.saturating_add(other.too_complex),
+            is_cut: self.is_cut || other.is_cut,
+        }
     }
 
     /// Whether nothing was left out.

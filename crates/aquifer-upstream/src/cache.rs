@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use aquifer_discovery::LeftOut;
 use aquifer_discovery::bundle::{RawCapture, ServerIdentity};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,6 +28,9 @@ pub(crate) struct Kept {
     #[serde(default)]
     capabilities: Value,
     raw_capture: RawCapture,
+    /// What was left out of it when it was captured.
+    #[serde(default)]
+    left_out: LeftOut,
 }
 
 impl Kept {
@@ -40,6 +44,7 @@ impl Kept {
             instructions: said.instructions.clone(),
             capabilities: said.capabilities.clone(),
             raw_capture: said.capture.clone(),
+            left_out: said.left_out,
         }
     }
 
@@ -52,7 +57,7 @@ impl Kept {
             protocol: self.protocol,
             instructions: self.instructions,
             capabilities: self.capabilities,
-            left_out,
+            left_out: left_out.and(self.left_out),
         }
     }
 

@@ -21,6 +21,7 @@ mod logins;
 mod offered;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod quarantine;
 mod results;
 mod safety;
 mod secrets;
