@@ -231,7 +231,7 @@ async function checkQuestions({ data }, { asked, answers }, passed) {
   assert.match(accepted, /- Name: Ada/);
   assert.match(accepted, /- Favorite Integer: 7/);
   const { message, requestedSchema } = asked.elicitation.at(-1);
-  assert.match(message, /Please provide inputs/);
+  assert.match(message, /^Source 'everything' asks: Please provide inputs/);
   assert.equal(Object.keys(requestedSchema.properties).length, 13, JSON.stringify(requestedSchema));
   assert.deepEqual(requestedSchema.properties.integer, {
     type: 'integer', title: 'Integer', minimum: 1, maximum: 100, default: 42,
@@ -249,7 +249,7 @@ async function checkQuestions({ data }, { asked, answers }, passed) {
   assert.match(JSON.stringify(sampled), /as the model says/);
   const { messages, maxTokens, systemPrompt } = asked.sampling.at(-1);
   assert.match(messages[0].content.text, /say it/);
-  assert.deepEqual([maxTokens, systemPrompt], [17, 'You are a helpful test server.']);
+  assert.deepEqual([maxTokens, systemPrompt], [17, "Requested by MCP server 'everything'.\n\nYou are a helpful test server."]);
   passed('sampling');
 
   await until('the roots are known', async () => /somebody\/project/.test(await data('read', 'get_roots_list')));

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use aquifer_protocol::catalog::pascal_case;
 use aquifer_protocol::danger::Danger;
+use aquifer_protocol::text::clean_json;
 use serde_json::Value;
 
 use crate::bundle::{
@@ -126,7 +127,7 @@ fn operation(tool: &Tool, given: &Given, warnings: &mut Vec<BundleWarning>) -> N
     NormalizedOperation {
         source_tool_name: tool.name.clone(),
         operation_name: given.name.clone(),
-        title: tool.title().map(|(title, _)| text::clean(title)),
+        title: tool.title().map(|(title, _)| text::presentable(title)),
         description,
         endpoint: decision.category,
         endpoint_confidence: decision.confidence,
@@ -181,17 +182,24 @@ fn explain_name(given: &Given, own: &mut Vec<BundleWarning>, review_reasons: &mu
 fn describe(tool: &Tool, own: &mut Vec<BundleWarning>) -> (String, Option<&'static str>, Inference) {
     let said = tool.text("description").map(|words| (words, "description")).or_else(|| tool.title());
     let Some((words, field)) = said else {
-        let words = format!("Calls the upstream's tool '{}'.", text::clean(&text::shorten(&tool.name, 80)));
+        let words = format!("Calls the upstream's tool '{}'.", text::shorten(&text::presentable(&tool.name), 80));
         return (words, None, Inference::DeterministicNormalization);
     };
-    let cleaned = text::clean(words);
+    let cleaned = text::presentable(words);
     if cleaned != words {
-        let message = "Terminal escapes or hidden characters were taken out of the description.";
-        own.push(BundleWarning::new(warning::HIDDEN_TEXT, message).field(field));
+        own.push(BundleWarning::new(warning::HIDDEN_TEXT, removed(words, "the description")).field(field));
     }
     let exact = cleaned == words && field == "description";
     let from = if exact { Inference::DirectSourceMetadata } else { Inference::DeterministicNormalization };
     (cleaned, Some(field), from)
+}
+
+/// What was removed from a text.
+fn removed(words: &str, from: &str) -> String {
+    match text::is_clean(words) {
+        true => format!("A credential was removed from {from}."),
+        false => format!("Terminal escapes or hidden characters were removed from {from}."),
+    }
 }
 
 fn warn_of_parameter(parameter: &schema::InputParameter, given: &Given, narrow: &Narrow, own: &mut Vec<BundleWarning>) {
@@ -215,14 +223,15 @@ fn warn_of_parameter(parameter: &schema::InputParameter, given: &Given, narrow: 
         let keywords = narrow.left_out.join(", ");
         own.push(about(
             warning::SHAPE_NARROWED,
-            format!("The published shape has no room for: {}.", text::clean(&text::shorten(&keywords, 200))),
+            format!("The published shape has no room for: {}.", text::shorten(&text::presentable(&keywords), 200)),
         ));
     }
     let exact = narrow.allowed.iter().flatten().chain(&narrow.pattern);
     if exact.into_iter().any(|word| !text::is_clean(word)) {
         own.push(about(
             warning::HIDDEN_TEXT,
-            "A value holds terminal escapes or hidden characters; it is kept, because the upstream wants it so."
+            "A value or pattern holds terminal escapes or hidden characters. Callers see it without them and the \
+             upstream gets it as it is."
                 .to_owned(),
         ));
     }
@@ -235,7 +244,7 @@ fn published(parameter: &schema::InputParameter, given: &Given, narrow: Narrow) 
         type_name: narrow.type_name,
         required: parameter.required,
         description: narrow.description,
-        default: narrow.default,
+        default: narrow.default.map(|default| clean_json(default, &text::presentable)),
         allowed: narrow.allowed,
         minimum: narrow.minimum,
         maximum: narrow.maximum,
@@ -247,5 +256,5 @@ fn published(parameter: &schema::InputParameter, given: &Given, narrow: Narrow) 
 
 fn annotation_names(tool: &Tool) -> Vec<String> {
     let annotations = tool.definition.get("annotations").and_then(Value::as_object);
-    annotations.into_iter().flat_map(|all| all.keys()).map(|key| text::clean(key)).collect()
+    annotations.into_iter().flat_map(|all| all.keys()).map(|key| text::presentable(key)).collect()
 }

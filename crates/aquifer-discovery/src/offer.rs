@@ -1,6 +1,8 @@
 //! What a source offers: operations for the catalog, and how each call goes back to the upstream under its own names
 //! (R-DIS-7). Made from a live bundle or from a reviewed adapter; both ways give the same operations.
 
+mod sanitize;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +17,7 @@ use crate::bundle::{Bundle, NormalizedOperation};
 use crate::schema::{self, Input};
 use crate::text;
 use crate::tool::Tool;
+use sanitize::Replacements;
 
 /// Whoever has to decide does not read more of one reason.
 const LONGEST_WORDS: usize = 1_000;
@@ -49,6 +52,8 @@ pub struct Call {
     pub open: bool,
     /// Canonical and original name of each parameter.
     names: Names,
+    /// Values that are shown otherwise than the upstream writes them.
+    replacements: Replacements,
 }
 
 /// Canonical and original names of parameters. Few are searched, many are indexed.
@@ -92,10 +97,33 @@ impl Names {
 }
 
 impl Call {
-    /// The arguments under the upstream's own names. Values are untouched: only top-level names were ever changed.
+    /// The arguments under the upstream's own names. Values are untouched, except that a value chosen from a list that was
+    /// shown clean becomes the upstream's own again.
     pub fn arguments(&self, params: Map<String, Value>) -> Map<String, Value> {
         let original = |name: &str| self.names.original(name).map(|own| own.to_string());
-        params.into_iter().map(|(name, value)| (original(&name).unwrap_or(name), value)).collect()
+        let exact = |name: &str, value: Value| match self.replacements.is_empty() {
+            true => value,
+            false => self.replacements.exact(name, value),
+        };
+        params
+            .into_iter()
+            .map(|(name, value)| {
+                let value = exact(&name, value);
+                (original(&name).unwrap_or(name), value)
+            })
+            .collect()
+    }
+
+    /// What callers sent to get these arguments: the opposite of [`arguments`](Self::arguments).
+    pub fn params(&self, arguments: Map<String, Value>) -> Map<String, Value> {
+        arguments
+            .into_iter()
+            .map(|(own, value)| {
+                let name = self.canonical(&own).map(str::to_owned).unwrap_or(own);
+                let value = self.replacements.shown(&name, value);
+                (name, value)
+            })
+            .collect()
     }
 
     /// The canonical name of an upstream's parameter, for its error messages.
@@ -129,6 +157,7 @@ impl Offer {
                 offer.add_tool(operation, tool, source);
             }
         }
+        offer.sanitize(&text::presentable);
         offer
     }
 
@@ -146,7 +175,18 @@ impl Offer {
         for operation in &mut offer.operations {
             operation.trust = adapter.trust;
         }
+        offer.sanitize(&text::presentable);
         offer
+    }
+
+    /// Passes everything that callers see and the source wrote through `clean`. Whoever knows more than the formats of
+    /// credentials calls it again.
+    pub fn sanitize(&mut self, clean: &dyn Fn(&str) -> String) {
+        for operation in &mut self.operations {
+            let Some(call) = self.calls.get_mut(&operation.name) else { continue };
+            sanitize::operation(operation, &mut call.replacements, clean);
+        }
+        self.types.values_mut().for_each(|named| sanitize::named_type(named, clean));
     }
 
     fn add_tool(&mut self, made: &NormalizedOperation, tool: &Tool, source: &str) {
@@ -172,6 +212,7 @@ impl Offer {
             digest: Some(crate::digest::pin(tool).digest),
             open: input.open,
             names: Names::of(made.params.iter().map(|one| (one.name.as_str(), one.original_name.as_str()))),
+            replacements: Replacements::default(),
         };
         self.add(operation, input.types, call, source);
     }
@@ -217,6 +258,7 @@ impl Offer {
             digest: reviewed.digest.clone(),
             open: operation.open,
             names: Names::of(reviewed.parameters.iter().map(|one| (one.name.as_str(), one.original_name.as_str()))),
+            replacements: Replacements::default(),
         };
         self.add(operation, types, call, source);
     }
@@ -267,7 +309,7 @@ impl Offer {
 
 /// What the file says about confirming, cleaned: a person reads it before deciding.
 fn safeguards(reviewed: &AdapterOperation) -> Safeguards {
-    let words = |written: &String| text::clean(&text::shorten(written, LONGEST_WORDS));
+    let words = |written: &String| text::shorten(&text::clean(written), LONGEST_WORDS);
     Safeguards {
         always_confirm: reviewed.requires_confirmation,
         reasons: reviewed.danger_reasons.iter().take(MOST_REASONS).map(|reason| words(reason).into()).collect(),

@@ -3,45 +3,24 @@
 //! The rule is that a value is hidden unless there is a reason to show it. Values of environment variables, of headers
 //! and of query parameters are hidden always; arguments are hidden where their name or their look gives them away.
 
+use aquifer_protocol::secrets;
 use serde_json::{Map, Value};
 
 use crate::bundle::Source;
-use crate::name::snake;
 
-/// Stands where a secret stood.
-pub const REDACTED: &str = "[redacted]";
+pub use aquifer_protocol::secrets::REDACTED;
+pub use aquifer_protocol::secrets::may_name_secret as names_secret;
 
 /// The same inside a URL, where brackets are not allowed.
 const REDACTED_IN_URL: &str = "REDACTED";
 
-/// Words in a name that make its value a secret.
-#[rustfmt::skip]
-const SECRET_WORDS: &[&str] = &[
-    "token", "tokens", "secret", "secrets", "password", "passwd", "passphrase", "pwd", "pass", "auth",
-    "authorization", "authentication", "credential", "credentials", "key", "keys", "apikey", "cookie", "cookies",
-    "session", "bearer", "signature", "sig", "dsn", "jwt", "pat", "pin", "otp", "cert", "private",
-];
-
-/// How well-known credentials begin.
-#[rustfmt::skip]
-const SECRET_PREFIXES: &[&str] = &[
-    "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "sk_", "pk_", "rk_", "xoxb-", "xoxp-",
-    "xoxa-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "eyJ", "npm_", "pypi-", "hf_", "dop_v1_", "lin_api_", "ntn_",
-    "secret_", "SG.", "shpat_", "figd_", "-----BEGIN", "Bearer ", "Basic ", "Token ",
-];
-
 /// Headers whose values say nothing about who sends them.
 const OPEN_HEADERS: &[&str] = &["accept", "accept-language", "content-type", "mcp-protocol-version"];
 
-/// Whether a name announces a secret: `GITHUB_TOKEN`, `X-Api-Key`, `--dbPassword`.
-pub fn names_secret(name: &str) -> bool {
-    let words = snake(name);
-    words.split('_').any(|word| SECRET_WORDS.contains(&word)) || words.contains("connection_string")
-}
-
-/// Whether a value looks like a credential, whatever its name.
+/// Whether a value looks like a credential, whatever its name. A guess: it also takes long runs of letters and digits
+/// for one, which in a configuration they mostly are.
 pub fn looks_secret(value: &str) -> bool {
-    if SECRET_PREFIXES.iter().any(|prefix| value.len() > prefix.len() + 3 && value.starts_with(prefix)) {
+    if secrets::begins_like_secret(value) || secrets::looks_like_secret(value) {
         return true;
     }
     // Long runs of letters and digits without meaning. A path or a sentence has separators in between.
@@ -52,14 +31,10 @@ pub fn looks_secret(value: &str) -> bool {
     })
 }
 
-/// Whether a word begins like a well-known credential and is long enough to be one. Far narrower than
-/// [`looks_secret`]: for text that people wrote, where a false alarm is in the way.
-pub(crate) fn begins_like_credential(word: &str) -> bool {
-    let word = word.trim_matches(|c: char| "\"'`,;()".contains(c));
-    let begins = SECRET_PREFIXES.iter().any(|prefix| !prefix.ends_with(' ') && word.starts_with(prefix));
-    let body = word.chars().filter(char::is_ascii_alphanumeric).count();
-    let digits = word.chars().filter(char::is_ascii_digit).count();
-    word.starts_with("-----BEGIN") || (begins && body >= 16 && digits >= 2)
+/// Whether text that people wrote holds a credential of a known format. What only its name gives away is none here: a
+/// false alarm would be in the way.
+pub(crate) fn holds_credential(text: &str) -> bool {
+    secrets::find_secrets(text).any(|found| !found.is_by_name)
 }
 
 /// The value of an environment variable: a reference is shown, anything else hidden.

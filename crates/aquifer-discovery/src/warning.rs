@@ -45,7 +45,7 @@ pub const CODES: &[(&str, Severity, &str)] = &[
     (OPEN_INPUT, Severity::Info, "A tool accepts parameters it does not name; they are passed on as they are"),
     (SHAPE_NARROWED, Severity::Info, "A parameter says more than the published shape has room for"),
     (SCHEMA_NOT_READ, Severity::Warning, "A part of a schema is not checked before the call"),
-    (HIDDEN_TEXT, Severity::Warning, "Terminal escapes or hidden characters were taken out of a text"),
+    (HIDDEN_TEXT, Severity::Warning, "Terminal escapes, hidden characters or credentials were removed from a text"),
     (RENAMED, Severity::Info, "A name was spelled otherwise"),
     (RESERVED_NAME, Severity::Warning, "A name belongs to the protocol and was changed"),
     (NAME_COLLISION, Severity::Warning, "Two names would have been the same and were told apart"),

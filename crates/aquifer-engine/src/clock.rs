@@ -1,5 +1,7 @@
 //! Time and chance, passed in so that tests can hold them still.
 
+mod steady;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -8,6 +10,15 @@ use jiff::Timestamp;
 pub trait Clock: Send + Sync + 'static {
     /// Now, in UTC.
     fn now(&self) -> Timestamp;
+
+    /// What the system's clock shows, even if that was set back: for records that people compare with other logs.
+    fn wall_time(&self) -> Timestamp {
+        self.now()
+    }
+
+    /// Tells the clock that it is at least this late, because somebody else has seen that time already. Only a
+    /// [`SteadyClock`] can follow.
+    fn advance_to(&self, _moment: Timestamp) {}
 }
 
 /// The operating system's clock.
@@ -19,6 +30,10 @@ impl Clock for SystemClock {
         Timestamp::now()
     }
 }
+
+pub use steady::MonotonicClock;
+pub use steady::SteadyClock;
+pub use steady::SystemMonotonicClock;
 
 /// A shared clock.
 pub type SharedClock = Arc<dyn Clock>;

@@ -236,6 +236,9 @@ pub struct Resolved {
     /// Further operations, by their own names, that the caller must be allowed to use because the request reads what
     /// they read.
     pub also_needs: Vec<Arc<str>>,
+    /// What policy judges beside these parameters, and in their place: those that only the generic operation has, and
+    /// lists of all names instead of one. A rule may be written with any of them.
+    pub judged_params: Map<String, Value>,
 }
 
 /// One call to a source.

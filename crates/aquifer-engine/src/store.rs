@@ -1,8 +1,9 @@
 //! The seam to state that outlives a request.
 //!
 //! Expiry is part of the record, so that "never existed", "expired" and "already used" stay distinguishable; a store's
-//! own expiry only collects garbage. Several processes on one store behave as one.
+//! own expiry only collects garbage. Several processes on one store behave as one, also about the time: see [`HIGH_WATER`].
 
+mod high_water;
 mod memory;
 mod window;
 
@@ -11,6 +12,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
+pub use high_water::HIGH_WATER;
+pub use high_water::HighWater;
 pub use memory::MemoryStore;
 pub use window::Window;
 

@@ -11,7 +11,9 @@ mod patience;
 pub mod policy;
 pub mod quota;
 pub mod store;
+mod time;
 
 pub use gate::GateSettings;
 pub use gate::GateSettingsError;
 pub use gate::SafetyGate;
+pub use time::keep_time;

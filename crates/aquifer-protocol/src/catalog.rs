@@ -181,8 +181,8 @@ fn digest(catalog: &Catalog, surface: &Surface) -> u64 {
         // Hashing cannot fail, and neither can writing a value.
         let _ = serde_json::to_writer(&mut hasher, &details);
         // Told nowhere, and yet another catalog: policy decides by it.
-        let Operation { danger, trust, safeguards, own_name, backing, quarantine, .. } = &**operation;
-        let judged = format_args!("{danger}{trust}{safeguards:?}{own_name}{backing:?}{quarantine:?}");
+        let Operation { danger, trust, safeguards, own_name, generic_name, backing, quarantine, .. } = &**operation;
+        let judged = format_args!("{danger}{trust}{safeguards:?}{own_name}{generic_name:?}{backing:?}{quarantine:?}");
         let _ = std::io::Write::write_fmt(&mut hasher, judged);
     }
     for name in catalog.types.keys() {

@@ -55,6 +55,9 @@ pub struct Operation {
     pub source: Arc<str>,
     /// What the source itself calls it: its name without the prefix that tells several sources apart.
     pub own_name: Arc<str>,
+    /// The generic operation that requests of it may come by, as the source calls that one: `update_record` for
+    /// `update_order`.
+    pub generic_name: Option<Arc<str>>,
     /// The tool or table behind it, as the source spells it.
     pub backing: Backing,
     /// What stands behind that name: which database or server, without secrets. For the operator, not for callers.
@@ -259,6 +262,7 @@ impl Operation {
             takes_token: false,
             source: "".into(),
             own_name: name.into(),
+            generic_name: None,
             backing: Backing::None,
             place: "".into(),
             trust: Trust::Validated,

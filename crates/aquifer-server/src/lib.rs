@@ -5,6 +5,7 @@
 
 mod bypass;
 mod client;
+mod expected;
 mod express;
 mod face;
 mod http;

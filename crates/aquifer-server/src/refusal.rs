@@ -13,7 +13,11 @@ use serde_json::{Value, json};
 
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
-const SERVER_BUSY: i32 = -32000;
+pub(crate) const SERVER_BUSY: i32 = -32000;
+
+/// Stands for an answer that was discarded because the client does not read.
+pub(crate) const DISCARDED: &str = "The request was carried out, but its answer was discarded: too many answers wait to \
+                                    be read. Read answers before asking for more";
 
 /// Room for the JSON-RPC frame around a request of the largest size.
 pub(crate) const FRAME: usize = 16 * 1024;
@@ -63,6 +67,15 @@ pub(crate) fn too_many(id: &RequestId, is_call: bool, limits: &Limits) -> Vec<u8
         return error(id, SERVER_BUSY, message, None);
     }
     frame(id, "result", &result(Failure::new(Code::RateLimitExceeded, message), limits))
+}
+
+/// Stands for an answer that was discarded because the client does not read.
+pub(crate) fn discarded(id: &RequestId, is_call: bool, limits: &Limits) -> Vec<u8> {
+    let id = serde_json::value::to_raw_value(id).ok();
+    if !is_call {
+        return error(id, SERVER_BUSY, DISCARDED, None);
+    }
+    frame(id, "result", &result(Failure::new(Code::ValidationPayloadTooLarge, DISCARDED), limits))
 }
 
 /// A message over the size limit.

@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::compact::compact;
 use crate::message::{Json, RpcError};
 use crate::trouble::Trouble;
+use crate::words::Words;
 
 /// What `tools/call` answers with.
 #[derive(Deserialize)]
@@ -46,9 +47,9 @@ struct Block {
     resource: Option<Map<String, Value>>,
 }
 
-/// Reads the result of a call. A tool's own error is a refusal of the upstream. With a prefix, addresses of documents get it in front: bare they would not say which
-/// source they belong to.
-pub(crate) fn read(result: &Json, address_prefix: Option<&str>) -> Result<Answer, Trouble> {
+/// Reads the result of a call. A tool's own error is a refusal of the upstream. With a prefix, addresses of documents get
+/// it in front: bare they would not say which source they belong to.
+pub(crate) fn read(result: &Json, words: &Words, address_prefix: Option<&str>) -> Result<Answer, Trouble> {
     let unreadable = Trouble::Unintelligible;
     let parsed: Result_<'_> = serde_json::from_str(result.text()).map_err(|cause| unreadable(cause.to_string()))?;
     let blocks: Vec<(Block, Cow<'_, str>)> = parsed
@@ -62,7 +63,7 @@ pub(crate) fn read(result: &Json, address_prefix: Option<&str>) -> Result<Answer
         .collect::<Result<_, _>>()
         .map_err(|cause| unreadable(cause.to_string()))?;
     if parsed.is_error == Some(true) {
-        return Err(Trouble::Refused(RpcError::new(0, said(&blocks, parsed.structured))));
+        return Err(Trouble::Refused(RpcError::new(0, said(&blocks, parsed.structured, words))));
     }
     match parsed.structured {
         Some(structured) => {
@@ -95,10 +96,13 @@ fn qualified<'a>(raw: &'a str, prefix: &str) -> serde_json::Result<(Block, Cow<'
 }
 
 /// The upstream's words for its refusal.
-fn said(blocks: &[(Block, Cow<'_, str>)], structured: Option<&RawValue>) -> String {
+fn said(blocks: &[(Block, Cow<'_, str>)], structured: Option<&RawValue>, words: &Words) -> String {
     let texts: Vec<&str> = blocks.iter().filter_map(|(block, _)| block.text.as_deref()).collect();
     match structured {
-        Some(structured) if texts.is_empty() => structured.get().to_owned(),
+        // Cleaned as a value: in its text a secret could be written with escapes.
+        Some(structured) if texts.is_empty() => {
+            serde_json::from_str(structured.get()).map(|value| words.clean_json(value).to_string()).unwrap_or_default()
+        }
         _ => texts.join("\n"),
     }
 }
@@ -204,7 +208,7 @@ mod tests {
     fn answered(result: Value) -> Result<(Value, usize), Value> {
         let text = bytes::Bytes::from(result.to_string());
         let json = Json::part(&text, serde_json::from_slice(&text).unwrap());
-        match read(&json, None) {
+        match read(&json, &Words::new(&crate::Settings::stdio("x", "y", ["z"])), None) {
             Ok(answer) => {
                 let value = match answer.data {
                     Data::Value(value) => value,

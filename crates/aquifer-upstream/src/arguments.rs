@@ -5,6 +5,7 @@ use aquifer_discovery::Call;
 use aquifer_protocol::error::problems::Problem;
 use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::text::presentable;
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
@@ -47,9 +48,9 @@ fn problem(error: &ValidationError<'_>, call: &Call) -> Problem {
     let place: Vec<&str> = parameter.as_deref().into_iter().chain(parts).collect();
     let place = shown(&place.join("."));
     if let (None, Kind::Required { property: Value::String(own) }) = (&parameter, error.kind()) {
-        let name = call.canonical(own).unwrap_or(own);
+        let name = shown(call.canonical(own).unwrap_or(own));
         let message = format!("Missing required parameter '{name}'");
-        return Problem::new(Code::ValidationMissingParam, name, message).detail("param_name", name);
+        return Problem::new(Code::ValidationMissingParam, &*name, message).detail("param_name", &*name);
     }
     if let (None, Some(names)) = (&parameter, unwanted(error.kind())) {
         let message = format!("Unknown parameter(s): '{}'", names.join("', '"));
@@ -79,10 +80,11 @@ fn unwanted(kind: &Kind) -> Option<Vec<String>> {
     }
 }
 
-/// A name of the caller's choice as it may stand in a message.
+/// A name of the caller's or the upstream's choice as it may stand in a message.
 fn shown(name: &str) -> String {
     const LONGEST: usize = 128;
-    if looks_like_a_leak(name) { "…".to_owned() } else { name.chars().take(LONGEST).collect() }
+    let name = presentable(name);
+    if looks_like_a_leak(&name) { "…".to_owned() } else { name.chars().take(LONGEST).collect() }
 }
 
 /// What is wrong, without the value and without words from the schema beyond names and numbers.
@@ -96,7 +98,7 @@ fn rule(kind: &Kind) -> String {
         Kind::Enum { .. } => "is not one of the allowed values".to_owned(),
         Kind::Constant { .. } => "is not the one allowed value".to_owned(),
         Kind::Pattern { .. } => "does not match the pattern".to_owned(),
-        Kind::Format { format } => format!("is not a valid '{format}'"),
+        Kind::Format { format } => format!("is not a valid '{}'", shown(format)),
         Kind::Minimum { limit } => format!("is less than {limit}"),
         Kind::Maximum { limit } => format!("is more than {limit}"),
         Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
@@ -109,9 +111,10 @@ fn rule(kind: &Kind) -> String {
         Kind::MaxProperties { limit } => format!("has more than {limit} fields"),
         Kind::UniqueItems => "has equal elements".to_owned(),
         Kind::MultipleOf { multiple_of } => format!("is not a multiple of {multiple_of}"),
-        Kind::Required { property } => format!("lacks the field '{}'", property.as_str().unwrap_or_default()),
+        Kind::Required { property } => format!("lacks the field '{}'", shown(property.as_str().unwrap_or_default())),
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            format!("has unknown fields: '{}'", unexpected.join("', '"))
+            let names: Vec<String> = unexpected.iter().take(MOST_PROBLEMS).map(|name| shown(name)).collect();
+            format!("has unknown fields: '{}'", names.join("', '"))
         }
         other => format!("breaks the rule '{}'", other.keyword()),
     }

@@ -1,5 +1,6 @@
 //! What an upstream offered last time, kept so that nobody waits for it to start. The raw capture and nothing secret.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -91,13 +92,24 @@ pub(crate) fn read_bounded(path: &Path) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
 
+/// Only its owner can read it: what a server offers may say much about whoever uses it.
 pub(crate) fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(folder)?;
     }
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let beside = path.with_extension(format!("{}-{}.new", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
-    std::fs::write(&beside, text)?;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    // What a process that was killed left behind may have another mode.
+    let _ = std::fs::remove_file(&beside);
+    options.open(&beside)?.write_all(text)?;
     std::fs::rename(&beside, path)
 }
 

@@ -37,8 +37,11 @@ pub(crate) const PASSED_ON: &[&str] = &[
 /// Lines of the standard error kept for telling why a start failed.
 const LINES_KEPT: usize = 8;
 
-/// Longer lines are cut.
-const LONGEST_LINE: usize = 2_000;
+/// Longer lines are cut. The log shows far less of them: a secret on the border of what is shown has to be seen whole.
+const LONGEST_LINE: usize = 16_000;
+
+/// Lines of one private key that are left out at most, so that a beginning without an end does not silence a server.
+const MAX_KEY_LINES: usize = 200;
 
 /// How long a process may take to be gone once it was killed.
 const REAPED_IN: Duration = Duration::from_secs(5);
@@ -140,6 +143,7 @@ async fn listen(
 ) {
     let mut chunk = vec![0; 4096];
     let mut line: Vec<u8> = Vec::new();
+    let mut key_lines = KeyLines::default();
     loop {
         let read = match errors.read(&mut chunk).await {
             Ok(0) | Err(_) => 0,
@@ -147,22 +151,23 @@ async fn listen(
         };
         for byte in chunk.iter().take(read) {
             match byte {
-                b'\n' => say(&mut line, &name, &words, &last_words),
+                b'\n' => say(&mut line, &mut key_lines, &name, &words, &last_words),
                 byte if line.len() < LONGEST_LINE => line.push(*byte),
                 _ => {}
             }
         }
         if read == 0 {
-            say(&mut line, &name, &words, &last_words);
+            say(&mut line, &mut key_lines, &name, &words, &last_words);
             return;
         }
     }
 }
 
-fn say(line: &mut Vec<u8>, name: &str, words: &Words, last_words: &Mutex<VecDeque<String>>) {
+fn say(line: &mut Vec<u8>, key_lines: &mut KeyLines, name: &str, words: &Words, last_words: &Mutex<VecDeque<String>>) {
+    let is_key = key_lines.take(line);
     let text = words.for_log(&String::from_utf8_lossy(line));
     line.clear();
-    if text.trim().is_empty() {
+    if is_key || text.trim().is_empty() {
         return;
     }
     tracing::debug!(target: "aquifer_upstream::stderr", source = name, "{text}");
@@ -171,4 +176,49 @@ fn say(line: &mut Vec<u8>, name: &str, words: &Words, last_words: &Mutex<VecDequ
         kept.pop_front();
     }
     kept.push_back(text);
+}
+
+/// Finds the lines of a private key: each of them alone looks like any other base64.
+#[derive(Default)]
+struct KeyLines {
+    /// Lines left of a key that has begun.
+    left: usize,
+}
+
+impl KeyLines {
+    /// Whether this line belongs to a key that began on an earlier one.
+    fn take(&mut self, line: &[u8]) -> bool {
+        let holds = |mark: &str| line.windows(mark.len()).any(|window| window == mark.as_bytes());
+        let is_inside = self.left > 0;
+        self.left = match (holds("-----END "), holds("-----BEGIN ") && holds("PRIVATE KEY")) {
+            (true, _) => 0,
+            (false, true) => MAX_KEY_LINES,
+            (false, false) => self.left.saturating_sub(1),
+        };
+        is_inside
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_private_key_are_left_out() {
+        let mut key_lines = KeyLines::default();
+        let begin = ["-----BEGIN", " PRIVATE KEY-----"].concat();
+        for (line, is_inside) in [
+            ("starting", false),
+            (&*begin, false),
+            ("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", true),
+            ("", true),
+            ("-----END PRIVATE KEY-----", true),
+            ("started", false),
+        ] {
+            assert_eq!(key_lines.take(line.as_bytes()), is_inside, "{line}");
+        }
+        key_lines.take(begin.as_bytes());
+        let hidden = (0..1_000).filter(|_| key_lines.take(b"no end")).count();
+        assert_eq!(hidden, MAX_KEY_LINES);
+    }
 }

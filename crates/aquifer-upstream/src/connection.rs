@@ -52,7 +52,7 @@ impl Connection {
     pub async fn open(settings: Settings, favours: Favours) -> Result<Self, Failure> {
         let words = Words::new(&settings);
         let capabilities = match favours {
-            Favours::AsUpstream => capabilities(),
+            Favours::AsUpstream => capabilities(settings.allow),
             Favours::None => json!({}),
         };
         let opened = Box::pin(Link::offering(capabilities, &settings, &words, Era::default()));

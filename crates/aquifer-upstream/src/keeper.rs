@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use aquifer_discovery::text::presentable;
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::source::{CatalogState, Shelves, SourceStatus};
 use aquifer_engine::store::milliseconds;
@@ -105,10 +106,11 @@ struct Pending {
 impl Upkeep {
     /// With nothing but what an adapter's file says.
     pub(crate) fn new(settings: Settings, clock: SharedClock, pinning: Pinning) -> Self {
-        let served = Served::unknown(&settings).with_status("it has not been started yet");
+        let words = Words::new(&settings);
+        let served = Served::unknown(&settings, &words).with_status("it has not been started yet");
         Self {
             shelves: ArcSwap::from_pointee(library::UNKNOWN),
-            words: Words::new(&settings),
+            words,
             permits: Semaphore::new(settings.concurrency.max(1)),
             ledger: Ledger::new(pinning, &settings),
             settings,
@@ -249,8 +251,8 @@ impl Upkeep {
         match tokio::time::timeout(self.settings.start_timeout, list(link, &self.settings)).await {
             Ok(Ok(listed)) => self.take_over(Interrogation::of(link, listed), link.era).await,
             failed => {
-                let cause = failed.map(|failed| failed.map(|_| ()));
-                tracing::warn!(source = self.settings.name, ?cause, "the changed tools cannot be listed");
+                let cause = self.words.for_log(&format!("{:?}", failed.map(|failed| failed.map(|_| ()))));
+                tracing::warn!(source = self.settings.name, cause, "the changed tools cannot be listed");
                 link.listed.store(changes, Ordering::Release);
             }
         }
@@ -275,7 +277,7 @@ impl Upkeep {
             attempt += 1;
             let pins = self.ledger.read().await;
             let book = pins.as_ref().and_then(|pins| pins.book.as_deref());
-            let draft = Draft::new(&self.settings, &capture, book);
+            let draft = Draft::new(&self.settings, &self.words, &capture, book);
             let known = pins.as_ref().map(|pins| pins.book.as_deref()).ok_or(());
             let mut judgement = draft.judge(known, self.ledger.may_pin(), now);
             let follows = self.settings.quarantine == QuarantinePolicy::Off;
@@ -342,7 +344,8 @@ impl Upkeep {
     fn say_followed(&self, followed: &[String]) {
         if !followed.is_empty() {
             let source = self.settings.name.as_str();
-            tracing::warn!(source, tools = ?followed, "changed definitions are taken over, because quarantine is off");
+            let tools: Vec<String> = followed.iter().map(|tool| presentable(tool)).collect();
+            tracing::warn!(source, ?tools, "changed definitions are taken over, because quarantine is off");
         }
     }
 
@@ -410,7 +413,7 @@ impl Upkeep {
 
     fn show(&self, reason: &str) {
         let before = self.served.load_full();
-        let served = if before.is_known { before.again() } else { Served::unknown(&self.settings) };
+        let served = if before.is_known { before.again() } else { Served::unknown(&self.settings, &self.words) };
         self.served.store(Arc::new(served.failed(reason)));
         self.changes.send_modify(|count| *count += 1);
     }

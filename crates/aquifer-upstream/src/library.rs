@@ -1,5 +1,9 @@
-//! What an upstream has beside tools: documents and prompts, passed on as they are.
+//! What an upstream has beside tools: documents and prompts.
+//!
+//! Contents are passed on as they are. Lists are what a person or a model chooses from, so their texts are cleaned; a name or
+//! an address that is shown otherwise than the upstream writes it is translated back when it is asked for.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use aquifer_engine::source::{Context, Fetch, Shelves};
@@ -12,6 +16,10 @@ use crate::keeper::Upkeep;
 use crate::link::Link;
 use crate::message::Json;
 use crate::trouble::Trouble;
+use crate::words::Words;
+
+/// Names of one list that are translated back. What is not clean beyond that many is left out.
+const MAX_TRANSLATED: usize = 1_000;
 
 /// Of a server nobody has asked yet nothing can be ruled out.
 pub(crate) const UNKNOWN: Shelves = Shelves { resources: true, prompts: true, completions: true };
@@ -40,28 +48,47 @@ pub(crate) async fn fetch(upkeep: &Upkeep, wanted: Fetch, context: Context) -> R
     Err(Failure::internal("a third attempt of two"))
 }
 
+const RESOURCES: &str = "resources/list";
+const TEMPLATES: &str = "resources/templates/list";
+const PROMPTS: &str = "prompts/list";
+
 async fn ask(upkeep: &Upkeep, link: &Link, wanted: &Fetch, context: &Context) -> Result<Value, Trouble> {
+    let words = &upkeep.words;
     let (method, entries) = match wanted {
-        Fetch::Resources => ("resources/list", "resources"),
-        Fetch::ResourceTemplates => ("resources/templates/list", "resourceTemplates"),
-        Fetch::Prompts => ("prompts/list", "prompts"),
-        Fetch::Resource(uri) => return one(upkeep, link, "resources/read", uri, json!({ "uri": uri }), context).await,
+        Fetch::Resources => (RESOURCES, "resources"),
+        Fetch::ResourceTemplates => (TEMPLATES, "resourceTemplates"),
+        Fetch::Prompts => (PROMPTS, "prompts"),
+        Fetch::Resource(uri) => {
+            let uri = words.exact_name(RESOURCES, uri);
+            return one(upkeep, link, "resources/read", &uri, json!({ "uri": uri }), context).await;
+        }
         Fetch::Prompt { name, arguments } => {
+            let name = words.exact_name(PROMPTS, name);
             let mut params = json!({ "name": name });
             if let (Some(arguments), Some(fields)) = (arguments, params.as_object_mut()) {
                 fields.insert("arguments".to_owned(), Value::Object(arguments.clone()));
             }
-            return one(upkeep, link, "prompts/get", name, params, context).await;
+            let mut prompt = one(upkeep, link, "prompts/get", &name, params, context).await?;
+            if let Some(description) = prompt.get_mut("description") {
+                *description = words.clean_json(description.take());
+            }
+            return Ok(prompt);
         }
         Fetch::Completion { of, by_address, params } => {
             let mut params = params.clone();
-            let reference = if *by_address {
-                json!({ "type": "ref/resource", "uri": of })
+            let (of, reference) = if *by_address {
+                (of.clone(), json!({ "type": "ref/resource", "uri": of }))
             } else {
-                json!({ "type": "ref/prompt", "name": of })
+                let name = words.exact_name(PROMPTS, of);
+                (name.clone(), json!({ "type": "ref/prompt", "name": name }))
             };
             params.insert("ref".to_owned(), reference);
-            return one(upkeep, link, "completion/complete", of, Value::Object(params), context).await;
+            let mut found = one(upkeep, link, "completion/complete", &of, Value::Object(params), context).await?;
+            // A suggestion is sent back as it is: one that is not clean is left out.
+            if let Some(Value::Array(values)) = found.get_mut("completion").and_then(|found| found.get_mut("values")) {
+                values.retain(|value| value.as_str().is_none_or(|text| words.presentable(text) == text));
+            }
+            return Ok(found);
         }
     };
     let mut all = Vec::new();
@@ -71,7 +98,53 @@ async fn ask(upkeep: &Upkeep, link: &Link, wanted: &Fetch, context: &Context) ->
             all.extend(entries);
         }
     }
-    Ok(Value::Array(all))
+    Ok(Value::Array(presentable_list(words, wanted, method, all)))
+}
+
+/// The entries of a list with their texts cleaned. Of two whose names look alike the clean one stays.
+fn presentable_list(words: &Words, list: &Fetch, method: &'static str, entries: Vec<Value>) -> Vec<Value> {
+    let Some(key) = list.key() else { return entries };
+    let shown_name = |name: &str| match list {
+        Fetch::Prompts => words.presentable(name),
+        _ => words.address(name),
+    };
+    let names: HashSet<String> =
+        entries.iter().filter_map(|entry| entry.get(key)?.as_str()).map(str::to_owned).collect();
+    let mut exact_by_shown: HashMap<String, String> = HashMap::new();
+    let mut kept = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let Some(exact) = entry.get(key).and_then(Value::as_str).map(str::to_owned) else { continue };
+        let shown = shown_name(&exact);
+        if shown != exact {
+            // A client fills in a template, so what comes back cannot be translated.
+            let is_usable = *list != Fetch::ResourceTemplates && exact_by_shown.len() < MAX_TRANSLATED;
+            if !is_usable || names.contains(&shown) || exact_by_shown.contains_key(&shown) {
+                continue;
+            }
+            exact_by_shown.insert(shown.clone(), exact);
+        }
+        kept.extend(presentable_entry(words, key, shown, entry));
+    }
+    words.remember_names(method, exact_by_shown);
+    kept
+}
+
+/// An entry with its texts cleaned. The names of a prompt's arguments go back to the upstream: one that is not clean is left
+/// out, and its prompt with it if it is required.
+fn presentable_entry(words: &Words, key: &str, shown: String, mut entry: Value) -> Option<Value> {
+    if let Some(Value::Array(arguments)) = entry.get_mut("arguments") {
+        let is_clean = |argument: &Value| {
+            argument.get("name").and_then(Value::as_str).is_some_and(|name| words.presentable(name) == name)
+        };
+        let is_required = |argument: &Value| argument.get("required").and_then(Value::as_bool) == Some(true);
+        if arguments.iter().any(|argument| is_required(argument) && !is_clean(argument)) {
+            return None;
+        }
+        arguments.retain(is_clean);
+    }
+    let Value::Object(mut entry) = words.clean_json(entry) else { return None };
+    entry.insert(key.to_owned(), shown.into());
+    Some(Value::Object(entry))
 }
 
 async fn one(

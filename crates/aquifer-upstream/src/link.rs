@@ -16,7 +16,7 @@ use crate::child::Child;
 use crate::delivery::Delivery;
 use crate::http::{About, Http};
 use crate::message::{self, Json};
-use crate::settings::{Settings, Transport};
+use crate::settings::{Allowed, Settings, Transport};
 use crate::shared::{Out, Shared, told};
 use crate::stdio;
 use crate::trouble::{Gone, Trouble};
@@ -65,7 +65,7 @@ pub(crate) struct Link {
 impl Link {
     /// Connects and greets for clients of all kinds. The caller bounds how long that may take.
     pub(crate) async fn open(settings: &Settings, words: &Words, remembered: Era) -> Result<Self, Trouble> {
-        Self::offering(capabilities(), settings, words, remembered).await
+        Self::offering(capabilities(settings.allow), settings, words, remembered).await
     }
 
     /// The same with what the asker can do for the upstream.
@@ -114,7 +114,9 @@ impl Link {
             // It does not speak that; perhaps the other.
             Err(Trouble::Refused(first) | Trouble::ServerError { error: Some(first), .. }) => {
                 match link.greet(other, settings.start_timeout).await {
-                    Err(Trouble::Refused(_)) => return Err(Trouble::gone("it does not speak MCP", told(&first))),
+                    Err(Trouble::Refused(_)) => {
+                        return Err(Trouble::gone("it does not speak MCP", words.for_log(&told(&first))));
+                    }
                     greeted => greeted?,
                 }
             }
@@ -135,7 +137,7 @@ impl Link {
                     "clientInfo": ourselves(),
                 });
                 let result = self.request("initialize", None, nobody(), timeout, |_| &params).await?;
-                let greeting = read_greeting(&result, "serverInfo")?;
+                let greeting = read_greeting(&result, "serverInfo", &self.shared.words)?;
                 self.speak(&greeting.protocol);
                 self.tell("notifications/initialized").await?;
                 greeting
@@ -144,7 +146,7 @@ impl Link {
                 self.speak(STATELESS);
                 let params = json!({ "_meta": self.meta });
                 let result = self.request("server/discover", None, nobody(), timeout, |_| &params).await?;
-                let mut greeting = read_greeting(&result, "")?;
+                let mut greeting = read_greeting(&result, "", &self.shared.words)?;
                 greeting.protocol = STATELESS.to_owned();
                 greeting
             }
@@ -365,21 +367,27 @@ fn ourselves() -> Value {
     json!({ "name": "aquifer", "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// One connection serves clients of all kinds: it offers what the best of them can, and what the one behind a call
-/// cannot is declined when it is asked for.
-pub(crate) fn capabilities() -> Value {
-    json!({ "elicitation": {}, "sampling": {}, "roots": { "listChanged": true } })
+/// One connection serves clients of all kinds: it offers what the best of them can and the operator allows, and what the
+/// client behind a call cannot do is declined when it is asked for.
+pub(crate) fn capabilities(allowed: Allowed) -> Value {
+    let mut capabilities = json!({ "roots": { "listChanged": true } });
+    for (name, is_allowed) in [("elicitation", allowed.elicitation), ("sampling", allowed.sampling)] {
+        if let (true, Some(fields)) = (is_allowed, capabilities.as_object_mut()) {
+            fields.insert(name.to_owned(), json!({}));
+        }
+    }
+    capabilities
 }
 
-fn read_greeting(result: &Json, identity: &str) -> Result<Greeting, Trouble> {
+fn read_greeting(result: &Json, identity: &str, words: &Words) -> Result<Greeting, Trouble> {
     let value: Value = serde_json::from_str(result.text())
         .map_err(|cause| Trouble::Unintelligible(format!("its greeting: {cause}")))?;
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let server = value.get(identity).or_else(|| value.get("_meta")?.get("io.modelcontextprotocol/serverInfo"));
     Ok(Greeting {
-        server: server.map(ServerIdentity::read).unwrap_or_default(),
+        server: server.map(|server| ServerIdentity::read(&words.clean_json(server.clone()))).unwrap_or_default(),
         protocol: text("protocolVersion").unwrap_or_default().chars().take(32).collect(),
-        instructions: text("instructions").map(aquifer_discovery::text::clean),
+        instructions: text("instructions").map(|said| words.presentable(said)),
         capabilities: value.get("capabilities").cloned().unwrap_or_default(),
     })
 }

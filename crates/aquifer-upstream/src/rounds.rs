@@ -12,8 +12,10 @@ use crate::delivery::Delivery;
 use crate::keeper::Upkeep;
 use crate::link::{Era, Link};
 use crate::message::Json;
+use crate::relay;
 use crate::roots;
 use crate::trouble::Trouble;
+use crate::words::Words;
 
 /// One that never has enough answers is refused.
 const MOST_ROUNDS: usize = 5;
@@ -79,7 +81,7 @@ pub(crate) async fn call(
         }
         match serde_json::from_str::<Wanted>(result.text()) {
             Ok(wanted) if wanted.kind.as_deref() == Some("input_required") => {
-                answers = Some(answer(wanted.questions, context).await?);
+                answers = Some(answer(&upkeep.words, wanted.questions, context).await?);
                 state = wanted.state;
             }
             _ => return Ok(result),
@@ -88,18 +90,31 @@ pub(crate) async fn call(
     Err(Trouble::Unfinished("It asks again and again for input"))
 }
 
-async fn answer(questions: Map<String, Value>, context: &Context) -> Result<Map<String, Value>, Trouble> {
+/// Questions of one round that are passed on. More are declined.
+const MAX_QUESTIONS: usize = 8;
+
+async fn answer(
+    words: &Words,
+    questions: Map<String, Value>,
+    context: &Context,
+) -> Result<Map<String, Value>, Trouble> {
     let mut answers = Map::new();
-    for (key, question) in questions {
-        let favour = match question.get("method").and_then(Value::as_str) {
+    for (index, (key, asked)) in questions.into_iter().enumerate() {
+        let favour = match asked.get("method").and_then(Value::as_str) {
             Some("elicitation/create") => Favour::Elicitation,
             Some("sampling/createMessage") => Favour::Sampling,
             Some("roots/list") => Favour::Roots,
             _ => return Err(Trouble::Unintelligible("a question of an unknown kind".to_owned())),
         };
-        let params = question.get("params").and_then(Value::as_object).cloned().unwrap_or_default();
-        let answer = match &context.client {
-            Some(client) if client.can(favour) => client.ask(favour, params).await.ok(),
+        let params = asked.get("params").and_then(Value::as_object).cloned().unwrap_or_default();
+        let client = context.client.as_ref().filter(|client| index < MAX_QUESTIONS && client.can(favour));
+        // Asked first, because the log has to say why a source is declined whoever is behind the call.
+        let question = relay::question(words, favour, params);
+        let answer = match (client, question) {
+            (Some(client), Some(mut question)) => {
+                let params = std::mem::take(&mut question.params);
+                client.ask(favour, params).await.ok().map(|answer| question.translate(answer))
+            }
             _ => None,
         };
         let declined = match favour {
@@ -107,9 +122,9 @@ async fn answer(questions: Map<String, Value>, context: &Context) -> Result<Map<
             Favour::Roots => Some(json!({ "roots": [] })),
             Favour::Sampling => None,
         };
-        let answer = answer.or(declined).ok_or(Trouble::Unfinished(
-            "It needs a completion (sampling), which the client behind this call does not offer",
-        ))?;
+        let answer = answer
+            .or(declined)
+            .ok_or(Trouble::Unfinished("It needs a completion (sampling), which is not offered for this call"))?;
         answers.insert(key, answer);
     }
     Ok(answers)

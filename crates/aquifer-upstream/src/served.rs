@@ -21,6 +21,7 @@ use crate::arguments;
 use crate::interrogate::Interrogation;
 use crate::quarantine::{Candidate, Judgement, Reason};
 use crate::settings::Settings;
+use crate::words::Words;
 
 /// Where an offer comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +78,7 @@ pub(crate) struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     /// The operations of every tool, accepted or not. Nothing here is shown to anybody yet.
-    pub(crate) fn new(settings: &'a Settings, capture: &'a Capture, book: Option<&PinBook>) -> Self {
+    pub(crate) fn new(settings: &'a Settings, words: &Words, capture: &'a Capture, book: Option<&PinBook>) -> Self {
         let tools = &capture.listing.tools;
         let mut offer = match &settings.adapter {
             Some(adapter) => {
@@ -90,6 +91,7 @@ impl<'a> Draft<'a> {
             None => Offer::of_listing(&capture.bundle(settings, book), tools, &settings.name, |_| true),
         };
         decide_danger(settings, &mut offer);
+        offer.sanitize(&|text| words.without_secrets(text.to_owned()));
         Self { settings, capture, offer }
     }
 
@@ -247,7 +249,7 @@ pub(crate) struct Tool {
 
 impl Served {
     /// Nothing is known yet but what an adapter's file says.
-    pub(crate) fn unknown(settings: &Settings) -> Self {
+    pub(crate) fn unknown(settings: &Settings, words: &Words) -> Self {
         let Some(adapter) = &settings.adapter else {
             let nothing = Self::from_offer(settings, Offer::default(), BTreeMap::new());
             return Self { is_known: false, origin: Origin::Nothing, ..nothing };
@@ -256,6 +258,7 @@ impl Served {
         let known = Known { live: None, decisions: decisions.as_ref(), is_settled: settings.is_adapter_settled };
         let mut offer = Offer::of_adapter_knowing(adapter, &settings.name, &known);
         decide_danger(settings, &mut offer);
+        offer.sanitize(&|text| words.without_secrets(text.to_owned()));
         Self { origin: Origin::File, ..Self::from_offer(settings, offer, BTreeMap::new()) }
     }
 
@@ -364,8 +367,7 @@ impl Tool {
     /// Arguments under our names again.
     pub(crate) fn params(&self, arguments: Value) -> Map<String, Value> {
         let Value::Object(arguments) = arguments else { return Map::new() };
-        let ours = |own: String| self.call.canonical(&own).map(str::to_owned).unwrap_or(own);
-        arguments.into_iter().map(|(own, value)| (ours(own), value)).collect()
+        self.call.params(arguments)
     }
 
     /// Whether it changes nothing, beyond doubt.

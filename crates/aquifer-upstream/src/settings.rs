@@ -52,6 +52,18 @@ pub struct Settings {
     pub quarantine: QuarantinePolicy,
     /// How much it may define.
     pub limits: DefinitionLimits,
+    /// What the server may ask of the clients behind its calls.
+    pub allow: Allowed,
+}
+
+/// What a server may ask of the client behind a call, beside its roots. Nothing, unless the operator says so: to the
+/// person who answers, a question of a server looks like one of the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Allowed {
+    /// Have the person fill in a form.
+    pub elicitation: bool,
+    /// Have the client's model complete a conversation.
+    pub sampling: bool,
 }
 
 /// How an upstream is reached.
@@ -109,6 +121,7 @@ impl Settings {
             is_adapter_settled: false,
             quarantine: QuarantinePolicy::default(),
             limits: DefinitionLimits::default(),
+            allow: Allowed::default(),
         }
     }
 
@@ -176,26 +189,11 @@ impl Settings {
                 names.into_iter().for_each(&mut add);
             }
         }
-        hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
-    }
-
-    /// Every value that must not be shown, for taking it out of what the upstream says.
-    pub(crate) fn secrets(&self) -> Vec<&str> {
-        match &self.transport {
-            Transport::Stdio { args, env, .. } => {
-                let shown = redact::arguments(args);
-                let hidden = args.iter().zip(&shown).filter(|(own, shown)| own != shown).map(|(own, _)| own.as_str());
-                env.iter().map(|(_, value)| value.as_str()).chain(hidden).collect()
-            }
-            Transport::Http { url, headers, bearer } => {
-                let query = url.split_once('?').map(|(_, query)| query).unwrap_or_default();
-                let values = query.split('&').filter_map(|pair| pair.split_once('=').map(|(_, value)| value));
-                let hidden = headers.iter().filter(|(name, value)| redact::header(name, value) != *value);
-                let words = hidden.flat_map(|(_, value)| value.split_whitespace());
-                let client = self.login.iter().filter_map(|login| login.client_secret.as_deref());
-                words.chain(bearer.iter().map(|bearer| bearer.token.as_str())).chain(values).chain(client).collect()
-            }
+        // Some servers have other tools for clients that can be asked.
+        if self.allow != Allowed::default() {
+            add(&format!("{:?}", self.allow));
         }
+        hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 }
 

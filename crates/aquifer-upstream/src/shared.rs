@@ -7,7 +7,7 @@ use aquifer_engine::source::{ClientSide, Favour};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -15,12 +15,16 @@ use crate::calls::{Calls, Companion};
 use crate::http::Http;
 use crate::message::{self, Incoming, RpcError};
 use crate::pipe::Pipe;
+use crate::relay;
 use crate::roots::Roots;
 use crate::trouble::{Gone, Trouble};
-use crate::words::Words;
+use crate::words::{Words, shortened};
 
 /// Questions of one upstream that may wait for somebody at once. More are declined.
 const MOST_QUESTIONS: usize = 8;
+
+/// Characters of one log message that are passed on.
+const MAX_LOG_DATA: usize = 16 * 1024;
 
 /// Where our messages go.
 pub(crate) enum Out {
@@ -128,10 +132,15 @@ impl Shared {
         match method {
             "notifications/progress" => self.progress(params),
             "notifications/message" => {
-                let Ok(params) = serde_json::from_str::<Map<String, Value>>(params) else { return };
-                let said = self.words.for_log(&params.get("data").map(Value::to_string).unwrap_or_default());
+                let Ok(params) = serde_json::from_str::<Value>(params) else { return };
+                let Value::Object(mut params) = self.words.clean_json(params) else { return };
+                let data = params.get("data").map(Value::to_string).unwrap_or_default();
+                let said = self.words.for_log(&data);
                 let level = params.get("level").and_then(Value::as_str).unwrap_or("info");
                 tracing::debug!(source = &*self.name, level = &*self.words.for_log(level), "the upstream logs: {said}");
+                if data.len() > MAX_LOG_DATA {
+                    params.insert("data".to_owned(), shortened(&data, MAX_LOG_DATA).into());
+                }
                 if let Some((_, client)) = self.client(origin) {
                     client.log(params);
                 }
@@ -170,18 +179,20 @@ impl Shared {
             }
             _ => return self.send(message::answer(id, Err((-32601, "This client does not know the method")))),
         };
+        // Asked first, because the log has to say why a source is declined whoever is behind the call.
+        let question =
+            serde_json::from_str(params).ok().and_then(|params| relay::question(&self.words, favour, params));
         let asked = self.client(origin).filter(|(_, client)| client.can(favour));
         let place = self.questions.clone().try_acquire_owned();
-        let (Some((companion, client)), Ok(place), Ok(params)) =
-            (asked, place, serde_json::from_str::<Map<String, Value>>(params))
-        else {
-            tracing::debug!(source = &*self.name, method, "declined: there is nobody to ask");
+        let (Some((companion, client)), Ok(place), Some(mut question)) = (asked, place, question) else {
+            tracing::debug!(source = &*self.name, method, "declined: it is not allowed, or there is nobody to ask");
             return self.decline(id, favour);
         };
         let (shared, id) = (self.clone(), id.to_owned());
         tokio::spawn(async move {
             let _place = place;
             let asking = companion.ask();
+            let params = std::mem::take(&mut question.params);
             let ended = shared.ended.clone();
             let answer = tokio::select! {
                 () = ended.cancelled() => return,
@@ -189,7 +200,7 @@ impl Shared {
             };
             drop(asking);
             match answer {
-                Ok(result) => shared.send(message::answer(&id, Ok(result))),
+                Ok(result) => shared.send(message::answer(&id, Ok(question.translate(result)))),
                 Err(failure) => {
                     tracing::debug!(source = &*shared.name, cause = failure.cause(), "the client did not answer");
                     shared.decline(&id, favour);

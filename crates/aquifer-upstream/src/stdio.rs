@@ -72,7 +72,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                         if nonsense == 1 {
                             tracing::warn!(
                                 source = &*shared.name,
-                                "the upstream writes to its standard output what is no message: {cause}"
+                                "the upstream writes to its standard output what is no message: {}",
+                                shared.words.for_log(&cause.to_string())
                             );
                         }
                         if nonsense > MOST_NONSENSE {

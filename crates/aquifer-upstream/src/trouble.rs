@@ -190,7 +190,7 @@ impl Trouble {
             }
             Trouble::TooLarge { size } => too_large(LimitKind::ResponseSize, largest, size).detail("source", source),
             Trouble::Unintelligible(cause) => {
-                refused(source, "The answer was not what MCP allows".to_owned()).because(cause)
+                refused(source, "The answer was not what MCP allows".to_owned()).because(words.for_log(&cause))
             }
             Trouble::Unfinished(problem) => refused(source, problem.to_owned()),
         }

@@ -135,7 +135,7 @@ impl Upstream {
                 delivery.restrict();
             }
             let result = rounds::call(upkeep, &link, &tool.name, &arguments, &context, delivery).await;
-            match result.and_then(|result| answer::read(&result, address_prefix.as_deref())) {
+            match result.and_then(|result| answer::read(&result, &upkeep.words, address_prefix.as_deref())) {
                 Ok(answer) => return Ok(answer),
                 Err(trouble) if attempt == 0 && trouble.is_transient() && delivery.may_start_again() => {}
                 Err(trouble) => {

@@ -164,8 +164,9 @@ Examples:
 Examples:
   aquifer validate files-adapter.md
   aquifer validate aquifer.toml mcp.json files.bundle.json files.overrides.yaml
+  aquifer validate --offline aquifer.toml        without asking its sources what the rules match
 
-Exit codes: 0 all are right, 1 something is wrong with one, 2 one cannot be read.")]
+The rules of a configuration are held against what its sources offer: a rule that matches nothing is wrong. Exit codes: 0 all are right, 1 something is wrong with one, 2 one cannot be read.")]
     Validate(ValidateArgs),
 
     /// Log in to an MCP server on the web that wants a login (OAuth).

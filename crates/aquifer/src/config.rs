@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -77,6 +78,10 @@ pub(crate) struct HttpConfig {
     #[serde(default)]
     pub(crate) allowed_origins: Vec<String>,
     pub(crate) most_sessions: Option<usize>,
+    /// Bytes held for all connections together.
+    pub(crate) max_unread_bytes: Option<usize>,
+    /// How long a client may take nothing of what waits for it.
+    pub(crate) write_timeout_seconds: Option<NonZeroU32>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -156,6 +161,9 @@ pub(crate) struct SourceConfig {
     pub(crate) max_schema_nodes: Option<usize>,
     /// How many parameters READ operations get for shaping their results.
     pub(crate) controls: Option<ControlsConfig>,
+    /// What the server may ask of the clients behind its calls. Nothing, unless it is named here.
+    #[serde(default)]
+    pub(crate) allow: Vec<AllowedRequest>,
     /// What is said of single operations, by their names without prefix.
     #[serde(default)]
     pub(crate) operations: BTreeMap<String, OperationConfig>,
@@ -175,6 +183,16 @@ pub(crate) struct SourceConfig {
     pub(crate) largest_page: Option<usize>,
     #[serde(default)]
     pub(crate) tables: BTreeMap<String, TableConfig>,
+}
+
+/// Something an MCP server may ask of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum AllowedRequest {
+    /// Have the person fill in a form.
+    Elicitation,
+    /// Have the client's model complete a conversation.
+    Sampling,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -300,10 +318,20 @@ pub(crate) fn expand(text: &str) -> anyhow::Result<String> {
 impl Config {
     /// Reads a file; without one, everything is at its default.
     pub(crate) fn read(path: Option<&Path>) -> anyhow::Result<Self> {
-        let Some(path) = path else { return Ok(Self::default()) };
+        Self::read_with_text(path).map(|(config, _)| config)
+    }
+
+    /// The same, with what stands in the file.
+    pub(crate) fn read_with_text(path: Option<&Path>) -> anyhow::Result<(Self, String)> {
+        let Some(path) = path else { return Ok(Default::default()) };
+        let text = crate::files::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok((Self::of_file(path, &text)?, text))
+    }
+
+    /// The configuration in a file with this text.
+    pub(crate) fn of_file(path: &Path, text: &str) -> anyhow::Result<Self> {
         let shown = path.display();
-        let text = crate::files::read(path).with_context(|| format!("cannot read {shown}"))?;
-        match Self::parse(&text) {
+        match Self::parse(text) {
             Ok(config) => Ok(config.beside(path)),
             Err(FileProblem { line, column, message, suggestion, .. }) => {
                 let suggestion = suggestion.map(|words| format!(". {words}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! When to stop: on the first signal in order, on the second at once. When to look again: on SIGHUP.
+//! When to stop: on the first signal in order, on the second at once.
 
 use std::sync::Arc;
 
@@ -26,24 +26,8 @@ pub(crate) fn until_told_to_stop() -> anyhow::Result<CancellationToken> {
     Ok(stop)
 }
 
-/// Keeps the catalog up with the sources until it is time to stop: when one says that it offers something else, and when
-/// the operator says so with SIGHUP.
-pub(crate) fn keep_up(engine: &Arc<Engine>, stop: &CancellationToken) -> anyhow::Result<()> {
-    let mut hangup = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;
+/// Keeps the catalog up with the sources until it is time to stop: when one says that it offers something else.
+pub(crate) fn keep_up(engine: &Arc<Engine>, stop: &CancellationToken) {
     let (engine, stop) = (engine.clone(), stop.clone());
-    tokio::spawn(async move {
-        let mut changes = std::pin::pin!(engine.keep_up());
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = &mut changes => return,
-                _ = hangup.recv() => {
-                    for (source, failure) in engine.reload().await {
-                        tracing::warn!(source, cause = failure.cause(), "{}", failure.message());
-                    }
-                }
-            }
-        }
-    });
-    Ok(())
+    tokio::spawn(async move { stop.run_until_cancelled(engine.keep_up()).await });
 }

@@ -8,6 +8,7 @@ mod command;
 mod config;
 mod files;
 mod lifetime;
+mod reload;
 mod results;
 mod safety;
 mod sample;
@@ -66,7 +67,7 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Interrogate(arguments) => command::interrogate::run(arguments).await,
             Command::Review(arguments) => command::review::run(arguments).await,
             Command::Build(arguments) => command::build::run(arguments),
-            Command::Validate(arguments) => command::validate::run(arguments),
+            Command::Validate(arguments) => command::validate::run(arguments).await,
             Command::Login(arguments) => command::login::run(arguments).await,
             Command::Logout(arguments) => command::login::forget(arguments).await,
             Command::Policy(PolicyCommand::Show(arguments)) => command::policy::show(arguments).await,

@@ -14,8 +14,8 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::config::{self, Config, ProfileConfig};
-use crate::safety::Safety;
-use crate::sources::{self, Absence, Opened, Plans};
+use crate::safety::{Safety, StoreSetting};
+use crate::sources::{self, Absence, Opened, Plan, Plans};
 use crate::state::{self, Kept};
 
 /// Logs to stderr: stdout belongs to results and to MCP.
@@ -25,8 +25,9 @@ pub(crate) fn logging(filter: Option<&str>) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new("warn"), Some(error)),
     };
-    // The SDK logs whole messages, with everything secret in them.
-    let filter = match "rmcp=error".parse() {
+    // The SDK logs whole messages, with everything secret in them, and an error for every request that is refused: a
+    // flood of those would fill the log, and stop a server whose stderr nobody reads.
+    let filter = match "rmcp=off".parse() {
         Ok(quiet) => filter.add_directive(quiet),
         Err(_) => filter,
     };
@@ -61,9 +62,14 @@ impl Wanted<'_> {
     pub(crate) async fn open_at_once(&self, absence: Absence) -> anyhow::Result<Vec<Opened>> {
         let plans = self.plan()?;
         plans.tell();
+        self.open_planned(plans.plans, absence).await
+    }
+
+    /// Opens what was planned, without waiting for MCP servers.
+    pub(crate) async fn open_planned(&self, plans: Vec<Plan>, absence: Absence) -> anyhow::Result<Vec<Opened>> {
         let key = state::cursor_key(&self.config.state)?;
         let mut opened = Vec::new();
-        for plan in plans.plans {
+        for plan in plans {
             opened.push(plan.open(&key, absence).await?);
         }
         Ok(opened)
@@ -71,8 +77,13 @@ impl Wanted<'_> {
 
     /// What would be opened.
     pub(crate) fn plan(&self) -> anyhow::Result<Plans> {
-        let kept = Kept::of(&self.config.state);
-        let mut plans = Plans::make(self.targets, self.upstream, &self.config.source, &kept)?;
+        self.plan_after(&[])
+    }
+
+    /// What would be opened, where these are served already.
+    pub(crate) fn plan_after(&self, served: &[Opened]) -> anyhow::Result<Plans> {
+        let kept = Kept::of(&self.config.state)?;
+        let mut plans = Plans::make(self.targets, self.upstream, &self.config.source, &kept, served)?;
         plans.log_in(self, &kept);
         plans.pin(self.config);
         Ok(plans)
@@ -137,6 +148,18 @@ pub(crate) fn is_nothing_live(opened: &[Opened]) -> bool {
     !opened.is_empty() && opened.iter().all(|one| one.upstream.as_ref().is_some_and(|upstream| !upstream.is_up()))
 }
 
+/// Checks every section of the configuration but `[gate]` and the sources, which are checked by making them.
+pub(crate) fn check(config: &Config, surface: &SurfaceArgs) -> anyhow::Result<()> {
+    for (section, wrong) in [("results", config.results.check()), ("limits", config.limits.limits().check())] {
+        if let Some(OutOfRange { name, value, min, max }) = wrong.into_iter().next() {
+            bail!("'{name}' in [{section}] is {value}, allowed is {min} to {max}");
+        }
+    }
+    self::surface(surface, config)?;
+    StoreSetting::parse(&config.state)?;
+    state::check_secret(&config.state)
+}
+
 /// Builds the engine.
 pub(crate) fn engine(
     opened: &[Opened],
@@ -144,9 +167,7 @@ pub(crate) fn engine(
     config: &Config,
     safety: &Safety,
 ) -> anyhow::Result<Arc<Engine>> {
-    if let Some(OutOfRange { name, value, min, max }) = config.results.check().into_iter().next() {
-        bail!("'{name}' in [results] is {value}, allowed is {min} to {max}");
-    }
+    check(config, surface)?;
     let surface = self::surface(surface, config)?;
     let defaults = Settings::default();
     let settings = Settings {
@@ -161,7 +182,7 @@ pub(crate) fn engine(
     };
     let (shaping, key) = (config.results.settings(), state::cursor_key(&config.state)?);
     let builder = Engine::builder(surface).settings(settings).shaping(shaping).cursor_key(key);
-    let mut builder = builder.gate(safety.gate.clone());
+    let mut builder = builder.gate(safety.gate.clone()).clock(safety.clock.clone());
     if let Some(store) = &safety.shared {
         builder = builder.store(store.clone());
     }
@@ -170,11 +191,16 @@ pub(crate) fn engine(
     }
     let engine = Arc::new(builder.build()?);
     opened.iter().for_each(Opened::look_for);
+    report_unmatched(opened);
+    Ok(engine)
+}
+
+/// Says which operations the configuration names that no source has.
+pub(crate) fn report_unmatched(opened: &[Opened]) {
     for (name, near) in sources::unmatched(opened) {
         let near = near.map(|near| format!(" Did you mean '{near}'?")).unwrap_or_default();
         tracing::warn!("the configuration speaks of an operation '{name}', which its source does not have.{near}");
     }
-    Ok(engine)
 }
 
 fn surface(arguments: &SurfaceArgs, config: &Config) -> anyhow::Result<Surface> {

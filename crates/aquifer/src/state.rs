@@ -1,8 +1,11 @@
 //! What outlives the process: the secret that cursors are sealed with, what MCP servers said they offer, logins, and
-//! what the gate keeps.
+//! what the gate keeps. All of it is its owner's alone.
+
+mod directory;
 
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -10,6 +13,8 @@ use aquifer_query::CursorKey;
 use sha2::{Digest, Sha256};
 
 use crate::config::{self, StateConfig};
+
+pub(crate) use directory::create as create_private_directory;
 
 /// A configured secret must have as many characters.
 const SHORTEST_SECRET: usize = 16;
@@ -20,8 +25,25 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    pub(crate) fn of(config: &StateConfig) -> Self {
-        Self { directory: config.dir.clone().or_else(directory) }
+    /// The directory that the configuration names: an error if others could change what is in it. Else the usual one, if
+    /// it can be used.
+    pub(crate) fn of(config: &StateConfig) -> anyhow::Result<Self> {
+        if let Some(chosen) = &config.dir {
+            directory::check(chosen)?;
+            return Ok(Self { directory: Some(chosen.clone()) });
+        }
+        let is_usable = |found: &PathBuf| {
+            // Whoever needs it says what follows from that.
+            directory::check(found).inspect_err(|error| tracing::warn!("{error:#}")).is_ok()
+        };
+        Ok(Self { directory: default_directory().filter(is_usable) })
+    }
+
+    /// The directory, created if it is missing.
+    fn prepare(&self) -> anyhow::Result<&Path> {
+        let directory = self.directory.as_deref().context("there is no state directory: set state.dir")?;
+        directory::prepare(directory)?;
+        Ok(directory)
     }
 
     /// What MCP servers said they offer, so that nobody waits for them to start.
@@ -30,18 +52,13 @@ impl Kept {
     }
 
     /// Confirmations, approvals, quotas and the heads of the audit.
-    pub(crate) fn store(&self) -> Option<PathBuf> {
-        self.directory.as_ref().map(|directory| directory.join("state.sqlite"))
-    }
-
-    /// The audit's files.
-    pub(crate) fn audit(&self) -> Option<PathBuf> {
-        self.directory.as_ref().map(|directory| directory.join("audit"))
+    pub(crate) fn store(&self) -> anyhow::Result<PathBuf> {
+        Ok(self.prepare()?.join("state.sqlite"))
     }
 
     /// The hash of the admin secret.
-    pub(crate) fn admin(&self) -> Option<PathBuf> {
-        self.directory.as_ref().map(|directory| directory.join("admin.key"))
+    pub(crate) fn admin(&self) -> anyhow::Result<PathBuf> {
+        Ok(self.prepare()?.join("admin.key"))
     }
 
     /// Logins to MCP servers on the web.
@@ -52,18 +69,11 @@ impl Kept {
 
 /// The secret of the configuration, else the one in the state directory, which is made if it is not there.
 pub(crate) fn cursor_key(config: &StateConfig) -> anyhow::Result<CursorKey> {
-    if let Some(secret) = &config.cursor_secret {
-        let secret = config::expand(secret)?;
-        if secret.len() < SHORTEST_SECRET {
-            bail!("state.cursor_secret must have {SHORTEST_SECRET} characters or more");
-        }
+    if let Some(secret) = configured_secret(config)? {
         return Ok(CursorKey::new(Sha256::digest(secret.as_bytes()).into()));
     }
-    let kept = match config.dir.clone().or_else(directory) {
-        Some(directory) => kept(&directory),
-        None => Err(anyhow::anyhow!("there is no home directory")),
-    };
-    match kept {
+    let place = Kept::of(config)?;
+    match place.prepare().and_then(kept) {
         Ok(secret) => Ok(CursorKey::new(secret)),
         Err(error) => {
             tracing::info!("cursors will not outlive this process: {error:#}");
@@ -74,8 +84,22 @@ pub(crate) fn cursor_key(config: &StateConfig) -> anyhow::Result<CursorKey> {
     }
 }
 
+/// Whether the secret of the configuration, if it has one, can be used.
+pub(crate) fn check_secret(config: &StateConfig) -> anyhow::Result<()> {
+    configured_secret(config).map(drop)
+}
+
+fn configured_secret(config: &StateConfig) -> anyhow::Result<Option<String>> {
+    let Some(secret) = &config.cursor_secret else { return Ok(None) };
+    let secret = config::expand(secret)?;
+    if secret.len() < SHORTEST_SECRET {
+        bail!("state.cursor_secret must have {SHORTEST_SECRET} characters or more");
+    }
+    Ok(Some(secret))
+}
+
 /// Where state is kept if nobody says: `$XDG_STATE_HOME/aquifer` or `~/.local/state/aquifer`.
-fn directory() -> Option<PathBuf> {
+fn default_directory() -> Option<PathBuf> {
     let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = from("XDG_STATE_HOME").or_else(|| from("HOME").map(|home| home.join(".local/state")));
     base.map(|base| base.join("aquifer"))
@@ -92,15 +116,10 @@ fn kept(directory: &Path) -> anyhow::Result<[u8; 32]> {
 
 /// Written beside its place and then moved there, so that two processes that start at once end up with one key.
 fn make(directory: &Path, path: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
     let mut secret = [0; 32];
     getrandom::fill(&mut secret).context("the system gives no randomness")?;
     let draft = directory.join(format!("cursor.key.{}", std::process::id()));
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&draft).and_then(|mut file| file.write_all(&secret));
+    let written = create_private_file(&draft).and_then(|mut file| file.write_all(&secret));
     written.with_context(|| format!("cannot write {}", draft.display()))?;
     // A link fails where another process was faster: its key is then the one.
     let _ = fs::hard_link(&draft, path);
@@ -108,18 +127,27 @@ fn make(directory: &Path, path: &Path) -> anyhow::Result<()> {
     if path.exists() { Ok(()) } else { bail!("cannot write {}", path.display()) }
 }
 
+/// Where state would be, usable or not.
+pub(crate) fn directory_of(config: &StateConfig) -> Option<PathBuf> {
+    config.dir.clone().or_else(default_directory)
+}
+
 /// Writes a file that only its owner can read, whole or not at all.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut draft = path.as_os_str().to_owned();
     draft.push(format!(".{}.draft", std::process::id()));
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&draft).and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()));
+    let draft = PathBuf::from(draft);
+    let written = create_private_file(&draft).and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()));
     let moved = written.and_then(|()| fs::rename(&draft, path));
     if moved.is_err() {
         let _ = fs::remove_file(&draft);
     }
     moved
+}
+
+/// A new file that only its owner can read, from the moment it is there. What a process that was killed left behind may
+/// have another mode, and goes.
+fn create_private_file(path: &Path) -> std::io::Result<fs::File> {
+    let _ = fs::remove_file(path);
+    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }

@@ -1,112 +1,308 @@
-//! The configuration and the files it names, watched: a change takes effect without a restart, a broken one is told and
-//! ignored.
+//! Notices that the configuration, or a file it names, has changed, and has it take effect. SIGHUP does the same at once.
 //!
-//! Files are looked at, not subscribed to: a handful of them once a second costs nothing, and it holds for every way in
+//! Files are polled, not subscribed to: a handful of them once a second costs nothing, and it works for every way in
 //! which editors replace files and on every file system.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use aquifer_engine::Engine;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::UpstreamArgs;
-use crate::config::{Config, SourceConfig};
-use crate::setup::Wanted;
-use crate::sources::{Absence, Opened, Plans};
-use crate::state;
+use crate::reload::Reloader;
 
 /// How often files are looked at.
-const EVERY: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What is served, and what it was made from.
-pub(crate) struct Watched {
-    pub(crate) targets: Vec<String>,
-    pub(crate) upstream: UpstreamArgs,
-    pub(crate) path: Option<PathBuf>,
-    pub(crate) config: Config,
-    pub(crate) opened: Vec<Opened>,
-    pub(crate) files: Vec<PathBuf>,
+/// For how many intervals a file must not have changed before it is read. Somebody may still be writing.
+const QUIET_INTERVALS: u32 = 1;
+
+/// The same for a file that is the beginning of what it was: that is what a half-written file looks like, and the rules
+/// may be in the other half.
+const QUIET_INTERVALS_IF_CUT: u32 = 5;
+
+/// How a file looked when it was last looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Stamp {
+    /// It has not been looked at, but was read.
+    Unknown,
+    Missing,
+    /// A pipe or a device: what was read from it cannot be read again.
+    NoFile,
+    Present {
+        modified: Option<SystemTime>,
+        changed: (i64, i64),
+        length: u64,
+        number: u64,
+    },
 }
 
-/// How a file was when it was last looked at; nothing if it was not there.
-type Stamp = Option<(SystemTime, u64)>;
+impl Stamp {
+    fn of(path: &Path) -> Self {
+        let Ok(found) = std::fs::metadata(path) else { return Stamp::Missing };
+        if !found.is_file() {
+            return Stamp::NoFile;
+        }
+        Stamp::Present {
+            modified: found.modified().ok(),
+            changed: (found.ctime(), found.ctime_nsec()),
+            length: found.len(),
+            number: found.ino(),
+        }
+    }
+}
+
+/// The files that are watched, as they were before they were read: what changes while they are read is noticed.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    config: Option<PathBuf>,
+    stamps: Vec<(PathBuf, Stamp)>,
+    /// Intervals since the last change, if one has not been read yet.
+    quiet: Option<u32>,
+}
 
 impl Watched {
-    /// Looks at the files until it is time to stop.
-    pub(crate) fn keep(mut self, engine: Arc<Engine>, stop: CancellationToken) {
-        if self.path.is_none() && self.files.is_empty() {
-            return;
-        }
-        tokio::spawn(async move {
-            let mut known = self.stamps();
-            let mut pending = false;
-            while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
-                let now = self.stamps();
-                // Somebody may still be writing: a change counts once it has come to rest.
-                if now != known {
-                    (known, pending) = (now, true);
-                } else if std::mem::take(&mut pending) {
-                    match self.take_over(&engine).await {
-                        Ok(()) => eprintln!("aquifer: the changed configuration is in effect"),
-                        Err(error) => {
-                            eprintln!(
-                                "aquifer: the changed configuration is ignored, what was served stays: {error:#}"
-                            );
-                        }
-                    }
-                    // Other files may be named now.
-                    known = self.stamps();
-                }
-            }
-        });
+    /// Begins to watch the configuration, which is about to be read.
+    pub(crate) fn new(config: Option<&Path>) -> Self {
+        let stamps = config.map(|path| (path.to_owned(), Stamp::of(path))).into_iter().collect();
+        Self { config: config.map(Path::to_owned), stamps, quiet: None }
     }
 
-    fn stamps(&self) -> Vec<Stamp> {
-        let stamp = |path: &Path| {
-            let found = std::fs::metadata(path).ok()?;
-            Some((found.modified().ok()?, found.len()))
+    /// Watches these files beside the configuration. Those that are new have been read already, and may have changed
+    /// since: they are read once more.
+    fn name(&mut self, files: &[PathBuf]) {
+        let known = std::mem::take(&mut self.stamps);
+        for path in self.config.iter().chain(files) {
+            if !self.stamps.iter().any(|(there, _)| there == path) {
+                let stamp = known.iter().find(|(there, _)| there == path).map(|(_, stamp)| stamp.clone());
+                self.stamps.push((path.clone(), stamp.unwrap_or(Stamp::Unknown)));
+            }
+        }
+    }
+
+    /// Looks at the files once. Says whether they have changed and come to rest, given the texts that are in effect.
+    fn is_due(&mut self, served: &[&str]) -> bool {
+        let mut has_changed = false;
+        for (path, stamp) in &mut self.stamps {
+            let now = Stamp::of(path);
+            has_changed |= *stamp != now;
+            *stamp = now;
+        }
+        if has_changed {
+            self.quiet = Some(0);
+            return false;
+        }
+        let Some(quiet) = self.quiet.as_mut() else { return false };
+        *quiet += 1;
+        let quiet = *quiet;
+        let needed = if quiet < QUIET_INTERVALS_IF_CUT && self.is_cut(served) {
+            QUIET_INTERVALS_IF_CUT
+        } else {
+            QUIET_INTERVALS
         };
-        self.path.iter().chain(&self.files).map(|path| stamp(path)).collect()
+        if quiet < needed {
+            return false;
+        }
+        self.quiet = None;
+        true
     }
 
-    async fn take_over(&mut self, engine: &Engine) -> anyhow::Result<()> {
-        let config = Config::read(self.path.as_deref())?;
-        let wanted = Wanted { targets: &self.targets, upstream: &self.upstream, config: &config };
-        let plans = wanted.plan()?;
-        plans.tell();
-        let key = state::cursor_key(&config.state)?;
-        let mut opened = self.kept(&plans);
-        let mut new = Vec::new();
-        for plan in plans.plans {
-            let same = self.opened.iter().find(|one| one.origin == plan.origin && one.source.name() == plan.name);
-            match same {
-                Some(same) => opened.push(Opened { prefix: plan.prefix, ..same.clone() }),
-                None => {
-                    new.push(plan.open(&key, Absence::IsServed).await?);
-                    opened.extend(new.last().cloned());
-                }
-            }
-        }
-        engine.remount(opened.iter().map(Opened::mount).collect())?;
-        new.iter().for_each(Opened::look_for);
-        if !same_but_for_sources(&config, &self.config) {
-            eprintln!("aquifer: only sources change without a restart; the other settings wait for one");
-        }
-        (self.opened, self.files) = (opened, plans.files);
-        self.config.source = config.source;
-        Ok(())
-    }
-
-    /// A server whose new description makes no sense goes on as it was.
-    fn kept(&self, plans: &Plans) -> Vec<Opened> {
-        let is_broken = |one: &&Opened| plans.broken.iter().any(|broken| broken.name == one.source.name());
-        self.opened.iter().filter(is_broken).cloned().collect()
+    /// Whether a file is only the beginning of what it was.
+    fn is_cut(&self, served: &[&str]) -> bool {
+        let files = self.stamps.iter().map(|(path, _)| path).filter(|path| path.is_file());
+        files.filter_map(|path| crate::files::read(path).ok()).any(|text| {
+            let text = text.trim_end();
+            let is_beginning = |served: &&str| served.len() > text.len() && served.starts_with(text);
+            let served = || served.iter().map(|served| served.trim_end());
+            served().any(|served| is_beginning(&served)) && served().all(|served| served != text)
+        })
     }
 }
 
-fn same_but_for_sources(one: &Config, other: &Config) -> bool {
-    let bare = |config: &Config| Config { source: Vec::<SourceConfig>::new(), ..config.clone() };
-    bare(one) == bare(other)
+/// Watches until it is time to stop, and has the sources look again when SIGHUP comes. Without a reloader, nothing else.
+pub(crate) fn spawn(
+    engine: &Arc<Engine>,
+    watched: Option<(Watched, Reloader)>,
+    stop: &CancellationToken,
+) -> anyhow::Result<()> {
+    let hangup = signal(SignalKind::hangup())?;
+    let (engine, stop) = (engine.clone(), stop.clone());
+    tokio::spawn(async move { stop.run_until_cancelled(run(engine, watched, hangup)).await });
+    Ok(())
+}
+
+async fn run(engine: Arc<Engine>, watched: Option<(Watched, Reloader)>, mut hangup: Signal) {
+    let Some((mut watched, mut reloader)) = watched else {
+        while hangup.recv().await.is_some() {
+            look_again(&engine).await;
+        }
+        return;
+    };
+    watched.name(&reloader.files);
+    loop {
+        let is_asked = tokio::select! {
+            _ = hangup.recv() => true,
+            () = tokio::time::sleep(INTERVAL) => false,
+        };
+        // Also when asked: what was looked at now and changes while it is read is read again.
+        if watched.is_due(&reloader.texts()) || is_asked {
+            watched.quiet = None;
+            match reloader.reload().await {
+                Ok(outcome) if outcome.is_notable() || is_asked => eprintln!("aquifer: {outcome}"),
+                Ok(_) => {}
+                Err(error) => {
+                    eprintln!("aquifer: the changed configuration is refused, what was served stays: {error:#}");
+                }
+            }
+            watched.name(&reloader.files);
+        }
+        if is_asked {
+            look_again(&engine).await;
+        }
+    }
+}
+
+/// Has every source look again what it offers.
+async fn look_again(engine: &Engine) {
+    for (source, failure) in engine.reload().await {
+        tracing::warn!(source, cause = failure.cause(), "{}", failure.message());
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// A file that a test rewrites.
+    struct File(PathBuf);
+
+    impl File {
+        fn new(text: &str) -> Self {
+            static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+            let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let file = Self(std::env::temp_dir().join(format!("aquifer-watch-{}-{number}", std::process::id())));
+            file.write(text);
+            file
+        }
+
+        fn write(&self, text: &str) {
+            std::fs::write(&self.0, text).unwrap();
+        }
+
+        /// As editors do that write beside the file and move it there.
+        fn replace(&self, text: &str) {
+            let draft = self.0.with_extension("draft");
+            std::fs::write(&draft, text).unwrap();
+            std::fs::rename(draft, &self.0).unwrap();
+        }
+    }
+
+    impl Drop for File {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    /// How often files must be looked at until a change is due, if it becomes due.
+    fn looks(watched: &mut Watched, served: &[&str]) -> Option<usize> {
+        (1..20).find(|_| watched.is_due(served))
+    }
+
+    #[test]
+    fn a_change_is_due_once_it_has_come_to_rest() {
+        const TEXT: &str = "meta = true\n[[gate.rule]]\neffect = \"deny\"\n";
+        // (what is written, how often one has to look)
+        let table = [
+            ("meta = false\n[[gate.rule]]\neffect = \"deny\"\n", 2),
+            ("", 6),
+            ("meta = true\n", 6),
+            ("meta = true", 6),
+            ("meta = true\n[[gate.rule]]\neffect = \"de", 6),
+            ("meta = true\n[[gate.rule]]\neffect = \"deny\"\n# more\n", 2),
+            ("# less\n", 2),
+        ];
+        for (written, expected) in table {
+            let file = File::new(TEXT);
+            let mut watched = Watched::new(Some(&file.0));
+            assert_eq!(looks(&mut watched, &[TEXT]), None, "nothing has changed");
+            file.write(written);
+            assert_eq!(looks(&mut watched, &[TEXT]), Some(expected), "{written:?}");
+            assert_eq!(looks(&mut watched, &[TEXT]), None, "{written:?} is told once");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_written_in_steps_is_not_read_in_between() {
+        const TEXT: &str = "one = 1\ntwo = 2\n";
+        let file = File::new(TEXT);
+        let mut watched = Watched::new(Some(&file.0));
+        for step in ["", "one = 1\n", "one = 1\ntwo", "one = 1\ntwo = 3\n"] {
+            file.write(step);
+            assert!(!watched.is_due(&[TEXT]), "{step:?}");
+        }
+        assert!(watched.is_due(&[TEXT]));
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_or_deleted_is_noticed() {
+        const TEXT: &str = "one = 1\n";
+        let file = File::new(TEXT);
+        let mut watched = Watched::new(Some(&file.0));
+        file.replace("one = 2\n");
+        assert_eq!(
+            looks(&mut watched, &[TEXT]),
+            Some(2),
+            "of the same length, perhaps within the same tick of the clock"
+        );
+        std::fs::remove_file(&file.0).unwrap();
+        assert_eq!(looks(&mut watched, &[TEXT]), Some(2));
+        assert_eq!(looks(&mut watched, &[TEXT]), None, "a file that is gone is told once");
+        file.write("one = 1\n");
+        assert_eq!(looks(&mut watched, &[TEXT]), Some(2));
+    }
+
+    /// As a cluster does that keeps configurations: the file is a link, and the link is exchanged.
+    #[test]
+    fn a_link_that_leads_to_another_file_is_noticed() {
+        const TEXT: &str = "one = 1\n";
+        let (one, other) = (File::new(TEXT), File::new("one = 2\n"));
+        let link = File(one.0.with_extension("link"));
+        std::os::unix::fs::symlink(&one.0, &link.0).unwrap();
+        let mut watched = Watched::new(Some(&link.0));
+        assert_eq!(looks(&mut watched, &[TEXT]), None);
+        std::fs::remove_file(&link.0).unwrap();
+        std::os::unix::fs::symlink(&other.0, &link.0).unwrap();
+        assert_eq!(looks(&mut watched, &[TEXT]), Some(2));
+    }
+
+    #[test]
+    fn a_named_file_that_is_half_written_is_given_time() {
+        const CONFIG: &str = "meta = true\n";
+        const OVERRIDES: &str = "one: destructive\ntwo: forbidden\n";
+        let (config, named) = (File::new(CONFIG), File::new(OVERRIDES));
+        let mut watched = Watched::new(Some(&config.0));
+        watched.name(std::slice::from_ref(&named.0));
+        let served = [CONFIG, OVERRIDES];
+        assert_eq!(looks(&mut watched, &served), Some(2), "read once more");
+        named.write("one: destructive\n");
+        assert_eq!(looks(&mut watched, &served), Some(6));
+    }
+
+    #[test]
+    fn what_changes_while_it_is_read_is_read_again() {
+        const TEXT: &str = "one = 1\n";
+        let (config, named) = (File::new(TEXT), File::new("{}"));
+        let mut watched = Watched::new(Some(&config.0));
+        // Read, and changed before the watching begins.
+        config.write("one = 11\n");
+        watched.name(std::slice::from_ref(&named.0));
+        assert_eq!(looks(&mut watched, &[TEXT]), Some(2));
+        assert_eq!(looks(&mut watched, &[TEXT]), None);
+        watched.name(&[]);
+        assert_eq!(looks(&mut watched, &[TEXT]), None, "what is not named any more is not watched");
+    }
 }

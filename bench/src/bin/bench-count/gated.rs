@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use anyhow::{anyhow, ensure};
-use aquifer_engine::clock::{Clock, SharedClock};
+use aquifer_engine::clock::{Clock, SteadyClock};
 use aquifer_engine::store::{MemoryStore, StateStore};
 use aquifer_engine::{Caller, Context, Engine, Reply, Source};
 use aquifer_gate::audit::Audit;
@@ -40,7 +40,7 @@ pub(crate) async fn engine(
     call: &Map<String, Value>,
 ) -> anyhow::Result<Box<Engine>> {
     let ahead = Arc::new(Ahead::default());
-    let clock: SharedClock = ahead.clone();
+    let clock = Arc::new(SteadyClock::new(ahead.clone()));
     let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(clock.clone(), 10_000));
     let quota = if limited { limits()? } else { QuotaSettings::default() };
     let settings = GateSettings { quota, ..GateSettings::default() };

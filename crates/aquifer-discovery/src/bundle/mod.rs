@@ -92,7 +92,7 @@ pub struct ServerIdentity {
 impl ServerIdentity {
     /// The identity from `serverInfo`, cleaned; fields the bundle does not know are left out.
     pub fn read(server_info: &Value) -> Self {
-        let text = |key: &str| server_info.get(key).and_then(Value::as_str).map(crate::text::clean);
+        let text = |key: &str| server_info.get(key).and_then(Value::as_str).map(crate::text::presentable);
         Self { name: text("name"), version: text("version"), title: text("title") }
     }
 }

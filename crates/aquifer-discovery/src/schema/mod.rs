@@ -88,7 +88,7 @@ pub(crate) fn read_input(schema: Option<&Value>) -> Input {
     if let Some(found) = schema.get("type").filter(|found| *found != "object") {
         input.broken.push(format!(
             "'inputSchema.type' must be \"object\", not {}",
-            crate::text::shorten(&found.to_string(), 40)
+            crate::text::shorten(&crate::text::presentable(&found.to_string()), 40)
         ));
     }
     for (path, what) in notes.not_read {
@@ -96,7 +96,7 @@ pub(crate) fn read_input(schema: Option<&Value>) -> Input {
         input.warnings.push(BundleWarning::new(warning::SCHEMA_NOT_READ, message).field(&path));
     }
     if let Some(path) = notes.hidden.first() {
-        let message = "Terminal escapes or hidden characters were taken out of the schema's texts.";
+        let message = "Terminal escapes, hidden characters or credentials were removed from the schema's texts.";
         input.warnings.push(BundleWarning::new(warning::HIDDEN_TEXT, message).field(path));
     }
     input.open = is_open(schema);

@@ -212,7 +212,7 @@ impl Copier<'_> {
     }
 
     fn text(&mut self, words: &str, path: &Path<'_>) -> String {
-        let cleaned = text::clean(words);
+        let cleaned = text::presentable(words);
         if cleaned != words && self.notes.hidden.len() < MOST_NOTES {
             self.notes.hidden.push(path.to_string());
         }
@@ -221,7 +221,7 @@ impl Copier<'_> {
 
     fn note_broken(&mut self, what: impl FnOnce() -> String) {
         if self.notes.broken.len() < MOST_NOTES {
-            self.notes.broken.push(text::clean(&text::shorten(&what(), 200)));
+            self.notes.broken.push(text::shorten(&text::presentable(&what()), 200));
         }
     }
 

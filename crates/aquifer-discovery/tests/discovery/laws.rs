@@ -8,6 +8,8 @@ use aquifer_discovery::digest::{Part, drift};
 use aquifer_discovery::text::is_clean;
 use aquifer_discovery::{Adapter, Bundle, Offer, normalize};
 use aquifer_protocol::operation::{LONGEST_NAME, RESERVED, is_snake_case};
+use aquifer_protocol::schema::input_schema;
+use aquifer_protocol::text::clean_json;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -108,6 +110,13 @@ fn hold(bundle: &Bundle) {
     assert_eq!(again.write().unwrap(), written);
     let offer = Offer::of_bundle(bundle, "s");
     catalog(&offer);
+    for operation in &offer.operations {
+        let check = |text: &str| {
+            assert!(is_clean(text), "{text:?}");
+            text.to_owned()
+        };
+        clean_json(json!([*operation.description, input_schema(operation, &offer.types)]), &check);
+    }
     for (tool, operation) in bundle.tools().iter().zip(operations) {
         let call = &offer.calls[operation.operation_name.as_str()];
         let given: Map<String, Value> = call.names().map(|(name, _)| (name.to_owned(), json!({ name: 1 }))).collect();

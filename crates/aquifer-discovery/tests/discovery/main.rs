@@ -15,6 +15,7 @@ mod overrides;
 #[cfg(feature = "published")]
 mod published;
 mod redaction;
+mod sanitized;
 mod schemas;
 mod servers;
 mod trust;

@@ -14,7 +14,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
 use super::Engine;
-use crate::clock::{SharedClock, SystemClock};
+use crate::clock::{SharedClock, SteadyClock, SystemClock};
 use crate::event::{LogObserver, Observer};
 use crate::gate::{ClosedGate, Gate, OpenGate};
 use crate::shape::{self, Shaper};
@@ -131,7 +131,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets the clock.
+    /// Sets the clock. It should be a [`SteadyClock`]: what is held for callers expires by it.
     #[must_use]
     pub fn clock(mut self, clock: SharedClock) -> Self {
         self.clock = clock;
@@ -228,7 +228,7 @@ impl Engine {
             surface,
             gate: Arc::new(ClosedGate),
             store: None,
-            clock: Arc::new(SystemClock),
+            clock: Arc::new(SteadyClock::new(Arc::new(SystemClock))),
             observer: Arc::new(LogObserver),
             settings: Settings::default(),
             shaping: shape::Settings::default(),

@@ -62,13 +62,26 @@ impl Engine {
     }
 }
 
+impl Snapshot {
+    /// What policy may be asked about beside operations: of every source, as operations that read.
+    pub fn readings(&self) -> Vec<Operation> {
+        self.mounts().iter().flat_map(|mount| ACTIONS.map(|action| reading(self, mount, action))).collect()
+    }
+}
+
 /// Asks one source, if the gate lets pass what is wanted of it.
 async fn get(snapshot: &Snapshot, mount: &Mount, wanted: Fetch, context: Context) -> Result<Value, Failure> {
-    let mut reading = Operation::new(action(&wanted), Category::Read, "Reads what a source has beside operations.");
-    reading.source = mount.source.name().into();
-    reading.trust = mount.trust(snapshot);
+    let reading = reading(snapshot, mount, action(&wanted));
     snapshot.gate().admit(&reading, &context).await?;
     mount.source.fetch(wanted, context).await
+}
+
+/// What is wanted of a source, as policy judges it.
+fn reading(snapshot: &Snapshot, mount: &Mount, action: &str) -> Operation {
+    let mut reading = Operation::new(action, Category::Read, "Reads what a source has beside operations.");
+    reading.source = mount.source.name().into();
+    reading.trust = mount.trust(snapshot);
+    reading
 }
 
 /// No source has it, or nobody can tell which.
@@ -81,14 +94,23 @@ fn unowned(wanted: &Fetch) -> Failure {
     Failure::new(Code::NotFoundResource, message)
 }
 
+const LIST_RESOURCES: &str = "list_resources";
+const READ_RESOURCE: &str = "read_resource";
+const LIST_PROMPTS: &str = "list_prompts";
+const GET_PROMPT: &str = "get_prompt";
+const COMPLETE: &str = "complete";
+
+/// Everything that policy may be asked about beside operations.
+const ACTIONS: [&str; 5] = [LIST_RESOURCES, READ_RESOURCE, LIST_PROMPTS, GET_PROMPT, COMPLETE];
+
 /// What policy calls it.
 fn action(wanted: &Fetch) -> &'static str {
     match wanted {
-        Fetch::Resources | Fetch::ResourceTemplates => "list_resources",
-        Fetch::Resource(_) => "read_resource",
-        Fetch::Prompts => "list_prompts",
-        Fetch::Prompt { .. } => "get_prompt",
-        Fetch::Completion { .. } => "complete",
+        Fetch::Resources | Fetch::ResourceTemplates => LIST_RESOURCES,
+        Fetch::Resource(_) => READ_RESOURCE,
+        Fetch::Prompts => LIST_PROMPTS,
+        Fetch::Prompt { .. } => GET_PROMPT,
+        Fetch::Completion { .. } => COMPLETE,
     }
 }
 

@@ -224,6 +224,11 @@ impl Engine {
         }
     }
 
+    /// Routes, checks and resolves a request without running it: what policy would get to judge.
+    pub fn check(&self, receiver: &Receiver, request: Request) -> Result<Checked, Failure> {
+        self.checked(&self.snapshot.load_full(), receiver, request)
+    }
+
     /// Route, check and resolve: what policy gets to judge is what will be done.
     fn checked(&self, snapshot: &Snapshot, receiver: &Receiver, request: Request) -> Result<Checked, Failure> {
         let strictness = self.settings.strictness;
@@ -332,10 +337,11 @@ fn resolve(snapshot: &Snapshot, mut request: Checked) -> Result<Checked, Failure
         .map(|own_name| known(own_name).map(|(operation, _)| operation.clone()).ok_or_else(gone))
         .collect::<Result<_, _>>()?;
     match &resolved.operation {
-        None => Ok(request.with_params(resolved.params).needing(also_needs)),
+        None => Ok(request.with_params(resolved.params).needing(also_needs).judged_with(resolved.judged_params)),
         Some(own_name) => {
             let (operation, catalog) = known(own_name).ok_or_else(gone)?;
-            request.as_request_of(operation, catalog, resolved.params).map(|request| request.needing(also_needs))
+            let request = request.as_request_of(operation, catalog, resolved.params)?;
+            Ok(request.needing(also_needs).judged_with(resolved.judged_params))
         }
     }
 }

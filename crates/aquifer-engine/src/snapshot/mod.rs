@@ -127,7 +127,8 @@ impl Snapshot {
         let (mut listed, mut unlisted) = (Vec::new(), Vec::new());
         let (mut routes, mut established) = (HashMap::default(), Established::new());
         let tokens = Tokens::of(&operations, &*gate);
-        for (mut operation, is_behind) in operations.into_iter().zip(is_behind) {
+        let denied = denied(&operations, &is_behind, &*gate);
+        for ((mut operation, is_behind), is_denied) in operations.into_iter().zip(is_behind).zip(denied) {
             // Nobody here chose what an upstream offers: what cannot be served must not keep the rest from it.
             if !operation.native
                 && let Err(error) = Catalog::check(&operation, &types)
@@ -139,7 +140,6 @@ impl Snapshot {
                 operation.take_token();
             }
             let Some(mount) = mounts.iter().find(|mount| *mount.source.name() == *operation.source) else { continue };
-            let is_denied = gate.denies_always(&operation);
             let route = Route {
                 source: mount.source.clone(),
                 name: operation.own_name.clone(),
@@ -257,6 +257,24 @@ impl Snapshot {
 /// What addresses of a source begin with for callers, where there are several sources.
 pub(crate) fn address_prefix(source: &str) -> String {
     format!("aquifer://{source}/")
+}
+
+/// Which operations are always denied: those that the gate denies, and generic ones if it denies all that they stand for.
+fn denied(operations: &[Operation], is_behind: &[bool], gate: &dyn Gate) -> Vec<bool> {
+    let by_gate: Vec<bool> = operations.iter().map(|operation| gate.denies_always(operation)).collect();
+    // Of each source and category, whether anything that stands behind generic operations is left.
+    let mut is_left: HashMap<(&str, Category), bool> = HashMap::new();
+    for ((operation, _), is_denied) in
+        operations.iter().zip(is_behind).zip(&by_gate).filter(|((_, behind), _)| **behind)
+    {
+        *is_left.entry((&operation.source, operation.category)).or_default() |= !is_denied;
+    }
+    let all = operations.iter().zip(&by_gate);
+    all.map(|(operation, is_denied)| {
+        let nothing_left = || is_left.get(&(&*operation.source, operation.category)) == Some(&false);
+        *is_denied || (operation.is_indirect && nothing_left())
+    })
+    .collect()
 }
 
 /// Which operations take a confirmation token: those that may have to be confirmed, and generic ones if any operation

@@ -39,7 +39,8 @@ struct Kept {
 }
 
 impl MemoryStore {
-    /// A store of at most this many records, and of what was spent under at most this many keys.
+    /// A store of at most this many records, and of what was spent under at most this many keys. Records expire by this
+    /// clock: if that can be set back, they come back with it, so give it a [`SteadyClock`](crate::clock::SteadyClock).
     pub fn new(clock: SharedClock, most: usize) -> Self {
         Self { clock, most, inner: Mutex::default() }
     }

@@ -49,9 +49,9 @@ impl Source for Named {
         match table.as_str() {
             // An alias for the table.
             Some("orders" | "order") => {
-                Ok(Resolved { operation: Some("delete_order".into()), params, also_needs: Vec::new() })
+                Ok(Resolved { operation: Some("delete_order".into()), params, ..Resolved::default() })
             }
-            Some("both") => Ok(Resolved { operation: None, params, also_needs: vec!["list_secrets".into()] }),
+            Some("both") => Ok(Resolved { params, also_needs: vec!["list_secrets".into()], ..Resolved::default() }),
             _ => Err(Failure::not_found("table", table)),
         }
     }

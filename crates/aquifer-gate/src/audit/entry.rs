@@ -5,6 +5,7 @@ use std::sync::Arc;
 use aquifer_engine::{Caller, Context};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::Types;
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -151,6 +152,8 @@ pub struct Entry {
     quota: Option<Quota>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gate_time: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -181,6 +184,7 @@ impl Entry {
             token_id: None,
             quota: None,
             parameters: None,
+            gate_time: None,
         }
     }
 
@@ -276,6 +280,13 @@ impl Entry {
     #[must_use]
     pub fn quota(mut self, name: &str, used: u64, most: u64) -> Self {
         self.quota = Some(Quota { name: shortened(name, NAME), used, most });
+        self
+    }
+
+    /// The time by which the gate counted, where that is another than the wall clock's.
+    #[must_use]
+    pub(super) fn gate_time(mut self, time: Timestamp) -> Self {
+        self.gate_time = Some(time);
         self
     }
 

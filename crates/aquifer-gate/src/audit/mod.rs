@@ -45,6 +45,9 @@ pub use verify::Spot;
 pub use verify::verify;
 pub use verify::verify_store;
 
+/// Where the wall clock and the gate's clock differ by more than this, entries carry both times.
+const NOTABLE_DIFFERENCE: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
+
 /// Where the audit goes and how it behaves.
 #[derive(Debug, Clone)]
 pub struct AuditSettings {
@@ -193,7 +196,7 @@ impl Audit {
         let state = Arc::new(State::default());
         let queue = match settings.sinks.is_empty() {
             true => None,
-            false => Some(writer::start(&settings, clock.now(), store, state.clone())?),
+            false => Some(writer::start(&settings, clock.wall_time(), store, state.clone())?),
         };
         let AuditSettings { required, patience, .. } = settings;
         Ok(Self {
@@ -280,6 +283,12 @@ impl Audit {
     }
 
     fn job(&self, entry: Entry, reply: Option<oneshot::Sender<Result<Noted, AuditError>>>) -> writer::Job {
-        writer::Job::Write { time: self.inner.clock.0.now(), members: entry.members(), reply }
+        let (time, gate_time) = (self.inner.clock.0.wall_time(), self.inner.clock.0.now());
+        // People compare entries with other logs, so the wall clock's time is the entry's. The gate may count by another.
+        let entry = match gate_time.duration_since(time).abs() > NOTABLE_DIFFERENCE {
+            true => entry.gate_time(gate_time),
+            false => entry,
+        };
+        writer::Job::Write { time, members: entry.members(), reply }
     }
 }

@@ -1,102 +1,52 @@
-//! Parameters as they may be written down: without secrets, and of bounded size.
+//! Parameters without secrets: as they may be written down, and as a person sees them who decides about them.
 //!
-//! A value is left out when its definition says that it is sensitive, when its name or the name beside it sounds like a
-//! secret, or when it looks like one. Leaving out too much is the cheaper mistake.
+//! For the audit, leaving out too much is the cheaper mistake: a value is left out when its definition says that it is
+//! sensitive, when its name or the name beside it names a secret, or when it looks like one. A person who decides has to
+//! see everything: only what the definition calls sensitive, or declares under a name that names a secret, is hidden. A
+//! caller must not be able to hide a value by making it look like a secret.
 
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::{Kind, Schema, Shape, Types};
+use aquifer_protocol::secrets::{self, REDACTED, names_secret};
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
-const REDACTED: &str = "[redacted]";
 const CUT: &str = "…";
 /// Bytes of names and values in all.
 const MOST_BYTES: usize = 4096;
 /// Characters of one text.
 const MOST_TEXT: usize = 200;
-/// Bytes shown to a person who decides.
-const MOST_SHOWN: usize = 32 * 1024;
 /// Characters of one name.
 const MOST_NAME: usize = 64;
-const MOST_DEPTH: usize = 8;
+/// No request is nested deeper than the largest limit that can be configured. JSON inside text could be.
+const MAX_DEPTH: usize = 64;
+/// Names and unions that refer to each other are followed this far.
+const MAX_REFERENCES: usize = 8;
 /// Text that holds JSON is looked into up to here.
 const MOST_PARSED: usize = 64 * 1024;
 
-/// Names that contain one of these are secrets, compared without case and punctuation.
-const SOUNDS_SECRET: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "passcode",
-    "pwd",
-    "secret",
-    "token",
-    "authorization",
-    "apikey",
-    "accesskey",
-    "privatekey",
-    "signingkey",
-    "encryptionkey",
-    "accountkey",
-    "credential",
-    "cookie",
-    "bearer",
-    "jwt",
-    "connectionstring",
-    "databaseurl",
-];
-
-/// Names that are secrets when they are nothing more.
-const IS_SECRET: &[&str] = &[
-    "auth",
-    "pass",
-    "pin",
-    "otp",
-    "cvv",
-    "cvc",
-    "dsn",
-    "sid",
-    "sessionid",
-    "confirmation",
-    "quotacontinue",
-    "xapikey",
-];
-
-/// Text that begins so is a secret, whatever it is called.
-const BEGINS_SECRET: &[&str] = &[
-    "conf_",
-    "quota_continue_",
-    "Bearer ",
-    "bearer ",
-    "Basic ",
-    "basic ",
-    "sk-",
-    "sk_",
-    "rk_",
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "github_pat_",
-    "glpat-",
-    "xox",
-    "AKIA",
-    "eyJ",
-    "-----BEGIN",
-];
+/// Names of values that let their holder do something, although they name no secret: ids of sessions and our own metadata.
+const ALSO_LEFT_OUT: &[&str] = &["sid", "sessionid", "confirmation", "quotacontinue"];
 
 /// Members that name what their neighbours are the value of, as in `{"name": "Authorization", "value": "…"}`.
 const NAMES_NEIGHBOURS: &[&str] = &["name", "key", "field", "header", "column", "param", "parameter", "property"];
 
-/// The parameters without secrets.
+/// The parameters without secrets, for the audit.
 pub(crate) fn redact(operation: &Operation, types: Option<&Types>, params: &Map<String, Value>) -> Value {
     let schema = schema_of(operation);
-    Walk { types, left: MOST_BYTES, most_text: MOST_TEXT, guesses: true }.object(params, &[&schema], 0)
+    Walk { types, left: MOST_BYTES, view: View::Audit }.object(params, &[&schema], 0)
 }
 
-/// The parameters as a person is to see them who decides about them. Only what the definition calls sensitive, or names
-/// like a secret, is left out: a caller must not be able to hide something by making it look like one.
-pub(crate) fn shown(operation: &Operation, types: Option<&Types>, params: &Map<String, Value>) -> Value {
+/// The parameters for a person who decides about them: everything, in up to about `max_bytes` bytes, with secrets
+/// replaced by what tells one from another.
+pub(crate) fn shown(
+    operation: &Operation,
+    types: Option<&Types>,
+    params: &Map<String, Value>,
+    max_bytes: usize,
+) -> Value {
     let schema = schema_of(operation);
-    Walk { types, left: MOST_SHOWN, most_text: MOST_SHOWN, guesses: false }.object(params, &[&schema], 0)
+    Walk { types, left: max_bytes, view: View::Approver { max_bytes } }.object(params, &[&schema], 0)
 }
 
 /// The parameters of an operation as one object.
@@ -117,23 +67,27 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
 
 /// Words of our own that may quote somebody else's.
 pub(super) fn words(text: &str, most: usize) -> String {
-    if looks_secret(text) || looks_secret_inside(text) { REDACTED.to_owned() } else { shortened(text, most) }
+    shortened(&secrets::redact(text), most)
+}
+
+/// Who looks at the parameters.
+#[derive(Clone, Copy)]
+enum View {
+    Audit,
+    Approver { max_bytes: usize },
 }
 
 struct Walk<'a> {
     types: Option<&'a Types>,
     /// Bytes that may still be written.
     left: usize,
-    /// Characters of one text.
-    most_text: usize,
-    /// Whether what only looks like a secret is left out, too.
-    guesses: bool,
+    view: View,
 }
 
 impl<'a> Walk<'a> {
     fn value(&mut self, value: &Value, schemas: &[&'a Schema], depth: usize) -> Value {
         match value {
-            Value::Object(_) | Value::Array(_) if depth >= MOST_DEPTH => CUT.into(),
+            Value::Object(_) | Value::Array(_) if depth >= MAX_DEPTH => CUT.into(),
             Value::Object(map) => self.object(map, schemas, depth),
             Value::Array(items) => self.array(items, schemas, depth),
             Value::String(text) => self.text(text, depth),
@@ -141,7 +95,10 @@ impl<'a> Walk<'a> {
                 // A number of any length is possible in text.
                 let text = number.to_string();
                 self.spend(text.len());
-                if text.len() > MOST_NAME { shortened(&text, MOST_NAME).into() } else { value.clone() }
+                match self.view {
+                    View::Audit if text.len() > MOST_NAME => shortened(&text, MOST_NAME).into(),
+                    _ => value.clone(),
+                }
             }
             Value::Null | Value::Bool(_) => {
                 self.spend(5);
@@ -152,32 +109,45 @@ impl<'a> Walk<'a> {
 
     fn object(&mut self, map: &Map<String, Value>, schemas: &[&'a Schema], depth: usize) -> Value {
         let shapes: Vec<&'a Shape> = schemas.iter().flat_map(|schema| shapes(schema, self.types, 0)).collect();
-        let neighbour = self.guesses
-            && map.iter().any(|(name, value)| {
-                NAMES_NEIGHBOURS.contains(&name.to_ascii_lowercase().as_str())
-                    && value.as_str().is_some_and(sounds_secret)
-            });
+        let names_neighbours = |name: &str| NAMES_NEIGHBOURS.contains(&name.to_ascii_lowercase().as_str());
+        let is_neighbour = matches!(self.view, View::Audit)
+            && map.iter().any(|(name, value)| names_neighbours(name) && value.as_str().is_some_and(is_left_out));
         let mut kept = Map::new();
         for (position, (name, value)) in map.iter().enumerate() {
             if self.left == 0 {
                 kept.insert(CUT.to_owned(), format!("{} more", map.len() - position).into());
                 break;
             }
-            self.spend(name.len().min(MOST_NAME) + 4);
             let fields = || shapes.iter().flat_map(|shape| &shape.fields).filter(|field| *field.name == **name);
-            let names_it = NAMES_NEIGHBOURS.contains(&name.to_ascii_lowercase().as_str());
-            // Names that the definition does not have are the caller's to choose.
-            let sounds = sounds_secret(name) && (self.guesses || fields().next().is_some());
-            let secret = sounds || fields().any(|field| field.sensitive) || (neighbour && !names_it);
-            let value = if secret && !value.is_null() {
-                self.spend(REDACTED.len());
-                REDACTED.into()
-            } else {
-                let schemas: Vec<&'a Schema> = fields().map(|field| &field.schema).collect();
-                self.value(value, &schemas, depth + 1)
+            let is_sensitive = fields().any(|field| field.sensitive);
+            let schemas: Vec<&'a Schema> = fields().map(|field| &field.schema).collect();
+            let (name, value) = match self.view {
+                View::Audit => {
+                    let is_secret = is_sensitive || is_left_out(name) || (is_neighbour && !names_neighbours(name));
+                    let shown = shortened(&secrets::redact(name), MOST_NAME);
+                    self.spend(shown.len() + 4);
+                    let value = match is_secret && !value.is_null() {
+                        true => self.write(REDACTED.to_owned()),
+                        false => self.value(value, &schemas, depth + 1),
+                    };
+                    (shown, value)
+                }
+                View::Approver { .. } => {
+                    self.spend(name.len() + 4);
+                    // Names that the definition does not have are the caller's to choose.
+                    let is_named = !schemas.is_empty() && names_secret(name);
+                    let value = match value {
+                        value if is_sensitive && !value.is_null() => self.write(hidden(value)),
+                        Value::String(_) if is_named => self.write(hidden(value)),
+                        Value::Array(items) if is_named && items.iter().all(Value::is_string) => {
+                            items.iter().map(|item| self.write(hidden(item))).collect()
+                        }
+                        value => self.value(value, &schemas, depth + 1),
+                    };
+                    (name.clone(), value)
+                }
             };
-            let hidden = self.guesses && looks_secret(name);
-            kept.insert(if hidden { REDACTED.to_owned() } else { shortened(name, MOST_NAME) }, value);
+            kept.insert(name, value);
         }
         Value::Object(kept)
     }
@@ -197,28 +167,49 @@ impl<'a> Walk<'a> {
     }
 
     fn text(&mut self, text: &str, depth: usize) -> Value {
-        let kept = if !self.guesses {
-            shortened(text, self.most_text)
-        } else if looks_secret(text) {
-            REDACTED.to_owned()
-        } else if let Some(inner) = inner_json(text) {
+        match (self.view, inner_json(text)) {
+            (View::Approver { max_bytes }, _) => self.write(shortened(text, max_bytes)),
+            (View::Audit, Some(_)) if depth >= MAX_DEPTH => CUT.into(),
             // Its own text again, so that a reader sees that it was text.
-            return match depth >= MOST_DEPTH {
-                true => CUT.into(),
-                false => self.value(&inner, &[], depth + 1).to_string().into(),
-            };
-        } else if holds_secret(text) {
-            REDACTED.to_owned()
-        } else {
-            shortened(text, self.most_text)
-        };
-        self.spend(kept.len() + 2);
-        kept.into()
+            (View::Audit, Some(inner)) => self.value(&inner, &[], depth + 1).to_string().into(),
+            (View::Audit, None) => self.write(shortened(&secrets::redact(text), MOST_TEXT)),
+        }
+    }
+
+    fn write(&mut self, text: String) -> Value {
+        self.spend(text.len() + 2);
+        text.into()
     }
 
     fn spend(&mut self, bytes: usize) {
         self.left = self.left.saturating_sub(bytes);
     }
+}
+
+/// Whether the audit leaves a value of this name out.
+fn is_left_out(name: &str) -> bool {
+    let plain = || name.chars().filter(|c| c.is_ascii_alphanumeric()).map(|c| c.to_ascii_lowercase());
+    names_secret(name) || ALSO_LEFT_OUT.iter().any(|known| known.chars().eq(plain()))
+}
+
+/// What stands for a secret before a person who decides: enough to tell two of them apart. Text too short to be hard to
+/// guess gets no fingerprint, because what a person is asked is also kept until it is answered.
+fn hidden(value: &Value) -> String {
+    const MIN_FINGERPRINTED: usize = 8;
+    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (what, text) = match value {
+        Value::String(text) => (counted(text.chars().count(), "character"), text.clone()),
+        Value::Array(items) => (counted(items.len(), "element"), value.to_string()),
+        Value::Object(fields) => (counted(fields.len(), "field"), value.to_string()),
+        Value::Number(_) => ("a number".to_owned(), String::new()),
+        Value::Bool(_) | Value::Null => ("true or false".to_owned(), String::new()),
+    };
+    if text.chars().count() < MIN_FINGERPRINTED {
+        return format!("[hidden, {what}]");
+    }
+    let digest = Sha256::digest(text.as_bytes());
+    let fingerprint: String = digest.iter().take(2).map(|byte| format!("{byte:02x}")).collect();
+    format!("[hidden, {what}, sha256 {fingerprint}{CUT}]")
 }
 
 /// Every shape that an object of this schema may have.
@@ -245,7 +236,7 @@ fn through<'a, T>(
     found: &dyn Fn(&'a Kind) -> Vec<&'a T>,
 ) -> Vec<&'a T> {
     match &schema.kind {
-        _ if depth > MOST_DEPTH => Vec::new(),
+        _ if depth > MAX_REFERENCES => Vec::new(),
         Kind::Named(name) => types
             .and_then(|types| types.get(name))
             .map(|schema| through(schema, types, depth + 1, found))
@@ -253,26 +244,6 @@ fn through<'a, T>(
         Kind::Union(members) => members.iter().flat_map(|member| through(member, types, depth + 1, found)).collect(),
         kind => found(kind),
     }
-}
-
-/// Whether a value of this name is a secret.
-fn sounds_secret(name: &str) -> bool {
-    // Names longer than this are no names; they are shortened, and looked at as values are.
-    let plain: String =
-        name.chars().take(256).filter(|c| c.is_ascii_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect();
-    IS_SECRET.contains(&plain.as_str()) || SOUNDS_SECRET.iter().any(|word| plain.contains(word))
-}
-
-/// Whether text is a secret by its form: a token, a key, an address with a password.
-fn looks_secret(text: &str) -> bool {
-    let text = text.trim_start();
-    BEGINS_SECRET.iter().any(|start| text.starts_with(start)) || text.split("://").skip(1).any(has_user_info)
-}
-
-/// Whether what follows `://` has a password before the host.
-fn has_user_info(rest: &str) -> bool {
-    let authority = rest.split(['/', '?', '#', ' ', '"']).next().unwrap_or_default();
-    authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
 }
 
 /// JSON inside text.
@@ -284,28 +255,6 @@ fn inner_json(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok()
 }
 
-/// Whether a secret is given somewhere in the text, as in `password=…`, `"token": …` or `Authorization: …`.
-fn holds_secret(text: &str) -> bool {
-    let mut parts = text.split_inclusive(['=', ':']).peekable();
-    while let Some(part) = parts.next() {
-        let last = parts.peek().is_none();
-        if last {
-            return looks_secret_inside(part);
-        }
-        let word = part.trim_end_matches(['=', ':', '"', '\'', ' ', '\\', '`']);
-        let word =
-            word.rsplit([' ', '&', '?', '"', '\'', ',', ';', '{', '(', '\n', '\t', '`']).next().unwrap_or_default();
-        if sounds_secret(word) || looks_secret_inside(part) {
-            return true;
-        }
-    }
-    false
-}
-
-/// Whether one of the words is a token by its form.
-fn looks_secret_inside(text: &str) -> bool {
-    text.split_whitespace().any(|word| {
-        let word = word.trim_matches(['"', '\'', '(', ')', ',', ';', '`']);
-        word.len() > 12 && BEGINS_SECRET.iter().any(|start| !start.ends_with(' ') && word.starts_with(start))
-    })
-}
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use aquifer_engine::Caller;
+use aquifer_engine::clock::Clock;
 use aquifer_engine::store::{Record, StateStore, StoreError};
 use aquifer_protocol::operation::Operation;
 use jiff::Timestamp;
@@ -178,12 +179,12 @@ fn new_id() -> Result<String, StoreError> {
 }
 
 /// What waits for a person and what was decided lately, oldest first.
-pub async fn list(store: &dyn StateStore, now: Timestamp) -> Result<Vec<Approval>, StoreError> {
+pub async fn list(store: &dyn StateStore, clock: &dyn Clock) -> Result<Vec<Approval>, StoreError> {
     let mut approvals = Vec::new();
     for (_, record) in within(store.list(PREFIX, MOST)).await? {
         let Ok(Announced { mut approval, token }) = serde_json::from_slice(&record.value) else { continue };
         let Some((held, _)) = held(store, &token).await? else { continue };
-        approval.status = status(&held, now);
+        approval.status = status(&held, clock.now());
         approvals.push(approval);
     }
     approvals.sort_by_key(|approval| approval.asked_at);
@@ -191,20 +192,20 @@ pub async fn list(store: &dyn StateStore, now: Timestamp) -> Result<Vec<Approval
 }
 
 /// A person says yes: the token works now, once.
-pub async fn approve(store: &dyn StateStore, id: &str, now: Timestamp) -> Result<Approval, ApprovalError> {
-    decide(store, id, now, State::Ready).await
+pub async fn approve(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
+    decide(store, id, clock, State::Ready).await
 }
 
 /// A person says no: the token never works. What was approved can still be denied, until it is used.
-pub async fn deny(store: &dyn StateStore, id: &str, now: Timestamp) -> Result<Approval, ApprovalError> {
-    decide(store, id, now, State::Denied).await
+pub async fn deny(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
+    decide(store, id, clock, State::Denied).await
 }
 
 /// One of them, by the name that a person typed.
-pub async fn get(store: &dyn StateStore, id: &str, now: Timestamp) -> Result<Approval, ApprovalError> {
+pub async fn get(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
     let Announced { mut approval, token } = announced(store, id).await?;
     let (held, _) = held(store, &token).await?.ok_or_else(|| ApprovalError::Unknown(typed(id)))?;
-    approval.status = status(&held, now);
+    approval.status = status(&held, clock.now());
     Ok(approval)
 }
 
@@ -214,12 +215,14 @@ async fn announced(store: &dyn StateStore, id: &str) -> Result<Announced, Approv
     record.and_then(|record| serde_json::from_slice(&record.value).ok()).ok_or(ApprovalError::Unknown(id))
 }
 
-async fn decide(store: &dyn StateStore, id: &str, now: Timestamp, state: State) -> Result<Approval, ApprovalError> {
+async fn decide(store: &dyn StateStore, id: &str, clock: &dyn Clock, state: State) -> Result<Approval, ApprovalError> {
     let Announced { mut approval, token } = announced(store, id).await?;
     let id = typed(id);
     let unknown = || ApprovalError::Unknown(id.clone());
     for _ in 0..ATTEMPTS {
         let (mut held, version) = held(store, &token).await?.ok_or_else(unknown)?;
+        // Only now, because the clock has learned the time from the store.
+        let now = clock.now();
         let status = status(&held, now);
         let open = status == Status::Pending || (status == Status::Approved && state == State::Denied);
         if !open {

@@ -16,6 +16,14 @@ pub(super) fn invalid() -> Failure {
     Failure::new(Code::TokenInvalid, "Invalid confirmation token. Send the request without a token to get a new one")
 }
 
+/// The answer was given under rules that no longer hold.
+pub(crate) fn rules_changed() -> Failure {
+    Failure::new(
+        Code::TokenInvalid,
+        "The rules changed before the confirmation took effect. Nothing was done. Send the request again",
+    )
+}
+
 pub(super) fn expired(at: Timestamp, now: Timestamp) -> Failure {
     Failure::new(
         Code::TokenExpired,

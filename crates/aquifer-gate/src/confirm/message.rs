@@ -5,6 +5,7 @@
 
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::text::is_hidden;
 use aquifer_protocol::validate::Checked;
 use serde_json::{Map, Value};
 
@@ -23,6 +24,9 @@ const MOST: usize = 4000;
 /// Characters shown of one value to a person who approves at a terminal.
 const MOST_AT_LENGTH: usize = 16 * 1024;
 
+/// Bytes of all values shown to a person who decides.
+const MAX_SHOWN: usize = 32 * 1024;
+
 /// What a person is asked, and why.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
@@ -37,7 +41,7 @@ impl Asked {
     /// neither a source nor a caller decides what a person gets to see.
     pub(crate) fn about(request: &Checked, ruling: &Ruling) -> Self {
         let operation = request.operation();
-        let shown = match audit::shown(operation, Some(request.types()), request.params()) {
+        let shown = match audit::shown(operation, Some(request.types()), request.params(), MAX_SHOWN) {
             Value::Object(shown) => shown,
             _ => Map::new(),
         };
@@ -52,7 +56,7 @@ impl Asked {
         if reasons.is_empty() {
             reasons.extend(danger_in_words(operation.danger).map(str::to_owned));
         }
-        let why = ruling.why();
+        let why = ruling.reason_for_caller();
         if !why.is_empty() {
             reasons.push(clean(&why, MOST));
         }
@@ -142,12 +146,7 @@ fn quoted(value: &Value, most: usize) -> String {
 
 /// Text on one line, without characters that hide, reverse or move other characters, and not too long.
 fn clean(text: &str, most: usize) -> String {
-    let shows = |c: char| match c {
-        _ if c.is_control() => '␣',
-        '\u{00ad}' | '\u{061c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => '␣',
-        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => '␣',
-        _ => c,
-    };
+    let shows = |c: char| if c.is_control() || is_hidden(c) { '␣' } else { c };
     shortened(text.chars().map(shows).collect(), most)
 }
 

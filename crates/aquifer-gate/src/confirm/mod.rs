@@ -16,7 +16,7 @@ mod token;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aquifer_engine::clock::SharedClock;
+use aquifer_engine::clock::{Clock as _, SteadyClock};
 use aquifer_engine::store::{Record, StateStore, StoreError};
 use aquifer_engine::{Caller, Context};
 use aquifer_protocol::danger::Danger;
@@ -33,6 +33,7 @@ use scope::Difference;
 pub use settings::ConfirmSettings;
 pub use settings::ConfirmSettingsError;
 
+pub(crate) use failure::rules_changed;
 pub(crate) use failure::whole_seconds;
 pub(crate) use message::Asked;
 pub(crate) use record::State;
@@ -54,7 +55,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Gives out tokens and takes them back.
 pub(crate) struct Confirmations {
     store: Arc<dyn StateStore>,
-    clock: SharedClock,
+    clock: Arc<SteadyClock>,
     settings: ConfirmSettings,
 }
 
@@ -103,7 +104,7 @@ impl From<StoreError> for Refusal {
 }
 
 impl Confirmations {
-    pub(crate) fn new(store: Arc<dyn StateStore>, clock: SharedClock, settings: ConfirmSettings) -> Self {
+    pub(crate) fn new(store: Arc<dyn StateStore>, clock: Arc<SteadyClock>, settings: ConfirmSettings) -> Self {
         Self { store, clock, settings }
     }
 
@@ -125,6 +126,7 @@ impl Confirmations {
         let (token, key) = new_token(purpose)?;
         let state = if strength == Strength::Approval { State::Pending } else { State::Ready };
         let mut held = Held { purpose, scope, strength, state, ready_at, expires_at, approval: None };
+        self.clock.need_until(later(expires_at, self.settings.skew));
         let keep = held.keep(now, self.settings.skew);
         if let (State::Pending, Some(asked)) = (state, asked) {
             let approval = approvals::Approval::of(operation, caller, asked, now, expires_at);

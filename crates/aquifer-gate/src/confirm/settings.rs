@@ -49,6 +49,9 @@ pub struct ConfirmSettingsError {
 }
 
 impl ConfirmSettings {
+    /// No token holds longer, whatever is set, skew included.
+    pub(crate) const MAX_LIFETIME: Duration = Duration::from_secs((15 + 5) * 60);
+
     /// Whether every duration is within what the specification allows.
     pub fn check(&self) -> Result<(), ConfirmSettingsError> {
         let ranges = [

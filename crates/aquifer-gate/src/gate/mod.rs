@@ -8,11 +8,11 @@ mod explain;
 mod receipt;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use aquifer_engine::clock::SharedClock;
+use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::gate::{Decision, Gate, Pass};
 use aquifer_engine::store::{StateStore, StoreError};
 use aquifer_engine::{Caller, Context, InputRequest};
@@ -27,9 +27,11 @@ use serde_json::{Map, Value, json};
 use crate::audit::{Audit, Entry, Event, Noted};
 use crate::confirm::{
     Answered, Asked, ConfirmSettings, ConfirmSettingsError, Confirmations, Purpose, Refusal, Scope, Wanted, only_alone,
-    store_down,
+    rules_changed, store_down,
 };
-use crate::policy::{Asking, Compiled, Effect, Policy, PolicySettings, Ruling, SettingsError, Strength, Subject};
+use crate::policy::{
+    Asking, Compiled, Effect, Needed, Policy, PolicySettings, Ruling, SettingsError, Strength, Subject,
+};
 use crate::quota::{QuotaSettings, QuotaSettingsError, Quotas, Stop};
 use receipt::OnRecord;
 
@@ -67,14 +69,25 @@ pub enum GateSettingsError {
 /// Stops what policy denies, what has not been confirmed and what is too much.
 pub struct SafetyGate {
     policy: Policy,
-    /// What policy says of each operation, as far as that can be said before a call.
-    compiled: RwLock<HashMap<Arc<str>, Arc<Compiled>>>,
+    /// What can be said of each operation before a call.
+    prepared: RwLock<HashMap<Arc<str>, Arc<Prepared>>>,
     confirmations: Confirmations,
     quotas: Quotas,
     audit: Audit,
     begun: Instant,
     /// Until when reads are not counted, in milliseconds since the beginning: the store has just failed.
     uncounted_until: AtomicU64,
+    /// Whether other rules are in force by now.
+    is_retired: AtomicBool,
+}
+
+/// What can be said of an operation before anybody calls it.
+struct Prepared {
+    compiled: Compiled,
+    /// Whether a limit or quota counts calls of it.
+    is_counted: bool,
+    /// Whether every call of it is denied, so that callers are not to know of it.
+    is_hidden: bool,
 }
 
 /// One call on its way through the gate.
@@ -118,13 +131,24 @@ impl<'a> Passing<'a> {
     }
 }
 
+/// Whether a request only rehearses: its source guarantees that nothing is changed, and `dry_run` is exactly `true`. What
+/// an upstream calls a dry run is that server's word, and counts for nothing.
+///
+/// The parameters are checked and canonical by now, and reach the source as they are: there is no other spelling that the
+/// source would read instead.
+fn is_dry_run(request: &Checked) -> bool {
+    let operation = request.operation();
+    operation.has_safe_dry_run && operation.native && request.params().get("dry_run") == Some(&Value::Bool(true))
+}
+
 impl SafetyGate {
-    /// A gate over this store.
+    /// A gate over this store. The store should count by the same clock, so that the gate learns the time that the store
+    /// has kept; see [`keep_time`](crate::keep_time).
     pub fn new(
         settings: &GateSettings,
         audit: Audit,
         store: Arc<dyn StateStore>,
-        clock: SharedClock,
+        clock: Arc<SteadyClock>,
     ) -> Result<Self, GateSettingsError> {
         settings.confirm.check()?;
         if settings.confirm.skew > Duration::from_secs(60) {
@@ -132,13 +156,20 @@ impl SafetyGate {
         }
         Ok(Self {
             policy: Policy::new(&settings.policy)?,
-            compiled: RwLock::default(),
+            prepared: RwLock::default(),
             quotas: Quotas::new(&settings.quota, store.clone(), clock.clone())?,
             confirmations: Confirmations::new(store, clock, settings.confirm.clone()),
             audit,
             begun: Instant::now(),
             uncounted_until: AtomicU64::new(0),
+            is_retired: AtomicBool::new(false),
         })
+    }
+
+    /// Other rules are in force from now on. A call that waits here for its confirmation to rest is not let pass any more:
+    /// the new rules may want another confirmation, or none may be enough.
+    pub fn retire(&self) {
+        self.is_retired.store(true, Ordering::Relaxed);
     }
 
     /// The policy in force.
@@ -146,20 +177,38 @@ impl SafetyGate {
         &self.policy
     }
 
-    fn rule(&self, operation: &Operation, caller: &Caller, params: Option<&Map<String, Value>>) -> Arc<Ruling> {
-        let subject = Subject { operation, caller, scopes: &[], params };
-        let known = self.compiled.read().unwrap_or_else(PoisonError::into_inner).get(&operation.name).cloned();
-        if let Some(compiled) = known.filter(|compiled| compiled.is_of(operation)) {
-            return compiled.rule(&subject);
+    fn prepared(&self, operation: &Operation) -> Arc<Prepared> {
+        let known = self.prepared.read().unwrap_or_else(PoisonError::into_inner).get(&operation.name).cloned();
+        if let Some(prepared) = known.filter(|prepared| prepared.compiled.is_of(operation)) {
+            return prepared;
         }
-        let compiled = Arc::new(self.policy.compile(operation));
-        let mut all = self.compiled.write().unwrap_or_else(PoisonError::into_inner);
+        let prepared = Arc::new(Prepared {
+            compiled: self.policy.compile(operation),
+            // The protocol's own operations belong to no source, and are how a caller finds out what went wrong.
+            is_counted: !operation.source.is_empty() && self.quotas.may_count(operation),
+            is_hidden: self.policy.denies_always(operation),
+        });
+        let mut all = self.prepared.write().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MOST_COMPILED {
             all.clear();
         }
-        all.insert(operation.name.clone(), compiled.clone());
-        drop(all);
-        compiled.rule(&subject)
+        all.insert(operation.name.clone(), prepared.clone());
+        prepared
+    }
+
+    /// Decides about a request: the most restrictive of what is decided about its operation and about every other that
+    /// it needs.
+    fn rule(&self, prepared: &Prepared, request: &Checked, caller: &Caller) -> Arc<Ruling> {
+        let (operation, params, types) = (request.operation(), Some(request.judged_params()), Some(request.types()));
+        let ruling = prepared.compiled.rule(&Subject { operation, caller, scopes: &[], params, types });
+        request.also_needs().iter().fold(ruling, |ruling, needed| {
+            // What they read is read without any parameters of theirs.
+            let none = Map::new();
+            let subject = Subject { operation: needed, caller, scopes: &[], params: Some(&none), types };
+            let prepared = self.prepared(needed);
+            let (operation, is_hidden) = (needed.name.clone(), prepared.is_hidden);
+            Arc::new(ruling.and_needed(Needed { operation, is_hidden, ruling: prepared.compiled.rule(&subject) }))
+        })
     }
 
     async fn weigh(&self, passing: Passing<'_>) -> Result<Pass, Stopped> {
@@ -174,7 +223,10 @@ impl SafetyGate {
         {
             self.stop(passing, stop)?;
         }
+        let is_dry_run = is_dry_run(passing.request);
         let confirmed = match passing.ruling.effect {
+            // Nothing is changed, so nobody is asked, and no token is used up. What is denied was refused above.
+            Effect::Confirm(_) if is_dry_run => false,
             Effect::Confirm(asking) => {
                 // Boxed, so that calls which only pass do not carry the room for it.
                 Box::pin(async move {
@@ -188,7 +240,7 @@ impl SafetyGate {
         };
         let warnings = if self.counts(operation) { self.pay(passing).await? } else { Vec::new() };
         let mut pass = Pass { warnings, receipt: None };
-        if confirmed || operation.danger >= Danger::Destructive {
+        if confirmed || (operation.danger >= Danger::Destructive && !is_dry_run) {
             let intent = Box::pin(self.intend(passing)).await?;
             pass.receipt = self.audit.is_kept().then(|| OnRecord::new(self.audit.clone(), passing, intent).boxed());
         }
@@ -277,6 +329,9 @@ impl SafetyGate {
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = passing.context.cancelled.cancelled() => {}
+            }
+            if self.is_retired.load(Ordering::Relaxed) {
+                return Err(self.refuse(passing, Refusal::Token(rules_changed()), ""));
             }
             redeemed = redeem().await;
         }
@@ -447,11 +502,15 @@ impl SafetyGate {
 impl Gate for SafetyGate {
     fn decide<'a>(&'a self, request: &'a Checked, context: &'a Context) -> BoxFuture<'a, Decision> {
         let operation = request.operation();
-        // The protocol's own operations belong to no source, and are how a caller finds out what went wrong.
-        let limited =
-            !operation.source.is_empty() && self.counts(operation) && self.quotas.concern(operation, &context.caller);
-        let ruling = self.rule(operation, &context.caller, Some(request.params()));
-        if ruling.effect == Effect::Allow && !limited && operation.danger < Danger::Destructive {
+        let prepared = self.prepared(operation);
+        let limited = prepared.is_counted && self.counts(operation) && self.quotas.concern(operation, &context.caller);
+        let ruling = self.rule(&prepared, request, &context.caller);
+        let asks_nobody = match ruling.effect {
+            Effect::Allow => operation.danger < Danger::Destructive || is_dry_run(request),
+            Effect::Confirm(_) => is_dry_run(request),
+            Effect::Deny(_) => false,
+        };
+        if asks_nobody && !limited {
             return std::future::ready(Decision::Allow(Pass::default())).boxed();
         }
         async move {
@@ -465,7 +524,8 @@ impl Gate for SafetyGate {
 
     fn admit<'a>(&'a self, reading: &'a Operation, context: &'a Context) -> BoxFuture<'a, Result<(), Failure>> {
         async move {
-            let subject = Subject { operation: reading, caller: &context.caller, scopes: &[], params: None };
+            let subject =
+                Subject { operation: reading, caller: &context.caller, scopes: &[], params: None, types: None };
             let ruling = self.policy.rule(&subject);
             let entry = |event: Event| Entry::about(event, reading).within(context).reason(&ruling.why());
             match ruling.effect {
@@ -476,8 +536,9 @@ impl Gate for SafetyGate {
                 }
                 Effect::Confirm(_) => {
                     self.note(|| entry(Event::Denied));
-                    let words = "Permission denied: policy wants this confirmed, and documents and prompts cannot be";
-                    return Err(Failure::new(Code::PermissionDenied, words).detail("policy", ruling.explain(reading)));
+                    let words = "Permission denied: documents and prompts cannot be confirmed";
+                    let message = format!("{words}. {}", ruling.reason_for_caller());
+                    return Err(Failure::new(Code::PermissionDenied, message).detail("policy", ruling.for_caller()));
                 }
             }
             let counted = async {
@@ -512,11 +573,16 @@ impl Gate for SafetyGate {
         self.policy.may_confirm(operation) || self.quotas.may_pause(operation)
     }
 
+    fn denies_always(&self, operation: &Operation) -> bool {
+        self.policy.denies_always(operation)
+    }
+
     fn quota<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Value> {
         self.quotas.status(&context.caller).boxed()
     }
 
     fn policy(&self, operation: &Operation, context: &Context) -> &'static str {
-        self.rule(operation, &context.caller, None).effect.as_str()
+        let subject = Subject { operation, caller: &context.caller, scopes: &[], params: None, types: None };
+        self.prepared(operation).compiled.rule(&subject).effect.as_str()
     }
 }

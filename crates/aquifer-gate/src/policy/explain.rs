@@ -1,20 +1,24 @@
-//! Rulings in words and as JSON: what decided, what else had a say, and what would have to change.
+//! Rulings in words and as JSON for operators: what decided, what else had a say, and what would have to change.
 //!
-//! The words reach callers, so they keep to the rule of [`aquifer_protocol::error::wording`].
+//! None of this reaches callers: what they are told is in [`words`](super::words).
 
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::schema::Types;
 use aquifer_protocol::trust::Trust;
 use serde_json::{Map, Value, json};
 
+use super::condition::Shapes;
 use super::matrix::Origin;
 use super::rule::Rule;
 use super::ruling::{Effect, Reason, Ruling};
 use super::settings::RuleEffect;
 
 impl Ruling {
-    /// The whole decision as JSON, for `details` and for people who ask.
-    pub fn explain(&self, operation: &Operation) -> Value {
-        let mut because = self.because.iter().map(Reason::to_json);
+    /// The whole decision as JSON, for operators. With the types that the operation's parameters refer to, it says how
+    /// conditions compare them.
+    pub fn explain(&self, operation: &Operation, types: Option<&Types>) -> Value {
+        let shapes = Shapes { operation, types };
+        let mut because = self.because.iter().map(|reason| reason.to_json(shapes));
         let mut told = Map::new();
         told.insert("decision".to_owned(), self.effect.as_str().into());
         if let Effect::Confirm(asking) = self.effect {
@@ -26,14 +30,16 @@ impl Ruling {
         Value::Object(told)
     }
 
-    /// What decided, in words.
+    /// What decided, in words for operators.
     pub fn why(&self) -> String {
-        let mut words = self.because.first().map(ToString::to_string).unwrap_or_default();
-        for reason in self.because.iter().filter(|reason| matches!(reason, Reason::Perhaps(_))) {
-            words.push_str("; ");
-            words.push_str(&reason.to_string());
-        }
-        words
+        self.why_of(None)
+    }
+
+    pub(super) fn why_of(&self, shapes: Option<Shapes<'_>>) -> String {
+        let perhaps = self.because.iter().skip(1).filter(|reason| matches!(reason, Reason::Perhaps(_)));
+        let reasons = self.because.iter().take(1).chain(perhaps);
+        let words: Vec<String> = reasons.map(|reason| reason.for_operator(shapes)).collect();
+        words.join("; ")
     }
 
     /// What an operator would have to change for the call to meet less resistance, in words.
@@ -51,8 +57,15 @@ impl Ruling {
                     "Set matrix.{danger}.{trust} = \"allow\", or write a rule with effect = \"allow\" and loosen = true"
                 ),
                 Reason::ConfirmBelow { required, .. } => raise(operation, Some(*required)),
-                Reason::Safeguard { overruled: false } => {
+                Reason::Safeguard { overruled: false, .. } => {
                     "Write a rule with effect = \"allow\" and loosen = true: its source wants a person asked".to_owned()
+                }
+                Reason::Quarantine(_) => format!(
+                    "Look into the change with 'aquifer review', and accept it if the source '{}' is still what you want",
+                    operation.source
+                ),
+                Reason::Needed(needed) if needed.ruling.effect.severity() > RuleEffect::Allow => {
+                    format!("See what is decided about '{}', which the request needs", needed.operation)
                 }
                 Reason::Rule(rule) if rule.effect > RuleEffect::Allow => format!("Change {rule}"),
                 Reason::Rule(rule) if !rule.loosens => {
@@ -84,7 +97,7 @@ fn raise(operation: &Operation, needed: Option<Trust>) -> String {
 
 impl Reason {
     /// The reason as JSON, its words among it.
-    pub fn to_json(&self) -> Value {
+    fn to_json(&self, shapes: Shapes<'_>) -> Value {
         let mut told = match self {
             Reason::Protocol => json!({ "kind": "protocol" }),
             Reason::Cell { danger, trust, cell, origin, overruled, .. } => json!({
@@ -94,51 +107,49 @@ impl Reason {
             Reason::Minimum { category, required, actual, .. } => json!({
                 "kind": "minimum_trust", "category": category, "required": required, "actual": actual,
             }),
-            Reason::ConfirmBelow { required, actual } => json!({
+            Reason::ConfirmBelow { required, actual, .. } => json!({
                 "kind": "require_confirmation_below", "required": required, "actual": actual,
             }),
-            Reason::Safeguard { overruled } => json!({ "kind": "safeguard", "overruled": overruled }),
-            Reason::Rule(rule) => rule_json("rule", rule),
-            Reason::Perhaps(rule) => rule_json("rule_depending_on_parameters", rule),
+            Reason::Safeguard { overruled, .. } => json!({ "kind": "safeguard", "overruled": overruled }),
+            Reason::Quarantine(reason) => json!({ "kind": "quarantine", "reason": reason }),
+            Reason::Needed(needed) => json!({
+                "kind": "needed_operation", "operation": needed.operation, "decision": needed.ruling.effect.as_str(),
+                "why": needed.ruling.why(),
+            }),
+            Reason::Rule(rule) => rule_json("rule", rule, shapes),
+            Reason::Perhaps(rule) => rule_json("rule_depending_on_parameters", rule, shapes),
         };
         if let Some(told) = told.as_object_mut() {
-            told.insert("words".to_owned(), self.to_string().into());
+            told.insert("words".to_owned(), self.for_operator(Some(shapes)).into());
         }
         told
     }
-}
 
-fn rule_json(kind: &str, rule: &Rule) -> Value {
-    let mut told = json!({ "kind": kind, "rule": rule.number, "effect": rule.effect, "loosens": rule.loosens });
-    if let Some(told) = told.as_object_mut() {
-        told.extend(rule.name.as_deref().map(|name| ("name".to_owned(), name.into())));
-        told.extend(rule.reason.as_deref().map(|reason| ("reason".to_owned(), reason.into())));
-    }
-    told
-}
-
-impl std::fmt::Display for Reason {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    /// The reason in words for operators.
+    fn for_operator(&self, shapes: Option<Shapes<'_>>) -> String {
         match self {
-            Reason::Protocol => f.write_str("the protocol's own operations are always allowed"),
+            Reason::Protocol => "the protocol's own operations are always allowed".to_owned(),
             Reason::Cell { danger, trust, cell, origin, overruled, .. } => {
-                write!(f, "the matrix says {} for {danger} operations of {trust} sources", cell.as_str())?;
-                f.write_str(match origin {
+                let origin = match origin {
                     Origin::Published => "",
-                    Origin::Floor => ", because from destructive on a person is asked",
-                    Origin::Operator => ", as the operator set it",
-                })?;
-                f.write_str(if *overruled { "; a rule loosens it" } else { "" })
+                    Origin::Floor => ", because destructive operations are always confirmed",
+                    Origin::Operator => ", set in the configuration",
+                };
+                let overruled = if *overruled { "; a rule loosens it" } else { "" };
+                format!("matrix, {danger} and {trust}: {}{origin}{overruled}", cell.as_str())
             }
             Reason::Minimum { category, required, actual, .. } => {
-                write!(f, "{category} operations need a source trusted as '{required}', this one has '{actual}'")
+                format!("{category} needs a source trusted as '{required}', this one is '{actual}'")
             }
-            Reason::ConfirmBelow { required, actual } => {
-                write!(f, "a person is asked for sources trusted less than '{required}', this one has '{actual}'")
+            Reason::ConfirmBelow { required, actual, .. } => {
+                format!("sources trusted less than '{required}' are confirmed, this one is '{actual}'")
             }
-            Reason::Safeguard { overruled } => {
-                f.write_str("its source wants a person asked")?;
-                f.write_str(if *overruled { "; a rule loosens it" } else { "" })
+            Reason::Safeguard { overruled, .. } => {
+                format!("its source wants it confirmed{}", if *overruled { "; a rule loosens it" } else { "" })
+            }
+            Reason::Quarantine(reason) => format!("quarantined: {reason}"),
+            Reason::Needed(needed) => {
+                format!("it needs '{}': {}, {}", needed.operation, needed.ruling.effect.as_str(), needed.ruling.why())
             }
             Reason::Rule(rule) => {
                 let does = match (rule.effect, rule.loosens) {
@@ -148,8 +159,8 @@ impl std::fmt::Display for Reason {
                     (RuleEffect::Allow, true) => "allows it",
                     (RuleEffect::Allow, false) => "allows it, which loosens nothing without loosen = true",
                 };
-                write!(f, "{rule} {does}")?;
-                rule.reason.as_deref().map_or(Ok(()), |reason| write!(f, ": {reason}"))
+                let reason = rule.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+                format!("{rule} {does}{reason}")
             }
             Reason::Perhaps(rule) => {
                 let does = match rule.effect {
@@ -157,8 +168,24 @@ impl std::fmt::Display for Reason {
                     RuleEffect::Confirm => "may want it confirmed",
                     RuleEffect::Allow => "may allow it",
                 };
-                write!(f, "{rule} {does}, depending on the parameters")
+                let conditions: Vec<String> =
+                    rule.conditions().iter().map(|condition| condition.describe(shapes)).collect();
+                format!("{rule} {does} if {}", conditions.join(" and "))
             }
         }
     }
+}
+
+fn rule_json(kind: &str, rule: &Rule, shapes: Shapes<'_>) -> Value {
+    let mut told = json!({ "kind": kind, "rule": rule.number, "effect": rule.effect, "loosens": rule.loosens });
+    if let Some(told) = told.as_object_mut() {
+        told.extend(rule.name.as_deref().map(|name| ("name".to_owned(), name.into())));
+        told.extend(rule.reason.as_deref().map(|reason| ("reason".to_owned(), reason.into())));
+        let conditions = rule.conditions().iter().map(|condition| condition.describe(Some(shapes)));
+        let conditions: Vec<Value> = conditions.map(Value::from).collect();
+        if !conditions.is_empty() {
+            told.insert("conditions".to_owned(), conditions.into());
+        }
+    }
+    told
 }

@@ -2,6 +2,8 @@
 //!
 //! There is no escape: what must be compared letter by letter is compared with `equals`.
 
+use std::borrow::Cow;
+
 /// Longer patterns are nobody's.
 const LONGEST: usize = 256;
 
@@ -41,6 +43,11 @@ impl Glob {
             return Err("a pattern has a control character in it".to_owned());
         }
         Ok(Self { parts: pattern.split('*').map(Part::new).collect() })
+    }
+
+    /// Whether it matches every text.
+    fn is_everything(&self) -> bool {
+        self.parts.len() > 1 && self.parts.iter().all(|part| *part == Part::Plain(String::new()))
     }
 
     /// Whether the whole text is as the pattern says.
@@ -108,23 +115,66 @@ impl Part {
     }
 }
 
+/// Whether letters that differ only in case count as the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Case {
+    /// They do not.
+    #[default]
+    Exact,
+    /// They do.
+    Ignored,
+}
+
+impl Case {
+    /// The text as it is compared.
+    pub(crate) fn fold(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Case::Exact => Cow::Borrowed(text),
+            Case::Ignored => fold_case(text),
+        }
+    }
+}
+
+/// The text without case. By way of upper case, because some letters have no lower case of their own: `ſ` is an `s` and
+/// `ẞ` two of them to whoever compares as Unicode folds.
+pub(crate) fn fold_case(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+        return Cow::Borrowed(text);
+    }
+    let folded = text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
+    // The small form of `İ` is an `i` with a dot of its own.
+    Cow::Owned(folded.filter(|letter| *letter != '\u{307}').collect())
+}
+
 /// Several patterns, some of which exclude (`!…`). None at all admit everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Patterns {
     only: Vec<Glob>,
+    only_case: Case,
     never: Vec<Glob>,
+    never_case: Case,
 }
 
 impl Patterns {
-    /// Compiles a list; every bad pattern is told.
-    pub(crate) fn new<'a>(list: impl IntoIterator<Item = &'a str>, mut complain: impl FnMut(String)) -> Self {
-        let mut patterns = Self::default();
+    /// Compiles a list that is compared letter by letter; every bad pattern is reported.
+    pub(crate) fn new<'a>(list: impl IntoIterator<Item = &'a str>, complain: impl FnMut(String)) -> Self {
+        Self::with_case(list, Case::Exact, Case::Exact, complain)
+    }
+
+    /// Compiles a list whose patterns that select and that exclude are compared with or without case.
+    pub(crate) fn with_case<'a>(
+        list: impl IntoIterator<Item = &'a str>,
+        only_case: Case,
+        never_case: Case,
+        mut complain: impl FnMut(String),
+    ) -> Self {
+        let mut patterns = Self { only_case, never_case, ..Self::default() };
         for written in list {
-            let (into, pattern) = match written.strip_prefix('!') {
-                Some(pattern) => (&mut patterns.never, pattern),
-                None => (&mut patterns.only, written),
+            let (into, case, pattern) = match written.strip_prefix('!') {
+                Some(pattern) => (&mut patterns.never, never_case, pattern),
+                None => (&mut patterns.only, only_case, written),
             };
-            match Glob::new(pattern) {
+            match Glob::new(pattern).and_then(|_| Glob::new(&case.fold(pattern))) {
                 Ok(glob) => into.push(glob),
                 Err(problem) => complain(problem),
             }
@@ -137,6 +187,16 @@ impl Patterns {
         self.only.is_empty() && self.never.is_empty()
     }
 
+    /// Whether it admits everything, because nothing was said or because of `*`.
+    pub(crate) fn is_all(&self) -> bool {
+        self.never.is_empty() && (self.only.is_empty() || self.only.iter().any(Glob::is_everything))
+    }
+
+    /// Whether anything is selected, rather than only excluded.
+    pub(crate) fn selects(&self) -> bool {
+        !self.only.is_empty()
+    }
+
     /// Whether a name is admitted.
     pub(crate) fn admits(&self, name: &str) -> bool {
         self.admits_one_of([name])
@@ -144,9 +204,25 @@ impl Patterns {
 
     /// Whether somebody with these names is admitted: one of them is wanted, and none of them excluded.
     pub(crate) fn admits_one_of<'a>(&self, names: impl IntoIterator<Item = &'a str> + Clone) -> bool {
-        let any = |globs: &[Glob]| names.clone().into_iter().any(|name| globs.iter().any(|glob| glob.matches(name)));
-        (self.only.is_empty() || any(&self.only)) && !any(&self.never)
+        self.wants_one_of(names.clone()) && !self.excludes_one_of(names)
     }
+
+    /// Whether one of these names is wanted, excluded or not.
+    pub(crate) fn wants_one_of<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> bool {
+        self.only.is_empty() || any_matches(&self.only, self.only_case, names)
+    }
+
+    /// Whether one of these names is excluded.
+    pub(crate) fn excludes_one_of<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> bool {
+        !self.never.is_empty() && any_matches(&self.never, self.never_case, names)
+    }
+}
+
+fn any_matches<'a>(globs: &[Glob], case: Case, names: impl IntoIterator<Item = &'a str>) -> bool {
+    names.into_iter().any(|name| {
+        let name = case.fold(name);
+        globs.iter().any(|glob| glob.matches(&name))
+    })
 }
 
 #[cfg(test)]

@@ -22,9 +22,12 @@ pub mod matrix;
 mod problem;
 mod rule;
 mod ruling;
+pub(crate) mod selector;
 mod settings;
 mod show;
 mod strength;
+mod unused;
+mod words;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -32,7 +35,8 @@ use std::sync::Arc;
 use aquifer_engine::Caller;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
-use aquifer_protocol::operation::{Operation, RESERVED};
+use aquifer_protocol::operation::{Backing, Operation, RESERVED};
+use aquifer_protocol::schema::Types;
 use aquifer_protocol::trust::Trust;
 use serde_json::{Map, Value};
 
@@ -48,6 +52,7 @@ pub use problem::SettingsProblem;
 pub use rule::Rule;
 pub use ruling::Denial;
 pub use ruling::Effect;
+pub use ruling::Needed;
 pub use ruling::Reason;
 pub use ruling::Ruling;
 pub use settings::ConditionSettings;
@@ -59,6 +64,11 @@ pub use settings::Words;
 pub use show::PolicyLine;
 pub use strength::Asking;
 pub use strength::Strength;
+pub use unused::Inventory;
+pub use unused::RuleKind;
+pub use unused::UnusedRule;
+pub(crate) use unused::explain_mismatch;
+pub(crate) use unused::unmatched_names;
 
 /// What is to be decided about.
 #[derive(Debug, Clone, Copy)]
@@ -71,6 +81,8 @@ pub struct Subject<'a> {
     pub scopes: &'a [Arc<str>],
     /// Its parameters. Without them the question is what happens in general.
     pub params: Option<&'a Map<String, Value>>,
+    /// The types that its parameters refer to, where they are known.
+    pub types: Option<&'a Types>,
 }
 
 /// The policy in force.
@@ -101,10 +113,14 @@ pub struct Compiled {
 struct MadeOf {
     name: Arc<str>,
     source: Arc<str>,
+    own_name: Arc<str>,
+    generic_name: Option<Arc<str>>,
+    backing: Backing,
     category: Category,
     danger: Danger,
     trust: Trust,
     always_confirm: bool,
+    quarantine: Option<Arc<str>>,
 }
 
 impl Policy {
@@ -132,6 +148,10 @@ impl Policy {
 
     /// Decides as much about an operation as can be decided before anybody calls it.
     pub fn compile(&self, operation: &Operation) -> Compiled {
+        self.compile_with(operation, operation.quarantine.as_ref())
+    }
+
+    fn compile_with(&self, operation: &Operation, quarantine: Option<&Arc<str>>) -> Compiled {
         let made_of = MadeOf::of(operation);
         if is_protocol(operation) {
             let settled = Arc::new(Ruling { effect: Effect::Allow, because: vec![Reason::Protocol] });
@@ -139,7 +159,7 @@ impl Policy {
         }
         let concerned = self.rules.iter().filter(|rule| rule.concerns(operation)).cloned();
         let (always, open): (Vec<_>, Vec<_>) = concerned.partition(|rule| rule.is_settled());
-        let facts = self.facts(operation);
+        let facts = Facts { quarantine: quarantine.cloned(), ..self.facts(operation) };
         let settled = Arc::new(facts.rule(&always));
         Compiled { made_of, facts: Some(facts), settled, always, open }
     }
@@ -149,6 +169,7 @@ impl Policy {
         let minimum = self.minimums.get(category as usize).copied().flatten();
         let strength = self.strengths.get(danger as usize).copied().flatten();
         Facts {
+            source: operation.source.clone(),
             category,
             danger,
             trust: operation.trust,
@@ -158,6 +179,7 @@ impl Policy {
             always_confirm: operation.safeguards.always_confirm,
             needed: self.matrix.least_trust(danger, minimum),
             asking: strength.map_or_else(|| Asking::by_default(danger), Asking::from),
+            quarantine: None,
         }
     }
 }
@@ -168,6 +190,17 @@ impl Policy {
         let compiled = self.compile(operation);
         matches!(compiled.settled.effect, Effect::Confirm(_))
             || compiled.open.iter().any(|rule| rule.effect == RuleEffect::Confirm)
+            || compiled.loosened().any(|ruling| matches!(ruling.effect, Effect::Confirm(_)))
+    }
+
+    /// Whether every call of this operation is denied, whoever makes it and with whatever parameters. Operations that
+    /// may be looked at but not called (`introspect_only`, quarantine) are not meant.
+    pub fn denies_always(&self, operation: &Operation) -> bool {
+        let compiled = self.compile_with(operation, None);
+        let Effect::Deny(_) = compiled.settled.effect else { return false };
+        let is_shown =
+            matches!(compiled.settled.because.first(), Some(Reason::Cell { cell: Cell::IntrospectOnly, .. }));
+        !is_shown && compiled.loosened().all(|ruling| matches!(ruling.effect, Effect::Deny(_)))
     }
 }
 
@@ -194,6 +227,20 @@ impl Compiled {
             && made_of.danger == operation.danger
             && made_of.trust == operation.trust
             && made_of.always_confirm == operation.safeguards.always_confirm
+            && made_of.own_name == operation.own_name
+            && made_of.generic_name == operation.generic_name
+            && made_of.backing == operation.backing
+            && made_of.quarantine == operation.quarantine
+    }
+
+    /// The decisions about calls that a rule loosens which looks at the caller or the parameters.
+    fn loosened(&self) -> impl Iterator<Item = Ruling> {
+        let loosening = self.open.iter().filter(|rule| rule.loosens);
+        loosening.filter_map(|rule| {
+            let mut applying = self.always.clone();
+            applying.push(rule.clone());
+            Some(self.facts.as_ref()?.rule(&applying))
+        })
     }
 
     /// Decides about one call of the operation it was made of.
@@ -224,10 +271,14 @@ impl MadeOf {
         Self {
             name: operation.name.clone(),
             source: operation.source.clone(),
+            own_name: operation.own_name.clone(),
+            generic_name: operation.generic_name.clone(),
+            backing: operation.backing.clone(),
             category: operation.category,
             danger: operation.danger,
             trust: operation.trust,
             always_confirm: operation.safeguards.always_confirm,
+            quarantine: operation.quarantine.clone(),
         }
     }
 }

@@ -8,9 +8,10 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::Operation;
 
 use super::Subject;
-use super::condition::{Condition, Doubt};
+use super::condition::{Condition, Doubt, Shapes};
 use super::glob::{Glob, Patterns};
 use super::problem::{Complaints, SettingsProblem};
+use super::selector::{Selector, SelectorKeys};
 use super::settings::{RuleEffect, RuleSettings, Words};
 use super::strength::Strength;
 use crate::confirm::LONGEST_COOLDOWN;
@@ -34,8 +35,7 @@ pub struct Rule {
     pub message: Option<Arc<str>>,
     /// How long a confirmation has to rest.
     pub cooldown: Duration,
-    source: Patterns,
-    operation: Patterns,
+    selector: Selector,
     categories: Vec<Category>,
     dangers: Vec<Danger>,
     caller: Patterns,
@@ -63,8 +63,15 @@ impl Rule {
         let mut patterns = |what: &str, words: &Words| {
             Patterns::new(words.iter(), |problem| complaints.add(format!("{what}: {problem}")))
         };
-        let (source, operation) = (patterns("source", &settings.source), patterns("operation", &settings.operation));
         let (caller, scope) = (patterns("caller", &settings.caller), patterns("scope", &settings.scope));
+        let keys = SelectorKeys {
+            source: settings.source.clone(),
+            operation: settings.operation.clone(),
+            tool: settings.tool.clone(),
+            table: settings.table.clone(),
+        };
+        let read = if settings.loosen { Selector::loosening } else { Selector::restricting };
+        let selector = read(keys, |problem| complaints.add(problem));
         let categories = Category::ALL.map(|category| (category, category.as_str()));
         let dangers = Danger::ALL.map(|danger| (danger, danger.as_str()));
         Self {
@@ -76,8 +83,7 @@ impl Rule {
             reason: settings.reason.as_deref().map(|reason| reason.trim().into()),
             message: settings.message.as_deref().map(|message| message.trim().into()),
             cooldown: Duration::from_secs(settings.cooldown_seconds.unwrap_or(0)),
-            source,
-            operation,
+            selector,
             categories: closed("category", &settings.category, &categories, false, &mut complaints),
             dangers: closed("danger", &settings.danger, &dangers, true, &mut complaints),
             caller,
@@ -90,13 +96,22 @@ impl Rule {
     pub(super) fn concerns(&self, operation: &Operation) -> bool {
         self.categories.contains(&operation.category)
             && self.dangers.contains(&operation.danger)
-            && self.source.admits(&operation.source)
-            && self.operation.admits(&operation.name)
+            && self.selector.selects(operation)
+    }
+
+    /// The selector of its operations.
+    pub(super) fn selector(&self) -> &Selector {
+        &self.selector
+    }
+
+    /// Its conditions.
+    pub(super) fn conditions(&self) -> &[Condition] {
+        &self.when
     }
 
     /// Whether it depends on nothing but the operation.
     pub(super) fn is_settled(&self) -> bool {
-        self.caller.is_empty() && self.scope.is_empty() && self.when.is_empty()
+        self.caller.is_all() && self.scope.is_all() && self.when.is_empty()
     }
 
     /// Whether a rule that concerns the operation applies to this call of it.
@@ -113,7 +128,8 @@ impl Rule {
             return if self.when.is_empty() { Applies::Yes } else { Applies::Perhaps };
         };
         let doubt = if self.loosens { Doubt::Loosens } else { Doubt::Restricts };
-        let holds = self.when.iter().all(|condition| condition.holds(subject.operation, params, doubt));
+        let shapes = Shapes { operation: subject.operation, types: subject.types };
+        let holds = self.when.iter().all(|condition| condition.holds(shapes, params, doubt));
         if holds { Applies::Yes } else { Applies::No }
     }
 }
@@ -148,12 +164,19 @@ fn consistent(settings: &RuleSettings, complaints: &mut Complaints<'_>) {
     if settings.cooldown_seconds.is_some_and(|seconds| seconds > LONGEST_COOLDOWN.as_secs()) {
         complaints.add(format!("its cooldown_seconds are more than {}", LONGEST_COOLDOWN.as_secs()));
     }
-    let says_what = [&settings.source, &settings.operation, &settings.category, &settings.danger]
+    let says_what = [&settings.source, &settings.operation, &settings.tool, &settings.table]
         .into_iter()
+        .chain([&settings.category, &settings.danger])
         .chain([&settings.caller, &settings.scope])
         .any(|words| !words.0.is_empty());
     if settings.loosen && !says_what {
         complaints.add("a rule with 'loosen' has to name what it loosens; operation = \"*\" is everything");
+    }
+    let names_a_source = settings.source.iter().any(|pattern| !pattern.starts_with('!'));
+    let names_backing = [&settings.tool, &settings.table].iter().any(|words| !words.0.is_empty());
+    if settings.loosen && names_backing && !names_a_source {
+        complaints
+            .add("a rule with 'loosen' has to name the source of the tool or table: another may have one of that name");
     }
 }
 

@@ -32,6 +32,10 @@ pub enum Denial {
     Trust,
     /// A rule says so.
     Rule,
+    /// Its definition changed, and nobody has accepted the change (R-DIS-7a).
+    Quarantine,
+    /// It needs another operation that is denied.
+    Needed,
 }
 
 impl Effect {
@@ -71,7 +75,30 @@ impl Ruling {
 
     /// How long a confirmation has to rest: the longest that any rule wants.
     pub fn cooldown(&self) -> Duration {
-        self.rules().map(|rule| rule.cooldown).max().unwrap_or_default()
+        let needed = self.because.iter().filter_map(|reason| match reason {
+            Reason::Needed(needed) => Some(needed.ruling.cooldown()),
+            _ => None,
+        });
+        self.rules().map(|rule| rule.cooldown).chain(needed).max().unwrap_or_default()
+    }
+
+    /// The decision about a request that also needs another operation: the more restrictive of both.
+    #[must_use]
+    pub(crate) fn and_needed(&self, needed: Needed) -> Self {
+        let effect = match (self.effect, needed.ruling.effect) {
+            (Effect::Deny(denial), _) => Effect::Deny(denial),
+            (_, Effect::Deny(_)) => Effect::Deny(Denial::Needed),
+            (Effect::Confirm(own), Effect::Confirm(other)) => Effect::Confirm(own.and(other)),
+            (Effect::Confirm(asking), Effect::Allow) | (Effect::Allow, Effect::Confirm(asking)) => {
+                Effect::Confirm(asking)
+            }
+            (Effect::Allow, Effect::Allow) => Effect::Allow,
+        };
+        let decided = needed.ruling.effect.severity() > self.effect.severity();
+        let mut because = self.because.clone();
+        // What decided stands first.
+        because.insert(if decided { 0 } else { because.len() }, Reason::Needed(Arc::new(needed)));
+        Self { effect, because }
     }
 
     /// The rules that apply and want it confirmed.
@@ -83,6 +110,17 @@ impl Ruling {
     }
 }
 
+/// Another operation that a request needs, because it reads what that one reads.
+#[derive(Debug, Clone)]
+pub struct Needed {
+    /// Its name.
+    pub operation: Arc<str>,
+    /// Whether callers are not to know of it.
+    pub is_hidden: bool,
+    /// What is decided about it.
+    pub ruling: Arc<Ruling>,
+}
+
 /// Something that has a say in a decision.
 #[derive(Debug, Clone)]
 pub enum Reason {
@@ -90,6 +128,10 @@ pub enum Reason {
     Protocol,
     /// The cell of the matrix.
     Cell {
+        /// The operation's source.
+        source: Arc<str>,
+        /// The operation's category.
+        category: Category,
         /// The operation's danger.
         danger: Danger,
         /// The source's trust.
@@ -105,6 +147,8 @@ pub enum Reason {
     },
     /// The operator's minimum for the category, which the source does not reach.
     Minimum {
+        /// The operation's source.
+        source: Arc<str>,
         /// The operation's category.
         category: Category,
         /// The minimum.
@@ -116,6 +160,8 @@ pub enum Reason {
     },
     /// The operator wants sources below this level asked for.
     ConfirmBelow {
+        /// The operation's source.
+        source: Arc<str>,
         /// The level.
         required: Trust,
         /// What the source has.
@@ -123,9 +169,15 @@ pub enum Reason {
     },
     /// The operation's source wants a person asked.
     Safeguard {
+        /// The operation's source.
+        source: Arc<str>,
         /// Whether a rule has loosened it.
         overruled: bool,
     },
+    /// The operation's definition changed, and nobody has accepted the change. No rule loosens that.
+    Quarantine(Arc<str>),
+    /// Another operation that the request needs.
+    Needed(Arc<Needed>),
     /// A rule that applies.
     Rule(Arc<Rule>),
     /// A rule that may apply, depending on the parameters.
@@ -135,6 +187,7 @@ pub enum Reason {
 /// What is known of an operation before any rule is read.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
+    pub(super) source: Arc<str>,
     pub(super) category: Category,
     pub(super) danger: Danger,
     pub(super) trust: Trust,
@@ -144,6 +197,7 @@ pub(super) struct Facts {
     pub(super) always_confirm: bool,
     pub(super) needed: Option<Trust>,
     pub(super) asking: Asking,
+    pub(super) quarantine: Option<Arc<str>>,
 }
 
 impl Facts {
@@ -163,14 +217,21 @@ impl Facts {
         };
         loosenable(severity_of(self.cell.0), Self::cell_reason);
         if self.always_confirm {
-            loosenable(RuleEffect::Confirm, |_, overruled| Reason::Safeguard { overruled });
+            loosenable(RuleEffect::Confirm, |facts, overruled| Reason::Safeguard {
+                source: facts.source.clone(),
+                overruled,
+            });
+        }
+        if let Some(reason) = &self.quarantine {
+            voices.push((RuleEffect::Deny, Order::Operator, Reason::Quarantine(reason.clone())));
         }
         if let Some(required) = self.minimum.filter(|required| self.trust < *required) {
-            let (category, actual, needed) = (self.category, self.trust, self.needed);
-            voices.push((RuleEffect::Deny, Order::Operator, Reason::Minimum { category, required, actual, needed }));
+            let (source, category, actual, needed) = (self.source.clone(), self.category, self.trust, self.needed);
+            let reason = Reason::Minimum { source, category, required, actual, needed };
+            voices.push((RuleEffect::Deny, Order::Operator, reason));
         }
         if let Some(required) = self.confirm_below.filter(|required| self.trust < *required) {
-            let reason = Reason::ConfirmBelow { required, actual: self.trust };
+            let reason = Reason::ConfirmBelow { source: self.source.clone(), required, actual: self.trust };
             voices.push((RuleEffect::Confirm, Order::Operator, reason));
         }
         for rule in rules {
@@ -188,6 +249,7 @@ impl Facts {
             RuleEffect::Confirm => Effect::Confirm(self.asking(rules)),
             RuleEffect::Deny => Effect::Deny(match because.first() {
                 Some(Reason::Rule(_)) => Denial::Rule,
+                Some(Reason::Quarantine(_)) => Denial::Quarantine,
                 Some(Reason::Cell { cell: Cell::Deny, .. }) | None => Denial::Danger,
                 Some(_) => Denial::Trust,
             }),
@@ -197,7 +259,8 @@ impl Facts {
 
     fn cell_reason(&self, overruled: bool) -> Reason {
         let (cell, origin) = self.cell;
-        Reason::Cell { danger: self.danger, trust: self.trust, cell, origin, needed: self.needed, overruled }
+        let (source, category, danger, trust) = (self.source.clone(), self.category, self.danger, self.trust);
+        Reason::Cell { source, category, danger, trust, cell, origin, needed: self.needed, overruled }
     }
 
     /// How a person is asked: as the danger demands, or as a loosening rule says instead, and never more weakly than

@@ -65,9 +65,17 @@ pub struct RuleSettings {
     /// Patterns over the source's name.
     #[serde(default)]
     pub source: Words,
-    /// Patterns over the operation's name, as the catalog has it.
+    /// Patterns over the operation's names: the one it is served under, the one its source gives it, and that one with the
+    /// source's name in front (`shop_delete_order`). A rule with `loosen` looks at the served name alone, unless it also
+    /// names the source.
     #[serde(default)]
     pub operation: Words,
+    /// Patterns over the tool behind the operation, as the upstream server spells it.
+    #[serde(default)]
+    pub tool: Words,
+    /// Patterns over the table behind the operation, as the database spells it.
+    #[serde(default)]
+    pub table: Words,
     /// Categories.
     #[serde(default)]
     pub category: Words,
@@ -107,6 +115,8 @@ impl RuleSettings {
             loosen: false,
             source: Words::default(),
             operation: Words::default(),
+            tool: Words::default(),
+            table: Words::default(),
             category: Words::default(),
             danger: Words::default(),
             caller: Words::default(),
@@ -145,9 +155,12 @@ impl RuleEffect {
 
 /// A condition on one parameter: its path and exactly one test.
 ///
-/// A path goes into objects by dots and into every element of a list. Where it finds several values, or one that the
-/// test makes no sense for, the caller gets no benefit of the doubt: a rule that restricts holds if any value passes or
-/// cannot be compared, one that loosens only if all pass.
+/// A path goes into objects by dots and into every element of a list. Names in it stand for every spelling that a server
+/// could take for them: `max_amount` is also `MaxAmount`. Where it finds several values, or one that the test makes no
+/// sense for, the caller gets no benefit of the doubt: a rule that restricts holds if any value passes or cannot be
+/// compared, one that loosens only if all pass.
+///
+/// Text is compared as its source compares it, where that is known, and letter by letter otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConditionSettings {
@@ -167,6 +180,8 @@ pub struct ConditionSettings {
     pub present: Option<bool>,
     /// The opposite of the test. What is not there passes it.
     pub not: bool,
+    /// Whether text is compared without case, although its source does not say that it compares so.
+    pub ignore_case: bool,
 }
 
 /// One word or several: `"a"` or `["a", "b"]`.

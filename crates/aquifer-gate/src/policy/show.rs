@@ -9,6 +9,7 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::trust::Trust;
 use serde::Serialize;
 
+use super::condition::Shapes;
 use super::ruling::Effect;
 use super::strength::Asking;
 use super::{Policy, Subject};
@@ -40,7 +41,8 @@ impl Policy {
     pub fn show(&self, catalog: &Catalog, caller: &Caller, scopes: &[Arc<str>]) -> Vec<PolicyLine> {
         let line = |operation: &Arc<_>| {
             let operation: &aquifer_protocol::operation::Operation = operation;
-            let ruling = self.rule(&Subject { operation, caller, scopes, params: None });
+            let types = Some(&**catalog.types());
+            let ruling = self.rule(&Subject { operation, caller, scopes, params: None, types });
             let strength = if let Effect::Confirm(asking) = ruling.effect { Some(asking) } else { None };
             PolicyLine {
                 operation: operation.name.clone(),
@@ -50,7 +52,7 @@ impl Policy {
                 trust: operation.trust,
                 decision: ruling.effect.as_str(),
                 strength,
-                why: ruling.why(),
+                why: ruling.why_of(Some(Shapes { operation, types })),
             }
         };
         catalog.operations().iter().map(line).collect()

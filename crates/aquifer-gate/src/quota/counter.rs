@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::settings::{Counted, Per};
 use crate::policy::glob::Patterns;
+use crate::policy::selector::{Selector, SelectorKeys};
 
 /// Callers with longer names are counted under a hash of it.
 const LONGEST_CALLER: usize = 100;
@@ -16,8 +17,7 @@ const LONGEST_CALLER: usize = 100;
 pub(super) struct Counter {
     /// What its keys begin with.
     name: String,
-    source: Patterns,
-    operation: Patterns,
+    selector: Selector,
     categories: Vec<Category>,
     caller: Patterns,
     per: Vec<Per>,
@@ -26,8 +26,13 @@ pub(super) struct Counter {
 impl Counter {
     pub(super) fn new(name: &str, counted: &Counted, problems: &mut Vec<String>) -> Self {
         let mut complain = |problem: String| problems.push(format!("'{name}': {problem}"));
-        let source = Patterns::new(counted.source.iter(), &mut complain);
-        let operation = Patterns::new(counted.operation.iter(), &mut complain);
+        let keys = SelectorKeys {
+            source: counted.source.clone(),
+            operation: counted.operation.clone(),
+            tool: counted.tool.clone(),
+            table: counted.table.clone(),
+        };
+        let selector = Selector::restricting(keys, &mut complain);
         let caller = Patterns::new(counted.caller.iter(), &mut complain);
         let mut categories = Vec::new();
         for word in counted.category.iter() {
@@ -36,7 +41,7 @@ impl Counter {
                 None => complain(format!("'{word}' is no category")),
             }
         }
-        Self { name: name.to_owned(), source, operation, categories, caller, per: counted.per.clone() }
+        Self { name: name.to_owned(), selector, categories, caller, per: counted.per.clone() }
     }
 
     pub(super) fn counts(&self, operation: &Operation, caller: &Caller) -> bool {
@@ -45,10 +50,13 @@ impl Counter {
 
     /// Whether it counts calls of this operation, of some caller.
     pub(super) fn may_count(&self, operation: &Operation) -> bool {
-        let any = |patterns: &Patterns, name: &str| patterns.is_empty() || patterns.admits(name);
-        any(&self.source, &operation.source)
-            && any(&self.operation, &operation.name)
-            && (self.categories.is_empty() || self.categories.contains(&operation.category))
+        (self.categories.is_empty() || self.categories.contains(&operation.category))
+            && self.selector.selects(operation)
+    }
+
+    /// The selector of its operations.
+    pub(super) fn selector(&self) -> &Selector {
+        &self.selector
     }
 
     pub(super) fn counts_caller(&self, caller: &Caller) -> bool {
@@ -65,7 +73,12 @@ impl Counter {
                 Per::Caller => key.push('*'),
                 Per::Source => key.push_str(&operation.source),
                 Per::Category => key.push_str(operation.category.as_str()),
-                Per::Operation => key.push_str(&operation.name),
+                // Not by the name it is served under: with another name it would be counted anew.
+                Per::Operation => {
+                    key.push_str(&operation.source);
+                    key.push(':');
+                    key.push_str(&operation.own_name);
+                }
             }
         }
         self.end(key, caller)

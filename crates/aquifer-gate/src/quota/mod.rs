@@ -7,6 +7,7 @@
 mod counter;
 mod settings;
 mod status;
+mod unused;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +20,11 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::warning::{Severity, Warning};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Number, Value};
+use sha2::{Digest as _, Sha256};
 
 use crate::confirm::{to_the_second, whole_seconds};
 use crate::patience::within;
-use crate::policy::glob::Patterns;
+use crate::policy::selector::{Selector, SelectorKeys};
 use counter::Counter;
 
 pub use settings::CostSettings;
@@ -71,8 +73,7 @@ enum Metric {
 }
 
 struct Price {
-    operation: Patterns,
-    source: Patterns,
+    selector: Selector,
     millionths: u64,
 }
 
@@ -124,15 +125,23 @@ impl Quotas {
             rates.push(Rate { name: rate.name.clone(), counter, most: rate.limit, span: rate.window });
         }
         let mut quotas = Vec::new();
-        for (number, quota) in settings.quota.iter().enumerate() {
-            quotas.extend(Quota::new(number, quota, &mut problems));
+        let mut counters: Vec<String> = Vec::new();
+        for quota in &settings.quota {
+            let counter = counter_name(quota, &counters);
+            quotas.extend(Quota::new(&counter, quota, &mut problems));
+            counters.push(counter);
         }
         let mut prices = Vec::new();
         for price in &settings.cost {
             let mut complain = |problem: String| problems.push(format!("cost: {problem}"));
+            let keys = SelectorKeys {
+                source: price.source.clone(),
+                operation: price.operation.clone(),
+                tool: price.tool.clone(),
+                table: price.table.clone(),
+            };
             prices.push(Price {
-                operation: Patterns::new(price.operation.iter(), &mut complain),
-                source: Patterns::new(price.source.iter(), &mut complain),
+                selector: Selector::restricting(keys, &mut complain),
                 millionths: amount(Metric::Cost, price.cost_per_call).unwrap_or_else(|| {
                     complain(format!("{} is no price", price.cost_per_call));
                     0
@@ -149,6 +158,12 @@ impl Quotas {
     pub(crate) fn concern(&self, operation: &Operation, caller: &Caller) -> bool {
         self.rates.iter().any(|rate| rate.counter.counts(operation, caller))
             || self.quotas.iter().any(|quota| quota.counter.counts(operation, caller))
+    }
+
+    /// Whether anything is counted when somebody calls this operation.
+    pub(crate) fn may_count(&self, operation: &Operation) -> bool {
+        self.rates.iter().any(|rate| rate.counter.may_count(operation))
+            || self.quotas.iter().any(|quota| quota.counter.may_count(operation))
     }
 
     /// Whether a call of this operation may be paused, so that it takes a token to go on.
@@ -223,9 +238,7 @@ impl Quotas {
     }
 
     fn price(&self, operation: &Operation) -> u64 {
-        let applies =
-            |price: &&Price| price.operation.admits(&operation.name) && price.source.admits(&operation.source);
-        self.prices.iter().rfind(applies).map_or(0, |price| price.millionths)
+        self.prices.iter().rfind(|price| price.selector.selects(operation)).map_or(0, |price| price.millionths)
     }
 
     fn limited(&self, rate: &Rate, spent: &Spent) -> Failure {
@@ -281,7 +294,7 @@ fn after(time: Timestamp) -> Timestamp {
 }
 
 impl Quota {
-    fn new(number: usize, settings: &ThresholdSettings, problems: &mut Vec<String>) -> Option<Self> {
+    fn new(counter: &str, settings: &ThresholdSettings, problems: &mut Vec<String>) -> Option<Self> {
         let metric = settings.metric.as_str();
         let read = metric.split_once("_per_").and_then(|(what, span)| {
             let what = match what {
@@ -317,8 +330,7 @@ impl Quota {
         if !rising.is_sorted() {
             problems.push(format!("quota '{metric}': 'warn', 'pause' and 'hard_stop' have to rise"));
         }
-        // Two quotas may count the same metric, of different calls.
-        let counter = Counter::new(&format!("{metric}#{number}"), &settings.counted, problems);
+        let counter = Counter::new(counter, &settings.counted, problems);
         Some(Self { metric: metric.to_owned(), what, span, counter, warn, pause, stop })
     }
 
@@ -366,6 +378,17 @@ impl Paused {
         };
         failure.detail("confirmation_token", token).detail("expires_at", to_the_second(expires_at))
     }
+}
+
+/// Under which name a quota counts. It is made of what is counted, not of the quota's place in the list or of its
+/// thresholds: what was used is still known when the configuration changes around it.
+fn counter_name(settings: &ThresholdSettings, taken: &[String]) -> String {
+    let mut hash = format!("{:x}", Sha256::digest(settings.counted.to_string()));
+    hash.truncate(12);
+    let name = format!("{}#{hash}", settings.metric);
+    // Two that count the same would add to each other.
+    let twins = taken.iter().filter(|taken| taken.starts_with(&name)).count();
+    if twins == 0 { name } else { format!("{name}.{twins}") }
 }
 
 /// An amount as it is counted.

@@ -27,8 +27,12 @@ pub struct QuotaSettings {
 pub struct Counted {
     /// Patterns over the source's name.
     pub source: Words,
-    /// Patterns over the operation's name.
+    /// Patterns over the operation's names, as in rules.
     pub operation: Words,
+    /// Patterns over the tool behind the operation, as the upstream server spells it.
+    pub tool: Words,
+    /// Patterns over the table behind the operation, as the database spells it.
+    pub table: Words,
     /// Categories.
     pub category: Words,
     /// Patterns over the authenticated principal's name.
@@ -95,9 +99,12 @@ pub struct ThresholdSettings {
 /// Which calls, in words: ` of source shop, each caller apart`.
 impl fmt::Display for Counted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counted { source, operation, category, caller, per } = self;
-        let said = [("source", source), ("operation", operation), ("category", category), ("caller", caller)];
-        let said = said.into_iter().filter(|(_, words)| !words.0.is_empty());
+        let Counted { source, operation, tool, table, category, caller, per } = self;
+        let said = [("source", source), ("operation", operation), ("tool", tool), ("table", table)];
+        let said = said
+            .into_iter()
+            .chain([("category", category), ("caller", caller)])
+            .filter(|(_, words)| !words.0.is_empty());
         for (index, (what, words)) in said.enumerate() {
             write!(f, "{} {what} {}", if index == 0 { " of" } else { "," }, words.0.join(", "))?;
         }
@@ -138,6 +145,10 @@ struct RateLimitKeys {
     #[serde(default)]
     operation: Words,
     #[serde(default)]
+    tool: Words,
+    #[serde(default)]
+    table: Words,
+    #[serde(default)]
     category: Words,
     #[serde(default)]
     caller: Words,
@@ -147,8 +158,8 @@ struct RateLimitKeys {
 
 impl From<RateLimitKeys> for RateLimitSettings {
     fn from(keys: RateLimitKeys) -> Self {
-        let RateLimitKeys { name, limit, window, source, operation, category, caller, per } = keys;
-        Self { name, limit, window, counted: Counted { source, operation, category, caller, per } }
+        let RateLimitKeys { name, limit, window, source, operation, tool, table, category, caller, per } = keys;
+        Self { name, limit, window, counted: Counted { source, operation, tool, table, category, caller, per } }
     }
 }
 
@@ -168,6 +179,10 @@ struct ThresholdKeys {
     #[serde(default)]
     operation: Words,
     #[serde(default)]
+    tool: Words,
+    #[serde(default)]
+    table: Words,
+    #[serde(default)]
     category: Words,
     #[serde(default)]
     caller: Words,
@@ -177,8 +192,10 @@ struct ThresholdKeys {
 
 impl From<ThresholdKeys> for ThresholdSettings {
     fn from(keys: ThresholdKeys) -> Self {
-        let ThresholdKeys { metric, warn, pause, hard_stop, source, operation, category, caller, per } = keys;
-        Self { metric, warn, pause, hard_stop, counted: Counted { source, operation, category, caller, per } }
+        let ThresholdKeys { metric, warn, pause, hard_stop, source, operation, tool, table, category, caller, per } =
+            keys;
+        let counted = Counted { source, operation, tool, table, category, caller, per };
+        Self { metric, warn, pause, hard_stop, counted }
     }
 }
 
@@ -186,9 +203,15 @@ impl From<ThresholdKeys> for ThresholdSettings {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CostSettings {
-    /// Patterns over the operation's name.
+    /// Patterns over the operation's names, as in rules.
     #[serde(default)]
     pub operation: Words,
+    /// Patterns over the tool behind the operation, as the upstream server spells it.
+    #[serde(default)]
+    pub tool: Words,
+    /// Patterns over the table behind the operation, as the database spells it.
+    #[serde(default)]
+    pub table: Words,
     /// Patterns over the source's name.
     #[serde(default)]
     pub source: Words,

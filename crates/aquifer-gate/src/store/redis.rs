@@ -1,7 +1,7 @@
 //! State in Redis: several processes, on several machines, behave as one.
 //!
-//! Whatever must not be torn apart is a script, which Redis runs alone. Time is Redis's own, so that the machines' clocks
-//! need not agree. What Redis forgets when it is ended without warning is its operator's choice: without
+//! Whatever must not be torn apart is a script, which Redis runs alone. The time is the latest that any of the processes
+//! has seen, so that the machines' clocks need not agree; Redis's own clock only removes what nobody needs any more. What Redis forgets when it is ended without warning is its operator's choice: without
 //! `appendonly yes` a redeemed token may come back unredeemed, and with an eviction policy that touches these keys,
 //! records may go before their time.
 
@@ -9,10 +9,11 @@ mod link;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use aquifer_engine::clock::SharedClock;
-use aquifer_engine::store::{LARGEST_VALUE, Record, Spent, StateStore, StoreError, Window, milliseconds};
+use aquifer_engine::clock::{SteadyClock, SystemClock};
+use aquifer_engine::store::{HIGH_WATER, HighWater, LARGEST_VALUE, Record, Spent, StateStore, StoreError, Window};
 use futures::future::{BoxFuture, FutureExt};
 use redis::aio::MultiplexedConnection;
 use redis::{Client, IntoConnectionInfo, RedisResult, Script, TlsCertificates};
@@ -51,11 +52,19 @@ impl fmt::Debug for RedisSettings {
     }
 }
 
+/// A script that knows what time it is.
+macro_rules! script {
+    ($file:literal) => {
+        Script::new(concat!(include_str!("redis/high_water.lua"), include_str!($file)))
+    };
+}
+
 /// State in Redis.
 pub struct RedisStore {
     link: Link,
     prefix: String,
-    clock: Option<SharedClock>,
+    time: HighWater,
+    get: Script,
     compare_and_set: Script,
     spend: Script,
 }
@@ -83,15 +92,17 @@ impl RedisStore {
         Ok(Self {
             link: Link::new(client),
             prefix: settings.prefix.clone(),
-            clock: None,
-            compare_and_set: Script::new(include_str!("redis/compare_and_set.lua")),
-            spend: Script::new(include_str!("redis/spend.lua")),
+            time: HighWater::new(Arc::new(SteadyClock::new(Arc::new(SystemClock)))),
+            get: script!("redis/get.lua"),
+            compare_and_set: script!("redis/compare_and_set.lua"),
+            spend: script!("redis/spend.lua"),
         })
     }
 
-    /// Spends by this clock instead of Redis's own.
-    pub fn with_clock(mut self, clock: SharedClock) -> Self {
-        self.clock = Some(clock);
+    /// Counts by this clock, which others share, instead of one of its own.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<SteadyClock>) -> Self {
+        self.time = HighWater::new(clock);
         self
     }
 
@@ -107,8 +118,15 @@ impl RedisStore {
 impl StateStore for RedisStore {
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
         async move {
-            let key = self.record_key(key);
-            self.link.ask(async |connection: &mut MultiplexedConnection| read(connection, &key).await).await
+            let mut script = self.get.key(self.record_key(key));
+            script.key(self.record_key(HIGH_WATER)).arg(self.time.now());
+            let told: (Option<Vec<u8>>, Option<u64>, u64) = self
+                .link
+                .ask(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await)
+                .await?;
+            let (value, version, now) = told;
+            self.time.now_after(now);
+            Ok(value.zip(version).map(|(value, version)| Record { value, version }))
         }
         .boxed()
     }
@@ -127,8 +145,14 @@ impl StateStore for RedisStore {
             let keep = u64::try_from(keep.as_millis()).unwrap_or(LONGEST).clamp(1, LONGEST);
             let expected = expected.map(|version| version.to_string()).unwrap_or_default();
             let mut script = self.compare_and_set.key(self.record_key(key));
-            script.arg(expected).arg(new_version()?).arg(value).arg(keep);
-            self.link.ask(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await).await
+            script.key(self.record_key(HIGH_WATER));
+            script.arg(expected).arg(new_version()?).arg(value).arg(keep).arg(self.time.now());
+            let (written, now): (bool, u64) = self
+                .link
+                .ask(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await)
+                .await?;
+            self.time.now_after(now);
+            Ok(written)
         }
         .boxed()
     }
@@ -162,16 +186,17 @@ impl StateStore for RedisStore {
     ) -> BoxFuture<'a, Result<Spent, StoreError>> {
         async move {
             let window = Window::new(window);
-            let now = self.clock.as_ref().map(|clock| milliseconds(clock.now()).to_string()).unwrap_or_default();
             // One more than the largest is just as unacceptable as anything above, and the script can count so far.
             let (amount, most) = (amount.min(Window::LARGEST + 1), most.min(Window::LARGEST));
             let mut script = self.spend.key(self.spent_key(key, window));
-            script.arg(window.width()).arg(amount).arg(most).arg(now);
-            let told: (bool, u64, i64) = self
+            script.key(self.record_key(HIGH_WATER));
+            script.arg(window.width()).arg(amount).arg(most).arg(self.time.now());
+            let told: (bool, u64, i64, u64) = self
                 .link
                 .ask(async |connection: &mut MultiplexedConnection| script.invoke_async(connection).await)
                 .await?;
-            let (accepted, total, frees) = told;
+            let (accepted, total, frees, now) = told;
+            self.time.now_after(now);
             let frees = u64::try_from(frees).map_or(Duration::MAX, Duration::from_millis);
             Ok(Spent { accepted, total, frees })
         }

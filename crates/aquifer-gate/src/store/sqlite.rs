@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
-use aquifer_engine::clock::SharedClock;
-use aquifer_engine::store::{LARGEST_VALUE, Record, Spent, StateStore, StoreError, Window};
+use aquifer_engine::clock::SteadyClock;
+use aquifer_engine::store::{HighWater, LARGEST_VALUE, Record, Spent, StateStore, StoreError, Window};
 use futures::future::{BoxFuture, FutureExt};
 use tokio::sync::oneshot;
 
@@ -43,8 +43,8 @@ type Job = Box<dyn FnOnce(&mut Keeper) + Send>;
 impl SqliteStore {
     /// A store in this file, which only its owner can read. The file is made when it is missing, its folder is not.
     /// Nothing is opened yet: a file that cannot be used is told by the first call.
-    pub fn new(path: impl Into<PathBuf>, clock: SharedClock) -> Result<Self, StoreError> {
-        let mut keeper = Keeper::new(path.into(), clock);
+    pub fn new(path: impl Into<PathBuf>, clock: Arc<SteadyClock>) -> Result<Self, StoreError> {
+        let mut keeper = Keeper::new(path.into(), HighWater::new(clock));
         let (jobs, waiting): (_, Receiver<Job>) = sync_channel(WAITING);
         let work = move || {
             for job in waiting {

@@ -4,5 +4,5 @@ mod approval;
 mod elicit;
 mod laws;
 mod logs;
-mod shared;
+pub(crate) mod shared;
 mod token;

@@ -10,11 +10,11 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aquifer_engine::clock::SystemClock;
 use aquifer_engine::store::StateStore;
 use aquifer_gate::store::SqliteStore;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::house::system_clock;
 use crate::stores::place::{Folder, Process, another, is_mounted, on_a_small_disk};
 #[cfg(feature = "redis")]
 use crate::stores::redis_server::Server;
@@ -23,7 +23,7 @@ use slow::{Slow, Slowness};
 
 /// Two stores over one file, as two processes would have them.
 fn two_over(file: &Path) -> [Arc<dyn StateStore>; 2] {
-    [(); 2].map(|()| -> Arc<dyn StateStore> { Arc::new(SqliteStore::new(file, Arc::new(SystemClock)).unwrap()) })
+    [(); 2].map(|()| -> Arc<dyn StateStore> { Arc::new(SqliteStore::new(file, system_clock()).unwrap()) })
 }
 
 #[cfg(feature = "redis")]

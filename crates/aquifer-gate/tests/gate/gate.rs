@@ -252,7 +252,9 @@ async fn r_saf_2_denials_say_what_decided() {
     let house = House::new(&GateSettings { policy, ..GateSettings::default() });
     let denied = house.ask(request("alpha_create_thing", params())).await;
     assert_eq!(code(&denied), "PERMISSION_DENIED");
-    assert_eq!(denied["error"]["details"]["policy"]["decided_by"]["name"], "hands off", "{denied}");
+    let reason = "The operator's rule 'hands off' does not allow this: It is closed";
+    assert_eq!(denied["error"]["message"], format!("Permission denied: {reason}"));
+    assert_eq!(denied["error"]["details"]["policy"], json!({ "decision": "deny", "reason": reason }));
     // A rule may want confirmation of anything: then that takes a token, too.
     let get = || request("alpha_get_thing", params());
     let token = house.token(get()).await;

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use aquifer_engine::clock::{Clock, SharedClock};
+use aquifer_engine::clock::{Clock, MonotonicClock, SharedClock, SteadyClock, SystemClock};
 use aquifer_engine::source::{Call, Fetch, Offering, Shelves};
 use aquifer_engine::store::{MemoryStore, Record, Spent, StateStore, StoreError};
-use aquifer_engine::{Answer, Caller, Context, Engine, Outcome, Reply, Source};
+use aquifer_engine::{Answer, Caller, Context, Engine, EngineBuilder, Mount, Outcome, Reply, Source};
 use aquifer_gate::audit::Audit;
 use aquifer_gate::{GateSettings, SafetyGate};
 use aquifer_protocol::category::Category;
@@ -19,28 +19,76 @@ use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
 use aquifer_protocol::trust::Trust;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-/// A clock that goes on only when told to.
+/// The clocks of a machine, set by hand, and the steady clock of a process on it.
 #[derive(Clone)]
-pub(crate) struct Hands(Arc<Mutex<Timestamp>>);
+pub(crate) struct Hands {
+    wall: Wall,
+    monotonic: Monotonic,
+    pub(crate) steady: Arc<SteadyClock>,
+}
+
+#[derive(Clone)]
+struct Wall(Arc<Mutex<Timestamp>>);
+
+#[derive(Clone, Default)]
+struct Monotonic(Arc<Mutex<Duration>>);
+
+impl Clock for Wall {
+    fn now(&self) -> Timestamp {
+        *self.0.lock().unwrap()
+    }
+}
+
+impl MonotonicClock for Monotonic {
+    fn elapsed(&self) -> Duration {
+        *self.0.lock().unwrap()
+    }
+}
 
 impl Hands {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Mutex::new("2026-01-28T12:00:00Z".parse().unwrap())))
+        Self::over(Wall(Arc::new(Mutex::new("2026-01-28T12:00:00Z".parse().unwrap()))))
+    }
+
+    fn over(wall: Wall) -> Self {
+        let monotonic = Monotonic::default();
+        let steady = Arc::new(SteadyClock::with_monotonic(Arc::new(wall.clone()), monotonic.clone()));
+        Self { wall, monotonic, steady }
+    }
+
+    /// Another process on the same machine: it sees the same wall clock, and knows nothing of the time before.
+    pub(crate) fn other_process(&self) -> Self {
+        Self::over(self.wall.clone())
     }
 
     pub(crate) fn advance(&self, seconds: u64) {
-        let mut now = self.0.lock().unwrap();
-        *now += Duration::from_secs(seconds);
+        self.pass(i64::try_from(seconds).unwrap() * 1000);
+    }
+
+    /// Time passes; if it is less than nothing, the wall clock is set back.
+    pub(crate) fn pass(&self, milliseconds: i64) {
+        *self.wall.0.lock().unwrap() += SignedDuration::from_millis(milliseconds);
+        *self.monotonic.0.lock().unwrap() += Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0));
+    }
+
+    /// Somebody sets the wall clock.
+    pub(crate) fn set_wall(&self, seconds: i64) {
+        *self.wall.0.lock().unwrap() += SignedDuration::from_secs(seconds);
     }
 }
 
 impl Clock for Hands {
     fn now(&self) -> Timestamp {
-        *self.0.lock().unwrap()
+        self.steady.now()
     }
+}
+
+/// The machine's own clock.
+pub(crate) fn system_clock() -> Arc<SteadyClock> {
+    Arc::new(SteadyClock::new(Arc::new(SystemClock)))
 }
 
 /// A store that can be taken away.
@@ -180,6 +228,8 @@ pub(crate) struct House {
     pub(crate) store: Arc<Shaky>,
     pub(crate) clock: Hands,
     pub(crate) done: Done,
+    gate: Mutex<Arc<SafetyGate>>,
+    mounts: Vec<Mount>,
 }
 
 impl House {
@@ -194,7 +244,7 @@ impl House {
         audit: impl FnOnce(Arc<dyn StateStore>, SharedClock) -> Audit,
     ) -> Self {
         let clock = Hands::new();
-        let memory = Arc::new(MemoryStore::new(Arc::new(clock.clone()), 100_000));
+        let memory = Arc::new(MemoryStore::new(clock.steady.clone(), 100_000));
         Self::over(settings, trust, memory, clock, audit)
     }
 
@@ -206,7 +256,7 @@ impl House {
         clock: Hands,
         audit: impl FnOnce(Arc<dyn StateStore>, SharedClock) -> Audit,
     ) -> Self {
-        let shared: SharedClock = Arc::new(clock.clone());
+        let shared: SharedClock = clock.steady.clone();
         let store = Arc::new(Shaky {
             inner,
             down: AtomicBool::new(false),
@@ -214,19 +264,23 @@ impl House {
             asked: Mutex::new(0),
         });
         let audit = audit(store.clone(), shared.clone());
-        let gate = Arc::new(SafetyGate::new(settings, audit, store.clone(), shared.clone()).unwrap());
+        let gate = Arc::new(SafetyGate::new(settings, audit, store.clone(), clock.steady.clone()).unwrap());
         let done = Done::default();
         let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
-        let source = |name: &str| Arc::new(Things { name: name.to_owned(), trust, done: done.clone() });
-        let engine = Engine::builder(surface)
-            .source(source("alpha"))
-            .source(source("beta"))
-            .gate(gate)
-            .store(store.clone())
-            .clock(shared)
-            .build()
-            .unwrap();
-        Self { engine, store, clock, done }
+        let source = |name: &str| Mount::new(Arc::new(Things { name: name.to_owned(), trust, done: done.clone() }));
+        let mounts = vec![source("alpha"), source("beta")];
+        let builder = Engine::builder(surface).gate(gate.clone()).store(store.clone()).clock(shared);
+        let engine = mounts.iter().cloned().fold(builder, EngineBuilder::mount).build().unwrap();
+        Self { engine, store, clock, done, gate: Mutex::new(gate), mounts }
+    }
+
+    /// Other rules are in force from now on.
+    pub(crate) fn reload(&self, settings: &GateSettings) {
+        let audit = Audit::off(self.clock.steady.clone());
+        let gate = SafetyGate::new(settings, audit, self.store.clone(), self.clock.steady.clone());
+        let gate = Arc::new(gate.unwrap());
+        self.engine.reconfigure(self.mounts.clone(), gate.clone()).unwrap();
+        std::mem::replace(&mut *self.gate.lock().unwrap(), gate).retire();
     }
 
     pub(crate) async fn ask(&self, request: Value) -> Value {

@@ -7,10 +7,14 @@
 
 mod audit;
 mod confirm;
+mod dry_run;
 #[cfg(unix)]
 mod faults;
 mod gate;
 mod house;
 mod policy;
 mod quota;
+mod reloaded;
+mod renamed;
 mod stores;
+mod time;

@@ -2,9 +2,12 @@
 
 mod conditions;
 mod explanations;
+mod identity;
 mod laws;
 mod rules;
 mod settings;
+mod spelling;
+mod unused;
 
 use std::sync::Arc;
 
@@ -48,7 +51,7 @@ pub(crate) fn decide_for(
 ) -> Arc<Ruling> {
     let scopes: Vec<Arc<str>> = scopes.iter().map(|scope| (*scope).into()).collect();
     let caller = caller(principal);
-    policy.rule(&Subject { operation, caller: &caller, scopes: &scopes, params: params.as_object() })
+    policy.rule(&Subject { operation, caller: &caller, scopes: &scopes, params: params.as_object(), types: None })
 }
 
 /// The whole matrix: what the specification publishes, what holds by default, and the code of a denial.

@@ -202,7 +202,7 @@ fn r_saf_4_settings_that_make_no_sense_are_refused() {
     ];
     for settings in bad {
         let quota: QuotaSettings = serde_json::from_value(settings.clone()).unwrap();
-        let clock: aquifer_engine::clock::SharedClock = std::sync::Arc::new(crate::house::Hands::new());
+        let clock = crate::house::Hands::new().steady;
         let store = std::sync::Arc::new(aquifer_engine::store::MemoryStore::new(clock.clone(), 10));
         let audit = aquifer_gate::audit::Audit::off(clock.clone());
         let settings_of_gate = GateSettings { quota, ..GateSettings::default() };

@@ -103,11 +103,9 @@ codes! {
     PermissionDenied = "PERMISSION_DENIED", Policy, Some(403),
         "Ask the operator for access.", "Permission denied: {reason}";
     PermissionTrustLevelInsufficient = "PERMISSION_TRUST_LEVEL_INSUFFICIENT", Policy, Some(403),
-        "Ask the operator to review the adapter and raise its trust level.",
-        "Operation '{operation}' requires trust level '{required_trust}', adapter has '{actual_trust}'";
+        "Ask the operator to look into the source.", "Permission denied: {reason}";
     PermissionDangerLevelDenied = "PERMISSION_DANGER_LEVEL_DENIED", Policy, Some(403),
-        "Ask the operator, or use a less dangerous operation.",
-        "Operation '{operation}' (danger: {danger_level}) denied for adapter trust level '{adapter_trust}'";
+        "Ask the operator, or use a less dangerous operation.", "Permission denied: {reason}";
     ConfirmationRequired = "CONFIRMATION_REQUIRED", Policy, Some(403),
         "Let a person decide, then repeat the request with the token.", "This operation requires confirmation";
     TokenInvalid = "TOKEN_INVALID", Caller, Some(400),

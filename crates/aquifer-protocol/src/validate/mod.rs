@@ -40,6 +40,7 @@ pub struct Checked {
     warnings: Vec<Warning>,
     types: Arc<Types>,
     also_needs: Vec<Arc<Operation>>,
+    judged_params: Option<Map<String, Value>>,
 }
 
 /// When a problem is looked for. The earliest stage decides the code of the whole.
@@ -142,7 +143,8 @@ impl Routed {
             metadata.accept(token);
         }
         let types = catalog.types().clone();
-        Ok(Checked { operation, params: known, metadata, warnings, types, also_needs: Vec::new() })
+        let (also_needs, judged_params) = (Vec::new(), None);
+        Ok(Checked { operation, params: known, metadata, warnings, types, also_needs, judged_params })
     }
 }
 
@@ -350,6 +352,23 @@ impl Checked {
     /// Further operations that the caller must be allowed to use for this request, because it reads what they read.
     pub fn also_needs(&self) -> &[Arc<Operation>] {
         &self.also_needs
+    }
+
+    /// The parameters as policy judges them: those of the operation, and those that the request was sent with where it
+    /// means another operation, with every name of what they refer to.
+    pub fn judged_params(&self) -> &Map<String, Value> {
+        self.judged_params.as_ref().unwrap_or(&self.params)
+    }
+
+    /// The same request, judged by these parameters beside its own.
+    #[must_use]
+    pub fn judged_with(mut self, more: Map<String, Value>) -> Self {
+        if !more.is_empty() {
+            let mut judged = self.params.clone();
+            judged.extend(more);
+            self.judged_params = Some(judged);
+        }
+        self
     }
 
     /// The parameters, to be replaced by their canonical form. What was checked must stay accepted.

@@ -10,4 +10,5 @@ mod properties;
 mod request;
 mod response;
 mod schema;
+mod secrets;
 mod surface;

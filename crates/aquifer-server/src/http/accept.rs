@@ -1,89 +1,167 @@
 //! Connections: so many at once, and none for long that says nothing.
 
+use std::convert::Infallible;
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use axum::Router;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use super::connection::{Connection, MeteredStream};
+use super::connections::Connections;
 use super::drain::{MOST_CALLS, MOST_LISTENERS};
+use super::throttle::WarningThrottle;
+use super::tracked_body::TrackedBody;
 
 /// Connections at once beside those that calls and streams may hold: clients keep theirs for a while.
 const SPARE: usize = 1_000;
 
 /// How long a connection may take until the head of its next request is there: longer than proxies and clients keep theirs,
 /// so that they and not we close what is idle.
-const SILENCE: Duration = Duration::from_secs(120);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The largest head of a request.
+const MAX_HEAD_BYTES: usize = 32 * 1024;
+
+/// The largest buffer of a connection for reading. A body is read in pieces of this size.
+const MAX_READ_BUFFER: usize = 64 * 1024;
+
+/// What the system may buffer for a peer that does not read. Without this it grows to several megabytes for each, and
+/// says so rarely that a slow reader takes something that it looks stuck.
+const SEND_BUFFER: u32 = 256 * 1024;
+
+/// Connections that wait to be accepted.
+const BACKLOG: u32 = 1_024;
 
 /// How long to leave the listener alone when the system has nothing left for another connection.
 const BREATH: Duration = Duration::from_millis(500);
 
-/// How often to say that there is no room.
-const TOLD_AGAIN: Duration = Duration::from_secs(60);
+/// How often to look for an idle connection while somebody waits for a place.
+const PLACE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How much patience there is with connections.
+/// How many connections there may be, and how long each may say nothing.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
-    most: usize,
-    silence: Duration,
+pub(super) struct ConnectionLimits {
+    max: usize,
+    idle_timeout: Duration,
 }
 
-impl Patience {
-    /// Room for all that may be under way with so many sessions. Whoever comes then waits until a connection closes.
-    pub(super) fn with_sessions(most: usize) -> Self {
+impl ConnectionLimits {
+    /// Room for all that may be under way with so many sessions.
+    pub(super) fn with_sessions(max: usize) -> Self {
         Self {
-            most: most.saturating_add(MOST_CALLS + MOST_LISTENERS + SPARE).min(Semaphore::MAX_PERMITS),
-            silence: SILENCE,
+            max: max.saturating_add(MOST_CALLS + MOST_LISTENERS + SPARE).min(Semaphore::MAX_PERMITS),
+            idle_timeout: IDLE_TIMEOUT,
         }
     }
 }
 
+/// Takes an address to listen on.
+pub(super) fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    // Connections that are accepted have the same.
+    socket.set_send_buffer_size(SEND_BUFFER)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// What answers the requests of a connection.
+pub(super) trait Endpoint: Send + Sync + 'static {
+    /// Answers one.
+    fn serve(
+        &self,
+        connection: &Arc<Connection>,
+        request: hyper::Request<Incoming>,
+    ) -> impl Future<Output = hyper::Response<TrackedBody>> + Send;
+}
+
 /// Answers whoever connects until `stop` fires, then whoever is still connected until their requests are done.
-pub(super) async fn serve(listener: TcpListener, router: Router, patience: Patience, stop: CancellationToken) {
+pub(super) async fn serve(
+    listener: TcpListener,
+    endpoint: Arc<impl Endpoint>,
+    connections: Arc<Connections>,
+    limits: ConnectionLimits,
+    stop: CancellationToken,
+) {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(patience.silence);
-    let (places, graceful) = (Arc::new(Semaphore::new(patience.most)), GracefulShutdown::new());
-    let next = async || {
-        let place = places.clone().acquire_owned().await;
-        (place, connected(&listener).await)
-    };
-    let mut told: Option<Instant> = None;
+    http.timer(TokioTimer::new()).header_read_timeout(limits.idle_timeout);
+    http.max_header_size(MAX_HEAD_BYTES).max_buf_size(MAX_READ_BUFFER);
+    let (places, graceful) = (Arc::new(Semaphore::new(limits.max)), GracefulShutdown::new());
+    let warning = WarningThrottle::default();
     loop {
-        if places.available_permits() == 0 && told.is_none_or(|at| at.elapsed() >= TOLD_AGAIN) {
-            tracing::warn!(most = patience.most, "nobody can connect until a connection closes");
-            told = Some(Instant::now());
-        }
-        let Some((place, stream)) = stop.run_until_cancelled(next()).await else { break };
-        let service = TowerToHyperService::new(router.clone());
-        let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
-        tokio::spawn(async move {
-            if let Err(cause) = connection.await {
-                tracing::debug!(%cause, "a connection was closed");
+        let next = async {
+            let (stream, peer) = accept(&listener).await;
+            let place = take_place(&places, &connections, limits.max, &warning).await;
+            (stream, peer, place)
+        };
+        let Some((stream, peer, place)) = stop.run_until_cancelled(next).await else { break };
+        let (connection, registration) = connections.register(peer.ip());
+        let service = service_fn({
+            let (endpoint, connection) = (endpoint.clone(), connection.clone());
+            move |request| {
+                let (endpoint, connection) = (endpoint.clone(), connection.clone());
+                async move { Ok::<_, Infallible>(endpoint.serve(&connection, request).await) }
             }
-            drop(place);
+        });
+        let stream = TokioIo::new(MeteredStream::new(stream, connection.clone()));
+        let served = graceful.watch(http.serve_connection(stream, service));
+        tokio::spawn(async move {
+            tokio::select! {
+                biased;
+                ended = served => {
+                    if let Err(cause) = ended {
+                        tracing::debug!(%cause, "a connection was closed");
+                    }
+                }
+                () = connection.condemned() => tracing::debug!("a connection was closed that kept others waiting"),
+            }
+            drop((registration, place));
         });
     }
     drop(listener);
     graceful.shutdown().await;
 }
 
+/// Waits for a place for a connection. Idle connections have to make room: whoever merely connects must not be able to
+/// keep others out.
+async fn take_place(
+    places: &Arc<Semaphore>,
+    connections: &Connections,
+    max: usize,
+    warning: &WarningThrottle,
+) -> Option<OwnedSemaphorePermit> {
+    loop {
+        if let Ok(place) = places.clone().try_acquire_owned() {
+            return Some(place);
+        }
+        if !connections.close_idle() && warning.is_due(connections.now()) {
+            tracing::warn!(max, "nobody can connect until a connection closes");
+        }
+        if let Ok(place) = tokio::time::timeout(PLACE_INTERVAL, places.clone().acquire_owned()).await {
+            return place.ok();
+        }
+    }
+}
+
 /// The next connection.
-async fn connected(listener: &TcpListener) -> TcpStream {
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 // Nagle's algorithm would hold the last bytes of every streamed answer back for 40 ms.
                 if let Err(cause) = stream.set_nodelay(true) {
                     tracing::debug!(%cause, "TCP_NODELAY could not be set");
                 }
-                return stream;
+                return (stream, peer);
             }
             Err(cause) if of_the_client(cause.kind()) => tracing::debug!(%cause, "somebody left before we answered"),
             Err(cause) => {
@@ -101,79 +179,169 @@ fn of_the_client(kind: ErrorKind) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use axum::routing::get;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
+    use crate::http::tracked_body::Content;
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n";
 
-    const PATIENCE: Patience = Patience { most: 10, silence: Duration::from_secs(30) };
+    const LIMITS: ConnectionLimits = ConnectionLimits { max: 10, idle_timeout: Duration::from_secs(30) };
 
-    /// A server of few words, the way to it, and what stops it.
-    async fn served(patience: Patience) -> (std::net::SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
-        let slowly = || async {
-            tokio::time::sleep(Duration::from_millis(400)).await;
-            "at last"
-        };
-        let router = Router::new().route("/", get(|| async { "here" })).route("/slow", get(slowly));
-        (address, stop.clone(), tokio::spawn(serve(listener, router, patience, stop)))
+    const DEADLINE: Duration = Duration::from_secs(20);
+
+    /// Answers at once, or at `/slow` when it is let go.
+    struct Terse(Semaphore);
+
+    impl Endpoint for Terse {
+        async fn serve(
+            &self,
+            connection: &Arc<Connection>,
+            request: hyper::Request<Incoming>,
+        ) -> hyper::Response<TrackedBody> {
+            connection.begin_request();
+            if request.uri().path() == "/slow" {
+                self.0.acquire().await.unwrap().forget();
+            }
+            hyper::Response::new(TrackedBody::new(Content::whole("here"), connection.clone()))
+        }
     }
 
-    async fn asked(stream: &mut TcpStream) -> String {
+    struct Running {
+        address: SocketAddr,
+        endpoint: Arc<Terse>,
+        connections: Arc<Connections>,
+        stop: CancellationToken,
+        serving: tokio::task::JoinHandle<()>,
+    }
+
+    impl Running {
+        fn start(limits: ConnectionLimits) -> Self {
+            let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+            let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
+            let connections = Connections::new(1 << 20, DEADLINE);
+            let endpoint = Arc::new(Terse(Semaphore::new(0)));
+            let serving = serve(listener, endpoint.clone(), connections.clone(), limits, stop.clone());
+            Self { address, endpoint, connections, stop, serving: tokio::spawn(serving) }
+        }
+
+        async fn connect(&self) -> TcpStream {
+            TcpStream::connect(self.address).await.unwrap()
+        }
+
+        async fn busy(&self) -> TcpStream {
+            let mut stream = self.connect().await;
+            stream.write_all(b"GET /slow HTTP/1.1\r\nhost: here\r\n\r\n").await.unwrap();
+            stream
+        }
+
+        /// Waits until there are so many connections with a request under way.
+        async fn wait_for_busy(&self, count: usize) {
+            let busy = || self.connections.lock().values().filter(|one| !one.is_idle()).count();
+            let reached = async {
+                while busy() != count {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::time::timeout(DEADLINE, reached).await.unwrap();
+        }
+    }
+
+    async fn ask(stream: &mut TcpStream) -> String {
         stream.write_all(REQUEST).await.unwrap();
         let mut answer = [0_u8; 1024];
-        let count = stream.read(&mut answer).await.unwrap();
+        let count = tokio::time::timeout(DEADLINE, stream.read(&mut answer)).await.unwrap().unwrap();
         String::from_utf8_lossy(answer.get(..count).unwrap()).into_owned()
+    }
+
+    async fn is_closed(stream: &mut TcpStream) -> bool {
+        let mut rest = Vec::new();
+        let ended = tokio::time::timeout(DEADLINE, stream.read_to_end(&mut rest)).await;
+        ended.is_ok()
     }
 
     #[tokio::test]
     async fn whoever_says_nothing_is_let_go() {
-        let (address, _stop, _serving) = served(Patience { silence: Duration::from_millis(100), ..PATIENCE }).await;
+        let server = Running::start(ConnectionLimits { idle_timeout: Duration::from_millis(100), ..LIMITS });
         for begun in [&b""[..], b"PRI * ", b"GET / HTTP/1.1\r\nhost: he"] {
-            let mut silent = TcpStream::connect(address).await.unwrap();
+            let mut silent = server.connect().await;
             silent.write_all(begun).await.unwrap();
-            let mut rest = Vec::new();
-            let ended = tokio::time::timeout(Duration::from_secs(20), silent.read_to_end(&mut rest)).await;
-            assert!(ended.is_ok(), "still waiting after {:?}", String::from_utf8_lossy(begun));
+            assert!(is_closed(&mut silent).await, "still waiting after {:?}", String::from_utf8_lossy(begun));
         }
-        let mut idle = TcpStream::connect(address).await.unwrap();
-        assert!(asked(&mut idle).await.ends_with("here"));
-        assert_eq!(idle.read(&mut [0; 8]).await.unwrap(), 0);
+        let mut idle = server.connect().await;
+        assert!(ask(&mut idle).await.ends_with("here"));
+        assert!(is_closed(&mut idle).await);
     }
 
     #[tokio::test]
     async fn whoever_waits_for_an_answer_is_not_silent() {
-        let (address, _stop, _serving) = served(Patience { silence: Duration::from_millis(100), ..PATIENCE }).await;
-        let mut patient = TcpStream::connect(address).await.unwrap();
-        patient.write_all(b"GET /slow HTTP/1.1\r\nhost: here\r\n\r\n").await.unwrap();
+        let server = Running::start(ConnectionLimits { idle_timeout: Duration::from_millis(100), ..LIMITS });
+        let mut patient = server.busy().await;
+        server.wait_for_busy(1).await;
+        // Another one that says nothing is let go meanwhile, so the time is over.
+        assert!(is_closed(&mut server.connect().await).await);
+        server.endpoint.0.add_permits(1);
         let mut answer = String::new();
         patient.read_to_string(&mut answer).await.unwrap();
-        assert!(answer.ends_with("at last"), "{answer}");
+        assert!(answer.ends_with("here"), "{answer}");
     }
 
     #[tokio::test]
-    async fn one_too_many_waits_for_a_place() {
-        let (address, _stop, _serving) = served(Patience { most: 1, ..PATIENCE }).await;
-        let mut first = TcpStream::connect(address).await.unwrap();
-        assert!(asked(&mut first).await.ends_with("here"));
-        let mut second = TcpStream::connect(address).await.unwrap();
+    async fn one_too_many_waits_while_all_are_busy() {
+        let server = Running::start(ConnectionLimits { max: 1, ..LIMITS });
+        let mut first = server.busy().await;
+        server.wait_for_busy(1).await;
+        let mut second = server.connect().await;
         second.write_all(REQUEST).await.unwrap();
-        let early = tokio::time::timeout(Duration::from_millis(100), second.read(&mut [0; 8])).await;
+        let early = tokio::time::timeout(Duration::from_millis(200), second.read(&mut [0; 8])).await;
         assert!(early.is_err(), "answered although there was no place");
-        drop(first);
-        assert!(second.read(&mut [0; 8]).await.unwrap() > 0);
+        server.endpoint.0.add_permits(1);
+        assert!(first.read(&mut [0; 8]).await.unwrap() > 0);
+        let answered = tokio::time::timeout(DEADLINE, second.read(&mut [0; 8])).await.unwrap().unwrap();
+        assert!(answered > 0);
+    }
+
+    #[tokio::test]
+    async fn idle_connections_make_room() {
+        let server = Running::start(ConnectionLimits { max: 3, ..LIMITS });
+        let mut busy = server.busy().await;
+        server.wait_for_busy(1).await;
+        let mut used = server.connect().await;
+        assert!(ask(&mut used).await.ends_with("here"));
+        // Whatever comes beyond takes the places of those that say nothing or never finish.
+        let mut half_open = Vec::new();
+        for begun in [&b""[..], b"G", b"GET / HTTP/1.1\r\nhost: he"].into_iter().cycle().take(50) {
+            let mut stream = server.connect().await;
+            stream.write_all(begun).await.unwrap();
+            half_open.push(stream);
+        }
+        let mut newcomer = server.connect().await;
+        assert!(ask(&mut newcomer).await.ends_with("here"));
+        server.endpoint.0.add_permits(1);
+        assert!(busy.read(&mut [0; 8]).await.unwrap() > 0, "a request under way is not interrupted");
+    }
+
+    #[tokio::test]
+    async fn a_head_has_a_size() {
+        let server = Running::start(LIMITS);
+        let mut stream = server.connect().await;
+        let mut head = b"GET / HTTP/1.1\r\nhost: here\r\nx: ".to_vec();
+        head.resize(2 * MAX_HEAD_BYTES, b'x');
+        // It may be refused before all of it was sent.
+        let _ = stream.write_all(&head).await;
+        let mut answer = Vec::new();
+        let _ = tokio::time::timeout(DEADLINE, stream.read_to_end(&mut answer)).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
     }
 
     #[tokio::test]
     async fn stopping_closes_what_is_idle() {
-        let (address, stop, serving) = served(PATIENCE).await;
-        let mut idle = TcpStream::connect(address).await.unwrap();
-        assert!(asked(&mut idle).await.ends_with("here"));
-        stop.cancel();
-        serving.await.unwrap();
+        let server = Running::start(LIMITS);
+        let mut idle = server.connect().await;
+        assert!(ask(&mut idle).await.ends_with("here"));
+        server.stop.cancel();
+        server.serving.await.unwrap();
         assert_eq!(idle.read(&mut [0; 8]).await.unwrap(), 0);
     }
 }

@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::scan::{Frame, Problem, Salvage, Salvaged, scan};
-use axum::body::{Body, Bytes};
-use axum::extract::Request;
+use axum::body::Bytes;
 use axum::http::{Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
+use futures::FutureExt;
 use http_body_util::BodyExt;
+use hyper::body::Incoming;
 
+use super::connection::Connection;
+use super::tracked_body::Content;
+use super::{RETRY_SOON, respond, respond_busy};
 use crate::refusal;
 
 /// Past the limit a body is read on only to find whom to answer, and no further than this.
@@ -24,26 +28,32 @@ enum Arrived {
     Oversized(Salvaged),
     Broken,
     Late,
+    NoRoom,
 }
 
-/// The request with its body whole and scanned, and that body; or the answer to one that is not acceptable.
-pub(super) async fn check(limits: &Limits, request: Request) -> Result<(Request, Bytes), Response> {
-    if request.method() != Method::POST {
-        return Ok((request, Bytes::new()));
+/// The body of a request, whole and scanned; or the answer to one that is not acceptable.
+pub(super) async fn read(
+    limits: &Limits,
+    connection: &Connection,
+    method: &Method,
+    body: Incoming,
+) -> Result<Bytes, Response<Content>> {
+    if method != Method::POST {
+        return Ok(Bytes::new());
     }
-    let (parts, body) = request.into_parts();
-    let arrived = tokio::time::timeout(PATIENCE, arrive(body, limits.max_request_size + refusal::FRAME)).await;
+    let receiving = Receiving { body, connection, held: 0, is_awaited: false };
+    let arrived = tokio::time::timeout(PATIENCE, receive(receiving, limits.max_request_size + refusal::FRAME)).await;
     let bytes = match arrived.unwrap_or(Arrived::Late) {
         Arrived::Whole(bytes) => bytes,
         Arrived::Late => {
-            let late = "Request Timeout: the body did not arrive in time\n";
-            return Err((StatusCode::REQUEST_TIMEOUT, late).into_response());
+            return Err(respond(StatusCode::REQUEST_TIMEOUT, "Request Timeout: the body did not arrive in time\n"));
         }
+        Arrived::NoRoom => return Err(respond_busy("too many requests are being received", RETRY_SOON)),
         Arrived::Oversized(salvaged) => {
             let problem = refusal::oversized(salvaged.bytes, limits);
             return Err(answer(&problem, &salvaged, limits, StatusCode::PAYLOAD_TOO_LARGE));
         }
-        Arrived::Broken => return Err(StatusCode::BAD_REQUEST.into_response()),
+        Arrived::Broken => return Err(respond(StatusCode::BAD_REQUEST, "")),
     };
     if let Err(problem) = scan(&bytes, Frame::Mcp, limits) {
         return Err(answer(&problem, &Salvage::of(&bytes), limits, StatusCode::BAD_REQUEST));
@@ -51,51 +61,114 @@ pub(super) async fn check(limits: &Limits, request: Request) -> Result<(Request,
     if bytes.trim_ascii_start().first() == Some(&b'[') {
         return Err(json(StatusCode::BAD_REQUEST, refusal::not_a_message(&Salvage::of(&bytes), true)));
     }
-    Ok((Request::from_parts(parts, Body::from(bytes.clone())), bytes))
+    Ok(bytes)
 }
 
-async fn arrive(mut body: Body, longest: usize) -> Arrived {
-    let mut chunks: Vec<Bytes> = Vec::new();
-    let mut size = 0_usize;
+/// A body while it arrives: what is kept of it counts as held by its connection.
+struct Receiving<'c> {
+    body: Incoming,
+    connection: &'c Connection,
+    held: usize,
+    is_awaited: bool,
+}
+
+impl Receiving<'_> {
+    /// The next piece; `Some(Err(()))` if the connection broke.
+    async fn next(&mut self) -> Option<Result<Bytes, ()>> {
+        loop {
+            let frame = match self.body.frame().now_or_never() {
+                Some(frame) => frame,
+                None => {
+                    // Nearly every body is here with its head. The clock is read only for the others.
+                    if !self.is_awaited {
+                        self.is_awaited = true;
+                        self.connection.await_body();
+                    }
+                    self.body.frame().await
+                }
+            };
+            let Ok(frame) = frame? else { return Some(Err(())) };
+            let Ok(bytes) = frame.into_data() else { continue };
+            if self.is_awaited {
+                self.connection.progressed(bytes.len());
+            }
+            return Some(Ok(bytes));
+        }
+    }
+
+    /// Counts that so much is kept now. `false`: there is no room for it.
+    fn keep(&mut self, bytes: usize) -> bool {
+        let more = bytes.saturating_sub(self.held);
+        self.held += more;
+        more == 0 || self.connection.hold(more)
+    }
+
+    fn let_go(&mut self) {
+        self.connection.release(std::mem::take(&mut self.held));
+    }
+}
+
+impl Drop for Receiving<'_> {
+    fn drop(&mut self) {
+        self.let_go();
+        if self.is_awaited {
+            self.connection.stop_awaiting_body();
+        }
+    }
+}
+
+/// Reads a body to its end. One that comes in a single piece is not copied; pieces are put together at once, because a
+/// list of them would cost more than the bytes in it if they are small.
+async fn receive(mut body: Receiving<'_>, max_size: usize) -> Arrived {
+    let (mut only, mut whole) = (Bytes::new(), Vec::new());
     let mut beyond: Option<Salvage> = None;
-    while let Some(frame) = body.frame().await {
-        let Ok(frame) = frame else { return Arrived::Broken };
-        let Ok(chunk) = frame.into_data() else { continue };
-        size += chunk.len();
-        if size > longest && beyond.is_none() {
-            let mut salvage = Salvage::new();
-            chunks.drain(..).for_each(|chunk| salvage.push(&chunk));
-            beyond = Some(salvage);
+    let mut size = 0_usize;
+    while let Some(piece) = body.next().await {
+        let Ok(piece) = piece else { return Arrived::Broken };
+        size += piece.len();
+        if size > max_size {
+            let salvage = beyond.get_or_insert_with(|| {
+                let mut salvage = Salvage::new();
+                salvage.push(&std::mem::take(&mut only));
+                salvage.push(&std::mem::take(&mut whole));
+                salvage
+            });
+            salvage.push(&piece);
+            body.let_go();
+            if size > READ_ON {
+                break;
+            }
+            continue;
         }
-        match &mut beyond {
-            None => chunks.push(chunk),
-            Some(salvage) => salvage.push(&chunk),
+        if size == piece.len() {
+            only = piece;
+        } else {
+            whole.extend_from_slice(&std::mem::take(&mut only));
+            whole.extend_from_slice(&piece);
         }
-        if size > READ_ON {
-            break;
+        if !body.keep(whole.capacity().max(only.len())) {
+            return Arrived::NoRoom;
         }
     }
-    if let Some(salvage) = beyond {
-        return Arrived::Oversized(salvage.finish());
+    match beyond {
+        Some(salvage) => Arrived::Oversized(salvage.finish()),
+        None if whole.is_empty() => Arrived::Whole(only),
+        None => Arrived::Whole(whole.into()),
     }
-    if let [_] = chunks.as_slice()
-        && let Some(only) = chunks.pop()
-    {
-        return Arrived::Whole(only);
-    }
-    Arrived::Whole(chunks.concat().into())
 }
 
 /// A refused tool call is an answer like any other; a refused message is a bad request.
-fn answer(problem: &Problem, salvaged: &Salvaged, limits: &Limits, status: StatusCode) -> Response {
+fn answer(problem: &Problem, salvaged: &Salvaged, limits: &Limits, status: StatusCode) -> Response<Content> {
     let is_call = salvaged.is_call() && !matches!(problem, Problem::Syntax { .. });
     match refusal::answer(problem, salvaged, limits) {
         Some(body) if is_call => json(StatusCode::OK, body),
         Some(body) => json(status, body),
-        None => status.into_response(),
+        None => respond(status, ""),
     }
 }
 
-fn json(status: StatusCode, body: Vec<u8>) -> Response {
-    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+fn json(status: StatusCode, body: Vec<u8>) -> Response<Content> {
+    let mut response = respond(status, body);
+    response.headers_mut().insert(header::CONTENT_TYPE, super::JSON);
+    response
 }

@@ -1,16 +1,15 @@
-//! Counts answers on their way out, to the last byte, so that stopping can wait for them.
+//! Counts requests under way, so that there are never too many and stopping can wait for them.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
 
-use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::Request;
-use axum::http::{Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use http_body::{Frame, SizeHint};
+use axum::body::Bytes;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method};
 use tokio::sync::Notify;
+
+use super::connections::Connections;
+use crate::expected::expected_bytes;
 
 /// Calls under way at once. More are told to come back: each holds a request and an answer in memory.
 pub(super) const MOST_CALLS: usize = 1024;
@@ -18,133 +17,179 @@ pub(super) const MOST_CALLS: usize = 1024;
 /// Streams at once that wait for news without a session.
 pub(super) const MOST_LISTENERS: usize = 1024;
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct InFlight(Arc<Inner>);
 
-#[derive(Default)]
-pub(super) struct Inner {
+struct Inner {
+    connections: Arc<Connections>,
+    max_operations: usize,
     calls: AtomicUsize,
     listeners: AtomicUsize,
     changed: Notify,
 }
 
 impl InFlight {
+    /// `max_operations`: of one batch.
+    pub(super) fn new(connections: Arc<Connections>, max_operations: usize) -> Self {
+        Self(Arc::new(Inner {
+            connections,
+            max_operations,
+            calls: AtomicUsize::new(0),
+            listeners: AtomicUsize::new(0),
+            changed: Notify::new(),
+        }))
+    }
+
     /// Counts a request in, or says why there is no room for it. Streams that wait for news are no calls: those of sessions
-    /// are no more than the sessions, the others are counted apart.
-    pub(super) fn enter(&self, request: &Request) -> Result<Entry, &'static str> {
-        let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
-        // Only from this revision on does the SDK hold the header against the body; before, anybody could claim it.
-        let listens = header("mcp-protocol-version").is_some_and(|version| version >= "2026-07-28")
-            && header("mcp-method") == Some("subscriptions/listen");
-        if request.method() != Method::POST {
-            return Ok(Entry::Uncounted);
+    /// are counted with the sessions, the others apart.
+    pub(super) fn enter(&self, request: &Parts, body: &Bytes) -> Result<Option<Entry>, &'static str> {
+        if request.method != Method::POST {
+            return Ok(None);
         }
-        let (entry, count, most, why) = if listens {
-            let entry = Entry::Listener(self.0.clone());
-            (entry, &self.0.listeners, MOST_LISTENERS, "too many streams wait for news")
-        } else {
-            (Entry::Call(self.0.clone()), &self.0.calls, MOST_CALLS, "too many calls are under way")
+        let kind = if is_listener(&request.headers) { Kind::Listener } else { Kind::Call };
+        let (max, refusal) = match kind {
+            Kind::Call => (MOST_CALLS, "too many calls are under way"),
+            Kind::Listener => (MOST_LISTENERS, "too many streams wait for news"),
         };
-        if count.fetch_add(1, Ordering::SeqCst) < most { Ok(entry) } else { Err(why) }
+        let before = self.0.count(kind).fetch_add(1, Ordering::SeqCst);
+        // From here on the count is given back when this is dropped.
+        let counted = Counted { inner: self.0.clone(), kind, reserved: AtomicUsize::new(0) };
+        if before >= max {
+            return Err(refusal);
+        }
+        if kind == Kind::Call {
+            let bytes = expected_bytes(body, self.0.max_operations);
+            let reserved = self.0.connections.reserve(bytes).ok_or("too many answers wait to be read")?;
+            counted.reserved.store(reserved, Ordering::SeqCst);
+        }
+        Ok(Some(Entry(Arc::new(counted))))
     }
 
     /// Waits until no call is under way.
     pub(super) async fn idle(&self) {
         loop {
             let changed = self.0.changed.notified();
-            if self.0.calls.load(Ordering::SeqCst) == 0 {
+            if self.calls() == 0 {
                 return;
             }
             changed.await;
         }
     }
+
+    /// Calls under way now.
+    pub(super) fn calls(&self) -> usize {
+        self.0.calls.load(Ordering::SeqCst)
+    }
 }
 
-/// A request that is counted until this is dropped.
-pub(super) enum Entry {
-    Call(Arc<Inner>),
-    Listener(Arc<Inner>),
-    Uncounted,
+impl Inner {
+    fn count(&self, kind: Kind) -> &AtomicUsize {
+        match kind {
+            Kind::Call => &self.calls,
+            Kind::Listener => &self.listeners,
+        }
+    }
+}
+
+fn is_listener(headers: &HeaderMap) -> bool {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    // Only from this revision on does the SDK hold the header against the body; before, anybody could claim it.
+    header("mcp-protocol-version").is_some_and(|version| version >= "2026-07-28")
+        && header("mcp-method") == Some("subscriptions/listen")
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Call,
+    Listener,
+}
+
+/// A request that is counted until the last clone of this is dropped. Both the answer's body and the call itself have
+/// one: a call can outlive the client that made it.
+#[derive(Clone)]
+pub(super) struct Entry(Arc<Counted>);
+
+struct Counted {
+    inner: Arc<Inner>,
+    kind: Kind,
+    reserved: AtomicUsize,
 }
 
 impl Entry {
-    /// The body of the answer: the request counts until it is sent or given up.
-    pub(super) fn carry(self, body: Body) -> Body {
-        match self {
-            Self::Uncounted => body,
-            counted => Body::new(Counted { body, _entry: counted }),
-        }
+    /// The answer is there and counted itself: gives back what was reserved for it.
+    pub(super) fn settle(&self) {
+        self.0.settle(usize::MAX);
+    }
+
+    /// A part of the answer is there and counted itself.
+    pub(super) fn settle_part(&self, bytes: usize) {
+        self.0.settle(bytes);
     }
 }
 
-impl Drop for Entry {
+impl Counted {
+    fn settle(&self, bytes: usize) {
+        let less = |reserved: usize| Some(reserved.saturating_sub(bytes));
+        let before = self.reserved.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).unwrap_or_default();
+        self.inner.connections.unreserve(before.min(bytes));
+    }
+}
+
+impl Drop for Counted {
     fn drop(&mut self) {
-        match self {
-            Self::Call(inner) => {
-                if inner.calls.fetch_sub(1, Ordering::SeqCst) == 1 {
-                    inner.changed.notify_waiters();
-                }
-            }
-            Self::Listener(inner) => {
-                inner.listeners.fetch_sub(1, Ordering::SeqCst);
-            }
-            Self::Uncounted => {}
+        self.settle(usize::MAX);
+        let before = self.inner.count(self.kind).fetch_sub(1, Ordering::SeqCst);
+        if self.kind == Kind::Call && before == 1 {
+            self.inner.changed.notify_waiters();
         }
     }
-}
-
-/// A body with the entry of its request.
-struct Counted {
-    body: Body,
-    _entry: Entry,
-}
-
-impl HttpBody for Counted {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-/// The answer to one too many.
-pub(super) fn busy(why: &str, seconds: u8) -> Response {
-    let words = format!("Service Unavailable: {why}. Repeat in {seconds} s\n");
-    (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, seconds.to_string())], words).into_response()
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use std::time::Duration;
+
+    use axum::http::Request;
+
     use super::*;
 
-    fn request(method: &str) -> Request {
+    const KIB: usize = 1024;
+
+    fn in_flight(max_bytes: usize) -> InFlight {
+        InFlight::new(Connections::new(max_bytes, Duration::from_secs(30)), 100)
+    }
+
+    fn request(method: &str) -> Parts {
         let request = Request::post("/mcp").header("mcp-protocol-version", "2026-07-28").header("mcp-method", method);
-        request.body(Body::empty()).unwrap()
+        request.body(()).unwrap().into_parts().0
+    }
+
+    fn enter(in_flight: &InFlight, method: &str, body: &str) -> Result<Entry, &'static str> {
+        in_flight.enter(&request(method), &Bytes::copy_from_slice(body.as_bytes())).map(Option::unwrap)
     }
 
     #[test]
     fn calls_and_listeners_are_bounded_apart() {
-        let in_flight = InFlight::default();
-        for (method, most) in [("subscriptions/listen", MOST_LISTENERS), ("tools/call", MOST_CALLS)] {
-            let mut entries: Vec<Entry> = (0..most).map(|_| in_flight.enter(&request(method)).ok().unwrap()).collect();
-            assert!(in_flight.enter(&request(method)).is_err(), "{method}");
+        let in_flight = in_flight(256 * KIB * KIB);
+        for (method, max) in [("subscriptions/listen", MOST_LISTENERS), ("tools/call", MOST_CALLS)] {
+            let mut entries: Vec<Entry> = (0..max).map(|_| enter(&in_flight, method, "{}").unwrap()).collect();
+            assert!(enter(&in_flight, method, "{}").is_err(), "{method}");
             // One that leaves makes room for one, and one that was refused has taken none.
             drop(entries.pop());
-            entries.push(in_flight.enter(&request(method)).ok().unwrap());
-            assert!(in_flight.enter(&request(method)).is_err(), "{method}");
+            entries.push(enter(&in_flight, method, "{}").unwrap());
+            assert!(enter(&in_flight, method, "{}").is_err(), "{method}");
         }
+    }
+
+    #[test]
+    fn large_batches_are_bounded_by_what_they_may_answer() {
+        let in_flight = in_flight(256 * KIB * KIB);
+        let large = format!("[{}]", vec!["{}"; 200].join(","));
+        let entries: Vec<Entry> = (0..1_000).map_while(|_| enter(&in_flight, "tools/call", &large).ok()).collect();
+        assert!((10..30).contains(&entries.len()), "{} of the largest batches fit", entries.len());
+        assert_eq!(in_flight.calls(), entries.len(), "one that was refused is not counted");
+        entries.iter().for_each(Entry::settle);
+        assert!(enter(&in_flight, "tools/call", &large).is_ok(), "their answers are there and counted themselves");
     }
 }

@@ -1,89 +1,118 @@
 //! Who may ask: a page in a browser must not reach a server on its user's machine by way of DNS rebinding.
+//!
+//! What is malformed is 400, what is well-formed and not allowed is 403. Nothing is guessed: a request with two `Host`
+//! headers, or with one that contradicts the authority in its request line, is read differently by every program on its
+//! way.
 
-use std::sync::Arc;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 
-use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use super::authority::{Authority, Origin};
+use super::{HttpError, HttpSettings};
 
-use super::HttpSettings;
+/// The default port of `http`, which is what a request line without a port means.
+const DEFAULT_PORT: u16 = 80;
 
 pub(super) struct Guard {
-    hosts: Vec<String>,
-    origins: Vec<String>,
+    hosts: Vec<Authority<String>>,
+    origins: Vec<Origin<String>>,
+}
+
+/// Why a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    MalformedHost,
+    HostNotAllowed,
+    MalformedOrigin,
+    OriginNotAllowed,
+}
+
+impl Refusal {
+    pub(super) fn status(self) -> StatusCode {
+        match self {
+            Refusal::MalformedHost | Refusal::MalformedOrigin => StatusCode::BAD_REQUEST,
+            Refusal::HostNotAllowed | Refusal::OriginNotAllowed => StatusCode::FORBIDDEN,
+        }
+    }
+
+    pub(super) fn message(self) -> &'static str {
+        match self {
+            Refusal::MalformedHost => "Bad Request: exactly one Host of the form host[:port] is needed\n",
+            Refusal::HostNotAllowed => {
+                "Forbidden: this Host is not allowed. Add it with --allow-host or in [http] allowed_hosts\n"
+            }
+            Refusal::MalformedOrigin => "Bad Request: Origin has the form scheme://host[:port]\n",
+            Refusal::OriginNotAllowed => {
+                "Forbidden: this Origin is not allowed. Add it with --allow-origin or in [http] allowed_origins\n"
+            }
+        }
+    }
 }
 
 impl Guard {
-    pub(super) fn new(settings: &HttpSettings) -> Self {
-        let mut hosts: Vec<String> = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned).into();
-        // Somebody who listens on an address means to be reached under it.
+    /// Reads the lists. An entry that could never match is an error, because its author believes that it does.
+    pub(super) fn new(settings: &HttpSettings) -> Result<Self, HttpError> {
+        let mut hosts: Vec<Authority<String>> = ["localhost", "127.0.0.1", "[::1]"]
+            .into_iter()
+            .filter_map(|host| Some(Authority::parse(host)?.into_owned()))
+            .collect();
+        // Whoever listens on an address wants to be reached under it.
         if !settings.address.ip().is_unspecified() {
-            hosts.push(match settings.address {
-                std::net::SocketAddr::V4(address) => address.ip().to_string(),
-                std::net::SocketAddr::V6(address) => format!("[{}]", address.ip()),
-            });
+            hosts.push(Authority::from_ip(settings.address.ip()));
         }
-        hosts.extend(settings.allowed_hosts.iter().map(|host| host.to_lowercase()));
-        let origins =
-            settings.allowed_origins.iter().map(|origin| origin.trim_end_matches('/').to_lowercase()).collect();
-        Self { hosts, origins }
+        for entry in &settings.allowed_hosts {
+            let bare_address = entry.parse().ok().map(Authority::from_ip);
+            let parsed = bare_address.or_else(|| Some(Authority::parse(entry)?.into_owned()));
+            hosts.push(parsed.ok_or_else(|| HttpError::InvalidHost(entry.clone()))?);
+        }
+        let mut origins = Vec::with_capacity(settings.allowed_origins.len());
+        for entry in &settings.allowed_origins {
+            let parsed = Origin::parse(entry.strip_suffix('/').unwrap_or(entry));
+            origins.push(parsed.ok_or_else(|| HttpError::InvalidOrigin(entry.clone()))?.into_owned());
+        }
+        Ok(Self { hosts, origins })
     }
 
-    fn refusal(&self, uri: &Uri, headers: &HeaderMap) -> Option<&'static str> {
-        let host = uri.authority().map(|authority| authority.as_str()).or_else(|| text(headers, header::HOST));
-        match host {
-            None => return Some("Forbidden: the request names no Host\n"),
-            Some(host) if !self.admits_host(host) => {
-                return Some(
-                    "Forbidden: this Host is not allowed. Add it with --allow-host or in [http] allowed_hosts\n",
-                );
+    /// Whether a request may pass.
+    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+        let host = only(headers, &header::HOST).and_then(Authority::parse).ok_or(Refusal::MalformedHost)?;
+        if let Some(authority) = uri.authority() {
+            let named = Authority::parse(authority.as_str()).ok_or(Refusal::MalformedHost)?;
+            if !named.is_same(&host, DEFAULT_PORT) {
+                return Err(Refusal::MalformedHost);
             }
-            Some(_) => {}
+        }
+        if !self.hosts.iter().any(|allowed| allowed.allows(&host)) {
+            return Err(Refusal::HostNotAllowed);
         }
         if !headers.contains_key(header::ORIGIN) {
-            return None;
+            return Ok(());
         }
-        let admitted = text(headers, header::ORIGIN)
-            .is_some_and(|origin| self.origins.contains(&origin.trim_end_matches('/').to_lowercase()));
-        (!admitted).then_some(
-            "Forbidden: this Origin is not allowed. Add it with --allow-origin or in [http] allowed_origins\n",
-        )
-    }
-
-    fn admits_host(&self, authority: &str) -> bool {
-        let authority = authority.to_lowercase();
-        let without_port = match authority.rfind(':') {
-            Some(colon) if !authority.ends_with(']') => authority.get(..colon).unwrap_or(&authority),
-            _ => &authority,
-        };
-        self.hosts.iter().any(|host| *host == authority || host == without_port)
+        let text = only(headers, &header::ORIGIN).ok_or(Refusal::MalformedOrigin)?;
+        // What a sandboxed page or a local file sends: well-formed, and anybody's.
+        if text == "null" {
+            return Err(Refusal::OriginNotAllowed);
+        }
+        let origin = Origin::parse(text).ok_or(Refusal::MalformedOrigin)?;
+        let is_allowed = self.origins.iter().any(|allowed| allowed.is_same(&origin));
+        if is_allowed { Ok(()) } else { Err(Refusal::OriginNotAllowed) }
     }
 }
 
-fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
-    headers.get(name).and_then(|value| value.to_str().ok())
+/// The value of a header that is there exactly once, in ASCII.
+fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+    let mut values = headers.get_all(name).iter();
+    values.next().filter(|_| values.next().is_none())?.to_str().ok()
 }
 
-pub(super) async fn check(guard: Arc<Guard>, request: Request, next: Next) -> Response {
-    if let Some(refusal) = guard.refusal(request.uri(), request.headers()) {
-        return (StatusCode::FORBIDDEN, refusal).into_response();
-    }
-    // The guard has let it pass, so an origin that is there is one the operator allowed.
-    let Some(origin) = request.headers().get(header::ORIGIN).cloned() else { return next.run(request).await };
-    let mut response = match *request.method() {
-        Method::OPTIONS => StatusCode::NO_CONTENT.into_response(),
-        _ => next.run(request).await,
-    };
-    let headers = response.headers_mut();
+/// Lets a page of an allowed origin read the answer.
+pub(super) fn share_with(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::VARY, HeaderValue::from_static("origin"));
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
-    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(ASKED));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(REQUEST_HEADERS));
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("mcp-session-id"));
-    response
 }
 
 /// The headers a page has to send to speak MCP.
-const ASKED: &str =
+const REQUEST_HEADERS: &str =
     "content-type, accept, authorization, last-event-id, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name";

@@ -1,41 +1,41 @@
 //! MCP over Streamable HTTP.
 //!
-//! The way in: a connection ([`accept`]), who asks ([`guard`]), then the body's bytes ([`body`]), then the SDK. The way out is counted
-//! ([`drain`]), so that stopping finishes what has begun.
+//! The way in: a connection ([`accept`]), who asks ([`guard`]), then the body's bytes ([`body`]), then room for a call
+//! ([`drain`]), then the SDK. The way out is tracked to the last byte ([`tracked_body`]), and what all connections
+//! together make us hold has a budget ([`connections`]).
 
 mod accept;
+mod authority;
 mod body;
+mod connection;
+mod connections;
 mod drain;
+mod endpoint;
 mod guard;
 mod sessions;
 mod short;
+#[cfg(test)]
+mod tests;
+mod throttle;
+mod tracked_body;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::Engine;
-use aquifer_protocol::limits::Limits;
-use axum::Json;
-use axum::Router;
-use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode};
-use axum::middleware::from_fn;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use axum::routing::{any, get};
-use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::{Value, json};
+use bytes::Bytes;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::bypass::Bypass;
-use crate::face::{Connection, Face};
-use accept::Patience;
+use accept::ConnectionLimits;
+use connections::Connections;
 use drain::InFlight;
+use endpoint::McpEndpoint;
 use guard::Guard;
-use sessions::BoundedSessions;
-use short::ShortWay;
+use tracked_body::Content;
 
 /// How long calls under way may take to finish once we are told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -43,12 +43,19 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// How long connections may take to close after that.
 const CLOSE: Duration = Duration::from_secs(1);
 
-/// After how many seconds to come back: when calls are done, and when sessions have been left for long.
-const A_MOMENT: u8 = 1;
-const LONG: u8 = 60;
+/// How often to look for connections and sessions that are to be closed, at most.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The budget for bytes is never smaller than this many of the largest answers.
+const MIN_ANSWERS: usize = 4;
+
+/// After how many seconds to come back when calls are done.
+const RETRY_SOON: u64 = 1;
 
 /// The header by which a client names its session.
 const SESSION: &str = "mcp-session-id";
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// What an operator can set.
 #[derive(Debug, Clone)]
@@ -61,12 +68,24 @@ pub struct HttpSettings {
     pub allowed_origins: Vec<String>,
     /// The most sessions of older clients held in memory.
     pub most_sessions: usize,
+    /// Bytes held for all connections together: bodies while they arrive, answers until they are read, and what is kept
+    /// for sessions. At least four times the largest answer is used.
+    pub max_unread_bytes: usize,
+    /// How long a client may take nothing of what waits for it before its connection is closed.
+    pub write_timeout: Duration,
 }
 
 impl HttpSettings {
     /// Settings for an address, with nothing else allowed.
     pub fn new(address: SocketAddr) -> Self {
-        Self { address, allowed_hosts: Vec::new(), allowed_origins: Vec::new(), most_sessions: 1_000 }
+        Self {
+            address,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            most_sessions: 1_000,
+            max_unread_bytes: 256 * 1024 * 1024,
+            write_timeout: Duration::from_secs(30),
+        }
     }
 }
 
@@ -76,23 +95,35 @@ pub enum HttpError {
     /// The address is taken, or not ours.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, std::io::Error),
+    /// An allowed host is not one.
+    #[error("'{0}' is not a host: allowed hosts have the form name, name:port, 192.0.2.1 or [2001:db8::1]")]
+    InvalidHost(String),
+    /// An allowed origin is not one.
+    #[error("'{0}' is not an origin: allowed origins have the form https://name or https://name:port")]
+    InvalidOrigin(String),
 }
 
 /// A server that listens but does not answer yet.
 pub struct HttpServer {
     listener: TcpListener,
     address: SocketAddr,
-    engine: Arc<Engine>,
+    endpoint: Arc<McpEndpoint>,
     settings: HttpSettings,
+    streams: CancellationToken,
 }
 
 impl HttpServer {
     /// Takes the address.
     pub async fn bind(engine: Arc<Engine>, settings: HttpSettings) -> Result<Self, HttpError> {
+        let guard = Guard::new(&settings)?;
         let failed = |cause| HttpError::Listen(settings.address, cause);
-        let listener = TcpListener::bind(settings.address).await.map_err(failed)?;
+        let listener = accept::listen(settings.address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, address, engine, settings })
+        let min_bytes = engine.settings().limits.max_response_size.saturating_mul(MIN_ANSWERS);
+        let connections = Connections::new(settings.max_unread_bytes.max(min_bytes), settings.write_timeout);
+        let streams = CancellationToken::new();
+        let endpoint = McpEndpoint::new(engine, guard, connections, settings.most_sessions, &streams);
+        Ok(Self { listener, address, endpoint: Arc::new(endpoint), settings, streams })
     }
 
     /// Where it listens: the port is known even if any was asked for.
@@ -102,14 +133,14 @@ impl HttpServer {
 
     /// Serves until `stop` fires, then finishes the calls under way.
     pub async fn serve(self, stop: CancellationToken) {
-        let in_flight = InFlight::default();
-        let streams = CancellationToken::new();
-        let router = router(&self.engine, &self.settings, &in_flight, &streams);
-        let patience = Patience::with_sessions(self.settings.most_sessions);
-        let serve = accept::serve(self.listener, router, patience, stop.clone());
+        let Self { listener, endpoint, settings, streams, .. } = self;
+        let limits = ConnectionLimits::with_sessions(settings.most_sessions);
+        let connections = endpoint.connections().clone();
+        let serve = accept::serve(listener, endpoint.clone(), connections, limits, stop.clone());
         tokio::select! {
             () = serve => {}
-            () = finish(stop, in_flight, streams) => {}
+            () = finish(stop, endpoint.in_flight().clone(), streams) => {}
+            () = sweep(&endpoint, SWEEP_INTERVAL.min(settings.write_timeout / 4)) => {}
         }
     }
 }
@@ -124,79 +155,29 @@ async fn finish(stop: CancellationToken, in_flight: InFlight, streams: Cancellat
     tokio::time::sleep(CLOSE).await;
 }
 
-fn router(engine: &Arc<Engine>, settings: &HttpSettings, in_flight: &InFlight, streams: &CancellationToken) -> Router {
-    let limits = engine.settings().limits;
-    let config = StreamableHttpServerConfig::default()
-        .with_json_response(true)
-        .with_cancellation_token(streams.clone())
-        .with_max_request_body_bytes(limits.max_request_size + crate::refusal::FRAME)
-        // The guard has looked at Host and Origin already, on every path.
-        .disable_allowed_hosts();
-    let faces = engine.clone();
-    let sessions = BoundedSessions::new(settings.most_sessions);
-    let mcp =
-        StreamableHttpService::new(move || Ok(Face::new(faces.clone(), Connection::Http)), Arc::new(sessions), config);
-    let short = ShortWay::new(engine.clone());
-    let door = Arc::new(Door { mcp, short, limits, in_flight: in_flight.clone() });
-    Router::new()
-        .route("/mcp", any(enter).with_state(door))
-        .route("/health", get(health).with_state(engine.clone()))
-        .fallback(not_here)
-        .layer(from_fn({
-            let guard = Arc::new(Guard::new(settings));
-            move |request, next| guard::check(guard.clone(), request, next)
-        }))
+/// Closes what has kept us waiting for too long, again and again.
+async fn sweep(endpoint: &McpEndpoint, interval: Duration) {
+    let mut ticks = tokio::time::interval(interval.max(Duration::from_millis(1)));
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        endpoint.connections().sweep();
+        endpoint.sessions().sweep().await;
+    }
 }
 
-/// The way in to the SDK. One handler, because every layer of a stack would copy what lies below it, the SDK's
-/// configuration included, for every request.
-struct Door {
-    mcp: StreamableHttpService<Face, BoundedSessions>,
-    short: ShortWay,
-    limits: Limits,
-    in_flight: InFlight,
-}
-
-async fn enter(State(door): State<Arc<Door>>, request: Request) -> Response {
-    let (mut request, bytes) = match body::check(&door.limits, request).await {
-        Ok(checked) => checked,
-        Err(refusal) => return refusal,
-    };
-    // Counted once it is whole: a body that never ends is nobody's call.
-    let entry = match door.in_flight.enter(&request) {
-        Ok(entry) => entry,
-        Err(why) => return drain::busy(why, A_MOMENT),
-    };
-    if let Some(call) = door.short.read(request.headers(), &bytes) {
-        return door.short.make(call).await.map(|body| entry.carry(body));
-    }
-    let ends_session = request.method() == Method::DELETE;
-    // What a session sends is kept by the SDK, to be sent again to whoever lost it: it has to be whole.
-    let bypass = (!request.headers().contains_key(SESSION)).then(Bypass::default);
-    if let Some(bypass) = &bypass {
-        request.extensions_mut().insert(bypass.clone());
-    }
-    let Some(response) = BoundedSessions::unless_full(door.mcp.handle(request)).await else {
-        return drain::busy("all sessions are taken", LONG);
-    };
-    let (head, body) = response.into_parts();
-    let body = match bypass {
-        Some(bypass) => bypass.restore(Body::new(body)).await,
-        None => Body::new(body),
-    };
-    let mut response = Response::from_parts(head, entry.carry(body));
-    // The SDK answers 202 to the end of a session, which some clients report to their users as a failure.
-    if ends_session && response.status() == StatusCode::ACCEPTED {
-        *response.status_mut() = StatusCode::NO_CONTENT;
-    }
+/// An answer that is in memory as a whole.
+fn respond(status: StatusCode, body: impl Into<Bytes>) -> Response<Content> {
+    let mut response = Response::new(Content::whole(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
 }
 
-async fn health(State(engine): State<Arc<Engine>>) -> Json<Value> {
-    let operations = engine.snapshot().catalog().operations().len();
-    Json(json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION"), "operations": operations }))
-}
-
-async fn not_here() -> (StatusCode, &'static str) {
-    (StatusCode::NOT_FOUND, "Not Found: MCP is at /mcp, health at /health\n")
+/// The answer to one too many.
+fn respond_busy(why: &str, seconds: u64) -> Response<Content> {
+    let words = format!("Service Unavailable: {why}. Repeat in {seconds} s\n");
+    let mut response = respond(StatusCode::SERVICE_UNAVAILABLE, words);
+    response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    response
 }

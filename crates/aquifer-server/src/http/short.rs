@@ -8,14 +8,16 @@
 use std::sync::Arc;
 
 use aquifer_engine::Engine;
-use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use rmcp::RoleServer;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{Peer, RunningService, RxJsonRpcMessage, TxJsonRpcMessage, serve_directly};
 use rmcp::transport::Transport;
 
+use super::drain::Entry;
+use super::respond;
+use super::tracked_body::Content;
 use crate::bypass;
 use crate::express::{Call, Express, Shared};
 use crate::face::{Connection, Face};
@@ -63,18 +65,28 @@ impl ShortWay {
         (is_plain && only("mcp-name")? == call.tool() && self.express.knows(&call)).then_some(call)
     }
 
-    /// Makes a call. It is told if its client leaves, and ends in its own time.
-    pub(super) async fn make(&self, call: Call) -> Response {
+    /// Makes a call. It is told if its client leaves, ends in its own time, and is counted until then.
+    pub(super) async fn make(&self, call: Call, entry: Entry) -> Response<Content> {
         let leaving = self.express.token();
         let stays = leaving.clone().drop_guard();
-        let answer = tokio::spawn(self.express.answer(call, leaving)).await;
+        let answer = self.express.answer(call, leaving);
+        let answer = tokio::spawn(async move {
+            let answer = answer.await;
+            drop(entry);
+            answer
+        });
+        let answer = answer.await;
         stays.disarm();
         let written = answer.map_err(std::io::Error::other).and_then(|mut message| Ok(bypass::write(&mut message)?));
         match written {
-            Ok(body) => ([(header::CONTENT_TYPE, JSON)], Body::from(Bytes::from(body))).into_response(),
+            Ok(body) => {
+                let mut response = respond(StatusCode::OK, body);
+                response.headers_mut().insert(header::CONTENT_TYPE, super::JSON);
+                response
+            }
             Err(cause) => {
                 tracing::error!(%cause, "an answer was lost");
-                StatusCode::INTERNAL_SERVER_ERROR.into_response()
+                respond(StatusCode::INTERNAL_SERVER_ERROR, "")
             }
         }
     }

@@ -61,6 +61,18 @@ impl Verb {
         }
     }
 
+    /// What the operation for all tables is called.
+    pub(crate) const fn generic_name(self) -> &'static str {
+        match self {
+            Verb::List => "list_records",
+            Verb::Search => "search_records",
+            Verb::Get => "get_record",
+            Verb::Create => "create_record",
+            Verb::Update => "update_record",
+            Verb::Delete => "delete_record",
+        }
+    }
+
     pub(crate) const ALL: [Verb; 6] = [Verb::List, Verb::Search, Verb::Get, Verb::Create, Verb::Update, Verb::Delete];
 }
 
@@ -191,7 +203,12 @@ impl Offer {
     /// Lists one set of operations for all tables. Those of the tables stand behind it.
     fn become_generic(&mut self) {
         let own = std::mem::take(&mut self.offering.operations);
-        let (relationships, own): (Vec<_>, Vec<_>) = own.into_iter().partition(is_relationships);
+        let (relationships, mut own): (Vec<_>, Vec<_>) = own.into_iter().partition(is_relationships);
+        for operation in &mut own {
+            if let Some(Action::Table(verb, _)) = self.action(&operation.name) {
+                operation.generic_name = Some(verb.generic_name().into());
+            }
+        }
         let (operations, types) = generic::offering(self, !relationships.is_empty());
         self.actions.extend(operations.iter().map(|(action, operation)| (operation.name.clone(), *action)));
         self.offering.operations = operations.into_iter().map(|(_, operation)| operation).collect();

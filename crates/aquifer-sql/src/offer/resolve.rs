@@ -20,13 +20,18 @@ impl Offer {
         match self.action(operation) {
             Some(Action::Generic(verb)) => {
                 let index = self.named_table(&params, "table_name")?;
+                let mut judged_params = params.clone();
+                judged_params.retain(|name, _| ["key", "values"].contains(&name.as_str()));
+                judged_params.insert("table_name".to_owned(), self.names(index, params.get("table_name")));
                 let (operation, params) = generic::translate(self, verb, index, params)?;
-                Ok(Resolved { operation: Some(operation), params, also_needs: Vec::new() })
+                Ok(Resolved { operation: Some(operation), params, judged_params, ..Resolved::default() })
             }
             Some(Action::TableSchema) => {
                 let index = self.named_table(&params, "table_name")?;
+                let names = self.names(index, params.get("table_name"));
+                let judged_params = Map::from_iter([("table_name".to_owned(), names)]);
                 self.canonical(&mut params, "table_name", index);
-                Ok(Resolved { operation: None, params, also_needs: self.reading([index]) })
+                Ok(Resolved { params, also_needs: self.reading([index]), judged_params, ..Resolved::default() })
             }
             Some(Action::Relationships) => self.resolve_relationships(params),
             Some(Action::Table(..) | Action::Tables) | None => Ok(Resolved { params, ..Resolved::default() }),
@@ -38,9 +43,12 @@ impl Offer {
             return Ok(Resolved { params, ..Resolved::default() });
         };
         let index = self.named_table(root, "element_type")?;
+        let mut judged_root = root.clone();
+        judged_root.insert("element_type".to_owned(), self.names(index, root.get("element_type")));
+        let judged_params = Map::from_iter([("root".to_owned(), judged_root.into())]);
         self.canonical(root, "element_type", index);
         let reached = self.reached(index, &params);
-        Ok(Resolved { operation: None, params, also_needs: self.reading(reached) })
+        Ok(Resolved { params, also_needs: self.reading(reached), judged_params, ..Resolved::default() })
     }
 
     /// The tables whose rows a walk from this one may read.
@@ -72,6 +80,17 @@ impl Offer {
     fn named_table(&self, params: &Map<String, Value>, parameter: &str) -> Result<usize, Failure> {
         let name = params.get(parameter).and_then(Value::as_str).unwrap_or_default();
         self.table_named(name).ok_or_else(|| generic::no_table(self, name))
+    }
+
+    /// Every name of a table, with the one that the caller used.
+    fn names(&self, index: usize, used: Option<&Value>) -> Value {
+        let own = self
+            .table(index)
+            .into_iter()
+            .flat_map(|served| [served.words.plural.as_str(), served.words.singular.as_str(), &*served.table.name]);
+        let mut names: Vec<Value> = own.map(Value::from).chain(used.cloned()).collect();
+        names.dedup();
+        names.into()
     }
 
     /// Puts the one name of a table in the place of whichever the caller used.

@@ -221,6 +221,7 @@ fn find(body: &Bytes, is_stream: bool, shared: &Arc<Shared>, id: u64, companion:
 
 pub(super) fn report(shared: &Shared, read: Result<(), serde_json::Error>) {
     if let Err(cause) = read {
+        let cause = shared.words.for_log(&cause.to_string());
         tracing::warn!(source = &*shared.name, "the upstream's stream holds what is no message: {cause}");
     }
 }

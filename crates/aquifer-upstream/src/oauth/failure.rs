@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use aquifer_discovery::redact::REDACTED;
 use aquifer_discovery::text;
+use aquifer_protocol::secrets::{self, REDACTED};
 
 /// The most characters of what a server says that are repeated.
 const MOST: usize = 300;
@@ -25,11 +25,12 @@ impl LoginFailure {
 
 /// A server's words, short and clean, without what must not be repeated.
 pub(crate) fn harmless(words: &str, secrets: &[&str]) -> String {
-    let mut words = words.to_owned();
+    // Cleaned first: a hidden character inside a secret must not hide it from the search.
+    let mut words = text::clean(words);
     for secret in secrets.iter().filter(|secret| secret.len() >= 6) {
         words = words.replace(secret, REDACTED);
     }
-    let words = text::clean(&words).replace(['\n', '\r'], " ");
+    let words = secrets::redact(&words).replace(['\n', '\r'], " ");
     words.trim().chars().take(MOST).collect()
 }
 

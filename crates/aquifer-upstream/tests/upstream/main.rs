@@ -4,6 +4,7 @@
 
 mod calls;
 mod catalogue;
+mod clean_words;
 mod definitions;
 mod faults;
 mod freshness;

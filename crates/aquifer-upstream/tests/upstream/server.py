@@ -32,7 +32,12 @@ flags.add_argument("--journal", help="append the method of every request to this
 flags.add_argument("--tools-file", help="list exactly the tools in this file, and say so when it changes")
 flags.add_argument("--many-tools", type=int, default=0, help="list so many tools beside the others")
 flags.add_argument("--many-properties", type=int, default=0, help="list a tool with so many parameters")
+flags.add_argument("--words", help="a JSON file of what it says instead of the usual")
 options = flags.parse_args()
+said = {}
+if options.words:
+    with open(options.words) as file:
+        said = json.load(file)
 
 IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 state = {"changed": 0, "cancelled": [], "next": 0, "running": 0, "most": 0}
@@ -91,6 +96,7 @@ def tools():
     if options.many_properties:
         listed.append({"name": "wide", "description": "Takes much.", "inputSchema": schema(
             **{f"p{number}": {"type": "string"} for number in range(options.many_properties)})})
+    listed.extend(said.get("tools", []))
     if state["changed"]:
         listed.append({"name": "added", "description": "Was not there before.", "inputSchema": schema()})
     return listed
@@ -116,7 +122,9 @@ def call(name, arguments, meta, send, mark):
             with open(options.journal, "a") as file:
                 file.write(f"called {name}\n")
         return text(json.dumps({"tool": name, "arguments": arguments}))
-    if name in ("echo", "anything", "labels", "patterned"):
+    if name == "greeted":
+        return text(json.dumps(state["greeted"]))
+    if name in ("echo", "anything", "labels", "patterned") or name in [tool["name"] for tool in said.get("tools", [])]:
         return text(json.dumps(arguments))
     if name == "either":
         return text("fine")
@@ -158,7 +166,8 @@ def call(name, arguments, meta, send, mark):
                     state["running"] -= 1
             if meta.get("progressToken") is not None:
                 send({"jsonrpc": "2.0", "method": "notifications/progress", "params": {
-                    "progressToken": meta["progressToken"], "progress": step + 1, "total": steps, "message": f"step {step + 1}"}})
+                    "progressToken": meta["progressToken"], "progress": step + 1, "total": steps,
+                    "message": said.get("progress", f"step {step + 1}")}})
             if mark in state["cancelled"]:
                 return None
         return text("done")
@@ -171,22 +180,24 @@ def call(name, arguments, meta, send, mark):
         return text(json.dumps([os.getpid(), child.pid]))
     if name == "identity":
         return text(json.dumps([os.getpid()]))
+    if name == "refuse" and "refuse" in said:
+        return said["refuse"]
     if name == "refuse":
         secret = os.environ.get("SECRET", "")
         return text(f"No. The secret was {secret}\n    at handler (/home/x/server.js:1:2)", isError=True)
     if name == "protest":
-        raise ValueError("unheard of")
+        raise ValueError(said.get("protest", "unheard of"))
     if name == "elicit":
-        return text(json.dumps(ask(send, "elicitation/create", {
-            "message": "Which?", "requestedSchema": {"type": "object", "properties": {"which": {"type": "string"}}}})))
+        return text(json.dumps(ask(send, "elicitation/create", said.get("elicit", {
+            "message": "Which?", "requestedSchema": {"type": "object", "properties": {"which": {"type": "string"}}}}))))
     if name == "sample":
-        return text(json.dumps(ask(send, "sampling/createMessage", {
-            "messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 10})))
+        return text(json.dumps(ask(send, "sampling/createMessage", said.get("sample", {
+            "messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 10}))))
     if name == "roots":
         return text(json.dumps(ask(send, "roots/list", {})))
     if name == "log":
-        send({"jsonrpc": "2.0", "method": "notifications/message", "params": {
-            "level": "warning", "logger": "server", "data": {"said": "something"}}})
+        send({"jsonrpc": "2.0", "method": "notifications/message", "params": said.get("log", {
+            "level": "warning", "logger": "server", "data": {"said": "something"}})})
         return text("logged")
     if name == "cancelled":
         return text(json.dumps(state["cancelled"]))
@@ -224,10 +235,12 @@ def respond(message, send):
         if options.stateless and "io.modelcontextprotocol/protocolVersion" not in (params.get("_meta") or {}):
             answer["error"] = {"code": -32600, "message": "Every request must say who asks"}
         elif method == "initialize":
+            state["greeted"] = params
             answer["result"] = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {"listChanged": True}, "resources": {}, "prompts": {}, "completions": {}},
                                 "serverInfo": {"name": "fake", "version": "1.0", "title": "Fa\u001b[31mke"},
-                                "instructions": "Be kind."}
+                                "instructions": said.get("instructions", "Be kind.")}
         elif method == "server/discover" and options.stateless:
+            state["greeted"] = params
             answer["result"] = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
                                 "ttlMs": 0, "cacheScope": "private",
                                 "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "fake", "version": "2.0"}}}
@@ -243,20 +256,22 @@ def respond(message, send):
             if options.endless or page + 1 < options.pages:
                 answer["result"]["nextCursor"] = str(page + 1)
         elif method == "resources/list":
-            answer["result"] = {"resources": [{"uri": "test://a", "name": "a"}, {"uri": "test://b", "name": "b"}]}
+            answer["result"] = {"resources": said.get("resources", [{"uri": "test://a", "name": "a"}, {"uri": "test://b", "name": "b"}])}
         elif method == "resources/templates/list":
-            answer["result"] = {"resourceTemplates": [{"uriTemplate": "test://{which}", "name": "any"}]}
+            answer["result"] = {"resourceTemplates": said.get("templates", [{"uriTemplate": "test://{which}", "name": "any"}])}
         elif method == "resources/read":
             if not params["uri"].startswith("test://"):
                 raise ValueError("no such document")
             answer["result"] = {"contents": [{"uri": params["uri"], "mimeType": "text/plain", "text": "read " + params["uri"]}]}
         elif method == "prompts/list":
-            answer["result"] = {"prompts": [{"name": "greet", "arguments": [{"name": "whom", "required": True}]}]}
+            answer["result"] = {"prompts": said.get("prompts", [{"name": "greet", "arguments": [{"name": "whom", "required": True}]}])}
         elif method == "prompts/get":
-            words = f"{params['name']} {params.get('arguments', {}).get('whom')}"
-            answer["result"] = {"messages": [{"role": "user", "content": {"type": "text", "text": words}}]}
+            filled = f"{params['name']} {params.get('arguments', {}).get('whom')}"
+            answer["result"] = {"messages": [{"role": "user", "content": {"type": "text", "text": filled}}]}
+            if "description" in said:
+                answer["result"]["description"] = said["description"]
         elif method == "completion/complete":
-            answer["result"] = {"completion": {"values": [params["ref"].get("name", params["ref"].get("uri"))]}}
+            answer["result"] = {"completion": {"values": said.get("completions", [params["ref"].get("name", params["ref"].get("uri"))])}}
         elif method == "tools/call" and options.stateless and params["name"] in ("elicit", "sample"):
             given = params.get("inputResponses")
             if given:
@@ -265,7 +280,7 @@ def respond(message, send):
             else:
                 wanted = {"elicit": "elicitation/create", "sample": "sampling/createMessage"}[params["name"]]
                 answer["result"] = {"resultType": "input_required", "requestState": "so far", "inputRequests": {
-                    "q": {"method": wanted, "params": {"message": "Which?"}}}}
+                    "q": {"method": wanted, "params": said.get(params["name"], {"message": "Which?"})}}}
         elif method == "tools/call":
             result = call(params["name"], params.get("arguments", {}), params.get("_meta") or {}, send, mark)
             if result is None:
@@ -425,6 +440,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.plain(200)
 
 
+if "stderr" in said:
+    print(said["stderr"], file=sys.stderr, flush=True)
 if options.ask_for_secret:
     print("environment:", dict(os.environ), "arguments:", sys.argv, file=sys.stderr, flush=True)
 if options.exit_at_start or (options.exit_while and os.path.exists(options.exit_while)):

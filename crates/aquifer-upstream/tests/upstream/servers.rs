@@ -9,7 +9,7 @@ use std::time::Duration;
 use aquifer_engine::Context;
 use aquifer_engine::source::Progress;
 use aquifer_protocol::response::Attachment;
-use aquifer_upstream::{Settings, Transport, interrogate};
+use aquifer_upstream::{Allowed, Settings, Transport, interrogate};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -36,6 +36,8 @@ fn pypi(name: &str, variable: &str, args: &[&str]) -> Settings {
 fn patient(mut settings: Settings) -> Settings {
     settings.timeout = Duration::from_secs(20);
     settings.start_timeout = Duration::from_secs(25);
+    // The servers are also asked directly by a client that can do both, and some have other tools for that one.
+    settings.allow = Allowed { elicitation: true, sampling: true };
     settings
 }
 

@@ -105,6 +105,10 @@ pub(crate) struct ValidateArgs {
     /// Print one JSON object for each file.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Look only at the files: do not ask the sources of a configuration what its rules match.
+    #[arg(long)]
+    pub(crate) offline: bool,
 }
 
 /// Which server's login.

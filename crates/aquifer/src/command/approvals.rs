@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use anyhow::bail;
+use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::store::StateStore;
 use aquifer_gate::audit::{Entry, Event};
 use aquifer_gate::confirm::approvals::{self, Approval, Status};
@@ -19,8 +20,8 @@ pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<Ending> {
     match command {
         ApprovalsCommand::Secret { place } => secret(&place.read()?),
         ApprovalsCommand::List { place } => {
-            let (_, store) = enter(&place, "Reading approvals")?;
-            list(&*store).await
+            let (_, store, clock) = enter(&place, "Reading approvals")?;
+            list(&*store, &clock).await
         }
         ApprovalsCommand::Approve { id, place } => decide(&place, &id, true).await,
         ApprovalsCommand::Deny { id, place } => decide(&place, &id, false).await,
@@ -45,7 +46,7 @@ impl StateArgs {
 }
 
 /// Lets in a person with the secret, and opens the store that the servers use.
-fn enter(place: &StateArgs, what: &str) -> anyhow::Result<(Config, Arc<dyn StateStore>)> {
+fn enter(place: &StateArgs, what: &str) -> anyhow::Result<(Config, Arc<dyn StateStore>, Arc<SteadyClock>)> {
     terminal::wanted(what)?;
     let config = place.read()?;
     let found = Place::of(&config.state)?;
@@ -59,8 +60,9 @@ fn enter(place: &StateArgs, what: &str) -> anyhow::Result<(Config, Arc<dyn State
         bail!("there is no admin secret yet: make one with 'aquifer approvals secret'");
     };
     admin.ask()?;
-    let store = found.open(&config.state)?;
-    Ok((config, store))
+    let clock = safety::steady_clock();
+    let store = found.open(&config.state, &clock)?;
+    Ok((config, store, clock))
 }
 
 fn secret(config: &Config) -> anyhow::Result<Ending> {
@@ -78,8 +80,8 @@ fn secret(config: &Config) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-async fn list(store: &dyn StateStore) -> anyhow::Result<Ending> {
-    let all = approvals::list(store, Timestamp::now()).await?;
+async fn list(store: &dyn StateStore, clock: &SteadyClock) -> anyhow::Result<Ending> {
+    let all = approvals::list(store, clock).await?;
     let mut out = String::new();
     for approval in &all {
         let _ = writeln!(out, "{}", described(approval));
@@ -92,20 +94,19 @@ async fn list(store: &dyn StateStore) -> anyhow::Result<Ending> {
 
 /// Shows what is asked, has it said again, and does it.
 async fn decide(place: &StateArgs, id: &str, yes: bool) -> anyhow::Result<Ending> {
-    let (config, store) = enter(place, if yes { "Approving" } else { "Denying" })?;
+    let (config, store, clock) = enter(place, if yes { "Approving" } else { "Denying" })?;
     // What cannot be shown cannot be decided.
-    let approval = approvals::get(&*store, id, Timestamp::now()).await?;
+    let approval = approvals::get(&*store, id, &*clock).await?;
     terminal::say(&described(&approval))?;
     let question = if yes { "Let this call pass, once? [y/N] " } else { "Refuse it? [y/N] " };
     if !terminal::yes(question)? {
         terminal::say("Nothing was done.\n")?;
         return Ok(Ending::Failure);
     }
-    let audit = safety::audit(&config, store.clone())?;
-    let now = Timestamp::now();
+    let audit = safety::audit(&config, store.clone(), &clock)?;
     let decided = match yes {
-        true => approvals::approve(&*store, &approval.id, now).await?,
-        false => approvals::deny(&*store, &approval.id, now).await?,
+        true => approvals::approve(&*store, &approval.id, &*clock).await?,
+        false => approvals::deny(&*store, &approval.id, &*clock).await?,
     };
     let event = if yes { Event::Approved } else { Event::Declined };
     let reason = format!("approval {} at the command line", decided.id);
@@ -114,7 +115,9 @@ async fn decide(place: &StateArgs, id: &str, yes: bool) -> anyhow::Result<Ending
         tracing::error!(%error, "the decision is in force, but not on record");
     }
     terminal::say(&match yes {
-        true => format!("Approved. The caller has until {} to send the request again.\n", clock(decided.expires_at)),
+        true => {
+            format!("Approved. The caller has until {} to send the request again.\n", to_the_second(decided.expires_at))
+        }
         false => "Denied.\n".to_owned(),
     })?;
     Ok(Ending::Done)
@@ -135,10 +138,10 @@ fn described(approval: &Approval) -> String {
         let _ = writeln!(out, "  because {reason}");
     }
     let caller = caller.as_deref().unwrap_or("somebody unknown");
-    let _ = writeln!(out, "  asked by {caller} at {}, until {}", clock(*asked_at), clock(*expires_at));
+    let _ = writeln!(out, "  asked by {caller} at {}, until {}", to_the_second(*asked_at), to_the_second(*expires_at));
     out
 }
 
-fn clock(time: Timestamp) -> Timestamp {
+fn to_the_second(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }

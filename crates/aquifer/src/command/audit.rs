@@ -85,7 +85,7 @@ pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<Ending> {
 fn store(config: &Config) -> anyhow::Result<Option<Arc<dyn StateStore>>> {
     match Place::of(&config.state)? {
         Place::Memory => Ok(None),
-        place => place.open(&config.state).map(Some),
+        place => place.open(&config.state, &safety::steady_clock()).map(Some),
     }
 }
 

@@ -1,14 +1,17 @@
 //! `aquifer call`: one request, its envelope on stdout.
 
-use std::io::{Read, Write};
+use std::borrow::Cow;
+use std::io::{IsTerminal as _, Read, Write};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use aquifer_engine::{Caller, Context, Engine, Reply};
+use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::response::Response;
 use aquifer_protocol::scan::{Frame, scan};
 use aquifer_protocol::surface::Receiver;
+use aquifer_protocol::text::{is_clean, is_hidden};
 use serde_json::{Map, Value};
 
 use crate::Ending;
@@ -26,10 +29,13 @@ pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     // What is known from before needs nobody but the server that answers it. Introspection is about all of them.
     let about_all = arguments.operation == "introspect";
-    if about_all || engine.snapshot().catalog().operation(&arguments.operation).is_none() {
+    let snapshot = engine.snapshot();
+    let is_known = |catalog: &Catalog| catalog.operation(&arguments.operation).is_some();
+    if about_all || !(is_known(snapshot.catalog()) || is_known(snapshot.unlisted())) {
         setup::wait(&opened, Absence::FailsUnlessKnown).await?;
         engine.refresh()?;
     }
+    crate::safety::report_unused(&engine, &safety.gate, &opened);
     let request = request(&arguments, &engine)?;
     let receiver = receiver(&arguments, &engine)?;
     if arguments.explain {
@@ -59,11 +65,31 @@ pub(crate) async fn ask(engine: &Arc<Engine>, receiver: &Receiver, request: Map<
 
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
+    let text = if out.is_terminal() { escape_hidden(text) } else { text.into() };
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
         // Whoever reads us has seen enough.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot write to stdout"),
     }
+}
+
+/// Text for a terminal, with characters that control it or cannot be seen written as JSON escapes. What is JSON stays the
+/// same JSON.
+fn escape_hidden(text: &str) -> Cow<'_, str> {
+    if is_clean(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\t' => escaped.push(letter),
+            letter if letter.is_control() || is_hidden(letter) => {
+                letter.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
+            }
+            letter => escaped.push(letter),
+        }
+    }
+    Cow::Owned(escaped)
 }
 
 fn request(arguments: &CallArgs, engine: &Engine) -> anyhow::Result<Map<String, Value>> {
@@ -106,4 +132,19 @@ fn receiver(arguments: &CallArgs, engine: &Engine) -> anyhow::Result<Receiver> {
         let tools: Vec<&str> = snapshot.tools().iter().map(|tool| tool.name.as_str()).collect();
         format!("unknown tool '{tool}'. Tools: {}", tools.join(", "))
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_dis_7a_a_terminal_gets_no_hidden_characters_and_the_same_json() {
+        let value = serde_json::json!({ "a": "x\u{9b}2J\u{202e}\u{e0041}\u{7}ä\n" });
+        let text = serde_json::to_string_pretty(&value).unwrap();
+        let shown = escape_hidden(&text);
+        assert!(is_clean(&shown) && shown.contains("\\u202e") && shown.contains('ä'), "{shown}");
+        assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value);
+    }
 }

@@ -39,7 +39,9 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
     let safety = Safety::new(&config)?;
     let targets = ["demo:".to_owned()];
     let wanted = Wanted { targets: &targets, upstream: &UpstreamArgs::default(), config: &config };
-    let engine = setup::engine(&wanted.open(Absence::Fails).await?, &arguments.surface, &config, &safety)?;
+    let opened = wanted.open(Absence::Fails).await?;
+    let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
+    crate::safety::report_unused(&engine, &safety.gate, &opened);
     if arguments.stdio {
         let ending = super::serve::on_stdio(engine, None).await;
         safety.close().await;

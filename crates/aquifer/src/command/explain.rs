@@ -4,7 +4,6 @@ use aquifer_engine::{Caller, Context, Engine};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::request::{NotARequest, Parsed, Request, parse};
 use aquifer_protocol::surface::Receiver;
-use aquifer_protocol::validate::route;
 use serde_json::{Map, Value, json};
 
 use crate::Ending;
@@ -51,11 +50,7 @@ async fn one(
     request: Result<Request, Failure>,
     context: &Context,
 ) -> Value {
-    let snapshot = engine.snapshot();
-    let checked = request
-        .and_then(|request| route(snapshot.catalog(), snapshot.surface(), receiver, request))
-        .and_then(|routed| routed.check(snapshot.catalog(), engine.settings().strictness));
-    match checked {
+    match request.and_then(|request| engine.check(receiver, request)) {
         Ok(checked) => safety.gate.explain(&checked, context).await,
         Err(failure) => refused(&failure),
     }

@@ -1,10 +1,12 @@
 //! `aquifer policy show`: what can my agent do?
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use aquifer_engine::Caller;
-use aquifer_gate::policy::PolicyLine;
+use aquifer_gate::policy::{PolicyLine, UnusedRule};
 use aquifer_gate::quota::QuotaSettings;
+use aquifer_protocol::catalog::Catalog;
 use serde_json::json;
 
 use super::table::columns;
@@ -21,24 +23,35 @@ pub(crate) async fn show(arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
     let safety = Safety::looking(&config)?;
     let opened = wanted.open(Absence::IsShown).await?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
-    let mut lines = safety.gate.policy().show(engine.snapshot().catalog(), &Caller::nobody(), &[]);
+    let snapshot = engine.snapshot();
+    let show = |catalog: &Catalog| safety.gate.policy().show(catalog, &Caller::nobody(), &[]);
+    let mut lines = show(snapshot.catalog());
+    // Also what callers do not see: what is always denied, and what stands behind generic operations.
+    lines.extend(show(snapshot.unlisted()));
+    lines.sort_by(|a, b| (&a.source, &a.operation).cmp(&(&b.source, &b.operation)));
     // The protocol's own are always there, and nobody has to wonder about them.
     lines.retain(|line| !line.source.is_empty());
     lines.retain(|line| arguments.only.is_empty() || arguments.only.iter().any(|only| only == line.decision));
     let limits = limits(&config.gate.settings().quota);
+    let dry_runs = rehearsed(engine.snapshot().catalog(), &lines);
+    let unused = crate::safety::find_unused(&engine, &safety.gate, &crate::safety::unknown_sources(&opened));
     let text = match arguments.json {
         true => {
-            let sources = super::sources::to_json(&opened);
-            json!({ "operations": lines, "limits": limits, "sources": sources }).to_string()
+            let (dry_runs, unused, sources) = (&dry_runs, &unused, super::sources::to_json(&opened));
+            json!({
+                "operations": lines, "limits": limits, "dry_run_asks_nobody": dry_runs, "unused_rules": unused,
+                "sources": sources,
+            })
+            .to_string()
         }
-        false => table(&lines, &limits) + &super::sources::to_text(&opened),
+        false => table(&lines, &limits, &dry_runs, &unused) + &super::sources::to_text(&opened),
     };
     super::call::print(text.trim_end())?;
     Ok(Ending::Done)
 }
 
 /// A table for each source, and how many operations there are of each decision.
-fn table(lines: &[PolicyLine], limits: &[String]) -> String {
+fn table(lines: &[PolicyLine], limits: &[String], rehearsed: &[Arc<str>], unused: &[UnusedRule]) -> String {
     let mut sources: Vec<&str> = lines.iter().map(|line| &*line.source).collect();
     sources.dedup();
     let mut out = String::new();
@@ -50,15 +63,41 @@ fn table(lines: &[PolicyLine], limits: &[String]) -> String {
         out.push_str(&columns(&["OPERATION", "DANGER", "DECISION", "WHY"], &rows));
         out.push('\n');
     }
+    out.push_str(&rehearsals(rehearsed));
     let all: Vec<&PolicyLine> = lines.iter().collect();
-    let _ = writeln!(out, "{} operations: {}", all.len(), counts(&all));
+    let operations = if all.len() == 1 { "operation" } else { "operations" };
+    let _ = writeln!(out, "{} {operations}: {}", all.len(), counts(&all));
     if !limits.is_empty() {
         let _ = writeln!(out, "\nWhat runs is counted, and refused beyond:");
         for limit in limits {
             let _ = writeln!(out, "  {limit}");
         }
     }
+    if !unused.is_empty() {
+        let _ = writeln!(out, "\nThese do nothing, and are probably mistakes:");
+        for unused in unused {
+            let _ = writeln!(out, "  {unused}");
+        }
+    }
     out
+}
+
+/// The operations that ask first, but not for a dry run.
+fn rehearsed(catalog: &Catalog, lines: &[PolicyLine]) -> Vec<Arc<str>> {
+    let asking = lines.iter().filter(|line| line.decision == "confirm");
+    let rehearsed = asking.filter(|line| {
+        catalog.operation(&line.operation).is_some_and(|operation| operation.has_safe_dry_run && operation.native)
+    });
+    rehearsed.map(|line| line.operation.clone()).collect()
+}
+
+fn rehearsals(rehearsed: &[Arc<str>]) -> String {
+    let shown = match rehearsed {
+        [] => return String::new(),
+        [only] => format!("'{only}' asks"),
+        several => format!("{} of the operations that ask first ask", several.len()),
+    };
+    format!("{shown} nobody when called with dry_run: true, because a dry run changes nothing.\n\n")
 }
 
 /// How often, and how much, in words.
@@ -72,12 +111,15 @@ fn row(line: &PolicyLine) -> [String; 4] {
         Some(strength) => format!("{} ({strength})", line.decision),
         None => line.decision.to_owned(),
     };
-    // Danger and trust stand there already.
-    let cell = format!(" for {} operations of {} sources", line.danger, line.trust);
-    [line.operation.to_string(), line.danger.to_string(), decision, line.why.replace(&cell, "")]
+    // Danger, trust and decision stand there already.
+    let cell = format!("matrix, {} and {}: {}", line.danger, line.trust, line.decision);
+    [line.operation.to_string(), line.danger.to_string(), decision, line.why.replace(&cell, "matrix")]
 }
 
 fn counts(lines: &[&PolicyLine]) -> String {
-    let count = |decision: &str| lines.iter().filter(|line| line.decision == decision).count();
-    format!("{} run, {} ask first, {} are denied", count("allow"), count("confirm"), count("deny"))
+    let count = |decision: &str| match lines.iter().filter(|line| line.decision == decision).count() {
+        0 => "none".to_owned(),
+        count => count.to_string(),
+    };
+    format!("{} run, {} ask first, {} denied", count("allow"), count("confirm"), count("deny"))
 }

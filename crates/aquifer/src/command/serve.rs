@@ -2,34 +2,56 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use aquifer_engine::Engine;
-use aquifer_server::{HttpServer, HttpSettings, serve_stdio};
+use aquifer_server::{HttpError, HttpServer, HttpSettings, serve_stdio};
 
 use crate::Ending;
 use crate::cli::{HttpArgs, ServeArgs};
 use crate::config::{Config, HttpConfig};
 use crate::lifetime;
+use crate::reload::Reloader;
 use crate::safety::Safety;
 use crate::setup::{self, Wanted};
 use crate::sources::Absence;
-use crate::watch::Watched;
+use crate::watch::{self, Watched};
 
 pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
-    let config = Config::read(arguments.config.as_deref())?;
+    let watched = Watched::new(arguments.config.as_deref());
+    let (config, text) = Config::read_with_text(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
-    let files = wanted.plan()?.files;
-    let opened = wanted.open(Absence::IsServed).await?;
-    let safety = Safety::new(&config)?;
+    let safety = Arc::new(Safety::new(&config)?);
+    let plans = wanted.plan()?;
+    plans.tell();
+    let (files, broken) = (plans.files, plans.broken);
+    let opened = wanted.open_planned(plans.plans, Absence::IsServed).await?;
+    setup::wait(&opened, Absence::IsServed).await?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
-    let ServeArgs { sources: targets, http, config: path, upstream, access, .. } = arguments;
+    crate::safety::report_unused(&engine, &safety.gate, &opened);
+    let ServeArgs { sources: targets, http, config: path, upstream, access, surface, .. } = arguments;
     let (address, http) = (http.or(config.http.address), config.http.clone());
-    let watched = Watched { targets, upstream, path, config, opened, files };
+    let (gate, safety) = (safety.gate.clone(), safety);
+    let reloader = Reloader {
+        engine: engine.clone(),
+        safety: safety.clone(),
+        gate,
+        targets,
+        upstream,
+        surface,
+        path,
+        text,
+        config,
+        opened,
+        broken,
+        files,
+    };
+    let watched = Some((watched, reloader));
     let ending = match address {
-        None => on_stdio(engine, Some(watched)).await,
+        None => on_stdio(engine, watched).await,
         Some(address) => {
-            on_http(engine, Some(watched), address, &access, &http, |url| {
+            on_http(engine, watched, address, &access, &http, |url| {
                 eprintln!("aquifer speaks MCP-AQL at {url}");
             })
             .await
@@ -39,22 +61,20 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
     ending
 }
 
-pub(crate) async fn on_stdio(engine: Arc<Engine>, watched: Option<Watched>) -> anyhow::Result<Ending> {
+pub(crate) async fn on_stdio(engine: Arc<Engine>, watched: Option<(Watched, Reloader)>) -> anyhow::Result<Ending> {
     if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
         eprintln!("aquifer waits for an MCP client on stdin. People want --http ADDR, or Ctrl-C to leave.");
     }
     let stop = lifetime::until_told_to_stop()?;
-    lifetime::keep_up(&engine, &stop)?;
-    if let Some(watched) = watched {
-        watched.keep(engine.clone(), stop.clone());
-    }
+    lifetime::keep_up(&engine, &stop);
+    watch::spawn(&engine, watched, &stop)?;
     serve_stdio(engine, stop).await?;
     Ok(Ending::Done)
 }
 
 pub(crate) async fn on_http(
     engine: Arc<Engine>,
-    watched: Option<Watched>,
+    watched: Option<(Watched, Reloader)>,
     address: SocketAddr,
     access: &HttpArgs,
     config: &HttpConfig,
@@ -64,15 +84,22 @@ pub(crate) async fn on_http(
     settings.allowed_hosts = [config.allowed_hosts.as_slice(), access.allow_hosts.as_slice()].concat();
     settings.allowed_origins = [config.allowed_origins.as_slice(), access.allow_origins.as_slice()].concat();
     settings.most_sessions = config.most_sessions.unwrap_or(settings.most_sessions);
-    let stop = lifetime::until_told_to_stop()?;
-    lifetime::keep_up(&engine, &stop)?;
-    allow_descriptors();
-    if let Some(watched) = watched {
-        watched.keep(engine.clone(), stop.clone());
+    settings.max_unread_bytes = config.max_unread_bytes.unwrap_or(settings.max_unread_bytes);
+    if let Some(seconds) = config.write_timeout_seconds {
+        settings.write_timeout = Duration::from_secs(seconds.get().into());
     }
-    let server = HttpServer::bind(engine, settings)
-        .await
-        .context("choose another address with --http, for example --http 127.0.0.1:0 for any free port")?;
+    let stop = lifetime::until_told_to_stop()?;
+    lifetime::keep_up(&engine, &stop);
+    watch::spawn(&engine, watched, &stop)?;
+    allow_descriptors();
+    let server = match HttpServer::bind(engine, settings).await {
+        Ok(server) => server,
+        Err(taken @ HttpError::Listen(..)) => {
+            let advice = "choose another address with --http, for example --http 127.0.0.1:0 for any free port";
+            return Err(taken).context(advice);
+        }
+        Err(cause) => return Err(cause.into()),
+    };
     let bound = server.address();
     if !bound.ip().is_loopback() {
         eprintln!("Warning: {bound} can be reached from other machines, and nobody is asked who they are.");

@@ -39,7 +39,7 @@ impl Admin {
 
     /// The secret that was made, if one was.
     fn kept(state: &StateConfig) -> anyhow::Result<Option<Self>> {
-        let Some(file) = Kept::of(state).admin() else { return Ok(None) };
+        let Ok(file) = Kept::of(state)?.admin() else { return Ok(None) };
         let bytes = match std::fs::read(&file) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -51,7 +51,7 @@ impl Admin {
 
     /// Makes a secret and keeps its hash. It is told this one time.
     pub(crate) fn make(state: &StateConfig) -> anyhow::Result<String> {
-        let file = Kept::of(state).admin().context("there is no directory to keep the secret in: set state.dir")?;
+        let file = Kept::of(state)?.admin().context("there is no directory to keep the secret in")?;
         let secret = new_secret()?;
         keep(&file, &hash(&secret))?;
         Ok(secret)
@@ -86,6 +86,5 @@ fn new_secret() -> anyhow::Result<String> {
 }
 
 fn keep(file: &Path, hash: &[u8; 32]) -> anyhow::Result<()> {
-    super::make_folder(file)?;
     state::write_private(file, hash).with_context(|| format!("cannot write {}", file.display()))
 }

@@ -50,6 +50,11 @@ impl GateConfig {
         self.quarantine
     }
 
+    /// Whether anything in it is about particular operations.
+    pub(crate) fn has_rules(&self) -> bool {
+        !(self.rule.is_empty() && self.rate_limit.is_empty() && self.quota.is_empty() && self.cost.is_empty())
+    }
+
     /// As the gate wants it.
     pub(crate) fn settings(&self) -> GateSettings {
         GateSettings {

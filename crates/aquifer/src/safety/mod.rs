@@ -3,22 +3,24 @@
 pub(crate) mod admin;
 mod config;
 pub(crate) mod terminal;
+mod unused;
 
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use aquifer_engine::clock::SystemClock;
+use aquifer_engine::clock::{SteadyClock, SystemClock};
 use aquifer_engine::store::{MemoryStore, StateStore};
 use aquifer_gate::audit::{Audit, AuditSettings, Sink};
 use aquifer_gate::store::{RedisSettings, RedisStore, SqliteStore};
-use aquifer_gate::{GateSettingsError, SafetyGate};
+use aquifer_gate::{GateSettingsError, SafetyGate, keep_time};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::{Config, StateConfig, expand};
-use crate::state::Kept;
+use crate::state::{self, Kept};
 
 pub(crate) use config::{AuditConfig, AuditPlace, GateConfig, TrustSaid};
+pub(crate) use unused::{find_unused, report_unused, unknown_sources};
 
 /// Records that a memory holds before it forgets the oldest.
 const REMEMBERED: usize = 100_000;
@@ -34,39 +36,76 @@ pub(crate) enum Place {
     Redis(String),
 }
 
+/// What `state.store` says.
+pub(crate) enum StoreSetting {
+    Memory,
+    /// This file, or the one of the state directory.
+    File(Option<PathBuf>),
+    Redis(String),
+}
+
+impl StoreSetting {
+    /// Reads it, without looking for what it names.
+    pub(crate) fn parse(state: &StateConfig) -> anyhow::Result<Option<Self>> {
+        let Some(store) = state.store.as_deref().map(expand).transpose()? else { return Ok(None) };
+        Ok(Some(match store.as_str() {
+            "memory" => StoreSetting::Memory,
+            "sqlite" => StoreSetting::File(None),
+            url if url.starts_with("redis://") || url.starts_with("rediss://") => StoreSetting::Redis(url.to_owned()),
+            file => match file.strip_prefix("sqlite:").filter(|file| !file.is_empty()) {
+                Some(file) => StoreSetting::File(Some(file.into())),
+                None => {
+                    bail!("state.store is \"memory\", \"sqlite\", \"sqlite:PATH\", or a redis:// or rediss:// URL")
+                }
+            },
+        }))
+    }
+}
+
 /// The gate and what it stands on.
 pub(crate) struct Safety {
     pub(crate) gate: Arc<SafetyGate>,
     /// Where the engine keeps what is not the gate's: shared where several machines are to behave as one.
     pub(crate) shared: Option<Arc<dyn StateStore>>,
+    /// By which everything expires.
+    pub(crate) clock: Arc<SteadyClock>,
+    store: Arc<dyn StateStore>,
     audit: Audit,
+    /// Keeps the time in the store.
+    _timekeeper: Option<AbortOnDropHandle<()>>,
 }
 
 impl Safety {
     /// The gate that the configuration describes.
     pub(crate) fn new(config: &Config) -> anyhow::Result<Self> {
-        let place = Place::of(&config.state)?;
-        let store = place.open(&config.state)?;
-        let audit = audit(config, store.clone())?;
+        let (place, clock) = (Place::of(&config.state)?, steady_clock());
+        let store = place.open(&config.state, &clock)?;
+        let audit = audit(config, store.clone(), &clock)?;
         crate::sources::pins::record_in(&audit);
         let shared = matches!(place, Place::Redis(_)).then(|| store.clone());
-        let gate = SafetyGate::new(&config.gate.settings(), audit.clone(), store, Arc::new(SystemClock));
-        Ok(Self { gate: Arc::new(gate.map_err(|error| anyhow::anyhow!("[gate] {}", problem(&error)))?), shared, audit })
+        let gate = gate(config, &audit, &store, &clock)?;
+        let timekeeper = AbortOnDropHandle::new(tokio::spawn(keep_time(clock.clone(), store.clone())));
+        Ok(Self { gate, shared, clock, store, audit, _timekeeper: Some(timekeeper) })
     }
 
     /// The same for looking only: nothing is kept, nothing is written down.
     pub(crate) fn looking(config: &Config) -> anyhow::Result<Self> {
-        let clock = Arc::new(SystemClock);
-        let store = Arc::new(MemoryStore::new(clock.clone(), REMEMBERED));
+        let clock = steady_clock();
+        let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(clock.clone(), REMEMBERED));
         let audit = Audit::off(clock.clone());
-        let gate = SafetyGate::new(&config.gate.settings(), audit.clone(), store, clock);
-        let gate = gate.map_err(|error| anyhow::anyhow!("[gate] {}", problem(&error)))?;
-        Ok(Self { gate: Arc::new(gate), shared: None, audit })
+        let gate = gate(config, &audit, &store, &clock)?;
+        Ok(Self { gate, shared: None, clock, store, audit, _timekeeper: None })
+    }
+
+    /// Another gate, which a changed configuration describes, over the same store, clock and audit: what was counted,
+    /// issued and used up under the old one is known to the new one.
+    pub(crate) fn gate_of(&self, config: &Config) -> anyhow::Result<Arc<SafetyGate>> {
+        gate(config, &self.audit, &self.store, &self.clock)
     }
 
     /// Everything that makes no sense in `[gate]`.
     pub(crate) fn problems(config: &Config) -> Vec<String> {
-        let clock = Arc::new(SystemClock);
+        let clock = steady_clock();
         let store = Arc::new(MemoryStore::new(clock.clone(), REMEMBERED));
         match SafetyGate::new(&config.gate.settings(), Audit::off(clock.clone()), store, clock) {
             Ok(_) => Vec::new(),
@@ -82,6 +121,21 @@ impl Safety {
     }
 }
 
+/// The clock by which everything expires.
+pub(crate) fn steady_clock() -> Arc<SteadyClock> {
+    Arc::new(SteadyClock::new(Arc::new(SystemClock)))
+}
+
+fn gate(
+    config: &Config,
+    audit: &Audit,
+    store: &Arc<dyn StateStore>,
+    clock: &Arc<SteadyClock>,
+) -> anyhow::Result<Arc<SafetyGate>> {
+    let gate = SafetyGate::new(&config.gate.settings(), audit.clone(), store.clone(), clock.clone());
+    Ok(Arc::new(gate.map_err(|error| anyhow::anyhow!("[gate] {}", problem(&error)))?))
+}
+
 fn problem(error: &GateSettingsError) -> String {
     error.to_string().replace('\n', "\n[gate] ")
 }
@@ -89,47 +143,36 @@ fn problem(error: &GateSettingsError) -> String {
 impl Place {
     /// Where the configuration wants it; else in a file of the state directory, if there is one.
     pub(crate) fn of(state: &StateConfig) -> anyhow::Result<Self> {
-        let wanted = state.store.as_deref().map(expand).transpose()?;
-        match wanted.as_deref() {
-            Some("memory") => Ok(Place::Memory),
-            Some("sqlite") => match Kept::of(state).store() {
-                Some(file) => {
-                    make_folder(&file)?;
-                    Ok(Place::File(file))
+        let kept = Kept::of(state)?;
+        match StoreSetting::parse(state)? {
+            Some(StoreSetting::Memory) => Ok(Place::Memory),
+            Some(StoreSetting::Redis(url)) => Ok(Place::Redis(url)),
+            Some(StoreSetting::File(Some(file))) => {
+                // Its folder is the operator's business, and may hold other things.
+                let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+                if let Some(folder) = folder {
+                    let made = state::create_private_directory(folder);
+                    made.with_context(|| format!("cannot create {}", folder.display()))?;
                 }
-                None => bail!("state.store = \"sqlite\" needs a directory: set state.dir"),
-            },
-            Some(file) if file.strip_prefix("sqlite:").is_some_and(|file| !file.is_empty()) => {
-                let file = PathBuf::from(file.strip_prefix("sqlite:").unwrap_or_default());
-                make_folder(&file)?;
                 Ok(Place::File(file))
             }
-            Some(url) if url.starts_with("redis://") || url.starts_with("rediss://") => {
-                Ok(Place::Redis(url.to_owned()))
-            }
-            Some(_) => bail!("state.store is \"memory\", \"sqlite\", \"sqlite:PATH\", or a redis:// or rediss:// URL"),
-            None => {
-                let made = Kept::of(state).store().context("there is no home directory").and_then(|file| {
-                    make_folder(&file)?;
-                    Ok(file)
-                });
-                match made {
-                    Ok(file) => Ok(Place::File(file)),
-                    Err(error) => {
-                        tracing::warn!(
-                            "confirmations and quotas are kept in memory, where approvals cannot be given from outside: \
-                             {error:#}"
-                        );
-                        Ok(Place::Memory)
-                    }
-                }
-            }
+            Some(StoreSetting::File(None)) => Ok(Place::File(kept.store()?)),
+            None => Ok(kept.store().map_or_else(
+                |error| {
+                    tracing::warn!(
+                        "confirmations and quotas are kept in memory, where approvals cannot be given from outside: \
+                         {error:#}"
+                    );
+                    Place::Memory
+                },
+                Place::File,
+            )),
         }
     }
 
     /// The store there. Nothing is connected yet.
-    pub(crate) fn open(&self, state: &StateConfig) -> anyhow::Result<Arc<dyn StateStore>> {
-        let clock = Arc::new(SystemClock);
+    pub(crate) fn open(&self, state: &StateConfig, clock: &Arc<SteadyClock>) -> anyhow::Result<Arc<dyn StateStore>> {
+        let clock = clock.clone();
         Ok(match self {
             Place::Memory => Arc::new(MemoryStore::new(clock, REMEMBERED)),
             Place::File(file) => Arc::new(SqliteStore::new(file, clock)?),
@@ -142,23 +185,15 @@ impl Place {
                     let read = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
                     settings.authorities = Some(read);
                 }
-                Arc::new(RedisStore::new(&settings)?)
+                Arc::new(RedisStore::new(&settings)?.with_clock(clock))
             }
         })
     }
 }
 
-/// The folder of a file, for its owner alone.
-fn make_folder(file: &Path) -> anyhow::Result<()> {
-    let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.with_context(|| format!("cannot make {}", folder.display()))
-}
-
 /// The audit that the configuration describes; else files in the state directory.
-pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>) -> anyhow::Result<Audit> {
-    let said = &config.audit;
-    let clock = Arc::new(SystemClock);
+pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<SteadyClock>) -> anyhow::Result<Audit> {
+    let (said, clock) = (&config.audit, clock.clone());
     let directory = audit_directory(config);
     let file =
         |directory: &PathBuf| Sink::File { directory: directory.clone(), size: said.file_bytes, keep: said.files };
@@ -188,5 +223,5 @@ pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>) -> anyhow::Resu
 
 /// Where the audit's files are.
 pub(crate) fn audit_directory(config: &Config) -> Option<PathBuf> {
-    config.audit.dir.clone().or_else(|| Kept::of(&config.state).audit())
+    config.audit.dir.clone().or_else(|| Some(state::directory_of(&config.state)?.join("audit")))
 }

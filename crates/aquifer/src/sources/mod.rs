@@ -16,6 +16,7 @@ mod upstream;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -78,6 +79,18 @@ pub(crate) struct Origin {
     files: Vec<String>,
 }
 
+impl Origin {
+    /// The texts of the files it was read from.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(String::as_str)
+    }
+
+    /// Whether the operator chose the prefix. A file that names several servers has none for each.
+    fn has_chosen_prefix(&self) -> bool {
+        self.server.is_none() && self.config.prefix.is_some()
+    }
+}
+
 enum Kind {
     Demo,
     Tasks,
@@ -86,6 +99,7 @@ enum Kind {
 }
 
 /// A source that makes no sense, and why.
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Broken {
     pub(crate) name: String,
     pub(crate) why: String,
@@ -103,12 +117,14 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    /// Plans what the command line names, else what the configuration names.
+    /// Plans what the command line names, else what the configuration names. Sources that are `served` already keep
+    /// their names.
     pub(crate) fn make(
         targets: &[String],
         arguments: &UpstreamArgs,
         configured: &[SourceConfig],
         kept: &Kept,
+        served: &[Opened],
     ) -> anyhow::Result<Self> {
         let named = targets.iter().map(|target| arguments.source(target));
         let mut named: Vec<SourceConfig> = named.collect::<anyhow::Result<_>>()?;
@@ -125,7 +141,7 @@ impl Plans {
             }
         }
         let chosen = if named.is_empty() { configured } else { &named };
-        let mut plans = Self::default();
+        let mut plans = Self { files: files_of(chosen), ..Self::default() };
         for source in chosen.iter().filter(|source| !source.disabled) {
             plans.add(source, kept)?;
         }
@@ -144,13 +160,11 @@ impl Plans {
                 ),
             }
         }
-        plans.tell_apart();
+        plans.tell_apart(served);
         Ok(plans)
     }
 
     fn add(&mut self, source: &SourceConfig, kept: &Kept) -> anyhow::Result<()> {
-        self.files.extend(source.overrides.iter().cloned());
-        self.files.extend(source.adapter.iter().flat_map(|file| [file.clone(), sidecar_of(file)]));
         if source.target.is_none() && (source.command.is_some() || source.url.is_some()) {
             self.take(upstream::plan(source, kept));
             return Ok(());
@@ -167,12 +181,10 @@ impl Plans {
                 self.take(upstream::plan(&found, kept));
             }
             file if adapter_file::is_adapter(file) => {
-                self.files.extend([PathBuf::from(file), sidecar_of(Path::new(file))]);
                 let found = SourceConfig { adapter: Some(file.into()), target: None, ..source.clone() };
                 self.take(upstream::plan(&found, kept));
             }
             file if client_file::is_client_file(file) => {
-                self.files.push(PathBuf::from(file));
                 client_file::add(file, source, kept, self)?;
             }
             target => match Target::parse(target) {
@@ -219,17 +231,44 @@ impl Plans {
         self.plans.len() + self.broken.len() > 1
     }
 
-    /// Gives every source a name of its own, and a prefix where there are several.
-    fn tell_apart(&mut self) {
+    /// Gives every source a name of its own, and a prefix where there are several. A source that is served already keeps
+    /// the name and, unless the operator chooses one, the prefix it has: callers and rules know its operations by them,
+    /// and no newcomer takes them away.
+    fn tell_apart(&mut self, served: &[Opened]) {
         let several = self.are_several();
-        let (mut names, mut prefixes) = (Vec::new(), Vec::new());
-        for plan in &mut self.plans {
-            plan.name = naming::unlike(&plan.name, &names, "-");
-            if let Kind::Upstream(settings) = &mut plan.kind {
-                settings.name.clone_from(&plan.name);
+        let mut stays: Vec<Option<&Opened>> = Vec::new();
+        for plan in &self.plans {
+            let is_taken = |one: &Opened| stays.iter().flatten().any(|taken| std::ptr::eq(*taken, one));
+            stays.push(served.iter().find(|one| one.origin == plan.origin && !is_taken(one)));
+        }
+        let mut names: Vec<String> = stays.iter().flatten().map(|one| one.source.name().to_owned()).collect();
+        for (plan, stays) in self.plans.iter_mut().zip(&stays) {
+            match stays {
+                Some(one) => one.source.name().clone_into(&mut plan.name),
+                None => {
+                    plan.name = naming::unlike(&plan.name, &names, "-");
+                    names.push(plan.name.clone());
+                }
             }
-            names.push(plan.name.clone());
-            if several && plan.prefix.is_none() {
+            match &mut plan.kind {
+                Kind::Upstream(settings) => settings.name.clone_from(&plan.name),
+                Kind::Database(settings) => settings.name.clone_from(&plan.name),
+                Kind::Demo | Kind::Tasks => {}
+            }
+        }
+        // One that was changed, but is called the same, keeps its prefix as well.
+        let known = |plan: &Plan| {
+            let same = served.iter().find(|one| one.source.name() == plan.name);
+            let automatic = same.filter(|one| !one.origin.has_chosen_prefix() && plan.prefix.is_none());
+            automatic.map(|one| one.prefix.clone().unwrap_or_default())
+        };
+        let known: Vec<Option<String>> = self.plans.iter().map(known).collect();
+        let mut prefixes: Vec<String> =
+            known.iter().flatten().map(|prefix| prefix.trim_end_matches('_').to_owned()).collect();
+        for (plan, known) in self.plans.iter_mut().zip(known) {
+            if known.is_some() {
+                plan.prefix = known;
+            } else if several && plan.prefix.is_none() {
                 let prefix = naming::unlike(&naming::prefix(&plan.name), &prefixes, "_");
                 prefixes.push(prefix.clone());
                 plan.prefix = Some(format!("{prefix}_"));
@@ -318,6 +357,11 @@ impl Opened {
         Mount { source, prefix, trust: Some(self.trust), place }
     }
 
+    /// Whether its operations begin like this; nothing is as good as an empty prefix.
+    pub(crate) fn has_prefix(&self, prefix: Option<&str>) -> bool {
+        self.prefix.as_deref().unwrap_or_default() == prefix.unwrap_or_default()
+    }
+
     /// Goes on looking for a database that is not there, as long as it is served.
     pub(crate) fn look_for(&self) {
         if let Some(database) = self.absent.clone() {
@@ -348,6 +392,24 @@ pub(crate) fn ago(age: Duration) -> String {
     format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
 }
 
+/// The files that sources are read from.
+pub(crate) fn files_of(configured: &[SourceConfig]) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for source in configured.iter().filter(|source| !source.disabled) {
+        files.extend(source.overrides.iter().cloned());
+        files.extend(source.adapter.iter().flat_map(|file| [file.clone(), sidecar_of(file)]));
+        // What cannot be expanded is told when it is planned.
+        let target = source.target.as_deref().and_then(|target| config::expand(target).ok());
+        match target.as_deref() {
+            Some(web) if web.starts_with("http://") || web.starts_with("https://") => {}
+            Some(file) if adapter_file::is_adapter(file) => files.extend([file.into(), sidecar_of(Path::new(file))]),
+            Some(file) if client_file::is_client_file(file) => files.push(file.into()),
+            _ => {}
+        }
+    }
+    files
+}
+
 /// Operations that the configuration speaks of and none of its servers has, each with the nearest that one has. Only where
 /// it is known what they have.
 pub(crate) fn unmatched(opened: &[Opened]) -> Vec<(String, Option<String>)> {
@@ -374,7 +436,9 @@ pub(crate) fn unmatched(opened: &[Opened]) -> Vec<(String, Option<String>)> {
 
 /// A sample shop and its support desk, in memory: what is changed in it is gone with the process.
 fn demo(config: &SourceConfig, name: &str) -> anyhow::Result<aquifer_sql::Settings> {
-    let memory = format!("aquifer-demo-{name}");
+    // Opened anew after a change of its configuration, it is another memory, not one that is filled already.
+    static OPENED: AtomicU32 = AtomicU32::new(0);
+    let memory = format!("aquifer-demo-{name}-{}", OPENED.fetch_add(1, Ordering::Relaxed));
     let mut connection = rusqlite::Connection::open(aquifer_sql::memory_name(&memory)).context("no sample database")?;
     sample::fill(&mut connection).context("the sample database cannot be filled")?;
     // The memory is there as long as one connection is: for as long as the process runs.

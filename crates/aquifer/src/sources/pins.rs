@@ -11,7 +11,7 @@ use aquifer_upstream::{DefinitionObserver, Pinning, QuarantinePolicy};
 
 use super::{Absence, Kind, Plans};
 use crate::config::{Config, QuarantineConfig, StateConfig};
-use crate::safety::Place;
+use crate::safety::{self, Place};
 
 /// Set for a server that is started only to be measured: it pins nothing.
 pub(crate) const LOOK_ONLY: &str = "AQUIFER_LOOK_ONLY";
@@ -77,7 +77,7 @@ fn looked_into(state: &StateConfig) -> Arc<dyn StateStore> {
 }
 
 fn open(state: &StateConfig) -> Arc<dyn StateStore> {
-    Place::of(state).and_then(|place| place.open(state)).unwrap_or_else(|error| {
+    Place::of(state).and_then(|place| place.open(state, &safety::steady_clock())).unwrap_or_else(|error| {
         tracing::error!("accepted definitions are kept in memory and forgotten with this process: {error:#}");
         in_memory()
     })
@@ -114,7 +114,7 @@ struct Observed;
 
 impl DefinitionObserver for Observed {
     fn quarantined(&self, source: &str, tool: &str, operation: &str, reason: &str) {
-        let tool = aquifer_discovery::text::clean(tool);
+        let tool = aquifer_discovery::text::presentable(tool);
         let entry = Entry::new(Event::DefinitionQuarantined).named(source, operation);
         let entry = entry.reason(&format!("tool '{tool}': {reason}"));
         let mut record = RECORD.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,10 +8,10 @@ use aquifer_discovery::adapter::{AdapterAuth, Target};
 use aquifer_discovery::servers::{Environment, Reach, Server, env_file};
 use aquifer_discovery::{Adapter, DefinitionLimits, Overrides};
 use aquifer_protocol::trust::Trust;
-use aquifer_upstream::{Bearer, Settings, Transport};
+use aquifer_upstream::{Allowed, Bearer, Settings, Transport};
 
 use super::{Broken, Kind, Origin, Plan, adapter_file, naming, trust};
-use crate::config::{self, SourceConfig, StateConfig};
+use crate::config::{self, AllowedRequest, SourceConfig, StateConfig};
 use crate::safety::TrustSaid;
 use crate::state::Kept;
 
@@ -116,6 +116,10 @@ fn finish(settings: &mut Settings, source: &SourceConfig, kept: &Kept, files: &m
     settings.largest_answer = source.largest_answer.unwrap_or(settings.largest_answer).max(1024);
     settings.cache_dir = kept.catalogues();
     settings.limits = limits(source)?;
+    settings.allow = Allowed {
+        elicitation: source.allow.contains(&AllowedRequest::Elicitation),
+        sampling: source.allow.contains(&AllowedRequest::Sampling),
+    };
     shaped(settings, source)?;
     if let Some(file) = &source.overrides {
         let shown = file.display();

@@ -156,9 +156,11 @@ fn strangers_are_kept_out() {
         &format!("evil.example:{port}"),
         "localhost.evil.example",
         "127.0.0.1.evil.example",
-        "",
     ] {
         assert_eq!(status(&[("host", host)]), 403, "{host}");
+    }
+    for host in ["", "127.0.0.1:80@evil.example", "localhost:99999", "localhost/x"] {
+        assert_eq!(status(&[("host", host)]), 400, "{host}");
     }
     for host in ["localhost", "127.0.0.1", &format!("localhost:{port}"), "LOCALHOST", "[::1]"] {
         assert_eq!(status(&[("host", host)]), 200, "{host}");
@@ -201,13 +203,12 @@ fn sessions_are_bounded() {
         .unwrap();
     let served = Served::start(&["serve", "--config", file.to_str().unwrap()]);
     std::fs::remove_file(&file).unwrap();
-    let first = session(&served);
-    session(&served);
-    let refused = served.post(&[], INITIALIZE.as_bytes());
-    assert_eq!(refused.status, 503, "{}", refused.body);
-    assert!(refused.body.contains("all sessions are taken"), "{}", refused.body);
-    served.send("DELETE", "/mcp", &[("mcp-session-id", &first)], b"");
-    session(&served);
+    let (first, second) = (session(&served), session(&served));
+    let list = br#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+    let used = |id: &str| served.post(&[("mcp-session-id", id), ("mcp-protocol-version", "2025-06-18")], list).status;
+    assert_eq!(used(&first), 200);
+    let third = session(&served);
+    assert_eq!([&first, &second, &third].map(|id| used(id)), [200, 404, 200], "the one that nobody used made room");
 }
 
 #[test]

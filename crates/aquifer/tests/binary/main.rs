@@ -3,6 +3,7 @@
 
 mod absent;
 mod adapter_files;
+mod asked;
 mod captures;
 mod command_line;
 mod configured;
@@ -10,6 +11,7 @@ mod conformance;
 mod cursors;
 mod demo;
 mod documents;
+mod floods;
 mod gateway;
 #[path = "../../../aquifer-discovery/tests/discovery/generated.rs"]
 mod generated;
@@ -21,7 +23,9 @@ mod logins;
 mod offered;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod private_state;
 mod quarantine;
+mod reloaded;
 mod results;
 mod safety;
 mod secrets;

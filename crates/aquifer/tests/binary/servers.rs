@@ -77,7 +77,7 @@ fn gateway(folder: &Folder, servers: &[Server]) -> Piped {
         let env: Map<String, Value> = env.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
         let env: Vec<String> = env.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         config.push_str(&format!(
-            "[[source]]\nname = {name:?}\ncommand = {:?}\nargs = {:?}\nenv = {{ {} }}\n",
+            "[[source]]\nname = {name:?}\ncommand = {:?}\nargs = {:?}\nenv = {{ {} }}\nallow = [\"elicitation\", \"sampling\"]\n",
             command[0],
             &command[1..],
             env.join(", ")

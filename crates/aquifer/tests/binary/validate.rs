@@ -73,3 +73,91 @@ fn files_that_are_right_and_files_that_are_not_there() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("cannot read"), "{}", text(&output.stderr));
 }
+
+/// A configuration of this database, with rules.
+fn with_rules(folder: &Folder, rules: &str) -> String {
+    let library = folder.database("library.db", "CREATE TABLE books (id INTEGER PRIMARY KEY, title TEXT)");
+    let state = folder.path("state");
+    let sources = format!("[[source]]\nname = \"library\"\ntarget = \"sqlite:{library}\"\n");
+    folder.file("rules.toml", &format!("{sources}[state]\ndir = \"{state}\"\n{rules}"))
+}
+
+#[test]
+fn r_saf_2_a_rule_that_matches_nothing_is_an_error() {
+    let rule = |keys: &str| format!("[[gate.rule]]\neffect = \"deny\"\n[[gate.rule]]\nname = \"second\"\n{keys}\n");
+    for (rules, line, words) in [
+        (
+            rule("effect = \"deny\"\noperation = \"delete_bok\""),
+            8,
+            "no operation matches 'delete_bok'. Did you mean 'delete_book'?",
+        ),
+        (rule("effect = \"deny\"\nsource = \"libary\""), 8, "no source matches 'libary'. Did you mean 'library'?"),
+        (rule("effect = \"deny\"\ntable = \"book\""), 8, "no table matches 'book'. Did you mean 'books'?"),
+        (
+            rule(
+                "effect = \"deny\"\noperation = \"update_book\"\nwhen = [{ param = \"input.titel\", present = true }]",
+            ),
+            8,
+            "'input.titel'",
+        ),
+        (rule("effect = \"allow\"\noperation = \"delete_book\""), 8, "allows without loosen = true"),
+        (
+            "[[gate.rule]]\neffect = \"allow\"\nloosen = true\noperation = \"get_book\"\n".to_owned(),
+            6,
+            "it loosens nothing",
+        ),
+        (
+            "[[gate.rate_limit]]\nname = \"l\"\nlimit = 1\nwindow = \"day\"\noperation = \"x\"\n".to_owned(),
+            6,
+            "rate limit 1 'l': no operation matches 'x'",
+        ),
+    ] {
+        let folder = Folder::new();
+        let file = with_rules(&folder, &rules);
+        let output = run(&["validate", &file]);
+        let told = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{rules}: {told}{}", text(&output.stderr));
+        assert!(
+            told.contains(&format!("rules.toml:{line}:1: SCHEMA_UNRESOLVED_REF")) && told.contains(words),
+            "{rules}: {told}"
+        );
+        let json: Value = serde_json::from_slice(&run(&["validate", "--json", &file]).stdout).unwrap();
+        assert!(json["valid"] == false && json["problems"][0]["line"] == line, "{json}");
+        // Files alone cannot tell.
+        assert_eq!(run(&["validate", "--offline", &file]).status.code(), Some(0), "{rules}");
+    }
+    let folder = Folder::new();
+    let right =
+        with_rules(&folder, &rule("effect = \"deny\"\noperation = [\"delete_book\", \"drop_*\"]\ntable = \"BOOKS\""));
+    let output = run(&["validate", &right]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+}
+
+#[test]
+fn r_saf_2_what_cannot_be_reached_is_not_checked_and_said_so() {
+    let folder = Folder::new();
+    let rules = "[[gate.rule]]\neffect = \"deny\"\noperation = \"anything\"\n\
+                 [[gate.rule]]\neffect = \"deny\"\nsource = \"library\"\noperation = \"delete_bok\"\n";
+    let file = with_rules(&folder, rules);
+    let gone = "[[source]]\nname = \"gone\"\ncommand = \"/nothing/here\"\n\
+                [[source]]\nname = \"broken\"\ntarget = \"sqlite:/nothing/there.db\"\n";
+    let whole = std::fs::read_to_string(&file).unwrap();
+    for (sources, code, unreached) in [(gone, 1, 2), ("", 1, 0)] {
+        let file = folder.file("gone.toml", &format!("{sources}{whole}"));
+        let output = run(&["validate", &file]);
+        let (told, said) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{told}{said}");
+        // The rule about a source that is there is checked; the other only if all are.
+        assert!(told.contains("'delete_bok'"), "{told}");
+        assert_eq!(told.contains("'anything'"), unreached == 0, "{told}");
+        assert_eq!(said.matches("so rules about it are not checked").count(), unreached, "{said}");
+    }
+    // Nothing is there: nothing is wrong.
+    let file =
+        folder.file("nowhere.toml", &format!("{gone}[[gate.rule]]\neffect = \"deny\"\noperation = \"anything\"\n"));
+    assert_eq!(run(&["validate", &file]).status.code(), Some(0));
+    let file = folder.file("none.toml", "[[gate.rule]]\neffect = \"deny\"\noperation = \"anything\"\n");
+    let output = run(&["validate", &file]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stderr).contains("the rules are not checked: no source"), "{}", text(&output.stderr));
+}

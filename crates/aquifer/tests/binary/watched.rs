@@ -41,14 +41,13 @@ fn r_dis_7_a_changed_client_file_takes_effect_without_a_restart() {
     });
     // What is broken is told and ignored, and the place is told.
     folder.file("mcp.json", "{\n  \"mcpServers\": {\n    \"one\" }");
-    piped.says("is ignored, what was served stays");
+    piped.says("is refused, what was served stays");
     piped.data("execute", "one_frobnicate", json!({ "thing_id": 1 }));
-    // One that is broken among others goes on as it was.
+    // So is a file in which one is broken: all of a change takes effect, or nothing.
     file(json!({ "one": { "comand": "x" }, "four": entry(&things) }));
-    piped.says("the changed configuration is in effect");
-    until("the new one is there", || offered(&mut piped, "four_frobnicate").then_some(()));
+    piped.says("is refused, what was served stays: source 'one': ");
     piped.data("execute", "one_frobnicate", json!({ "thing_id": 1 }));
-    assert!(!offered(&mut piped, "three_frobnicate"));
+    assert!(offered(&mut piped, "three_frobnicate") && !offered(&mut piped, "four_frobnicate"));
     // Even if it is killed, nobody survives it.
     let left = children(piped.pid());
     assert!(!left.is_empty());
@@ -68,11 +67,14 @@ fn r_dis_7_a_changed_configuration_takes_effect_without_a_restart() {
     piped.data("create", "create_task", json!({ "title": "Milk" }));
     folder.file("aquifer.toml", &format!("{tasks}{upstream}"));
     until("the new one is there", || offered(&mut piped, "one_frobnicate").then_some(()));
-    let kept = piped.data("read", "tasks_list_tasks", json!({}));
-    assert_eq!(kept["items"][0]["title"], "Milk", "what did not change is the same as before");
+    let kept = piped.data("read", "list_tasks", json!({}));
+    assert_eq!(kept["items"][0]["title"], "Milk", "what did not change is the same as before, under the same names");
     folder.file("aquifer.toml", &format!("{tasks}{upstream}[surface]\nmode = 5\n"));
-    piped.says("is ignored, what was served stays: ");
+    piped.says("is refused, what was served stays: ");
     folder.file("aquifer.toml", &format!("{tasks}{upstream}[surface]\nmode = \"single\"\n"));
-    piped.says("only sources change without a restart");
-    assert!(offered(&mut piped, "one_frobnicate"));
+    piped.says("the change is not in effect: [surface] cannot change in a running process");
+    // Whoever is left keeps the name it has.
+    folder.file("aquifer.toml", upstream.as_str());
+    piped.says("the changed configuration is in effect");
+    assert!(offered(&mut piped, "one_frobnicate") && !offered(&mut piped, "list_tasks"));
 }

@@ -116,10 +116,12 @@ impl Home {
         std::fs::write(self.servers(), servers).expect("a file");
     }
 
-    /// An operator who lets everything pass unasked: what the server asks is what is looked at here.
+    /// An operator who lets everything pass unasked and every server ask: what the server asks is what is looked at here.
     fn unguarded(&self) -> String {
         let file = self.0.join("unguarded.toml");
-        std::fs::write(&file, "[[gate.rule]]\noperation = \"*\"\neffect = \"allow\"\nloosen = true\n").expect("a file");
+        let config = "[[source]]\ntarget = \"mcp.json\"\nallow = [\"elicitation\", \"sampling\"]\n\
+                      [[gate.rule]]\noperation = \"*\"\neffect = \"allow\"\nloosen = true\n";
+        std::fs::write(&file, config).expect("a file");
         file.display().to_string()
     }
 
@@ -140,14 +142,13 @@ impl Drop for Home {
 }
 
 fn over_stdio(client: Client, mode: &str, home: &Home) {
-    let command =
-        client.command(false, mode, ["stdio", AQUIFER, "serve", "--config", &home.unguarded(), &home.servers()]);
+    let command = client.command(false, mode, ["stdio", AQUIFER, "serve", "--config", &home.unguarded()]);
     Process::start(home.remember_here(command)).passes();
 }
 
 fn over_http(client: Client, mode: &str, home: &Home) {
     let mut serve = home.remember_here(Command::new(AQUIFER));
-    serve.args(["serve", "--http", "127.0.0.1:0", "--config", &home.unguarded(), &home.servers()]).stdin(Stdio::null());
+    serve.args(["serve", "--http", "127.0.0.1:0", "--config", &home.unguarded()]).stdin(Stdio::null());
     let server = Server::of(serve);
     Process::start(client.command(false, mode, ["http", &server.url])).passes();
 }

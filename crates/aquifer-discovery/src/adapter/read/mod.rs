@@ -200,7 +200,7 @@ fn refuse_credentials(node: &Node, path: &str, findings: &mut Findings) {
         }
         Shape::Plain(value) => {
             let words = value.as_str().unwrap_or_default();
-            if words.split_whitespace().any(redact::begins_like_credential) {
+            if redact::holds_credential(words) {
                 refuse(path, node.at, findings);
             }
         }

@@ -1,9 +1,11 @@
--- KEYS[1] the record
--- ARGV    the expected version ('' if there must be none), the new version, the value, how many milliseconds to keep it
+-- KEYS[1] the record, KEYS[2] the time
+-- ARGV    the expected version ('' if there must be none), the new version, the value, how many milliseconds to keep
+--         it, and now
+-- Returns whether it was written, and the time that counts
 local present = redis.call('HGET', KEYS[1], 'version') or ''
 if present ~= ARGV[1] then
-    return 0
+    return { 0, time(KEYS[2], tonumber(ARGV[5]), false) }
 end
 redis.call('HSET', KEYS[1], 'version', ARGV[2], 'value', ARGV[3])
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
-return 1
+return { 1, time(KEYS[2], tonumber(ARGV[5]), true) }

@@ -1,15 +1,11 @@
 -- The arithmetic of aquifer_engine::store::Window, which says why; a test holds the two against each other.
 --
--- KEYS[1] what was spent: a hash of buckets
--- ARGV    the width of a bucket in milliseconds, the amount, the most, and now ('' to take Redis's own clock)
--- Returns whether the amount was spent, the total, and the milliseconds until it fits (-1: never)
+-- KEYS[1] what was spent: a hash of buckets, KEYS[2] the time
+-- ARGV    the width of a bucket in milliseconds, the amount, the most, and now
+-- Returns whether the amount was spent, the total, the milliseconds until it fits (-1: never), and the time that counts
 local BUCKETS, WHOLE = 60, 1000
 local width, amount, most = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local now = tonumber(ARGV[4])
-if not now then
-    local time = redis.call('TIME')
-    now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+local now = time(KEYS[2], tonumber(ARGV[4]), amount > 0)
 local this = math.floor(now / width)
 
 local buckets, gone, sum = {}, {}, 0
@@ -42,10 +38,10 @@ if total + amount <= most then
         -- Longer than anything counts: this only collects garbage.
         redis.call('PEXPIRE', KEYS[1], string.format('%.0f', (2 * BUCKETS + 2) * width + 60000))
     end
-    return { 1, total + amount, 0 }
+    return { 1, total + amount, 0, now }
 end
 if amount > most then
-    return { 0, total, -1 }
+    return { 0, total, -1, now }
 end
 local later = sum
 for _, entry in ipairs(buckets) do
@@ -54,7 +50,7 @@ for _, entry in ipairs(buckets) do
     if room >= 0 then
         local share = math.min(WHOLE, math.floor(room * WHOLE / entry[2]))
         local moment = (entry[1] + BUCKETS + 1) * width - math.floor(share * width / WHOLE)
-        return { 0, total, math.max(1, moment - now) }
+        return { 0, total, math.max(1, moment - now), now }
     end
 end
-return { 0, total, 1 }
+return { 0, total, 1, now }

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use aquifer_engine::clock::SharedClock;
-use aquifer_engine::store::{StoreError, milliseconds};
+use aquifer_engine::store::{HighWater, StoreError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -24,7 +23,7 @@ const LOG_BYTES: i64 = 4 << 20;
 
 pub(super) struct Keeper {
     path: PathBuf,
-    clock: SharedClock,
+    time: HighWater,
     open: Option<Open>,
     /// When the file was last swept, in milliseconds.
     swept: Option<u64>,
@@ -37,8 +36,8 @@ struct Open {
 }
 
 impl Keeper {
-    pub(super) fn new(path: PathBuf, clock: SharedClock) -> Self {
-        Self { path, clock, open: None, swept: None }
+    pub(super) fn new(path: PathBuf, time: HighWater) -> Self {
+        Self { path, time, open: None, swept: None }
     }
 
     /// Closes the file. The next call opens it again.
@@ -50,7 +49,13 @@ impl Keeper {
         &mut self,
         act: impl FnOnce(&Connection, u64) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        self.run(|open, now| act(&open.connection, now))
+        self.run(|open, kept, now| {
+            let done = act(&open.connection, now)?;
+            if HighWater::is_due(kept, now) {
+                open.try_to_write_time(now);
+            }
+            Ok(done)
+        })
     }
 
     /// A change that a loss of power may undo.
@@ -74,9 +79,9 @@ impl Keeper {
         lasting: bool,
         act: impl FnOnce(&mut Connection, u64) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        let due = self.swept.is_none_or(|swept| milliseconds(self.clock.now()).abs_diff(swept) >= SWEEP_EVERY);
+        let due = self.swept.is_none_or(|swept| self.time.now().abs_diff(swept) >= SWEEP_EVERY);
         let mut swept = self.swept;
-        let done = self.run(|open, now| {
+        let done = self.run(|open, _, now| {
             open.set_lasting(lasting)?;
             if due {
                 swept = match tables::sweep(&mut open.connection, now) {
@@ -96,13 +101,18 @@ impl Keeper {
         done
     }
 
-    fn run<T>(&mut self, act: impl FnOnce(&mut Open, u64) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+    /// Acts on the open file, given the time that the file has kept and the time it is now: never an earlier one.
+    fn run<T>(&mut self, act: impl FnOnce(&mut Open, u64, u64) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let is_there = |open: &Open| file::identity(&self.path).is_ok_and(|found| found == open.identity);
         let mut open = match self.open.take().filter(is_there) {
             Some(open) => open,
             None => self.open_file()?,
         };
-        match act(&mut open, milliseconds(self.clock.now())) {
+        let acted = tables::high_water(&open.connection).and_then(|kept| {
+            let now = self.time.now_after(kept);
+            act(&mut open, kept, now)
+        });
+        match acted {
             // What was written to a file that is no longer there has not been written.
             Ok(_) if !is_there(&open) => Err(self.trouble("was taken away")),
             Ok(done) => {
@@ -164,6 +174,18 @@ impl Open {
             self.lasting = lasting;
         }
         Ok(())
+    }
+
+    /// Writes the time for a call that only reads. Whoever reads does not wait for that, and is not refused because of
+    /// it: the next change writes the time, too.
+    fn try_to_write_time(&self, now: u64) {
+        let written = self.connection.busy_timeout(Duration::ZERO).and_then(|()| {
+            let written = tables::write_high_water(&self.connection, now);
+            self.connection.busy_timeout(BUSY).and(written)
+        });
+        if let Err(error) = written {
+            tracing::debug!(%error, "the time is not written to the state file");
+        }
     }
 }
 

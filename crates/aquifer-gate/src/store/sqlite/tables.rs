@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aquifer_engine::store::{Record, Spent, Window};
+use aquifer_engine::store::{HIGH_WATER, HighWater, Record, Spent, Window};
 use rusqlite::{Connection, OptionalExtension, Result, Transaction, TransactionBehavior, params};
 
 /// Written into the file, so that nobody's own database is taken for ours: "Aqst".
@@ -24,8 +24,11 @@ const TABLES: &str = "
 
 /// How many expired rows of a table go at once, so that no call waits long for them.
 const SWEPT: usize = 1000;
-/// How long they stay after they expired, in milliseconds: a clock that is set back finds them still.
+/// How long they stay after they expired, in milliseconds: another process may be behind by as much.
 const GRACE: u64 = 600_000;
+
+/// The start of the year 2200 in milliseconds: a later time was a broken clock, and is overwritten.
+const MAX_TIME: u64 = 7_258_118_400_000;
 
 /// Whose file it is.
 pub(super) enum Owner {
@@ -64,6 +67,25 @@ fn begin(connection: &mut Connection) -> Result<Transaction<'_>> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
+/// The latest time the file was used at; zero if it has none.
+pub(super) fn high_water(connection: &Connection) -> Result<u64> {
+    let mut statement = connection.prepare_cached("SELECT value FROM records WHERE key = ?1")?;
+    let value: Option<Vec<u8>> = statement.query_row([HIGH_WATER], |row| row.get(0)).optional()?;
+    Ok(value.map_or(0, |value| HighWater::parse(&value)))
+}
+
+/// Writes the time, unless another process has written a later one. It is the record's version, too: neither comes again.
+pub(super) fn write_high_water(connection: &Connection, now: u64) -> Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO records (key, value, version, until) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key) DO UPDATE \
+             SET value = excluded.value, version = excluded.version, until = excluded.until \
+             WHERE version < excluded.version OR version >= ?5",
+        )?
+        .execute(params![HIGH_WATER, now.to_string().into_bytes(), now, i64::MAX, MAX_TIME])?;
+    Ok(())
+}
+
 pub(super) fn get(connection: &Connection, now: u64, key: &str) -> Result<Option<Record>> {
     let mut statement =
         connection.prepare_cached("SELECT value, version FROM records WHERE key = ?1 AND until > ?2")?;
@@ -92,6 +114,7 @@ pub(super) fn compare_and_set(
              SET value = excluded.value, version = excluded.version, until = excluded.until",
         )?
         .execute(params![key, record.value, record.version, later(now, keep)])?;
+    write_high_water(&change, now)?;
     change.commit()?;
     Ok(true)
 }
@@ -138,6 +161,7 @@ pub(super) fn spend(
                  ON CONFLICT (key, width, bucket) DO UPDATE SET amount = amount + excluded.amount",
             )?
             .execute(params![key, window.width(), bucket, amount, window.gone(bucket)])?;
+        write_high_water(&change, now)?;
         change.commit()?;
     }
     Ok(judged)

@@ -9,6 +9,21 @@ use super::support::*;
 
 const PLANTED: &str = "hunter2-planted";
 
+/// What makes it as long and as random as a real token.
+const REST: &str = "-q3Zk9wVb2Xh7LtYc0RfPdGm1AsJ";
+
+/// Invented credentials, each with the text around it.
+fn credentials() -> Vec<(String, String)> {
+    let lines = include_str!("../../../../aquifer-protocol/tests/data/credentials.txt").lines();
+    let read = |line: &str| {
+        let (_, text) = line.split_once('\t').unwrap();
+        let marked = text.replacen('~', "", 1).replace("\\n", "\n");
+        let secret = marked.split_once('«').unwrap().1.split_once('»').unwrap().0.to_owned();
+        (marked.replace(['«', '»'], ""), secret)
+    };
+    lines.filter(|line| !line.starts_with('#')).map(read).collect()
+}
+
 fn parameter(name: &str, kind: Kind, sensitive: bool) -> Parameter {
     Parameter { name: name.into(), schema: Schema { kind, ..Schema::default() }, sensitive, ..Parameter::default() }
 }
@@ -41,6 +56,7 @@ async fn r_saf_5_secrets_are_not_in_the_files() {
     let audit = open(files(&folder.0, 1 << 20, 3), &store);
     let (operation, types) = careful();
     let secret = |template: &str| template.replace('*', PLANTED);
+    let token = |template: &str| template.replace('*', &format!("{PLANTED}{REST}"));
     let nested = secret("{\"user\":{\"password\":\"*\"}}");
     let planted = [
         // As the definition says.
@@ -64,9 +80,9 @@ async fn r_saf_5_secrets_are_not_in_the_files() {
         json!({ "headers": [{ "name": "Authorization", "value": PLANTED }] }),
         json!({ "filter": { "field": "password", "op": "eq", "value": PLANTED } }),
         // By form.
-        json!({ "note": secret("Bearer *"), "other": secret("conf_*"), "more": secret("quota_continue_*") }),
+        json!({ "note": secret("Bearer *"), "other": token("conf_*"), "more": token("quota_continue_*") }),
         json!({ "url": secret("postgres://me:*@host/db"), "text": secret("see https://a:*@b.example/x for it") }),
-        json!({ "key": secret("sk-*"), "jwt_like": secret("eyJ*"), "pem": secret("-----BEGIN PRIVATE KEY-----*") }),
+        json!({ "key": token("sk-proj-*"), "web": token("eyJhbGciOiJI.*"), "pem": secret("-----BEGIN PRIVATE KEY-----*") }),
         // Inside text.
         json!({ "body": nested }),
         json!({ "body": json!({ "again": nested }).to_string() }),
@@ -74,16 +90,16 @@ async fn r_saf_5_secrets_are_not_in_the_files() {
         json!({ "body": secret("Content-Type: x\nAuthorization: *") }),
         json!({ "body": secret("{broken json, \"token\": \"*\"") }),
         json!({ "sql": secret("ALTER USER x; password = '*'") }),
-        json!({ "text": secret("use conf_* to go on") }),
+        json!({ "text": token("use conf_* to go on") }),
         // As a name.
-        json!({ secret("conf_*"): 1 }),
+        json!({ token("conf_*"): 1 }),
     ];
     for params in &planted {
         let entry = written(params, &operation, Some(&types));
         assert!(!format!("{entry:?}").contains(PLANTED), "{params}");
         audit.record(entry).await.unwrap();
     }
-    let token = secret("conf_*");
+    let token = token("conf_*");
     let entry = Entry::about(Event::Confirmed, &deletion())
         .token(&token)
         .by(&Caller::session(secret("session-*")))
@@ -98,6 +114,50 @@ async fn r_saf_5_secrets_are_not_in_the_files() {
     for (_, record) in store.list("", 1000).await.unwrap() {
         assert!(!String::from_utf8_lossy(&record.value).contains(PLANTED));
     }
+}
+
+#[test]
+fn r_saf_5_every_format_of_credentials_is_redacted_wherever_it_stands() {
+    let operation = deletion();
+    let cases = credentials();
+    assert!(cases.len() >= 60, "{}", cases.len());
+    for (text, secret) in cases {
+        let inside = json!({ "error": text }).to_string();
+        for params in [
+            json!({ "note": text }),
+            json!({ "note": format!("it was {text}") }),
+            json!({ "a": [{ "b": { "c": [text] } }] }),
+            json!({ "body": inside }),
+            json!({ "body": json!({ "again": inside }).to_string() }),
+            json!({ text.as_str(): 1 }),
+        ] {
+            let entry = serde_json::to_string(&written(&params, &operation, None)).unwrap();
+            let escaped = Value::from(secret.as_str()).to_string();
+            let escaped = escaped.trim_matches('"');
+            assert!(!entry.contains(escaped), "{params}: {entry}");
+        }
+        let entry =
+            serde_json::to_string(&Entry::about(Event::Denied, &operation).reason(&format!("no: {text}"))).unwrap();
+        assert!(!entry.contains(&secret), "{entry}");
+    }
+}
+
+#[test]
+fn r_saf_5_innocent_text_is_written_as_it_is() {
+    let lines = include_str!("../../../../aquifer-protocol/tests/data/innocent.txt").lines();
+    let innocents: Vec<&str> = lines.filter(|line| !line.starts_with('#')).collect();
+    assert!(innocents.len() >= 60, "{}", innocents.len());
+    for text in innocents {
+        let params = json!({ "note": text, "list": [text] });
+        let entry = serde_json::to_value(written(&params, &deletion(), None)).unwrap();
+        assert_eq!(entry["parameters"], params);
+    }
+    // Names that only sound like a secret.
+    let names = json!({
+        "secret_name": "prod/db", "token_id": "tok-17", "password_reset_at": "2026-01-31", "key_id": "k-1", "max_tokens": 100,
+        "token_count": 5, "secret_version": 3, "public_key": "ssh-ed25519 AAAA", "primary_key": "id", "sort_key": "name", "next_token": "abc",
+    });
+    assert_eq!(serde_json::to_value(written(&names, &deletion(), None)).unwrap()["parameters"], names);
 }
 
 #[tokio::test]

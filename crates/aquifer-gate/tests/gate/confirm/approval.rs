@@ -1,7 +1,6 @@
 //! Approvals: a caller who does everything a model could do gets nothing through; a person's yes lets one call through.
 
 use aquifer_engine::Context;
-use aquifer_engine::clock::Clock;
 use aquifer_gate::GateSettings;
 use aquifer_gate::confirm::ConfirmSettings;
 use aquifer_gate::confirm::approvals::{self, ApprovalError, Status};
@@ -79,13 +78,13 @@ async fn r_saf_3_with_approval_nobody_gets_through_and_one_yes_lets_one_call_thr
     let waiting = house.ask(with_token(delete("target"), &token)).await;
     assert_eq!(waiting, answer, "it says the same until a person has spoken");
 
-    let listed = approvals::list(&*house.store, house.clock.now()).await.unwrap();
+    let listed = approvals::list(&*house.store, &house.clock).await.unwrap();
     let own = listed.iter().find(|approval| approval.id == id).unwrap();
     assert_eq!((own.status, &*own.operation, &*own.danger), (Status::Pending, "alpha_delete_thing", "destructive"));
     assert!(own.message.contains("'target'") && own.caller.as_deref() == Some("anna"), "{own:?}");
 
     let typed = format!("{} {}", id[..4].to_uppercase(), &id[4..]);
-    let approved = approvals::approve(&*house.store, &typed, house.clock.now()).await.unwrap();
+    let approved = approvals::approve(&*house.store, &typed, &house.clock).await.unwrap();
     assert_eq!(approved.status, Status::Approved);
     attack(&house).await;
     let berta = caller(Some("berta"), Some("session_2"));
@@ -94,7 +93,7 @@ async fn r_saf_3_with_approval_nobody_gets_through_and_one_yes_lets_one_call_thr
     assert_eq!(code(&house.ask(with_token(delete("target"), &token)).await), "done");
     assert_eq!(house.done(), [("alpha".to_owned(), "delete_thing".to_owned(), json!({ "id": "target" }))]);
     assert_eq!(code(&house.ask(with_token(delete("target"), &token)).await), "TOKEN_ALREADY_USED");
-    let again = approvals::approve(&*house.store, &id, house.clock.now()).await;
+    let again = approvals::approve(&*house.store, &id, &house.clock).await;
     assert!(matches!(again, Err(ApprovalError::Over { status: Status::Used, .. })), "{again:?}");
     attack(&house).await;
     assert!(house.done().is_empty());
@@ -107,27 +106,27 @@ async fn r_saf_3_denied_pending_and_late_approvals_say_so() {
         let details = &answer["error"]["details"];
         ["approval_id", "confirmation_token"].map(|name| details[name].as_str().unwrap().to_owned())
     };
-    let now = || house.clock.now();
+    let clock = &house.clock;
     let [id, token] = ids(&house.ask(delete("x")).await);
-    approvals::deny(&*house.store, &id, now()).await.unwrap();
+    approvals::deny(&*house.store, &id, clock).await.unwrap();
     let denied = house.ask(with_token(delete("x"), &token)).await;
     assert_eq!(code(&denied), "PERMISSION_DENIED");
-    let changed = approvals::approve(&*house.store, &id, now()).await;
+    let changed = approvals::approve(&*house.store, &id, clock).await;
     assert!(matches!(changed, Err(ApprovalError::Over { status: Status::Denied, .. })), "{changed:?}");
 
     // A yes can be taken back until it is used.
     let [id, token] = ids(&house.ask(delete("x")).await);
-    approvals::approve(&*house.store, &id, now()).await.unwrap();
-    approvals::deny(&*house.store, &id, now()).await.unwrap();
+    approvals::approve(&*house.store, &id, clock).await.unwrap();
+    approvals::deny(&*house.store, &id, clock).await.unwrap();
     assert_eq!(code(&house.ask(with_token(delete("x"), &token)).await), "PERMISSION_DENIED");
 
     let [id, token] = ids(&house.ask(delete("x")).await);
     house.clock.advance(301);
-    let late = approvals::approve(&*house.store, &id, now()).await;
+    let late = approvals::approve(&*house.store, &id, clock).await;
     assert!(matches!(late, Err(ApprovalError::Over { status: Status::Expired, .. })), "{late:?}");
     house.clock.advance(30);
     assert_eq!(code(&house.ask(with_token(delete("x"), &token)).await), "TOKEN_EXPIRED");
-    let unknown = approvals::approve(&*house.store, "nothing", now()).await;
+    let unknown = approvals::approve(&*house.store, "nothing", clock).await;
     assert!(matches!(unknown, Err(ApprovalError::Unknown(_))), "{unknown:?}");
     assert!(house.done().is_empty());
 }

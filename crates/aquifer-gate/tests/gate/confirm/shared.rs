@@ -1,9 +1,8 @@
 //! Gates that share a store behave as one, also when one of them is opened again.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use aquifer_engine::clock::SystemClock;
+use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::store::StateStore;
 use aquifer_gate::GateSettings;
 use aquifer_gate::audit::Audit;
@@ -14,39 +13,34 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::house::{Hands, House, code, request, with_token};
+use crate::stores::place::Folder;
+#[cfg(feature = "redis")]
+use crate::stores::place::unique;
 
-/// A folder that goes with its owner.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-type Open = Box<dyn Fn() -> Arc<dyn StateStore>>;
+pub(crate) type Open = Box<dyn Fn(&Arc<SteadyClock>) -> Arc<dyn StateStore>>;
 
 /// Every store that outlives a process.
-fn stores() -> (Vec<(&'static str, Open)>, Folder) {
-    let folder = Folder(std::env::temp_dir().join(format!("aquifer-gate-shared-{}", std::process::id())));
-    std::fs::create_dir_all(&folder.0).unwrap();
-    let file = folder.0.join("state.db");
-    let sqlite: Open = Box::new(move || Arc::new(SqliteStore::new(&file, Arc::new(SystemClock)).unwrap()));
+pub(crate) fn stores() -> (Vec<(&'static str, Open)>, Folder) {
+    let folder = Folder::new();
+    let file = folder.file();
+    let sqlite: Open = Box::new(move |clock| Arc::new(SqliteStore::new(&file, clock.clone()).unwrap()));
     #[cfg_attr(not(feature = "redis"), expect(unused_mut, reason = "one more with Redis"))]
     let mut stores = vec![("SQLite", sqlite)];
     #[cfg(feature = "redis")]
     {
         use aquifer_gate::store::{RedisSettings, RedisStore};
         let mut settings = RedisSettings::new(std::env::var("AQUIFER_TEST_REDIS").expect("cargo xtask test sets it"));
-        settings.prefix = format!("shared-{}:", std::process::id());
-        stores.push(("Redis", Box::new(move || Arc::new(RedisStore::new(&settings).unwrap()))));
+        settings.prefix = format!("shared-{}:", unique());
+        let redis = move |clock: &Arc<SteadyClock>| RedisStore::new(&settings).unwrap().with_clock(clock.clone());
+        stores.push(("Redis", Box::new(move |clock| Arc::new(redis(clock)))));
     }
     (stores, folder)
 }
 
-fn open(store: Arc<dyn StateStore>) -> Arc<House> {
-    let settings = GateSettings::default();
-    Arc::new(House::over(&settings, Trust::Certified, store, Hands::new(), |_, clock| Audit::off(clock)))
+fn open(store: &Open) -> Arc<House> {
+    let (settings, hands) = (GateSettings::default(), Hands::new());
+    let store = store(&hands.steady);
+    Arc::new(House::over(&settings, Trust::Certified, store, hands, |_, clock| Audit::off(clock)))
 }
 
 fn delete() -> Value {
@@ -57,7 +51,7 @@ fn delete() -> Value {
 async fn r_saf_6_gates_on_one_store_redeem_a_token_once_and_remember_it_across_a_restart() {
     let (stores, _folder) = stores();
     for (name, store) in stores {
-        let houses = [open(store()), open(store())];
+        let houses = [open(&store), open(&store)];
         let token = houses[0].token(delete()).await;
         let kept = houses[1].token(delete()).await;
         let mut running = JoinSet::new();
@@ -70,7 +64,7 @@ async fn r_saf_6_gates_on_one_store_redeem_a_token_once_and_remember_it_across_a
         assert_eq!((count("done"), count("TOKEN_ALREADY_USED")), (1, 999), "{name}: {codes:?}");
         assert_eq!(houses.iter().map(|house| house.done().len()).sum::<usize>(), 1, "{name}");
         drop(houses);
-        let again = open(store());
+        let again = open(&store);
         assert_eq!(code(&again.ask(with_token(delete(), &token)).await), "TOKEN_ALREADY_USED", "{name}");
         assert_eq!(code(&again.ask(with_token(delete(), &kept)).await), "done", "{name}");
         assert_eq!(code(&again.ask(with_token(delete(), &kept)).await), "TOKEN_ALREADY_USED", "{name}");
@@ -81,13 +75,14 @@ async fn r_saf_6_gates_on_one_store_redeem_a_token_once_and_remember_it_across_a
 async fn r_saf_3_an_approval_is_given_by_another_process() {
     let (stores, _folder) = stores();
     for (name, store) in stores {
-        let house = open(store());
+        let house = open(&store);
         let purge = || request("alpha_purge_thing", json!({ "id": "x" }));
         let answer = house.ask(purge()).await;
         let id = answer["error"]["details"]["approval_id"].as_str().unwrap();
         let token = answer["error"]["details"]["confirmation_token"].as_str().unwrap();
-        let now = "2026-01-28T12:01:00Z".parse().unwrap();
-        let outside = store();
+        let hands = Hands::new();
+        hands.advance(60);
+        let (outside, now) = (store(&hands.steady), &*hands.steady);
         assert_eq!(approvals::list(&*outside, now).await.unwrap().len(), 1, "{name}");
         approvals::approve(&*outside, id, now).await.unwrap();
         assert_eq!(code(&house.ask(with_token(purge(), token)).await), "done", "{name}");

@@ -164,15 +164,15 @@ async fn r_saf_3_expired_is_one_second_past_the_skew() {
 #[tokio::test]
 async fn r_saf_3_a_token_rests_for_as_long_as_its_source_wants() {
     let house = House::new(&GateSettings::default());
-    let erase = || request("alpha_erase_thing", json!({ "id": "x", "pass_code": "hidden" }));
+    let erase = || request("alpha_erase_thing", json!({ "id": "x", "pass_code": "hunter2-x9" }));
     let answer = house.ask(erase()).await;
     let details = &answer["error"]["details"];
     // A source has its say, and does not decide what a person gets to see.
-    let expected = "Run 'alpha_erase_thing' (destructive) of source 'alpha' with id = 'x', pass_code = '[redacted]'? Its \
-                    source says: Erase 'x' ([redacted])? It is gone then.";
+    let expected = "Run 'alpha_erase_thing' (destructive) of source 'alpha' with id = 'x', pass_code = '[hidden, 10 characters, sha256 998a…]'? Its \
+                    source says: Erase 'x' ([hidden, 10 characters, sha256 998a…])? It is gone then.";
     assert_eq!(details["confirmation_message"], expected);
     assert_eq!(details["reasons"][0], "It is gone");
-    assert!(!answer.to_string().contains("hidden"), "{answer}");
+    assert!(!answer.to_string().contains("hunter2"), "{answer}");
     let token = details["confirmation_token"].as_str().unwrap().to_owned();
     house.clock.advance(2);
     let early = house.ask(with_token(erase(), &token)).await;
@@ -194,11 +194,14 @@ async fn r_saf_3_an_operator_says_what_is_asked_and_how_long_it_rests() {
     ] }))
     .unwrap();
     let house = House::new(&GateSettings { policy, ..GateSettings::default() });
-    let sent = || request("alpha_delete_thing", json!({ "id": "x{note}\u{202e}", "pass_code": "hidden" }));
+    let sent = || request("alpha_delete_thing", json!({ "id": "x{note}\u{202e}", "pass_code": "hunter2-x9" }));
     let answer = house.ask(sent()).await;
     let details = &answer["error"]["details"];
-    assert_eq!(details["confirmation_message"], "Throw x{note}␣ away, [redacted], (not given)?");
-    assert!(!answer.to_string().contains("hidden"), "{answer}");
+    assert_eq!(
+        details["confirmation_message"],
+        "Throw x{note}␣ away, [hidden, 10 characters, sha256 998a…], (not given)?"
+    );
+    assert!(!answer.to_string().contains("hunter2"), "{answer}");
     let token = details["confirmation_token"].as_str().unwrap().to_owned();
     house.clock.advance(19);
     let early = house.ask(with_token(sent(), &token)).await;

@@ -12,20 +12,17 @@ use serde_json::{Value, json};
 
 use super::{caller, decide, operation, policy};
 
-/// The specification's example of a denied danger level.
+/// The specification's details of a denied danger level, with a message that a person understands.
 #[test]
 fn r_saf_2_a_denied_danger_level_is_told_as_published() {
     let mut bulk = operation("bulk_delete", Category::Delete, Danger::Dangerous, Trust::Validated);
     bulk.safeguards.reasons = vec!["Affects multiple resources".into(), "Cannot be undone".into()];
-    let failure = decide(&Policy::default(), &bulk, &json!({})).failure(&bulk).unwrap();
+    let ruling = decide(&Policy::default(), &bulk, &json!({}));
+    let failure = ruling.failure(&bulk).unwrap();
+    let reason = "This affects much data or skips a safety check, and the source 'shop' is not trusted enough for this";
+    assert_eq!(failure.message(), format!("Permission denied: {reason}"));
     assert_eq!(
-        failure.message(),
-        "Operation 'bulk_delete' (danger: dangerous) denied for adapter trust level 'validated'"
-    );
-    let mut details = Value::Object(failure.details().clone());
-    let decision = details.as_object_mut().unwrap().remove("policy").unwrap();
-    assert_eq!(
-        details,
+        Value::Object(failure.details().clone()),
         json!({
             "operation": "bulk_delete",
             "danger_level": "dangerous",
@@ -33,15 +30,17 @@ fn r_saf_2_a_denied_danger_level_is_told_as_published() {
             "minimum_trust_required": "community_reviewed",
             "reasons": ["Affects multiple resources", "Cannot be undone"],
             "source": "shop",
+            "policy": { "decision": "deny", "reason": reason },
         })
     );
+    // Operators get the whole of it.
     assert_eq!(
-        decision,
+        ruling.explain(&bulk, None),
         json!({
             "decision": "deny",
             "decided_by": {
                 "kind": "matrix", "danger": "dangerous", "trust": "validated", "cell": "deny", "origin": "published",
-                "overruled": false, "words": "the matrix says deny for dangerous operations of validated sources",
+                "overruled": false, "words": "matrix, dangerous and validated: deny",
             },
             "also": [],
             "to_change": [
@@ -52,16 +51,13 @@ fn r_saf_2_a_denied_danger_level_is_told_as_published() {
     );
 }
 
-/// The specification's example of a trust level that is too low.
+/// The specification's details of a trust level that is too low.
 #[test]
 fn r_saf_2_insufficient_trust_is_told_as_published() {
     let strict = policy("[trust_policy]\nminimum_trust_for_deletes = \"community_reviewed\"\n");
     let delete = operation("delete_user", Category::Delete, Danger::Destructive, Trust::Validated);
     let failure = decide(&strict, &delete, &json!({})).failure(&delete).unwrap();
-    assert_eq!(
-        failure.message(),
-        "Operation 'delete_user' requires trust level 'community_reviewed', adapter has 'validated'"
-    );
+    assert_eq!(failure.message(), "Permission denied: The source 'shop' is not trusted enough for this");
     for (key, value) in [
         ("operation", json!("delete_user")),
         ("required_trust", json!("community_reviewed")),
@@ -72,28 +68,92 @@ fn r_saf_2_insufficient_trust_is_told_as_published() {
     }
     let untested = operation("list_users", Category::Read, Danger::Safe, Trust::Untested);
     let failure = decide(&Policy::default(), &untested, &json!({})).failure(&untested).unwrap();
-    assert_eq!(failure.message(), "Operation 'list_users' requires trust level 'generated', adapter has 'untested'");
+    assert_eq!(failure.code().as_str(), "PERMISSION_TRUST_LEVEL_INSUFFICIENT");
+    assert_eq!(failure.message(), "Permission denied: The source 'shop' is not trusted enough for this");
 }
 
-/// A rule's denial has the operator's reason where there is one, and otherwise names the rule.
+/// A rule's denial names the rule and has the operator's reason.
 #[test]
 fn r_saf_2_a_rules_denial() {
     let create = operation("create_user", Category::Create, Danger::Reversible, Trust::Validated);
     #[rustfmt::skip]
     let table = [
-        ("", "Permission denied: rule 1 denies operation 'create_user'"),
-        ("name = \"freeze\"\n", "Permission denied: rule 1 'freeze' denies operation 'create_user'"),
-        ("reason = \"the shop is closed\"\n", "Permission denied: the shop is closed"),
-        // Words that a client would take for a leak stay in the details.
-        ("reason = \"nobody at work\"\n", "Permission denied: rule 1 denies operation 'create_user'"),
-        ("name = \"look at me\"\n", "Permission denied: a rule denies operation 'create_user'"),
+        ("", "A rule of the operator does not allow this"),
+        ("name = \"freeze\"\n", "The operator's rule 'freeze' does not allow this"),
+        ("reason = \"the shop is closed\"\n", "A rule of the operator does not allow this: the shop is closed"),
+        ("name = \"no customers\"\nreason = \"Customers are changed in the CRM\"\n",
+            "The operator's rule 'no customers' does not allow this: Customers are changed in the CRM"),
+        // Words that a client would take for a leak stay with the operator.
+        ("reason = \"nobody at work\"\n", "A rule of the operator does not allow this"),
+        ("name = \"look at me\"\n", "A rule of the operator does not allow this"),
     ];
-    for (more, message) in table {
+    for (more, reason) in table {
         let policy = policy(&format!("[[rule]]\neffect = \"deny\"\n{more}"));
-        let failure = decide(&policy, &create, &json!({})).failure(&create).unwrap();
-        assert_eq!((failure.code().as_str(), failure.message()), ("PERMISSION_DENIED", message));
-        assert_eq!(failure.details()["policy"]["decided_by"]["rule"], 1);
+        let ruling = decide(&policy, &create, &json!({}));
+        let failure = ruling.failure(&create).unwrap();
+        let message = format!("Permission denied: {reason}");
+        assert_eq!((failure.code().as_str(), failure.message()), ("PERMISSION_DENIED", message.as_str()));
+        assert_eq!(failure.details()["policy"], json!({ "decision": "deny", "reason": reason }));
+        assert_eq!(ruling.explain(&create, None)["decided_by"]["rule"], 1);
     }
+}
+
+/// What callers and the people who confirm are told, for everything that can decide. None of it says what an operator
+/// could change.
+#[test]
+fn r_saf_2_callers_are_told_why_and_not_how_to_change_it() {
+    use Category::{Create, Delete, Execute, Read, Update};
+    use Danger::{Dangerous, Destructive, Forbidden, Reversible, Safe};
+    use Trust::{Certified, Generated, Untested, Validated};
+    const NONE: &str = "";
+    const RULE: &str = "[[rule]]\nname = \"large\"\neffect = \"confirm\"\nreason = \"More than usual\"\n";
+    const LOOSE: &str = "[[rule]]\neffect = \"confirm\"\noperation = \"*\"\nloosen = true\n";
+    const ALLOW: &str = "[[rule]]\neffect = \"allow\"\noperation = \"*\"\n";
+    const OWN: &str = "[matrix.forbidden]\ncertified = \"deny\"\n[matrix.safe]\nvalidated = \"confirm\"\n";
+    const BELOW: &str = "[trust_policy]\nrequire_confirmation_below = \"certified\"\n";
+    const MINIMUM: &str = "[trust_policy]\nminimum_trust_for_writes = \"certified\"\n";
+    let enough = "and the source 'shop' is not trusted enough for this";
+    let confirm = "so a person has to confirm it";
+    #[rustfmt::skip]
+    let table = [
+        (NONE, Delete, Destructive, Validated, format!("This deletes data, {confirm}")),
+        (NONE, Update, Destructive, Validated, format!("This may delete or overwrite data, {confirm}")),
+        (NONE, Delete, Dangerous, Certified, format!("This affects much data or skips a safety check, {confirm}")),
+        (NONE, Execute, Forbidden, Certified, format!("This can destroy everything, {confirm}")),
+        (NONE, Create, Reversible, Generated, format!("This adds data, {enough}")),
+        (NONE, Update, Reversible, Generated, format!("This changes data, {enough}")),
+        (NONE, Delete, Destructive, Untested, format!("This deletes data, {enough}")),
+        (NONE, Read, Safe, Untested, "The source 'shop' is not trusted enough for this".to_owned()),
+        (OWN, Execute, Forbidden, Certified, "This can destroy everything, which is not allowed here".to_owned()),
+        (OWN, Read, Safe, Validated, format!("This only reads, {confirm}")),
+        (ALLOW, Delete, Destructive, Validated, format!("This deletes data, {confirm}")),
+        (RULE, Read, Safe, Validated, "The operator's rule 'large' wants a person to confirm this: More than usual".to_owned()),
+        (LOOSE, Delete, Forbidden, Untested, "A rule of the operator wants a person to confirm this".to_owned()),
+        (BELOW, Read, Safe, Validated, "The source 'shop' is not fully trusted, so a person has to confirm this".to_owned()),
+        (MINIMUM, Update, Reversible, Validated, "The source 'shop' is not trusted enough for this".to_owned()),
+    ];
+    for (toml, category, danger, trust, expected) in table {
+        let operation = operation("do_it", category, danger, trust);
+        let ruling = decide(&policy(toml), &operation, &json!({}));
+        assert_ne!(ruling.effect.as_str(), "allow", "{toml} {danger}");
+        let told = ruling.reason_for_caller();
+        assert_eq!(told, expected, "{toml} {danger} {trust}");
+        let mut all = format!("{told} {}", ruling.for_caller());
+        if let Some(failure) = ruling.failure(&operation) {
+            all.push_str(failure.message());
+            all.push_str(&failure.details()["policy"].to_string());
+        }
+        for taught in
+            ["loosen", "matrix", "effect", "to_change", "trust =", "[gate", ".toml", "aquifer trust", "rule 1"]
+        {
+            assert!(!all.contains(taught), "{all} teaches {taught}");
+        }
+        assert!(!looks_like_a_leak(&told), "{told}");
+    }
+    let mut asked_for = operation("export_all", Read, Safe, Certified);
+    asked_for.safeguards.always_confirm = true;
+    let told = decide(&Policy::default(), &asked_for, &json!({})).reason_for_caller();
+    assert_eq!(told, "The source 'shop' wants a person to confirm this");
 }
 
 /// Settings, the operation's danger and trust, and: who decided, and the beginning of what would have to change.
@@ -104,27 +164,27 @@ fn r_saf_2_who_decided_and_what_would_have_to_change() {
     const ALLOW: &str = "[[rule]]\nname = \"mine\"\neffect = \"allow\"\noperation = \"*\"\n";
     #[rustfmt::skip]
     let table: &[(&str, Danger, Trust, &str, &[&str])] = &[
-        ("", Reversible, Validated, "the matrix says allow for reversible operations of validated sources", &[]),
-        ("", Destructive, Validated, "the matrix says confirm for destructive operations of validated sources",
+        ("", Reversible, Validated, "matrix, reversible and validated: allow", &[]),
+        ("", Destructive, Validated, "matrix, destructive and validated: confirm",
             &["Set matrix.destructive.validated = \"allow\", or write a rule with effect = \"allow\" and loosen = true"]),
-        ("", Destructive, Certified, "the matrix says confirm for destructive operations of certified sources, because from destructive on a person is asked",
+        ("", Destructive, Certified, "matrix, destructive and certified: confirm, because destructive operations are always confirmed",
             &["Set matrix.destructive.certified"]),
-        ("", Reversible, Untested, "the matrix says deny for reversible operations of untested sources",
+        ("", Reversible, Untested, "matrix, reversible and untested: deny",
             &["Review source 'shop', then raise its trust: trust = \"validated\""]),
-        ("[matrix.forbidden]\ncertified = \"deny\"\n", Forbidden, Certified, "the matrix says deny for forbidden operations of certified sources, as the operator set it",
+        ("[matrix.forbidden]\ncertified = \"deny\"\n", Forbidden, Certified, "matrix, forbidden and certified: deny, set in the configuration",
             &["No trust level is enough"]),
         ("[trust_policy]\nminimum_trust_for_updates = \"certified\"\n", Reversible, Validated,
-            "UPDATE operations need a source trusted as 'certified', this one has 'validated'",
+            "UPDATE needs a source trusted as 'certified', this one is 'validated'",
             &["Review source 'shop', then raise its trust: trust = \"certified\""]),
         ("[trust_policy]\nminimum_trust_for_updates = \"validated\"\n", Forbidden, Generated,
-            "UPDATE operations need a source trusted as 'validated', this one has 'generated'",
+            "UPDATE needs a source trusted as 'validated', this one is 'generated'",
             &["Review source 'shop', then raise its trust: trust = \"certified\""]),
         ("[trust_policy]\nrequire_confirmation_below = \"certified\"\n", Reversible, Validated,
-            "a person is asked for sources trusted less than 'certified', this one has 'validated'",
+            "sources trusted less than 'certified' are confirmed, this one is 'validated'",
             &["Review source 'shop', then raise its trust: trust = \"certified\""]),
         ("[[rule]]\neffect = \"confirm\"\nreason = \"house rule\"\n", Reversible, Validated,
             "rule 1 wants it confirmed: house rule", &["Change rule 1"]),
-        (ALLOW, Destructive, Validated, "the matrix says confirm for destructive operations of validated sources",
+        (ALLOW, Destructive, Validated, "matrix, destructive and validated: confirm",
             &["Set matrix.destructive.validated", "Add loosen = true to rule 1 'mine': a plain allow loosens nothing"]),
         ("[[rule]]\neffect = \"allow\"\noperation = \"*\"\nloosen = true\n", Forbidden, Untested, "rule 1 allows it", &[]),
         ("[[rule]]\neffect = \"confirm\"\noperation = \"*\"\nloosen = true\n", Forbidden, Untested,
@@ -136,18 +196,16 @@ fn r_saf_2_who_decided_and_what_would_have_to_change() {
         let operation = operation("change_it", Category::Update, *danger, *trust);
         let ruling = decide(&policy(toml), &operation, &json!({}));
         assert_eq!(ruling.why(), *why, "{toml}");
-        let explained = ruling.explain(&operation);
+        let explained = ruling.explain(&operation, None);
         assert_eq!(explained["decision"], ruling.effect.as_str());
         assert_eq!(explained["decided_by"]["words"], *why);
         let told = ruling.to_change(&operation);
         assert_eq!(told.len(), ways.len(), "{toml}: {told:?}");
         for (told, begin) in told.iter().zip(*ways) {
             assert!(told.starts_with(begin), "{toml}: {told}");
-            assert!(!looks_like_a_leak(told), "{told}");
         }
-        for words in [Some(ruling.why()), ruling.failure(&operation).map(|failure| failure.message().to_owned())] {
-            assert!(words.is_none_or(|words| !looks_like_a_leak(&words)), "{toml}");
-        }
+        let message = ruling.failure(&operation).map(|failure| failure.message().to_owned());
+        assert!(message.is_none_or(|words| !looks_like_a_leak(&words)), "{toml}");
     }
 }
 
@@ -157,7 +215,7 @@ fn r_saf_2_what_was_overruled_is_told() {
     let policy = policy("[[rule]]\neffect = \"allow\"\noperation = \"*\"\nloosen = true\n");
     let mut delete = operation("delete_it", Category::Delete, Danger::Destructive, Trust::Validated);
     delete.safeguards.always_confirm = true;
-    let explained = decide(&policy, &delete, &json!({})).explain(&delete);
+    let explained = decide(&policy, &delete, &json!({})).explain(&delete, None);
     assert_eq!(explained["decided_by"]["kind"], "rule");
     let also: Vec<(&str, bool)> = explained["also"]
         .as_array()
@@ -201,7 +259,7 @@ fn r_saf_2_what_can_my_agent_do() {
         json!({
             "operation": "delete_order", "source": "shop", "category": "DELETE", "danger": "destructive",
             "trust": "validated", "decision": "confirm", "strength": { "interactive": "elicit", "otherwise": "token" },
-            "why": "the matrix says confirm for destructive operations of validated sources",
+            "why": "matrix, destructive and validated: confirm",
         })
     );
 }

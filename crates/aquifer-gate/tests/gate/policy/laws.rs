@@ -119,10 +119,10 @@ fn asked() -> impl Strategy<Value = Asked> {
 
 fn effect(policy: &Policy, (operation, principal, scopes, params): &Asked) -> Effect {
     let caller = caller(principal);
-    let subject = Subject { operation, caller: &caller, scopes, params: params.as_object() };
+    let subject = Subject { operation, caller: &caller, scopes, params: params.as_object(), types: None };
     let ruling = policy.rule(&subject);
     // Whatever was decided can be told, and is a failure exactly if it is a denial.
-    assert_eq!(ruling.explain(operation)["decision"], ruling.effect.as_str());
+    assert_eq!(ruling.explain(operation, None)["decision"], ruling.effect.as_str());
     assert_eq!(ruling.failure(operation).is_some(), matches!(ruling.effect, Effect::Deny(_)));
     assert!(!ruling.because.is_empty());
     ruling.effect

@@ -2,37 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use aquifer_engine::clock::{Clock, SharedClock, SystemClock};
 use aquifer_engine::store::{MemoryStore, StateStore};
 use aquifer_gate::store::SqliteStore;
-use jiff::{SignedDuration, Timestamp};
+
+use crate::house::{Hands, system_clock};
 
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
 /// Generous: nothing here takes so long unless it hangs.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A clock that stands still.
-pub(super) struct HandClock(Mutex<Timestamp>);
-
-impl HandClock {
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self(Mutex::new("2026-01-01T00:00:00Z".parse().unwrap())))
-    }
-
-    pub(super) fn pass(&self, milliseconds: i64) {
-        *self.0.lock().unwrap() += SignedDuration::from_millis(milliseconds);
-    }
-}
-
-impl Clock for HandClock {
-    fn now(&self) -> Timestamp {
-        *self.0.lock().unwrap()
-    }
-}
 
 /// A folder that goes with its owner.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -55,7 +36,7 @@ impl Drop for Folder {
     }
 }
 
-pub(super) fn unique() -> String {
+pub(crate) fn unique() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
@@ -69,12 +50,11 @@ pub(super) struct Place {
     _folder: Option<Folder>,
 }
 
-/// Every kind of store. `held` holds time still for those that would spend by another clock.
-pub(super) fn places(held: Option<&Arc<HandClock>>) -> Vec<Place> {
-    let clock: SharedClock = match held {
-        Some(held) => held.clone(),
-        None => Arc::new(SystemClock),
-    };
+/// Every kind of store, all by one clock.
+pub(super) fn places(held: Option<&Hands>) -> Vec<Place> {
+    let clock = held.map_or_else(system_clock, |held| held.steady.clone());
+    #[cfg(feature = "redis")]
+    let redis = redis(clock.clone());
     let memory = Place {
         name: "memory",
         store: Arc::new(MemoryStore::new(clock.clone(), 10_000)),
@@ -90,29 +70,27 @@ pub(super) fn places(held: Option<&Arc<HandClock>>) -> Vec<Place> {
     #[cfg(not(feature = "redis"))]
     return vec![memory, sqlite];
     #[cfg(feature = "redis")]
-    vec![memory, sqlite, redis(held.cloned())]
+    vec![memory, sqlite, redis]
 }
 
 #[cfg(feature = "redis")]
-fn redis(held: Option<Arc<HandClock>>) -> Place {
+use aquifer_engine::clock::SteadyClock;
+
+#[cfg(feature = "redis")]
+fn redis(clock: Arc<SteadyClock>) -> Place {
     use aquifer_gate::store::{RedisSettings, RedisStore};
     let mut settings = RedisSettings::new(std::env::var("AQUIFER_TEST_REDIS").expect("cargo xtask test sets it"));
     settings.prefix = format!("test-{}:", unique());
     let address = vec![("AQUIFER_TEST_PREFIX", settings.prefix.clone())];
-    let open = move || -> Arc<dyn StateStore> {
-        let store = RedisStore::new(&settings).unwrap();
-        Arc::new(match &held {
-            Some(held) => store.with_clock(held.clone()),
-            None => store,
-        })
-    };
+    let open =
+        move || -> Arc<dyn StateStore> { Arc::new(RedisStore::new(&settings).unwrap().with_clock(clock.clone())) };
     Place { name: "Redis", store: open(), again: Some(Box::new(open)), address, _folder: None }
 }
 
 /// The store that a test in another process has told us of.
 pub(super) fn told() -> Option<Arc<dyn StateStore>> {
     if let Ok(file) = std::env::var("AQUIFER_TEST_FILE") {
-        return Some(Arc::new(SqliteStore::new(file, Arc::new(SystemClock)).unwrap()));
+        return Some(Arc::new(SqliteStore::new(file, system_clock()).unwrap()));
     }
     #[cfg(feature = "redis")]
     if let Ok(prefix) = std::env::var("AQUIFER_TEST_PREFIX") {
@@ -160,7 +138,7 @@ impl Drop for Process {
 }
 
 /// Asks again and again until it holds, not for ever.
-pub(super) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !holds().await {
         assert!(Instant::now() < until, "never: {what}");

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, Write as _};
 
+use aquifer_discovery::text::presentable;
 use aquifer_discovery::{Bundle, Overrides};
 
 use super::decide;
@@ -26,9 +27,9 @@ pub(super) fn each(bundle: &Bundle, overrides: &mut Overrides) -> anyhow::Result
             made.endpoint,
             made.danger_level
         );
-        eprintln!("  {}", made.description.lines().next().unwrap_or_default());
+        eprintln!("  {}", presentable(made.description.lines().next().unwrap_or_default()));
         for reason in &made.review_reasons {
-            eprintln!("  - {reason}");
+            eprintln!("  - {}", presentable(reason));
         }
         loop {
             eprint!("> ");

@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use aquifer_discovery::bundle::NormalizedOperation;
 use aquifer_discovery::digest::pin;
 use aquifer_discovery::overrides::Override;
+use aquifer_discovery::text::clean;
 use aquifer_discovery::{Bundle, Overrides};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -77,7 +78,7 @@ pub(super) fn decision<'o>(
     let is_meant = |made: &&NormalizedOperation| made.source_tool_name == called || made.operation_name == called;
     let Some(made) = operations.iter().find(is_meant) else {
         let names = operations.iter().map(|made| made.source_tool_name.as_str());
-        let near = suggest::nearest(called, names).map(|name| format!(". Did you mean '{name}'?"));
+        let near = suggest::nearest(called, names).map(|name| format!(". Did you mean '{}'?", clean(name)));
         bail!("there is no tool '{called}'{}", near.unwrap_or_default());
     };
     let tools = bundle.tools();

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use anyhow::bail;
 use aquifer_discovery::bundle::NormalizedOperation;
 use aquifer_discovery::name::kebab;
+use aquifer_discovery::text::presentable;
 use aquifer_discovery::{Bundle, Overrides, visible};
 use aquifer_engine::clock::SystemClock;
 use aquifer_upstream::{Examination, Finding, Settings, examine};
@@ -209,7 +210,8 @@ fn table(bundle: &Bundle, all: bool) -> String {
     let rows: Vec<[String; 5]> = shown
         .iter()
         .map(|made| {
-            let reasons = if made.needs_review { made.review_reasons.join("; ") } else { "settled".to_owned() };
+            let reasons =
+                if made.needs_review { presentable(&made.review_reasons.join("; ")) } else { "settled".to_owned() };
             [
                 visible(&made.source_tool_name).replace(['\n', '\t'], " "),
                 made.endpoint.as_str().to_owned(),

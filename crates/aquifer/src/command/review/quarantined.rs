@@ -148,8 +148,9 @@ pub(super) async fn accept(
     }
     let tools: Vec<&str> = accepted.iter().map(|finding| finding.tool.as_str()).collect();
     found.accept(&tools).await.map_err(told)?;
-    let store = Place::of(&config.state)?.open(&config.state)?;
-    let audit = safety::audit(config, store)?;
+    let clock = safety::steady_clock();
+    let store = Place::of(&config.state)?.open(&config.state, &clock)?;
+    let audit = safety::audit(config, store, &clock)?;
     for finding in accepted {
         let reason = format!("tool '{}', definition {}, at the command line", visible(&finding.tool), finding.digest);
         let entry = Entry::new(Event::DefinitionAccepted).named(source, &finding.operation).reason(&reason);

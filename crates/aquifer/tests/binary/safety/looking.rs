@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Place;
-use crate::support::{Folder, forgetful, server, text, tools};
+use crate::support::{Folder, Piped, forgetful, server, text, tools};
 
 #[test]
 fn r_saf_2_policy_show_answers_what_an_agent_can_do() {
@@ -16,25 +16,83 @@ fn r_saf_2_policy_show_answers_what_an_agent_can_do() {
     assert!(line("delete_book").contains("confirm (approval)"), "{shown}");
     assert!(line("get_book").contains("allow"), "{shown}");
     assert!(shown.contains("library (trusted as 'validated')"), "{shown}");
-    assert!(shown.lines().last().unwrap().contains("1 ask first, 1 are denied"), "{shown}");
+    assert!(shown.lines().last().unwrap().contains("1 ask first, 1 denied"), "{shown}");
     let only = text(&place.run(&["policy", "show", "--only", "deny", "--json"]).stdout);
     let only: Value = serde_json::from_str(&only).unwrap();
     assert_eq!(only["operations"].as_array().unwrap().len(), 1);
     assert_eq!(only["operations"][0]["decision"], "deny");
-    // A refusal says the same as an explanation beforehand.
+    // An explanation says everything to the operator; a refusal says to the caller what was decided and why.
     let explained = place.run(&["call", "create_book", r#"{"title": "x"}"#, "--explain"]);
     assert_eq!(explained.status.code(), Some(1));
     let explained: Value = serde_json::from_slice(&explained.stdout).unwrap();
     let refused: Value =
         serde_json::from_slice(&place.run(&["call", "create_book", r#"{"title": "x"}"#]).stdout).unwrap();
     assert_eq!(refused["error"]["code"], "PERMISSION_DENIED", "{refused}");
-    for field in ["decision", "decided_by", "also", "to_change"] {
-        assert_eq!(refused["error"]["details"]["policy"][field], explained[field], "{field}");
-    }
+    assert_eq!(explained["decided_by"]["name"], "no new books", "{explained}");
+    assert_eq!(explained["to_change"][0], "Change rule 1 'no new books'", "{explained}");
+    let reason = "The operator's rule 'no new books' does not allow this: The shelves are full";
+    assert_eq!(refused["error"]["message"], format!("Permission denied: {reason}"));
+    assert_eq!(refused["error"]["details"]["policy"], json!({ "decision": "deny", "reason": reason }));
     assert_eq!(place.run(&["call", "delete_book", r#"{"id": 1}"#, "--explain"]).status.code(), Some(0));
     let wrong = place.run(&["call", "delete_book", r#"{"id": "one"}"#, "--explain"]);
     assert!(wrong.status.code() == Some(1) && text(&wrong.stdout).contains("VALIDATION_INVALID_TYPE"));
     assert_eq!((place.books(), place.audited().contains("OPERATION_INTENT")), (50, false), "nothing was run");
+}
+
+/// Operations that callers do not see are shown to the operator, and so are rules that do nothing.
+#[test]
+fn r_saf_2_policy_show_has_what_callers_do_not_see_and_what_does_nothing() {
+    let rules = "[[gate.rule]]\nname = \"keep\"\noperation = \"delete_*\"\neffect = \"deny\"\n\
+                 [[gate.rule]]\nname = \"typo\"\noperation = \"creat_book\"\neffect = \"deny\"\n\
+                 [[gate.rate_limit]]\nname = \"slow\"\nlimit = 1\nwindow = \"day\"\ntable = \"magazines\"\n";
+    let place = Place::new(rules);
+    let listed = text(&place.run(&["introspect"]).stdout);
+    assert!(listed.contains("create_book") && !listed.contains("delete_book"), "{listed}");
+    let output = place.run(&["policy", "show"]);
+    let shown = text(&output.stdout);
+    let line = shown.lines().find(|line| line.starts_with("delete_book")).unwrap_or_else(|| panic!("{shown}"));
+    assert!(line.contains("deny") && line.contains("rule 1 'keep' denies it"), "{shown}");
+    let unused = [
+        "rule 2 'typo': no operation matches 'creat_book'. Did you mean 'create_book'?",
+        "rate limit 1 'slow': no table matches 'magazines'",
+    ];
+    assert!(unused.iter().all(|words| shown.lines().any(|line| line.trim() == *words)), "{shown}");
+    let told: Value = serde_json::from_slice(&place.run(&["policy", "show", "--json"]).stdout).unwrap();
+    assert_eq!(told["unused_rules"][0]["name"], "typo", "{told}");
+    assert_eq!(told["unused_rules"][1]["kind"], "rate_limit", "{told}");
+    // The same at start, of every command that serves or calls.
+    let call = place.run(&["call", "get_book", r#"{"id": 1}"#]);
+    let said = text(&call.stderr);
+    assert!(call.status.success() && unused.iter().all(|words| said.contains(words)), "{said}");
+    let mut piped = Piped::spawn(&mut place.command(&["serve"]));
+    unused.iter().for_each(|words| piped.says(words));
+    // A wrong guess is refused without a word of the rule's file.
+    let refused: Value = serde_json::from_slice(&place.run(&["call", "delete_book", r#"{"id": 1}"#]).stdout).unwrap();
+    assert_eq!(refused["error"]["code"], "PERMISSION_DENIED", "{refused}");
+    assert_eq!(place.books(), 50);
+}
+
+/// A server that takes its time is not judged before it has said what it offers, and is judged then.
+#[test]
+fn r_saf_2_rules_about_a_slow_server_are_checked_when_it_is_there() {
+    let folder = Folder::new();
+    let [python, program, offered] = server(&folder.tools("tools.json", &tools()));
+    let (go, state) = (folder.path("go"), folder.path("state"));
+    let waits = format!("for i in $(seq 600); do [ -e {go} ] && break; sleep 0.1; done; exec \"$@\"");
+    let books = folder.database("books.db", "CREATE TABLE books (id INTEGER PRIMARY KEY);");
+    let config = folder.file(
+        "aquifer.toml",
+        &format!(
+            "[state]\ndir = \"{state}\"\n[[source]]\ntarget = \"sqlite:{books}\"\n\
+             [[source]]\nname = \"slow\"\ncommand = \"sh\"\nargs = {}\n\
+             [[gate.rule]]\nname = \"late\"\neffect = \"deny\"\nsource = \"slow\"\ntool = \"list_thing\"\n",
+            json!(["-c", waits, "sh", python, program, offered])
+        ),
+    );
+    let mut piped = Piped::spawn(forgetful(&folder).args(["serve", "--config", &config]));
+    piped.initialize("2025-06-18");
+    std::fs::write(go, "").unwrap();
+    piped.says("rule 1 'late': no tool matches 'list_thing'. Did you mean 'list_things'?");
 }
 
 #[test]
@@ -94,12 +152,12 @@ fn r_saf_2_an_adapter_file_is_trusted_as_far_as_the_operator_says() {
     let list = ["call", "list_things", "--source", "small-adapter.md"];
     let (code, answer, said) = with(&list);
     assert!(code == 1 && answer.contains("PERMISSION_TRUST_LEVEL_INSUFFICIENT"), "{answer}{said}");
-    assert!(
-        answer.contains("aquifer trust FILE --to generated") && said.contains("trusted as 'untested'"),
-        "{answer}{said}"
-    );
+    assert!(!answer.contains("aquifer trust") && said.contains("trusted as 'untested'"), "{answer}{said}");
+    let explain = [&list[..], &["--explain"]].concat();
+    let (code, explained, _) = with(&explain);
+    assert!(code == 1 && explained.contains("aquifer trust FILE --to generated"), "{explained}");
     let (code, shown, _) = with(&["policy", "show", "small-adapter.md"]);
-    assert!(code == 0 && shown.contains(": 0 run, 0 ask first, "), "{shown}");
+    assert!(code == 0 && shown.contains(": none run, none ask first, "), "{shown}");
     let trust = |to: &str| run(&["trust", "small-adapter.md", "--to", to, "--reason", "read it", "--by", "Ada"]);
     let (code, _, said) = trust("validated");
     assert!(code == 2 && said.contains("no level may be skipped"), "{said}");

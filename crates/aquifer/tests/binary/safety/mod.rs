@@ -1,9 +1,12 @@
 //! The gate as its users meet it: asked, confirmed, done and on record; approved from outside; explained.
 
 mod approvals;
+mod dry_run;
 mod looking;
 mod once;
+mod renamed;
 mod story;
+mod time;
 
 use std::process::{Command, Output, Stdio};
 
@@ -16,6 +19,7 @@ pub(crate) struct Place {
     pub(crate) folder: Folder,
     config: String,
     pub(crate) library: String,
+    of_source: String,
 }
 
 const BOOKS: &str = "CREATE TABLE books (id INTEGER PRIMARY KEY, title TEXT NOT NULL);";
@@ -23,14 +27,27 @@ const BOOKS: &str = "CREATE TABLE books (id INTEGER PRIMARY KEY, title TEXT NOT 
 impl Place {
     /// With more in its configuration.
     pub(crate) fn new(keys: &str) -> Self {
+        Self::with_source("", keys)
+    }
+
+    /// The same with more said of the library itself.
+    pub(crate) fn with_source(of_source: &str, keys: &str) -> Self {
         let folder = Folder::new();
         let library = folder.database("library.db", BOOKS);
         let rows: Vec<String> = (1..=50).map(|id| format!("({id}, 'Book {id}')")).collect();
         alter(&library, &format!("INSERT INTO books VALUES {}", rows.join(", ")));
-        let state = folder.path("state");
-        let text = format!("[[source]]\ntarget = \"sqlite:{library}\"\n\n[state]\ndir = \"{state}\"\n{keys}\n");
-        let config = folder.file("aquifer.toml", &text);
-        Self { folder, config, library }
+        let of_source = of_source.to_owned();
+        let place = Self { config: folder.path("aquifer.toml"), folder, library, of_source };
+        place.rewrite(keys);
+        place
+    }
+
+    /// Changes what is in the configuration beside the library and the state.
+    pub(crate) fn rewrite(&self, keys: &str) {
+        let (library, of_source, state) = (&self.library, &self.of_source, self.folder.path("state"));
+        let text =
+            format!("[[source]]\ntarget = \"sqlite:{library}\"\n{of_source}\n[state]\ndir = \"{state}\"\n{keys}\n");
+        self.folder.file("aquifer.toml", &text);
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {

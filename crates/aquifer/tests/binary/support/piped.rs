@@ -129,6 +129,11 @@ impl Piped {
         self.talk.find(words, |line| line.contains(words).then_some(()));
     }
 
+    /// What it has said to people so far, up to what was waited for.
+    pub(crate) fn heard(&self) -> &str {
+        &self.talk.heard
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -64,6 +64,11 @@ impl Served {
         self.talk.heard.clone()
     }
 
+    /// Waits until it has said something to people.
+    pub(crate) fn mentions(&mut self, words: &str) {
+        self.talk.find(words, |line| line.contains(words).then_some(()));
+    }
+
     pub(crate) fn tasks() -> Self {
         Self::start(&["serve", "tasks:", "--http", "127.0.0.1:0"])
     }

@@ -1,5 +1,7 @@
 //! `aquifer validate`: what is wrong with files that people write, where, and what was probably meant.
 
+mod rules;
+
 use std::path::Path;
 
 use aquifer_discovery::adapter::Sidecar;
@@ -15,6 +17,8 @@ use crate::sources::sidecar_of;
 
 use super::call;
 
+const CONFIGURATION: &str = "configuration";
+
 /// What was found about one file.
 struct Found {
     /// What the file is.
@@ -26,7 +30,7 @@ struct Found {
     warnings: Vec<String>,
 }
 
-pub(crate) fn run(arguments: ValidateArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(arguments: ValidateArgs) -> anyhow::Result<Ending> {
     let (mut wrong, mut unreadable) = (false, false);
     for path in &arguments.files {
         let shown = path.display();
@@ -38,7 +42,10 @@ pub(crate) fn run(arguments: ValidateArgs) -> anyhow::Result<Ending> {
                 continue;
             }
         };
-        let found = look(path, &text);
+        let mut found = look(path, &text);
+        if found.kind == CONFIGURATION && found.problems.is_empty() && !arguments.offline {
+            rules::check(path, &text, &mut found).await;
+        }
         wrong |= !found.problems.is_empty();
         if arguments.json {
             call::print(&found.to_json(path).to_string())?;
@@ -152,7 +159,7 @@ fn configuration(text: &str) -> Found {
         let problems = senseless(&config, text);
         if problems.is_empty() { Ok(config) } else { Err(problems) }
     });
-    Found::of("configuration", read, |config| (counted(config.source.len(), "source"), Vec::new()))
+    Found::of(CONFIGURATION, read, |config| (counted(config.source.len(), "source"), Vec::new()))
 }
 
 /// What is spelled right and means nothing.

@@ -2,30 +2,34 @@
 //!
 //! The SDK's own transport drops lines it cannot parse and lines that are too long, and the client waits for ever.
 //! This one answers them. Memory stays flat: a line over the limit is thrown away while it arrives, and only its
-//! `id` and `method` are kept.
+//! `id` and `method` are kept. A client that sends and never reads is refused further calls; what it has coming already
+//! is bounded as well, and beyond that it gets a short word instead of an answer, because there is no other client on
+//! this connection that could be served instead.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+mod outgoing;
+mod pending;
+
+use std::sync::Arc;
 use std::time::Duration;
 
-use aquifer_engine::Engine;
+use aquifer_engine::{Engine, Settings};
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::scan::{Frame, Salvage, scan};
 use futures::future::{BoxFuture, FutureExt};
-use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage, RequestId};
+use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage};
 use rmcp::service::{QuitReason, RxJsonRpcMessage, ServerInitializeError, ServiceExt, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, transport::io::stdio_pipes};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::bypass;
+use crate::expected::expected_bytes;
 use crate::express::{Call, Express, Shared};
 use crate::face::{Connection, Face};
 use crate::refusal;
+use outgoing::{send, write_line};
+use pending::{MAX_EXPECTED_BYTES, Pending};
 
 /// Why serving a client ended badly.
 #[derive(Debug, thiserror::Error)]
@@ -52,9 +56,8 @@ pub async fn serve_streams(
     write: impl AsyncWrite + Send + Unpin + 'static,
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
-    let limits = engine.settings().limits;
-    let face = Arc::new(Face::new(engine, Connection::Stdio));
-    let transport = Lines::new(read, write, limits, Express::new(face.clone()), stop);
+    let face = Arc::new(Face::new(engine.clone(), Connection::Stdio));
+    let transport = Lines::new(read, write, engine.settings(), Express::new(face.clone()), stop);
     let running = match Shared(face).serve(transport).await {
         Ok(running) => running,
         // A client that leaves before saying anything is no error of ours.
@@ -72,76 +75,8 @@ fn short(cause: &ServerInitializeError) -> String {
     cause.to_string().chars().take(200).collect()
 }
 
-/// Requests under way at once for one client, and bytes of answers it has not read yet. What comes beyond is refused.
-const MOST_CALLS: usize = 256;
-const MOST_UNREAD: usize = 32 * 1024 * 1024;
-
 /// How long requests under way may take to finish once the client has left or we are told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
-
-/// What was handed on and not answered yet.
-#[derive(Default)]
-struct Pending {
-    /// How often each id is under way, and how many of those only wait for news and never end by themselves.
-    requests: Mutex<HashMap<RequestId, (usize, usize)>>,
-    calls: AtomicUsize,
-    listening: AtomicUsize,
-    unread: AtomicUsize,
-    settled: Notify,
-}
-
-impl Pending {
-    fn begin(&self, id: &RequestId, listens: bool) {
-        let listens = usize::from(listens);
-        let mut requests = self.lock();
-        let (count, listening) = requests.entry(id.clone()).or_default();
-        *count += 1;
-        *listening += listens;
-        self.calls.fetch_add(1, Ordering::SeqCst);
-        self.listening.fetch_add(listens, Ordering::SeqCst);
-    }
-
-    /// A request was answered, or will never be.
-    fn end(&self, id: &RequestId) {
-        let mut requests = self.lock();
-        let Some((count, listening)) = requests.get_mut(id) else { return };
-        *count -= 1;
-        if *listening > 0 {
-            *listening -= 1;
-            self.listening.fetch_sub(1, Ordering::SeqCst);
-        }
-        if *count == 0 {
-            requests.remove(id);
-        }
-        drop(requests);
-        self.calls.fetch_sub(1, Ordering::SeqCst);
-        self.settled.notify_waiters();
-    }
-
-    fn is_full(&self) -> bool {
-        self.calls.load(Ordering::SeqCst) >= MOST_CALLS || self.unread.load(Ordering::SeqCst) > MOST_UNREAD
-    }
-
-    /// Waits until everything is answered that will be, but not for ever.
-    async fn drained(&self, deadline: Instant) {
-        let empty = async {
-            loop {
-                let settled = self.settled.notified();
-                if self.calls.load(Ordering::SeqCst) <= self.listening.load(Ordering::SeqCst) {
-                    return;
-                }
-                settled.await;
-            }
-        };
-        if tokio::time::timeout_at(deadline, empty).await.is_err() {
-            tracing::warn!("stopping although calls are still under way");
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, (usize, usize)>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 struct Lines<R, W> {
     read: BufReader<R>,
@@ -160,6 +95,9 @@ struct Lines<R, W> {
     ended: Option<Instant>,
     stop: CancellationToken,
     limits: Limits,
+    max_operations: usize,
+    /// What the message that was read last, and its answer, will probably take.
+    expected: usize,
 }
 
 /// What a look at the line so far came to.
@@ -173,19 +111,21 @@ enum Look {
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
-    fn new(read: R, write: W, limits: Limits, express: Express, stop: CancellationToken) -> Self {
+    fn new(read: R, write: W, settings: &Settings, express: Express, stop: CancellationToken) -> Self {
         Self {
             read: BufReader::with_capacity(64 * 1024, read),
             line: Vec::new(),
             salvage: None,
             refusing: None,
             write: Arc::new(tokio::sync::Mutex::new(write)),
-            pending: Arc::default(),
+            pending: Arc::new(Pending::new(MAX_EXPECTED_BYTES)),
             express,
             begun: false,
             ended: None,
             stop,
-            limits,
+            limits: settings.limits,
+            max_operations: settings.longest_batch,
+            expected: 0,
         }
     }
 
@@ -248,6 +188,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         let salvaged = || Salvage::of(bytes);
         scan(bytes, Frame::Mcp, &self.limits)
             .map_err(|problem| refusal::answer(&problem, &salvaged(), &self.limits))?;
+        self.expected = expected_bytes(bytes, self.max_operations);
         if let Some(call) = self.express.read(bytes, None) {
             return self.make(call).map(|()| None).map_err(Some);
         }
@@ -259,15 +200,15 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
 
     /// Makes a call in a task of its own. `Err`: the answer to one too many.
     fn make(&mut self, call: Call) -> Result<(), Vec<u8>> {
-        if self.pending.is_full() {
+        if self.pending.is_full(self.expected) {
             return Err(refusal::too_many(&call.id, true, &self.limits));
         }
-        self.pending.begin(&call.id, false);
+        self.pending.begin(&call.id, false, self.expected);
         let answer = self.express.make(call);
-        let (write, pending) = (self.write.clone(), self.pending.clone());
+        let (write, pending, limits) = (self.write.clone(), self.pending.clone(), self.limits);
         tokio::spawn(async move {
             if let Some(message) = answer.await
-                && let Err(cause) = send(message, write, &pending).await
+                && let Err(cause) = send(message, write, &pending, &limits).await
             {
                 tracing::debug!(%cause, "the client did not take an answer");
             }
@@ -279,12 +220,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
     fn admit(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> Result<bool, Vec<u8>> {
         match message {
             JsonRpcMessage::Request(request) => {
-                if self.pending.is_full() {
+                if self.pending.is_full(self.expected) {
                     let is_call = matches!(request.request, ClientRequest::CallToolRequest(_));
                     return Err(refusal::too_many(&request.id, is_call, &self.limits));
                 }
                 let listens = matches!(request.request, ClientRequest::SubscriptionsListenRequest(_));
-                self.pending.begin(&request.id, listens);
+                self.pending.begin(&request.id, listens, self.expected);
                 self.begun = true;
             }
             // The SDK never answers a cancelled request.
@@ -308,38 +249,6 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
     }
 }
 
-/// Writes a message, and takes note if that was an answer.
-async fn send<W: AsyncWrite + Send + Unpin>(
-    mut message: TxJsonRpcMessage<RoleServer>,
-    write: Arc<tokio::sync::Mutex<W>>,
-    pending: &Pending,
-) -> std::io::Result<()> {
-    let line = bypass::write(&mut message)?;
-    let size = line.len();
-    let answered = match message {
-        JsonRpcMessage::Response(response) => Some(response.id),
-        JsonRpcMessage::Error(error) => error.id,
-        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
-    };
-    pending.unread.fetch_add(size, Ordering::SeqCst);
-    let written = write_line(write, line).await;
-    pending.unread.fetch_sub(size, Ordering::SeqCst);
-    if let Some(id) = answered {
-        pending.end(&id);
-    }
-    written
-}
-
-async fn write_line<W: AsyncWrite + Send + Unpin>(
-    write: Arc<tokio::sync::Mutex<W>>,
-    mut line: Vec<u8>,
-) -> std::io::Result<()> {
-    line.push(b'\n');
-    let mut write = write.lock().await;
-    write.write_all(&line).await?;
-    write.flush().await
-}
-
 impl<R, W> Transport<RoleServer> for Lines<R, W>
 where
     R: AsyncRead + Send + Unpin,
@@ -351,8 +260,8 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let (write, pending) = (self.write.clone(), self.pending.clone());
-        async move { send(message, write, &pending).await }
+        let (write, pending, limits) = (self.write.clone(), self.pending.clone(), self.limits);
+        async move { send(message, write, &pending, &limits).await }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {

@@ -1,0 +1,257 @@
+//! A clock that never goes back, for everything that expires.
+//!
+//! The system's clock can be set back: by a time server, by an administrator, by a virtual machine that was resumed.
+//! Tokens that had expired would then hold again. So [`SteadyClock`] shows the system's time as long as that advances, and
+//! goes on from the latest time it has shown, at the pace of the monotonic clock, while the system's clock is behind. A
+//! clock that was set far ahead by mistake and corrected therefore leaves the steady clock ahead, but never frozen:
+//! whatever was issued still ends after its lifetime.
+//!
+//! What one process has shown is lost with it. Stores therefore keep the latest time they were used at
+//! ([`HIGH_WATER`](crate::store::HIGH_WATER)) and tell it to the clock of every process that uses them.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::{Clock, SharedClock};
+
+/// The start of the year 2200, in nanoseconds. A later time is a broken clock: believed once, it would be kept for ever.
+const MAX_NANOS: i64 = 7_258_118_400_000_000_000;
+
+/// A jump that is worth telling the operator.
+const NOTABLE_JUMP: Duration = Duration::from_secs(60);
+
+/// How long this process has been running, never less than before.
+pub trait MonotonicClock: Send + Sync + 'static {
+    /// The time since some moment that stays the same.
+    fn elapsed(&self) -> Duration;
+}
+
+/// The operating system's monotonic clock.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemMonotonicClock(Instant);
+
+impl Default for SystemMonotonicClock {
+    fn default() -> Self {
+        Self(Instant::now())
+    }
+}
+
+impl MonotonicClock for SystemMonotonicClock {
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+/// A clock that never goes back. See the module's header.
+pub struct SteadyClock {
+    wall: SharedClock,
+    monotonic: Box<dyn MonotonicClock>,
+    /// What has to be added to the monotonic clock's nanoseconds. It only grows.
+    offset: AtomicI64,
+    /// Until when something that was issued may still be used, in nanoseconds since the epoch.
+    needed_until: AtomicI64,
+}
+
+impl SteadyClock {
+    /// A clock that follows this one wherever it advances.
+    pub fn new(wall: SharedClock) -> Self {
+        Self::with_monotonic(wall, SystemMonotonicClock::default())
+    }
+
+    /// The same with a monotonic clock of the caller's own.
+    pub fn with_monotonic(wall: SharedClock, monotonic: impl MonotonicClock) -> Self {
+        let clock = Self {
+            wall,
+            monotonic: Box::new(monotonic),
+            offset: AtomicI64::new(0),
+            needed_until: AtomicI64::new(i64::MIN),
+        };
+        clock.nanos();
+        clock
+    }
+
+    /// Something that was issued can be used until then. As long as that is so, the time has to be written down now and
+    /// again, lest it be forgotten with the process.
+    pub fn need_until(&self, moment: Timestamp) {
+        self.needed_until.fetch_max(nanos_of(moment), Ordering::Relaxed);
+    }
+
+    /// Whether anything that was issued may still be used.
+    pub fn is_needed(&self) -> bool {
+        self.nanos() <= self.needed_until.load(Ordering::Relaxed)
+    }
+
+    /// Nanoseconds since the epoch. The wall clock is read first: if this thread is held up between the two readings,
+    /// the time still comes out right, and the pause is not added to the offset for ever.
+    fn nanos(&self) -> i64 {
+        let wall = nanos_of(self.wall.now());
+        let elapsed = self.elapsed();
+        let known = self.offset.load(Ordering::Relaxed);
+        let wanted = wall.saturating_sub(elapsed);
+        let offset = if wanted > known && wall < MAX_NANOS {
+            self.offset.fetch_max(wanted, Ordering::Relaxed).max(wanted)
+        } else {
+            known
+        };
+        offset.saturating_add(elapsed)
+    }
+
+    fn elapsed(&self) -> i64 {
+        i64::try_from(self.monotonic.elapsed().as_nanos()).unwrap_or(i64::MAX)
+    }
+}
+
+impl Clock for SteadyClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_nanosecond(i128::from(self.nanos())).unwrap_or(Timestamp::MAX)
+    }
+
+    fn wall_time(&self) -> Timestamp {
+        self.wall.wall_time()
+    }
+
+    fn advance_to(&self, moment: Timestamp) {
+        let (moment, now) = (nanos_of(moment), self.nanos());
+        if moment <= now || moment >= MAX_NANOS {
+            return;
+        }
+        self.offset.fetch_max(moment.saturating_sub(self.elapsed()), Ordering::Relaxed);
+        let behind = Duration::from_nanos(moment.abs_diff(now));
+        if behind > NOTABLE_JUMP {
+            tracing::warn!(
+                seconds = behind.as_secs(),
+                "the system clock is behind the latest time in the state store: confirmations and limits continue from \
+                 the later time"
+            );
+        }
+    }
+}
+
+/// Nanoseconds since the epoch, as far as they can be counted.
+fn nanos_of(moment: Timestamp) -> i64 {
+    let nanos = moment.as_nanosecond();
+    i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::SystemClock;
+    use super::*;
+
+    /// Both clocks, set by hand, in seconds.
+    #[derive(Clone, Default)]
+    struct Hands {
+        wall: Arc<AtomicI64>,
+        monotonic: Arc<AtomicI64>,
+    }
+
+    impl Clock for Hands {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_second(self.wall.load(Ordering::SeqCst)).unwrap()
+        }
+    }
+
+    impl MonotonicClock for Hands {
+        fn elapsed(&self) -> Duration {
+            Duration::from_secs(self.monotonic.load(Ordering::SeqCst).unsigned_abs())
+        }
+    }
+
+    const START: i64 = 1_700_000_000;
+    const DAY: i64 = 24 * 60 * 60;
+
+    fn steady() -> (Hands, SteadyClock) {
+        let hands = Hands::default();
+        hands.wall.store(START, Ordering::SeqCst);
+        (hands.clone(), SteadyClock::with_monotonic(Arc::new(hands.clone()), hands))
+    }
+
+    #[test]
+    fn r_saf_3_time_never_goes_back_and_never_stands_still() {
+        // (seconds that pass, what the wall clock is set ahead or back by, what is shown since the start)
+        let table = [
+            (10, 0, 10),
+            (10, -600, 20),
+            (10, 0, 30),
+            (10, -DAY, 40),
+            (0, DAY + 600, 40),
+            (10, 0, 50),
+            (0, 4 * 365 * DAY, 50 + 4 * 365 * DAY),
+            (0, -4 * 365 * DAY, 50 + 4 * 365 * DAY),
+            (10, 0, 60 + 4 * 365 * DAY),
+        ];
+        let (hands, clock) = steady();
+        for (step, (passed, set, shown)) in table.into_iter().enumerate() {
+            hands.monotonic.fetch_add(passed, Ordering::SeqCst);
+            hands.wall.fetch_add(passed + set, Ordering::SeqCst);
+            assert_eq!(clock.now().as_second() - START, shown, "step {step}");
+            assert_eq!(clock.wall_time(), hands.now(), "step {step}");
+        }
+    }
+
+    #[test]
+    fn r_saf_3_a_clock_learns_how_late_it_is_and_continues_from_there() {
+        let (hands, clock) = steady();
+        let tell = |seconds: i64| clock.advance_to(Timestamp::from_second(START + seconds).unwrap());
+        tell(-50);
+        assert_eq!(clock.now().as_second(), START, "an earlier time changes nothing");
+        tell(600);
+        assert_eq!(clock.now().as_second(), START + 600);
+        hands.monotonic.fetch_add(10, Ordering::SeqCst);
+        assert_eq!(clock.now().as_second(), START + 610, "it advances while the wall clock is behind");
+        hands.wall.fetch_add(700, Ordering::SeqCst);
+        assert_eq!(clock.now().as_second(), START + 700, "and follows the wall clock once that is ahead");
+    }
+
+    #[test]
+    fn r_saf_3_a_time_beyond_belief_is_ignored() {
+        let (hands, clock) = steady();
+        clock.advance_to(Timestamp::MAX);
+        hands.wall.store(Timestamp::MAX.as_second(), Ordering::SeqCst);
+        hands.monotonic.fetch_add(7, Ordering::SeqCst);
+        assert_eq!(clock.now().as_second(), START + 7, "it advances with the monotonic clock");
+        let broken = SteadyClock::with_monotonic(Arc::new(hands.clone()), hands.clone());
+        broken.advance_to(Timestamp::from_second(START).unwrap());
+        hands.monotonic.fetch_add(1, Ordering::SeqCst);
+        assert_eq!(broken.now().as_second(), START + 1, "a clock that was wrong from the start learns the time");
+    }
+
+    #[test]
+    fn r_saf_3_the_time_is_needed_until_what_was_issued_ends() {
+        let (hands, clock) = steady();
+        assert!(!clock.is_needed());
+        clock.need_until(Timestamp::from_second(START + 5).unwrap());
+        clock.need_until(Timestamp::from_second(START + 3).unwrap());
+        for (passed, needed) in [(4, true), (1, true), (1, false)] {
+            hands.monotonic.fetch_add(passed, Ordering::SeqCst);
+            assert_eq!(clock.is_needed(), needed);
+        }
+    }
+
+    #[test]
+    fn r_saf_3_threads_that_share_a_clock_never_see_it_go_back() {
+        let clock = Arc::new(SteadyClock::new(Arc::new(SystemClock)));
+        let threads: Vec<_> = (0..4)
+            .map(|thread| {
+                let clock = clock.clone();
+                std::thread::spawn(move || {
+                    let mut before = clock.now();
+                    for step in 0..10_000_i64 {
+                        if step % 1_000 == thread {
+                            clock.advance_to(before + Duration::from_secs(1));
+                        }
+                        let now = clock.now();
+                        assert!(now >= before);
+                        before = now;
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}

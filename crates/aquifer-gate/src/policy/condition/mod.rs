@@ -1,0 +1,307 @@
+//! Conditions on parameters.
+//!
+//! A condition has to hold for whatever the source will see, not for one spelling of it: [`path`] finds the values under
+//! every spelling of a name, [`text`] and [`number`] compare them as the source does. What cannot be told counts against
+//! the caller: see [`Doubt`].
+
+mod number;
+mod path;
+mod text;
+
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::schema::{Schema, Types};
+use serde_json::{Map, Value};
+
+use super::problem::Complaints;
+use super::settings::ConditionSettings;
+use number::{Number, NumberText};
+use path::{Found, Path};
+use text::{TextPatterns, TextReading};
+
+pub(super) use path::Presence;
+
+/// A condition, read.
+#[derive(Debug, Clone)]
+pub(super) struct Condition {
+    path: Path,
+    test: Test,
+    not: bool,
+    ignore_case: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Test {
+    OneOf(Vec<Value>),
+    Matches(TextPatterns),
+    Greater(f64),
+    Less(f64),
+    Present(bool),
+}
+
+/// Who gets the benefit of the doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// The rule restricts: one value that passes, or that cannot be compared, is enough.
+    Restricts,
+    /// The rule loosens: every value has to pass, and there has to be one.
+    Loosens,
+}
+
+/// Whether a value passes a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Yes,
+    No,
+    /// It depends on how the source reads the value.
+    Unsure,
+}
+
+/// What an operation accepts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shapes<'a> {
+    pub(super) operation: &'a Operation,
+    /// The types that its parameters refer to, where they are known.
+    pub(super) types: Option<&'a Types>,
+}
+
+impl From<bool> for Verdict {
+    fn from(passes: bool) -> Self {
+        if passes { Verdict::Yes } else { Verdict::No }
+    }
+}
+
+impl Verdict {
+    fn not(self) -> Self {
+        match self {
+            Verdict::Yes => Verdict::No,
+            Verdict::No => Verdict::Yes,
+            Verdict::Unsure => Verdict::Unsure,
+        }
+    }
+
+    /// The verdict that several readings of one value agree on.
+    fn agreed(verdicts: impl IntoIterator<Item = Self>) -> Self {
+        let merge = |one: Self, other: Self| if one == other { one } else { Verdict::Unsure };
+        verdicts.into_iter().reduce(merge).unwrap_or(Verdict::Unsure)
+    }
+
+    /// Whether one of several values passes.
+    fn any(verdicts: impl IntoIterator<Item = Self>) -> Self {
+        let mut any = Verdict::No;
+        for verdict in verdicts {
+            match verdict {
+                Verdict::Yes => return Verdict::Yes,
+                Verdict::Unsure => any = Verdict::Unsure,
+                Verdict::No => {}
+            }
+        }
+        any
+    }
+}
+
+impl Condition {
+    pub(super) fn new(settings: &ConditionSettings, complaints: &mut Complaints<'_>) -> Option<Self> {
+        let Some(path) = Path::parse(&settings.param) else {
+            complaints.add("a condition needs 'param': a parameter's name, with dots to go into it");
+            return None;
+        };
+        let ConditionSettings { param, equals, one_of, matches, greater, less, present, not, ignore_case } = settings;
+        let mut tests: Vec<Test> = Vec::new();
+        tests.extend(equals.clone().map(|value| Test::OneOf(vec![value])));
+        tests.extend(one_of.clone().map(Test::OneOf));
+        tests.extend(matches.as_ref().map(|words| {
+            Test::Matches(TextPatterns::new(words, |problem| complaints.add(format!("'{param}': {problem}"))))
+        }));
+        tests.extend(greater.map(Test::Greater));
+        tests.extend(less.map(Test::Less));
+        tests.extend(present.map(|present| Test::Present(present != *not)));
+        let test = match <[Test; 1]>::try_from(tests) {
+            Ok([test]) => test,
+            Err(several) => {
+                let known = "equals, one_of, matches, greater, less or present";
+                let problem = if several.is_empty() { "tests nothing" } else { "has two tests: write two conditions" };
+                complaints.add(format!("the condition on '{param}' {problem}. A condition has one of {known}"));
+                return None;
+            }
+        };
+        match &test {
+            Test::OneOf(values) if values.is_empty() => {
+                complaints.add(format!("the condition on '{param}' can never hold: 'one_of' is empty"));
+            }
+            Test::OneOf(values) if values.iter().any(|value| value.is_array() || value.is_object()) => {
+                let words = "compares with a list or a table: name single values, a path goes into lists by itself";
+                complaints.add(format!("the condition on '{param}' {words}"));
+            }
+            Test::Greater(number) | Test::Less(number) if !number.is_finite() => {
+                complaints.add(format!("the condition on '{param}' compares with what is no number"));
+            }
+            _ => {}
+        }
+        if *ignore_case && !test.compares_text() {
+            complaints.add(format!("the condition on '{param}' compares no text, so there is no case to ignore"));
+        }
+        Some(Self { path, test, not: *not, ignore_case: *ignore_case })
+    }
+
+    /// Whether it holds. What was not sent has its default, as far as one is declared.
+    pub(super) fn holds(&self, shapes: Shapes<'_>, params: &Map<String, Value>, doubt: Doubt) -> bool {
+        // A parameter that the operation does not have proves nothing: whoever takes it may well ignore it.
+        if doubt == Doubt::Loosens && !self.path.begins_in(shapes.operation) {
+            return false;
+        }
+        if let Test::Present(wanted) = self.test {
+            let sent = self.path.sent(shapes, params);
+            let is_sent = match (sent.is_empty(), sent.iter().any(|found| found.is_certain)) {
+                (true, _) => Verdict::No,
+                (false, true) => Verdict::Yes,
+                // Sent in another spelling, which the source may ignore.
+                (false, false) => Verdict::Unsure,
+            };
+            let verdict = if wanted { is_sent } else { is_sent.not() };
+            return match doubt {
+                Doubt::Restricts => verdict != Verdict::No,
+                Doubt::Loosens => verdict == Verdict::Yes,
+            };
+        }
+        let found = self.path.values(shapes, params);
+        let mut verdicts = found.iter().map(|found| {
+            let verdict = self.verdict(found, shapes);
+            if self.not { verdict.not() } else { verdict }
+        });
+        // The source may ignore a value in another spelling; then nothing was sent.
+        let may_be_missing = !found.iter().any(|found| found.is_certain);
+        match doubt {
+            Doubt::Restricts => (may_be_missing && self.not) || verdicts.any(|verdict| verdict != Verdict::No),
+            Doubt::Loosens => !may_be_missing && verdicts.all(|verdict| verdict == Verdict::Yes),
+        }
+    }
+
+    fn verdict(&self, found: &Found<'_>, shapes: Shapes<'_>) -> Verdict {
+        let readings = || TextReading::of(&found.schemas, shapes, self.ignore_case);
+        match &self.test {
+            _ if found.is_structured_text => Verdict::Unsure,
+            Test::OneOf(wanted) => {
+                let readings = readings();
+                Verdict::any(wanted.iter().map(|wanted| equal(wanted, found.value, &readings)))
+            }
+            Test::Matches(patterns) => match found.value {
+                Value::String(text) => patterns.matches(text, &readings()),
+                Value::Number(number) => patterns.matches_number(number),
+                Value::Bool(_) => patterns.matches_plain(&found.value.to_string()),
+                Value::Null | Value::Array(_) | Value::Object(_) => Verdict::Unsure,
+            },
+            Test::Greater(than) => ordered(found.value, *than, std::cmp::Ordering::Greater),
+            Test::Less(than) => ordered(found.value, *than, std::cmp::Ordering::Less),
+            Test::Present(wanted) => Verdict::from(*wanted),
+        }
+    }
+
+    /// Whether the operation has the parameter that it is about.
+    pub(super) fn presence(&self, shapes: Shapes<'_>) -> Presence {
+        self.path.declared(shapes).0
+    }
+
+    /// The parameter as it is written in the rule.
+    pub(super) fn param(&self) -> &str {
+        self.path.written()
+    }
+
+    /// The condition in words, with what is compared where that is not obvious.
+    pub(super) fn describe(&self, shapes: Option<Shapes<'_>>) -> String {
+        let param = self.path.written();
+        let is = if self.not { "is not" } else { "is" };
+        let mut words = match &self.test {
+            Test::OneOf(values) => match values.as_slice() {
+                [value] => format!("'{param}' {is} {value}"),
+                values => {
+                    let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+                    format!("'{param}' {is} one of {}", values.join(", "))
+                }
+            },
+            Test::Matches(patterns) => {
+                let matches = if self.not { "does not match" } else { "matches" };
+                format!("'{param}' {matches} {patterns}")
+            }
+            Test::Greater(than) => format!("'{param}' {is} more than {than}"),
+            Test::Less(than) => format!("'{param}' {is} less than {than}"),
+            Test::Present(true) => format!("'{param}' is sent"),
+            Test::Present(false) => format!("'{param}' is not sent"),
+        };
+        if self.test.compares_text() {
+            let schemas: Vec<&Schema> = shapes.map(|shapes| self.path.declared(shapes).1).unwrap_or_default();
+            let readings = match shapes {
+                Some(shapes) => TextReading::of(&schemas, shapes, self.ignore_case),
+                None => vec![TextReading::plain(self.ignore_case)],
+            };
+            for reading in readings.iter().filter_map(|reading| reading.describe()) {
+                words.push_str(", compared ");
+                words.push_str(reading);
+            }
+        }
+        words
+    }
+}
+
+impl Test {
+    fn compares_text(&self) -> bool {
+        match self {
+            Test::OneOf(values) => values.iter().any(Value::is_string),
+            Test::Matches(_) => true,
+            Test::Greater(_) | Test::Less(_) | Test::Present(_) => false,
+        }
+    }
+}
+
+/// Whether a value is more, or less, than a number.
+fn ordered(value: &Value, than: f64, wanted: std::cmp::Ordering) -> Verdict {
+    let number = match value {
+        Value::Number(number) => Number::from_json(number),
+        Value::String(text) => match NumberText::read(text) {
+            NumberText::Number(number) => Some(number),
+            // Also what is plainly none: whoever compares it may take it for anything.
+            NumberText::None | NumberText::Unclear => None,
+        },
+        _ => None,
+    };
+    let ordering = number.and_then(|number| number.compare(Number::from_float(than)));
+    ordering.map_or(Verdict::Unsure, |ordering| Verdict::from(ordering == wanted))
+}
+
+/// Whether a value is the wanted one. A source may read one kind of value as another: the text `"100"` as a number, the
+/// number 1 as true.
+fn equal(wanted: &Value, value: &Value, readings: &[TextReading]) -> Verdict {
+    let unsure_if = |alike: bool| if alike { Verdict::Unsure } else { Verdict::No };
+    match (wanted, value) {
+        (Value::String(wanted), Value::String(text)) => {
+            Verdict::agreed(readings.iter().map(|reading| reading.equal(wanted, text)))
+        }
+        (Value::Number(wanted), Value::Number(number)) => {
+            let (wanted, number) = (Number::from_json(wanted), Number::from_json(number));
+            let ordering = wanted.zip(number).and_then(|(wanted, number)| wanted.compare(number));
+            ordering.map_or(Verdict::Unsure, |ordering| Verdict::from(ordering.is_eq()))
+        }
+        (Value::Bool(wanted), Value::Bool(flag)) => Verdict::from(wanted == flag),
+        (Value::Null, Value::Null) => Verdict::Yes,
+        // It may hold an operator of the source's own, such as `{"$in": […]}`.
+        (_, Value::Object(_) | Value::Array(_)) | (Value::Object(_) | Value::Array(_), _) => Verdict::Unsure,
+        // Almost anything is true or false to somebody.
+        (Value::Bool(_), _) => Verdict::Unsure,
+        (Value::Number(number), Value::String(text)) | (Value::String(text), Value::Number(number)) => {
+            match NumberText::read(text) {
+                NumberText::Number(read) => {
+                    let ordering = Number::from_json(number).and_then(|number| number.compare(read));
+                    unsure_if(ordering.is_none_or(std::cmp::Ordering::is_eq))
+                }
+                NumberText::None => Verdict::No,
+                NumberText::Unclear => Verdict::Unsure,
+            }
+        }
+        (Value::String(text), Value::Bool(flag)) => unsure_if(text::means(text, *flag)),
+        (Value::Number(number), Value::Bool(flag)) => unsure_if(number.as_f64() == Some(if *flag { 1.0 } else { 0.0 })),
+        (Value::String(text), Value::Null) | (Value::Null, Value::String(text)) => unsure_if(text::means_nothing(text)),
+        (Value::Number(number), Value::Null) | (Value::Null, Value::Number(number)) => {
+            unsure_if(number.as_f64() == Some(0.0))
+        }
+        (Value::Null, Value::Bool(flag)) => unsure_if(!flag),
+    }
+}

@@ -1,0 +1,281 @@
+//! Where a condition looks: the values under a path, whatever spelling their names have.
+//!
+//! Servers differ in how closely they look at names (see [`aquifer_protocol::spelling`]), and some take a flat name for a
+//! nested one. So every key that could be taken for a part of the path is followed. A value is certain if it stands under
+//! a declared name, or under exactly the name in the rule; others may be ignored by the source.
+
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema};
+use aquifer_protocol::spelling::fold;
+use serde_json::{Map, Value};
+
+use super::Shapes;
+
+/// Types that refer to types, followed no further than this.
+const MAX_REFERENCES: usize = 64;
+
+/// A path into parameters.
+#[derive(Debug, Clone)]
+pub(super) struct Path {
+    written: String,
+    names: Vec<Name>,
+}
+
+/// One name of a path.
+#[derive(Debug, Clone)]
+struct Name {
+    written: String,
+    folded: String,
+}
+
+/// A value under a path.
+#[derive(Debug)]
+pub(super) struct Found<'a> {
+    pub(super) value: &'a Value,
+    /// The shapes that are declared for it.
+    pub(super) schemas: Vec<&'a Schema>,
+    pub(super) is_certain: bool,
+    /// Whether it is text that a source may read as an object or a list.
+    pub(super) is_structured_text: bool,
+}
+
+/// Whether an operation has something under a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in super::super) enum Presence {
+    /// It does not.
+    Absent,
+    /// It may: whatever is sent there is accepted.
+    Possible,
+    /// It declares it.
+    Declared,
+}
+
+/// A value on the way.
+struct Place<'a, 'p> {
+    value: &'a Value,
+    schemas: Vec<&'a Schema>,
+    rest: &'p [Name],
+    is_certain: bool,
+}
+
+impl Name {
+    fn is_spelled(&self, key: &str) -> bool {
+        if self.folded.is_empty() { key == self.written } else { fold(key) == self.folded }
+    }
+
+    /// Whether it names this parameter, as we or as its source calls it.
+    fn is_of(&self, parameter: &Parameter) -> bool {
+        self.is_spelled(&parameter.name) || parameter.original_name.as_deref().is_some_and(|name| self.is_spelled(name))
+    }
+}
+
+impl Path {
+    pub(super) fn parse(written: &str) -> Option<Self> {
+        let names: Vec<Name> =
+            written.split('.').map(|name| Name { written: name.to_owned(), folded: fold(name) }).collect();
+        let is_readable = names.iter().all(|name| !name.written.trim().is_empty());
+        is_readable.then(|| Self { written: written.to_owned(), names })
+    }
+
+    pub(super) fn written(&self) -> &str {
+        &self.written
+    }
+
+    /// Whether the operation declares the parameter in which the path begins.
+    pub(super) fn begins_in(&self, operation: &Operation) -> bool {
+        let first = self.names.first();
+        first.is_some_and(|first| operation.parameters.iter().any(|parameter| first.is_of(parameter)))
+    }
+
+    /// Every value that the path leads to. Lists on the way, and where it ends, are gone through; what was not sent has its
+    /// declared default.
+    pub(super) fn values<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>) -> Vec<Found<'a>> {
+        self.walk(shapes, params, true)
+    }
+
+    /// Every value that was sent under the path. A list counts as one, even an empty one.
+    pub(super) fn sent<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>) -> Vec<Found<'a>> {
+        self.walk(shapes, params, false)
+    }
+
+    fn walk<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>, for_values: bool) -> Vec<Found<'a>> {
+        let mut found = Vec::new();
+        let mut open = Vec::new();
+        let declared: Vec<&Parameter> = shapes.operation.parameters.iter().collect();
+        step(params, &declared, &[], &self.names, true, for_values, &mut open);
+        while let Some(Place { value, schemas, rest, is_certain }) = open.pop() {
+            match value {
+                Value::Array(items) if for_values || !rest.is_empty() => {
+                    let schemas = item_shapes(&schemas, shapes);
+                    open.extend(items.iter().map(|value| Place { value, schemas: schemas.clone(), rest, is_certain }));
+                }
+                Value::Object(object) if !rest.is_empty() => {
+                    let (declared, others) = field_shapes(&schemas, shapes);
+                    step(object, &declared, &others, rest, is_certain, for_values, &mut open);
+                }
+                Value::String(text) if !rest.is_empty() => {
+                    if is_structured(text) {
+                        found.push(Found { value, schemas, is_certain: false, is_structured_text: true });
+                    }
+                }
+                // A path that goes on where the value does not leads nowhere.
+                _ if !rest.is_empty() => {}
+                Value::String(text) => {
+                    let is_structured_text = is_structured(text) && !are_texts(&schemas, shapes);
+                    found.push(Found { value, schemas, is_certain, is_structured_text });
+                }
+                _ => found.push(Found { value, schemas, is_certain, is_structured_text: false }),
+            }
+        }
+        found
+    }
+
+    /// Whether the operation has something under the path, and the shapes that it declares for it.
+    pub(super) fn declared<'a>(&self, shapes: Shapes<'a>) -> (Presence, Vec<&'a Schema>) {
+        let Some((first, rest)) = self.names.split_first() else { return (Presence::Absent, Vec::new()) };
+        let own = shapes.operation.parameters.iter().filter(|parameter| first.is_of(parameter));
+        let mut schemas: Vec<&Schema> = own.map(|parameter| &parameter.schema).collect();
+        if schemas.is_empty() {
+            let presence = if shapes.operation.open { Presence::Possible } else { Presence::Absent };
+            return (presence, schemas);
+        }
+        for name in rest {
+            let (mut next, mut presence) = (Vec::new(), Presence::Absent);
+            // Lists are gone into; one may be a list of itself.
+            for schema in item_variants(&schemas, shapes) {
+                match &schema.kind {
+                    Kind::Object(shape) => {
+                        let fields = shape.fields.iter().filter(|field| name.is_of(field));
+                        let before = next.len();
+                        next.extend(fields.map(|field| &field.schema));
+                        if next.len() == before && !matches!(shape.rest, Rest::Refused) {
+                            presence = Presence::Possible;
+                        }
+                    }
+                    Kind::Any | Kind::Array(_) | Kind::Named(_) => presence = Presence::Possible,
+                    Kind::Null | Kind::Boolean | Kind::Integer | Kind::Number | Kind::String | Kind::Union(_) => {}
+                }
+            }
+            if next.is_empty() {
+                return (presence, next);
+            }
+            schemas = next;
+        }
+        (Presence::Declared, item_variants(&schemas, shapes))
+    }
+}
+
+/// Follows every key of an object that could be meant by the first names of a path.
+fn step<'a, 'p>(
+    object: &'a Map<String, Value>,
+    declared: &[&'a Parameter],
+    others: &[&'a Schema],
+    rest: &'p [Name],
+    is_certain: bool,
+    with_defaults: bool,
+    open: &mut Vec<Place<'a, 'p>>,
+) {
+    let Some((first, inside)) = rest.split_first() else { return };
+    for (key, value) in object {
+        let own: Vec<&Parameter> = declared.iter().copied().filter(|parameter| *parameter.name == **key).collect();
+        if own.is_empty() {
+            let Some(used) = names_in(key, rest) else { continue };
+            let is_certain = is_certain && used == 1 && *key == first.written;
+            let rest = rest.get(used..).unwrap_or_default();
+            open.push(Place { value, schemas: others.to_vec(), rest, is_certain });
+        } else if own.iter().any(|parameter| first.is_of(parameter)) {
+            let schemas = own.iter().map(|parameter| &parameter.schema).collect();
+            open.push(Place { value, schemas, rest: inside, is_certain });
+        }
+    }
+    let missing = declared.iter().filter(|parameter| with_defaults && !object.contains_key(&*parameter.name));
+    for parameter in missing.filter(|parameter| first.is_of(parameter)) {
+        if let Some(value) = &parameter.schema.default {
+            open.push(Place { value, schemas: vec![&parameter.schema], rest: inside, is_certain });
+        }
+    }
+}
+
+/// How many names of a path a key spells: `options.max_amount` spells both of its names.
+fn names_in(key: &str, names: &[Name]) -> Option<usize> {
+    let folded = fold(key);
+    if folded.is_empty() {
+        return names.first().is_some_and(|first| first.is_spelled(key)).then_some(1);
+    }
+    let mut left = folded.as_str();
+    for (name, used) in names.iter().zip(1..) {
+        left = left.strip_prefix(name.folded.as_str()).filter(|_| !name.folded.is_empty())?;
+        if left.is_empty() {
+            return Some(used);
+        }
+    }
+    None
+}
+
+/// Text that a lenient source may read as an object or a list.
+fn is_structured(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+}
+
+/// Whether a value of these shapes can only be text.
+fn are_texts(schemas: &[&Schema], shapes: Shapes<'_>) -> bool {
+    let variants = variants(schemas, shapes);
+    let may_be_read =
+        |schema: &&Schema| matches!(schema.kind, Kind::Any | Kind::Array(_) | Kind::Object(_) | Kind::Named(_));
+    !variants.is_empty() && !variants.iter().any(may_be_read)
+}
+
+/// The shapes themselves: names looked up, unions taken apart.
+pub(super) fn variants<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Schema> {
+    let mut open: Vec<&Schema> = schemas.to_vec();
+    let mut found = Vec::new();
+    for _ in 0..MAX_REFERENCES {
+        let Some(schema) = open.pop() else { break };
+        match &schema.kind {
+            Kind::Named(name) => match shapes.types.and_then(|types| types.get(name)) {
+                Some(named) => open.push(named),
+                None => found.push(schema),
+            },
+            Kind::Union(members) => open.extend(members),
+            _ => found.push(schema),
+        }
+    }
+    found
+}
+
+/// The shapes of a list's elements.
+fn item_shapes<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Schema> {
+    let items = variants(schemas, shapes).into_iter().filter_map(|schema| match &schema.kind {
+        Kind::Array(items) => items.as_deref(),
+        _ => None,
+    });
+    items.collect()
+}
+
+/// The shapes, and those of the elements of lists among them.
+fn item_variants<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Schema> {
+    let mut found = Vec::new();
+    let mut open = variants(schemas, shapes);
+    for _ in 0..MAX_REFERENCES {
+        let Some(schema) = open.pop() else { break };
+        match &schema.kind {
+            Kind::Array(Some(items)) => open.extend(variants(&[items], shapes)),
+            _ => found.push(schema),
+        }
+    }
+    found
+}
+
+/// The declared fields of objects of these shapes, and the shapes of what else they may hold.
+fn field_shapes<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> (Vec<&'a Parameter>, Vec<&'a Schema>) {
+    let (mut declared, mut others) = (Vec::new(), Vec::new());
+    for schema in variants(schemas, shapes) {
+        if let Kind::Object(shape) = &schema.kind {
+            declared.extend(&shape.fields);
+            if let Rest::Of(rest) = &shape.rest {
+                others.push(&**rest);
+            }
+        }
+    }
+    (declared, others)
+}

@@ -1,0 +1,371 @@
+//! Text, compared as its source compares it.
+//!
+//! A rule about `admin` has to hold for `ADMIN` where the database takes both for the same row, and one about a point in
+//! time for every spelling of it. Where a source's comparison is not known, or two readings of a text differ, the verdict
+//! is that it cannot be told.
+
+use std::fmt;
+
+use aquifer_protocol::schema::{Comparison, Format, Kind, Schema};
+use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp, civil};
+
+use super::number::NumberText;
+use super::path::variants;
+use super::{Shapes, Verdict};
+use crate::policy::glob::{Patterns, fold_case};
+use crate::policy::settings::Words;
+
+/// Points in time that are nearer than this may be the same to a source that keeps fewer digits.
+const MAX_ROUNDING: SignedDuration = SignedDuration::from_secs(1);
+
+/// How a source reads a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TextReading {
+    Exact,
+    IgnoreCase,
+    IgnoreTrailingBlanks,
+    Uuid,
+    /// In a way only the source knows.
+    Unknown,
+    /// Mostly without case, as addresses of mail and of the web are.
+    Address,
+    Instant,
+    Date,
+    TimeOfDay,
+    Duration,
+    Ip,
+    Number,
+}
+
+impl TextReading {
+    /// The readings of a value of these shapes. Letter by letter, where nothing is declared.
+    pub(super) fn of(schemas: &[&Schema], shapes: Shapes<'_>, ignore_case: bool) -> Vec<Self> {
+        let mut readings: Vec<Self> = Vec::new();
+        for schema in variants(schemas, shapes) {
+            let reading = match &schema.kind {
+                Kind::String | Kind::Any => Self::of_text(schema, ignore_case),
+                Kind::Integer | Kind::Number => TextReading::Number,
+                // Text does not come here.
+                _ => continue,
+            };
+            if !readings.contains(&reading) {
+                readings.push(reading);
+            }
+        }
+        if readings.is_empty() {
+            readings.push(Self::plain(ignore_case));
+        }
+        readings
+    }
+
+    /// The reading of text about which nothing is declared.
+    pub(super) fn plain(ignore_case: bool) -> Self {
+        if ignore_case { TextReading::IgnoreCase } else { TextReading::Exact }
+    }
+
+    fn of_text(schema: &Schema, ignore_case: bool) -> Self {
+        match (&schema.format, schema.comparison) {
+            (Some(Format::DateTime), _) => TextReading::Instant,
+            (Some(Format::Date), _) => TextReading::Date,
+            (Some(Format::Time), _) => TextReading::TimeOfDay,
+            (Some(Format::Duration), _) => TextReading::Duration,
+            (Some(Format::Uuid), _) | (_, Comparison::Uuid) => TextReading::Uuid,
+            (Some(Format::Ipv4 | Format::Ipv6), _) => TextReading::Ip,
+            (_, Comparison::Unknown) => TextReading::Unknown,
+            (_, Comparison::IgnoreCase) => TextReading::IgnoreCase,
+            (_, _) if ignore_case => TextReading::IgnoreCase,
+            (_, Comparison::IgnoreTrailingBlanks) => TextReading::IgnoreTrailingBlanks,
+            (Some(Format::Email | Format::Uri), Comparison::Exact) => TextReading::Address,
+            (_, Comparison::Exact) => TextReading::Exact,
+        }
+    }
+
+    /// What is compared, in words, where that is not letter by letter.
+    pub(super) fn describe(self) -> Option<&'static str> {
+        Some(match self {
+            TextReading::Exact => return None,
+            TextReading::IgnoreCase => "ignoring case",
+            TextReading::IgnoreTrailingBlanks => "ignoring trailing blanks",
+            TextReading::Uuid => "as a UUID",
+            TextReading::Unknown => "loosely, because only the source knows how it compares",
+            TextReading::Address => "as an address, whose case may not matter",
+            TextReading::Instant => "as a point in time",
+            TextReading::Date => "as a date",
+            TextReading::TimeOfDay => "as a time of day",
+            TextReading::Duration => "as a duration",
+            TextReading::Ip => "as an IP address",
+            TextReading::Number => "as a number",
+        })
+    }
+
+    /// Whether two texts are the same.
+    pub(super) fn equal(self, wanted: &str, text: &str) -> Verdict {
+        if wanted == text {
+            return Verdict::Yes;
+        }
+        let parsed = match self {
+            TextReading::Instant => both(wanted, text, instant).map(is_same_time),
+            TextReading::TimeOfDay => both(wanted, text, time_of_day).map(is_same_time),
+            TextReading::Date => both(wanted, text, date).map(is_same),
+            TextReading::Duration => both(wanted, text, duration).map(is_same_duration),
+            TextReading::Uuid => both(wanted, text, uuid).map(is_same),
+            TextReading::Ip => both(wanted, text, ip).map(is_same),
+            TextReading::Number => both(wanted, text, number)
+                .map(|(one, other)| one.compare(other).map_or(Verdict::Unsure, |ordering| ordering.is_eq().into())),
+            TextReading::Exact
+            | TextReading::IgnoreCase
+            | TextReading::IgnoreTrailingBlanks
+            | TextReading::Unknown
+            | TextReading::Address => None,
+        };
+        parsed.unwrap_or_else(|| match self {
+            TextReading::Exact => unsure_if(wanted.trim() == text.trim()),
+            // Databases differ in how far beyond ASCII they ignore case.
+            TextReading::IgnoreCase if wanted.eq_ignore_ascii_case(text) => Verdict::Yes,
+            TextReading::IgnoreTrailingBlanks if without_blanks(wanted) == without_blanks(text) => Verdict::Yes,
+            TextReading::Unknown => unsure_if(Loose::new(text).may_equal(&Loose::new(wanted))),
+            TextReading::IgnoreTrailingBlanks => unsure_if(wanted.trim() == text.trim()),
+            _ => unsure_if(fold_case(wanted.trim()) == fold_case(text.trim())),
+        })
+    }
+
+    /// The texts that a source may take this one for.
+    fn spellings(self, text: &str) -> Vec<String> {
+        let mut spellings = vec![text.to_owned()];
+        spellings.extend(match self {
+            TextReading::Instant => instant(text).map(|instant| instant.to_string()),
+            TextReading::Uuid => uuid(text).map(|uuid| hyphenated(&uuid)),
+            TextReading::Ip => ip(text).map(|ip| ip.to_string()),
+            TextReading::IgnoreTrailingBlanks => Some(without_blanks(text).to_owned()),
+            _ => Some(text.trim().to_owned()),
+        });
+        spellings.dedup();
+        spellings
+    }
+}
+
+/// Patterns over text, in every way they may have to be compared.
+#[derive(Debug, Clone)]
+pub(super) struct TextPatterns {
+    written: Words,
+    exact: Patterns,
+    folded: Patterns,
+    /// Those that select and those that exclude, with everything optional that a source may not look at.
+    loose_only: Vec<Loose>,
+    loose_never: Vec<Loose>,
+}
+
+impl TextPatterns {
+    pub(super) fn new(words: &Words, complain: impl FnMut(String)) -> Self {
+        let exact = Patterns::new(words.iter(), complain);
+        let folded: Vec<String> = words.iter().map(|word| fold_case(word).into_owned()).collect();
+        let loose = |excludes: bool| {
+            let own = words.iter().filter(move |word| word.starts_with('!') == excludes);
+            own.map(|word| Loose::pattern(word.trim_start_matches('!'))).collect()
+        };
+        Self {
+            exact,
+            folded: Patterns::new(folded.iter().map(String::as_str), |_| {}),
+            loose_only: loose(false),
+            loose_never: loose(true),
+            written: words.clone(),
+        }
+    }
+
+    /// Whether a text matches, in each of these readings and in whatever spelling the source takes it for.
+    pub(super) fn matches(&self, text: &str, readings: &[TextReading]) -> Verdict {
+        Verdict::agreed(readings.iter().flat_map(|reading| {
+            let spellings = reading.spellings(text);
+            spellings.into_iter().map(|spelling| self.matches_as(&spelling, *reading)).collect::<Vec<_>>()
+        }))
+    }
+
+    /// Whether a number matches, as it may be written.
+    pub(super) fn matches_number(&self, number: &serde_json::Number) -> Verdict {
+        let written = number.to_string();
+        // 404.0 is 404 to most.
+        let whole = number.as_f64().filter(|real| real.fract() == 0.0).map(|real| format!("{real:.0}"));
+        let spellings = std::iter::once(written).chain(whole);
+        Verdict::agreed(spellings.map(|spelling| self.matches_plain(&spelling)))
+    }
+
+    /// Whether a text matches letter by letter.
+    pub(super) fn matches_plain(&self, text: &str) -> Verdict {
+        Verdict::from(self.exact.admits(text))
+    }
+
+    fn matches_as(&self, text: &str, reading: TextReading) -> Verdict {
+        let exact = self.exact.admits(text);
+        match reading {
+            TextReading::IgnoreCase | TextReading::Uuid | TextReading::Address => {
+                let folded = self.folded.admits(&fold_case(text));
+                // Databases differ in how far beyond ASCII they ignore case, and addresses in which part has none.
+                let is_certain = text.is_ascii() && reading != TextReading::Address;
+                if exact == folded || is_certain { Verdict::from(folded) } else { Verdict::Unsure }
+            }
+            TextReading::Unknown => {
+                let text = Loose::new(text);
+                let may = |patterns: &[Loose]| patterns.iter().any(|pattern| text.may_equal(pattern));
+                let may_be_wanted = self.loose_only.is_empty() || may(&self.loose_only);
+                match (exact, may_be_wanted) {
+                    (true, _) if !may(&self.loose_never) => Verdict::Yes,
+                    (_, false) => Verdict::No,
+                    _ => Verdict::Unsure,
+                }
+            }
+            _ => Verdict::from(exact),
+        }
+    }
+}
+
+impl fmt::Display for TextPatterns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let patterns: Vec<String> = self.written.iter().map(|pattern| format!("{pattern:?}")).collect();
+        f.write_str(&patterns.join(" or "))
+    }
+}
+
+/// A text reduced to what every collation looks at: its plain letters and digits without case. Letters with accents may
+/// stand for any others: to some `é` is an `e`, and `ß` two letters.
+#[derive(Debug, Clone)]
+struct Loose {
+    parts: Vec<String>,
+}
+
+impl Loose {
+    fn new(text: &str) -> Self {
+        Self::reduce(text, |_| false)
+    }
+
+    /// The same of a pattern, whose `*` and `?` stand for anything.
+    fn pattern(pattern: &str) -> Self {
+        Self::reduce(pattern, |letter| matches!(letter, '*' | '?'))
+    }
+
+    fn reduce(text: &str, is_wildcard: impl Fn(char) -> bool) -> Self {
+        let mut parts = vec![String::new()];
+        for letter in fold_case(text).chars() {
+            if is_wildcard(letter) || (letter.is_alphanumeric() && !letter.is_ascii()) {
+                parts.push(String::new());
+            } else if letter.is_ascii_alphanumeric()
+                && let Some(part) = parts.last_mut()
+            {
+                part.push(letter);
+            }
+        }
+        Self { parts }
+    }
+
+    /// Whether some collation may take both for the same. Two texts that both have gaps are not looked into.
+    fn may_equal(&self, other: &Self) -> bool {
+        match (self.parts.as_slice(), other.parts.as_slice()) {
+            ([text], _) => other.admits(text),
+            (_, [text]) => self.admits(text),
+            _ => true,
+        }
+    }
+
+    /// Whether a text has the parts in their order, the first and the last where they belong.
+    fn admits(&self, text: &str) -> bool {
+        let Some((first, rest)) = self.parts.split_first() else { return false };
+        let Some((last, middle)) = rest.split_last() else { return first == text };
+        let Some(mut left) = text.strip_prefix(first.as_str()) else { return false };
+        for part in middle {
+            match left.split_once(part.as_str()) {
+                Some((_, after)) => left = after,
+                None => return false,
+            }
+        }
+        left.ends_with(last.as_str())
+    }
+}
+
+/// Whether a text is read as this truth value by some.
+pub(super) fn means(text: &str, flag: bool) -> bool {
+    let words: &[&str] =
+        if flag { &["true", "t", "yes", "y", "on", "1"] } else { &["false", "f", "no", "n", "off", "0", ""] };
+    words.iter().any(|word| text.trim().eq_ignore_ascii_case(word))
+}
+
+/// Whether a text is read as nothing by some.
+pub(super) fn means_nothing(text: &str) -> bool {
+    ["", "null", "none", "nil"].iter().any(|word| text.trim().eq_ignore_ascii_case(word))
+}
+
+fn unsure_if(alike: bool) -> Verdict {
+    if alike { Verdict::Unsure } else { Verdict::No }
+}
+
+fn both<T>(one: &str, other: &str, parse: impl Fn(&str) -> Option<T>) -> Option<(T, T)> {
+    parse(one).zip(parse(other))
+}
+
+fn is_same<T: PartialEq>((one, other): (T, T)) -> Verdict {
+    Verdict::from(one == other)
+}
+
+fn is_same_time((one, other): (Timestamp, Timestamp)) -> Verdict {
+    if one == other { Verdict::Yes } else { unsure_if(one.duration_since(other).abs() < MAX_ROUNDING) }
+}
+
+fn instant(text: &str) -> Option<Timestamp> {
+    text.trim().parse().ok()
+}
+
+fn time_of_day(text: &str) -> Option<Timestamp> {
+    format!("2026-01-31T{}", text.trim()).parse().ok()
+}
+
+fn date(text: &str) -> Option<civil::Date> {
+    text.trim().parse().ok()
+}
+
+fn duration(text: &str) -> Option<Span> {
+    text.trim().parse().ok()
+}
+
+/// Months and years have no length of their own.
+fn is_same_duration((one, other): (Span, Span)) -> Verdict {
+    let length = |span: Span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok();
+    length(one).zip(length(other)).map_or(Verdict::Unsure, is_same)
+}
+
+fn ip(text: &str) -> Option<std::net::IpAddr> {
+    text.trim().parse().ok()
+}
+
+fn number(text: &str) -> Option<super::number::Number> {
+    match NumberText::read(text) {
+        NumberText::Number(number) => Some(number),
+        NumberText::None | NumberText::Unclear => None,
+    }
+}
+
+/// The digits of a UUID, in whatever spelling a database accepts.
+fn uuid(text: &str) -> Option<String> {
+    let text = text.trim();
+    let text = text
+        .get(.."urn:uuid:".len())
+        .filter(|urn| urn.eq_ignore_ascii_case("urn:uuid:"))
+        .map_or(text, |urn| text.get(urn.len()..).unwrap_or_default());
+    let bare = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
+    let digits: String = bare.chars().filter(|letter| *letter != '-').collect();
+    let is_uuid = digits.len() == 32 && digits.chars().all(|letter| letter.is_ascii_hexdigit());
+    is_uuid.then(|| digits.to_ascii_lowercase())
+}
+
+/// A UUID as it is usually written.
+fn hyphenated(digits: &str) -> String {
+    let mut written = String::with_capacity(36);
+    for (letter, index) in digits.chars().zip(0..) {
+        if matches!(index, 8 | 12 | 16 | 20) {
+            written.push('-');
+        }
+        written.push(letter);
+    }
+    written
+}
+
+fn without_blanks(text: &str) -> &str {
+    text.trim_end_matches(' ')
+}

@@ -1,0 +1,141 @@
+//! Which operations a rule, a limit or a price is about: by source, by name, and by the tool or table behind them.
+//!
+//! Names change: a second source adds a prefix, a collision adds a suffix. So an operation answers to its served name, to
+//! the name that its source gives it, and to both names joined, which is what it is called once it has a prefix. The same
+//! with the generic operation that requests of it come by. Tools and tables are known by the name that the upstream or the
+//! database gave them.
+//!
+//! In doubt, the stricter reading counts. What restricts selects by every name and ignores case, and excludes only what is
+//! plainly excluded. What loosens is the other way round: without a source it selects by the served name alone, because a
+//! newcomer may call its own operation the same.
+
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::suggest::snake_case;
+
+use super::glob::{Case, Patterns};
+use super::settings::Words;
+
+/// The keys of a selector as they are written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SelectorKeys {
+    pub(crate) source: Words,
+    pub(crate) operation: Words,
+    pub(crate) tool: Words,
+    pub(crate) table: Words,
+}
+
+/// Selects operations.
+#[derive(Debug, Clone)]
+pub(crate) struct Selector {
+    keys: SelectorKeys,
+    loosens: bool,
+    source: Patterns,
+    operation: Patterns,
+    tool: Patterns,
+    table: Patterns,
+}
+
+impl Selector {
+    /// A selector of what restricts: rules without `loosen`, limits, prices. Bad patterns are reported with their key.
+    pub(crate) fn restricting(keys: SelectorKeys, complain: impl FnMut(String)) -> Self {
+        Self::new(keys, false, complain)
+    }
+
+    /// A selector of a rule with `loosen = true`.
+    pub(crate) fn loosening(keys: SelectorKeys, complain: impl FnMut(String)) -> Self {
+        Self::new(keys, true, complain)
+    }
+
+    fn new(keys: SelectorKeys, loosens: bool, mut complain: impl FnMut(String)) -> Self {
+        let (only, never) = if loosens { (Case::Exact, Case::Ignored) } else { (Case::Ignored, Case::Exact) };
+        let mut patterns = |key: &str, words: &Words, only: Case, never: Case| {
+            Patterns::with_case(words.iter(), only, never, |problem| complain(format!("{key}: {problem}")))
+        };
+        Self {
+            source: patterns("source", &keys.source, only, never),
+            // Names of operations have no capitals.
+            operation: patterns("operation", &keys.operation, Case::Exact, Case::Exact),
+            tool: patterns("tool", &keys.tool, only, never),
+            table: patterns("table", &keys.table, only, never),
+            keys,
+            loosens,
+        }
+    }
+
+    /// A selector of the same kind with other keys.
+    pub(super) fn with_keys(&self, keys: SelectorKeys) -> Self {
+        Self::new(keys, self.loosens, |_| {})
+    }
+
+    /// What was written.
+    pub(crate) fn keys(&self) -> &SelectorKeys {
+        &self.keys
+    }
+
+    /// Whether it selects this operation.
+    pub(crate) fn selects(&self, operation: &Operation) -> bool {
+        self.selects_source(&operation.source)
+            && self.selects_name(operation)
+            && self.selects_tool(operation)
+            && self.selects_table(operation)
+    }
+
+    /// Whether it selects this operation by the tool behind it.
+    pub(super) fn selects_tool(&self, operation: &Operation) -> bool {
+        selects_backing(&self.tool, operation.backing.tool())
+    }
+
+    /// Whether it selects this operation by the table behind it.
+    pub(super) fn selects_table(&self, operation: &Operation) -> bool {
+        selects_backing(&self.table, operation.backing.table())
+    }
+
+    /// Whether it may select operations of this source.
+    pub(crate) fn selects_source(&self, source: &str) -> bool {
+        self.source.admits(source)
+    }
+
+    /// Whether it selects this operation by its names.
+    pub(super) fn selects_name(&self, operation: &Operation) -> bool {
+        if self.operation.is_empty() {
+            return true;
+        }
+        let (served, own, generic) = (&*operation.name, &*operation.own_name, operation.generic_name.as_deref());
+        let plain = || [own].into_iter().chain(generic);
+        let qualified = || plain().map(|name| qualified_name(&operation.source, name));
+        let known_by_own_name = !self.loosens || self.source.selects();
+        let is_wanted = self.operation.wants_one_of([served])
+            || (known_by_own_name
+                && (self.operation.wants_one_of(plain())
+                    || qualified().any(|name| self.operation.wants_one_of([name.as_str()]))));
+        is_wanted
+            && !self.operation.excludes_one_of(plain().chain([served]))
+            && !(self.loosens && qualified().any(|name| self.operation.excludes_one_of([name.as_str()])))
+    }
+}
+
+/// Operations that stand for no tool or table are not selected by one.
+fn selects_backing(patterns: &Patterns, backing: Option<&str>) -> bool {
+    patterns.is_empty() || backing.is_some_and(|name| patterns.admits(name))
+}
+
+/// The source's name and the operation's own: what it is called beside operations of other sources.
+pub(super) fn qualified_name(source: &str, own_name: &str) -> String {
+    let mut name = String::with_capacity(source.len() + own_name.len() + 2);
+    for letter in snake_case(source).chars() {
+        match letter {
+            letter if letter.is_alphanumeric() => name.push(letter),
+            _ if name.is_empty() || name.ends_with('_') => {}
+            _ => name.push('_'),
+        }
+    }
+    // No operation's name begins with a digit.
+    if name.starts_with(|first: char| first.is_ascii_digit()) {
+        name.insert(0, 'n');
+    }
+    if !name.ends_with('_') {
+        name.push('_');
+    }
+    name.push_str(own_name);
+    name
+}

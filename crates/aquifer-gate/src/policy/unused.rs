@@ -1,0 +1,302 @@
+//! Rules that do nothing: they match no operation, look at a parameter that nothing has, or loosen nothing.
+//!
+//! Such a rule is almost always a mistake, and one that fails open: its author believes that something is denied. So it is
+//! an error when a configuration is checked, and a warning whenever one takes effect.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::schema::Types;
+use aquifer_protocol::suggest::{nearest, snake_case};
+use serde::Serialize;
+
+use super::condition::{Condition, Presence, Shapes};
+use super::rule::Rule;
+use super::selector::{Selector, SelectorKeys, qualified_name};
+use super::settings::{RuleEffect, Words};
+use super::{Policy, is_protocol};
+
+/// Everything that rules can be about: all operations, also those that callers do not see, and what sources have beside
+/// operations.
+#[derive(Debug, Clone, Default)]
+pub struct Inventory<'a> {
+    operations: Vec<Shapes<'a>>,
+    unknown_sources: Vec<&'a str>,
+}
+
+/// What does nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleKind {
+    /// A rule.
+    Rule,
+    /// A rate limit.
+    RateLimit,
+    /// A quota.
+    Quota,
+    /// A price.
+    Cost,
+}
+
+/// A rule, limit or price that does nothing, or a part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnusedRule {
+    /// What it is.
+    pub kind: RuleKind,
+    /// Its number among those of its kind, from 1.
+    pub number: usize,
+    /// Its name, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What is wrong with it, in a sentence.
+    pub problem: String,
+}
+
+impl fmt::Display for UnusedRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            RuleKind::Rule => "rule",
+            RuleKind::RateLimit => "rate limit",
+            RuleKind::Quota => "quota",
+            RuleKind::Cost => "cost",
+        };
+        write!(f, "{kind} {}", self.number)?;
+        if let Some(name) = &self.name {
+            write!(f, " '{name}'")?;
+        }
+        write!(f, ": {}", self.problem)
+    }
+}
+
+impl<'a> Inventory<'a> {
+    /// Adds an operation, with the types that its parameters refer to.
+    pub fn add(&mut self, operation: &'a Operation, types: Option<&'a Types>) {
+        if !is_protocol(operation) {
+            self.operations.push(Shapes { operation, types });
+        }
+    }
+
+    /// Adds a source of which nobody knows yet what it offers. Rules that could be about it are not checked.
+    pub fn add_unknown_source(&mut self, source: &'a str) {
+        self.unknown_sources.push(source);
+    }
+
+    pub(crate) fn operations(&self) -> impl Iterator<Item = &'a Operation> {
+        self.operations.iter().map(|shapes| shapes.operation)
+    }
+
+    fn sources(&self) -> BTreeSet<&'a str> {
+        self.operations().map(|operation| &*operation.source).chain(self.unknown_sources.iter().copied()).collect()
+    }
+
+    /// Whether it is a generic operation that others stand behind.
+    fn is_stand_in(&self, operation: &Operation) -> bool {
+        let is_behind = |other: &Operation| {
+            other.source == operation.source && other.generic_name.as_ref() == Some(&operation.own_name)
+        };
+        operation.is_indirect && self.operations().any(is_behind)
+    }
+
+    /// Whether a selector may be about operations that nobody knows yet.
+    fn may_hide_some_of(&self, selector: &Selector) -> bool {
+        self.unknown_sources.iter().any(|source| selector.selects_source(source))
+    }
+}
+
+impl Policy {
+    pub(crate) fn has_rules(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
+    /// Every rule that does nothing, as far as that can be told.
+    pub fn unused(&self, inventory: &Inventory<'_>) -> Vec<UnusedRule> {
+        let mut unused = Vec::new();
+        for rule in &self.rules {
+            let mut report = |problem: String| {
+                let name = rule.name.as_deref().map(str::to_owned);
+                unused.push(UnusedRule { kind: RuleKind::Rule, number: rule.number, name, problem });
+            };
+            if rule.effect == RuleEffect::Allow && !rule.loosens {
+                report("it allows without loosen = true, which changes nothing".to_owned());
+                continue;
+            }
+            let mut concerned: Vec<Shapes<'_>> =
+                inventory.operations.iter().filter(|shapes| rule.concerns(shapes.operation)).copied().collect();
+            let is_open = inventory.may_hide_some_of(rule.selector());
+            if concerned.is_empty() {
+                if let Some(problem) = explain_mismatch(rule.selector(), inventory) {
+                    report(problem);
+                }
+                continue;
+            }
+            unmatched_names(rule.selector(), inventory).into_iter().for_each(&mut report);
+            if rule.loosens {
+                // Requests of them are judged as those of the operations they stand for.
+                let first = concerned.first().map(|shapes| shapes.operation.name.clone()).unwrap_or_default();
+                concerned.retain(|shapes| !inventory.is_stand_in(shapes.operation));
+                if concerned.is_empty() {
+                    report(format!(
+                        "it loosens nothing: requests of '{first}' are judged as operations of the table they name. Name the \
+                         source, too"
+                    ));
+                    continue;
+                }
+            }
+            if is_open {
+                continue;
+            }
+            let conditions = rule.conditions();
+            let missing: Vec<&Condition> = conditions.iter().filter(|one| is_missing(one, &concerned)).collect();
+            missing.iter().for_each(|condition| report(explain_missing(condition, &concerned)));
+            if rule.loosens && missing.is_empty() && !self.loosens_any(rule, &concerned) {
+                report("it loosens nothing: everything it is about is decided the same without it".to_owned());
+            }
+        }
+        unused
+    }
+
+    /// Whether anything is decided otherwise because of a rule, for some caller and some parameters.
+    fn loosens_any(&self, rule: &Arc<Rule>, concerned: &[Shapes<'_>]) -> bool {
+        concerned.iter().any(|shapes| {
+            // A quarantine is about the definition, and passes.
+            let compiled = self.compile_with(shapes.operation, None);
+            let Some(facts) = &compiled.facts else { return false };
+            let mut rules: Vec<Arc<Rule>> = compiled.always.clone();
+            rules.retain(|other| !Arc::ptr_eq(other, rule));
+            let without = facts.rule(&rules);
+            rules.push(rule.clone());
+            let with = facts.rule(&rules);
+            with.effect != without.effect
+                || with.message() != without.message()
+                || with.cooldown() != without.cooldown()
+        })
+    }
+}
+
+fn is_missing(condition: &Condition, concerned: &[Shapes<'_>]) -> bool {
+    concerned.iter().all(|shapes| condition.presence(*shapes) == Presence::Absent)
+}
+
+fn explain_missing(condition: &Condition, concerned: &[Shapes<'_>]) -> String {
+    let param = condition.param();
+    let first = param.split('.').next().unwrap_or_default();
+    let known = concerned.iter().flat_map(|shapes| &shapes.operation.parameters);
+    let near = nearest(first, known.map(|parameter| &*parameter.name));
+    let near = near.filter(|near| *near != first).map(|near| format!(". Did you mean '{near}'?")).unwrap_or_default();
+    format!("its condition looks at '{param}', which no operation it is about has{near}")
+}
+
+/// Why a selector matches nothing; nothing if it may be about a source that nobody knows yet.
+pub(crate) fn explain_mismatch(selector: &Selector, inventory: &Inventory<'_>) -> Option<String> {
+    if inventory.may_hide_some_of(selector) {
+        return None;
+    }
+    let keys = selector.keys();
+    let sources = inventory.sources();
+    if !sources.iter().any(|source| selector.selects_source(source)) {
+        return Some(no_match("source", &keys.source, sources));
+    }
+    let of_sources = || inventory.operations().filter(|operation| selector.selects_source(&operation.source));
+    if !of_sources().any(|operation| selector.selects_name(operation)) {
+        let called_so = of_sources().find(|operation| is_called(operation, &keys.operation));
+        return Some(match called_so {
+            // Only what loosens does not go by it.
+            Some(operation) => format!(
+                "no operation is served as {}. It is '{}' of source '{}', served as '{}': a rule that loosens has to name \
+                 the source, too",
+                quoted(&keys.operation),
+                operation.own_name,
+                operation.source,
+                operation.name,
+            ),
+            None => no_match("operation", &keys.operation, names(of_sources())),
+        });
+    }
+    if !keys.tool.0.is_empty() && !of_sources().any(|operation| selector.selects_tool(operation)) {
+        return Some(no_match("tool", &keys.tool, tools(of_sources())));
+    }
+    if !keys.table.0.is_empty() && !of_sources().any(|operation| selector.selects_table(operation)) {
+        return Some(no_match("table", &keys.table, tables(of_sources())));
+    }
+    Some("no operation fits everything it asks for".to_owned())
+}
+
+/// Names in a selector that nothing has, though others beside them match. Patterns with `*` or `?` may be written ahead.
+pub(crate) fn unmatched_names(selector: &Selector, inventory: &Inventory<'_>) -> Vec<String> {
+    if inventory.may_hide_some_of(selector) {
+        return Vec::new();
+    }
+    let keys = selector.keys();
+    let of_sources = || inventory.operations().filter(|operation| selector.selects_source(&operation.source));
+    let alone = |name: &str| Words(vec![name.to_owned()]);
+    let mut problems = Vec::new();
+    for name in literals(&keys.source) {
+        let only = selector.with_keys(SelectorKeys { source: alone(name), ..keys.clone() });
+        if !inventory.sources().iter().any(|source| only.selects_source(source)) {
+            problems.push(no_match("source", &alone(name), inventory.sources()));
+        }
+    }
+    for name in literals(&keys.operation) {
+        let only = selector.with_keys(SelectorKeys { operation: alone(name), ..keys.clone() });
+        if !of_sources().any(|operation| only.selects_name(operation)) {
+            problems.push(no_match("operation", &alone(name), names(of_sources())));
+        }
+    }
+    for name in literals(&keys.tool) {
+        let only = selector.with_keys(SelectorKeys { tool: alone(name), ..keys.clone() });
+        if !of_sources().any(|operation| only.selects_tool(operation)) {
+            problems.push(no_match("tool", &alone(name), tools(of_sources())));
+        }
+    }
+    for name in literals(&keys.table) {
+        let only = selector.with_keys(SelectorKeys { table: alone(name), ..keys.clone() });
+        if !of_sources().any(|operation| only.selects_table(operation)) {
+            problems.push(no_match("table", &alone(name), tables(of_sources())));
+        }
+    }
+    problems
+}
+
+/// The words that select a single name.
+fn literals(words: &Words) -> impl Iterator<Item = &str> {
+    words.iter().filter(|word| !word.starts_with('!') && !word.contains(['*', '?']))
+}
+
+fn is_called(operation: &Operation, words: &Words) -> bool {
+    let qualified = qualified_name(&operation.source, &operation.own_name);
+    literals(words).any(|word| word == &*operation.own_name || word == qualified)
+}
+
+fn names<'a>(operations: impl Iterator<Item = &'a Operation>) -> impl Iterator<Item = &'a str> {
+    operations.flat_map(|operation| [&*operation.name, &*operation.own_name])
+}
+
+fn tools<'a>(operations: impl Iterator<Item = &'a Operation>) -> impl Iterator<Item = &'a str> {
+    operations.filter_map(|operation| operation.backing.tool())
+}
+
+fn tables<'a>(operations: impl Iterator<Item = &'a Operation>) -> impl Iterator<Item = &'a str> {
+    operations.filter_map(|operation| operation.backing.table())
+}
+
+fn quoted(words: &Words) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    words.join(" or ")
+}
+
+fn no_match<'a>(key: &str, words: &Words, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: BTreeSet<&str> = known.into_iter().collect();
+    // Also in another spelling: a tool is `sendMoney`, its operation `send_money`.
+    let spelled: Vec<(String, &str)> = known.iter().map(|name| (snake_case(name), *name)).collect();
+    let near = literals(words).find_map(|word| {
+        let near = nearest(word, spelled.iter().map(|(spelled, _)| spelled.as_str()))?;
+        spelled.iter().find(|(spelled, _)| spelled == near).map(|(_, name)| *name)
+    });
+    let near = near.map(|near| format!(". Did you mean '{near}'?")).unwrap_or_default();
+    if words.0.is_empty() {
+        return format!("there is no {key}");
+    }
+    format!("no {key} matches {}{near}", quoted(words))
+}

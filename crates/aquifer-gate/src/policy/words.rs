@@ -1,0 +1,128 @@
+//! Decisions in words for callers and for the people who confirm: what was decided and why, never how to change it.
+//!
+//! The words of operators, with rules, matrix and what to change, are in [`explain`](super::explain). These here reach
+//! models, so they keep to the rule of [`aquifer_protocol::error::wording`].
+
+use std::fmt;
+
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::error::wording;
+use serde_json::{Value, json};
+
+use super::matrix::Cell;
+use super::rule::Rule;
+use super::ruling::{Reason, Ruling};
+use super::settings::RuleEffect;
+
+impl Ruling {
+    /// What decided, for callers.
+    pub fn reason_for_caller(&self) -> String {
+        self.because.first().map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// The decision as callers see it in `details.policy`.
+    pub fn for_caller(&self) -> Value {
+        json!({ "decision": self.effect.as_str(), "reason": self.reason_for_caller() })
+    }
+}
+
+/// What callers are told.
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Protocol => f.write_str("The protocol's own operations are always allowed"),
+            Reason::Cell { source, category, danger, cell, needed, .. } => {
+                let does = consequence(*category, *danger);
+                match (cell, needed) {
+                    (Cell::Allow, _) => write!(f, "{does}, which is allowed"),
+                    (Cell::Confirm, _) => write!(f, "{does}, so a person has to confirm it"),
+                    (Cell::Deny, None) => write!(f, "{does}, which is not allowed here"),
+                    (Cell::Deny, Some(_)) => write!(f, "{does}, and {} is not trusted enough for this", named(source)),
+                    (Cell::IntrospectOnly, _) => not_trusted(f, source),
+                }
+            }
+            Reason::Minimum { source, .. } => not_trusted(f, source),
+            Reason::ConfirmBelow { source, .. } => {
+                write!(f, "{} is not fully trusted, so a person has to confirm this", capitalized(&named(source)))
+            }
+            Reason::Safeguard { source, .. } => {
+                write!(f, "{} wants a person to confirm this", capitalized(&named(source)))
+            }
+            Reason::Quarantine(reason) => match harmless(reason) {
+                Some(reason) => write!(f, "This operation is quarantined: {reason}"),
+                None => f.write_str("This operation is quarantined until an operator accepts its definition"),
+            },
+            Reason::Needed(needed) => {
+                let does = match needed.ruling.effect.severity() {
+                    RuleEffect::Deny => "is not allowed",
+                    RuleEffect::Confirm => "a person has to confirm",
+                    RuleEffect::Allow => "is allowed",
+                };
+                if needed.is_hidden {
+                    return write!(f, "This request reads something which {does}");
+                }
+                write!(f, "This request also needs '{}', which {does}", needed.operation)?;
+                match needed.ruling.effect.severity() {
+                    RuleEffect::Allow => Ok(()),
+                    _ => write!(f, ": {}", needed.ruling.reason_for_caller()),
+                }
+            }
+            Reason::Rule(rule) => {
+                let does = match rule.effect {
+                    RuleEffect::Deny => "does not allow this",
+                    RuleEffect::Confirm => "wants a person to confirm this",
+                    RuleEffect::Allow => "allows this",
+                };
+                write!(f, "{} {does}", rule_for_caller(rule))?;
+                rule.reason.as_deref().and_then(harmless).map_or(Ok(()), |reason| write!(f, ": {reason}"))
+            }
+            Reason::Perhaps(rule) => {
+                let does = match rule.effect {
+                    RuleEffect::Deny => "may not allow this",
+                    RuleEffect::Confirm => "may want a person to confirm this",
+                    RuleEffect::Allow => "may allow this",
+                };
+                write!(f, "{} {does}, depending on the parameters", rule_for_caller(rule))
+            }
+        }
+    }
+}
+
+/// What an operation does, as far as policy knows.
+fn consequence(category: Category, danger: Danger) -> &'static str {
+    match (danger, category) {
+        (Danger::Safe, _) => "This only reads",
+        (Danger::Reversible, Category::Create) => "This adds data",
+        (Danger::Reversible, _) => "This changes data",
+        (Danger::Destructive, Category::Delete) => "This deletes data",
+        (Danger::Destructive, _) => "This may delete or overwrite data",
+        (Danger::Dangerous, _) => "This affects much data or skips a safety check",
+        (Danger::Forbidden, _) => "This can destroy everything",
+    }
+}
+
+fn named(source: &str) -> String {
+    if source.is_empty() { "its source".to_owned() } else { format!("the source '{source}'") }
+}
+
+fn capitalized(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn not_trusted(f: &mut fmt::Formatter<'_>, source: &str) -> fmt::Result {
+    write!(f, "{} is not trusted enough for this", capitalized(&named(source)))
+}
+
+fn rule_for_caller(rule: &Rule) -> String {
+    match rule.name.as_deref().and_then(harmless) {
+        Some(name) => format!("The operator's rule '{name}'"),
+        None => "A rule of the operator".to_owned(),
+    }
+}
+
+/// Somebody's words, unless a client would take them for a leak.
+fn harmless(words: &str) -> Option<&str> {
+    (!wording::looks_like_a_leak(words)).then_some(words)
+}

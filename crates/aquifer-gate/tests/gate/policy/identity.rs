@@ -1,0 +1,244 @@
+//! Rules hold for what an operation is, whatever it is called today: a second source, a prefix, a collision or the generic
+//! style rename it, and no rule stops holding. A rule that loosens never comes to hold for somebody else's operation.
+
+use aquifer_gate::policy::Policy;
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::operation::{Backing, Operation};
+use aquifer_protocol::trust::Trust;
+use serde_json::json;
+
+use super::{decide, operation, policy};
+
+/// An operation of a source, as it is served.
+fn served(source: &str, own_name: &str, name: &str, backing: Backing) -> Operation {
+    let mut operation = operation(name, Category::Delete, Danger::Destructive, Trust::Validated);
+    operation.source = source.into();
+    operation.own_name = own_name.into();
+    operation.backing = backing;
+    operation
+}
+
+fn table(name: &str) -> Backing {
+    Backing::Table(name.into())
+}
+
+fn tool(name: &str) -> Backing {
+    Backing::Tool(name.into())
+}
+
+/// The same operation under every name it may be served: alone, beside others, under a prefix of the operator's, after a
+/// collision.
+fn orders() -> [Operation; 4] {
+    ["delete_order", "shop_db_delete_order", "x_delete_order", "shop_db_delete_order_3f2a1"]
+        .map(|name| served("Shop-DB", "delete_order", name, table("Orders")))
+}
+
+#[test]
+fn r_saf_2_a_rule_holds_under_every_name() {
+    #[rustfmt::skip]
+    let table = [
+        ("operation = \"delete_order\"", true),
+        ("operation = \"shop_db_delete_order\"", true),
+        ("operation = \"delete_*\"", true),
+        ("operation = \"*_order\"", true),
+        ("operation = [\"*\", \"!get_*\"]", true),
+        ("operation = [\"*_order\", \"!list_*\", \"!get_*\"]", true),
+        // What a rule leaves out stays left out under every name.
+        ("operation = [\"*\", \"!delete_*\"]", false),
+        ("operation = \"!delete_order\"", false),
+        ("operation = \"delete_orders\"", false),
+        ("operation = \"shop_delete_order\"", false),
+        ("table = \"Orders\"", true),
+        ("table = \"orders\"", true),
+        ("table = \"ORD*\"", true),
+        ("table = [\"*\", \"!Orders\"]", false),
+        // What leaves out is taken at its word: a table of another spelling is another table.
+        ("table = [\"*\", \"!orders\"]", true),
+        ("table = \"customers\"", false),
+        ("tool = \"orders\"", false),
+        ("tool = \"*\"", false),
+        ("tool = \"!x\"", false),
+        ("source = \"shop-db\"", true),
+        ("source = \"SHOP-*\"", true),
+        ("source = \"!shop-db\"", true),
+        ("source = \"!Shop-DB\"", false),
+        ("source = \"shop-db\"\noperation = \"delete_order\"\ntable = \"orders\"\ncategory = \"delete\"", true),
+        ("source = \"other\"\noperation = \"delete_order\"", false),
+    ];
+    for (selector, holds) in table {
+        let policy = policy(&format!("[[rule]]\neffect = \"deny\"\n{selector}\n"));
+        for operation in orders() {
+            let effect = decide(&policy, &operation, &json!({})).effect.as_str();
+            assert_eq!(effect, if holds { "deny" } else { "confirm" }, "{selector}: {}", operation.name);
+        }
+    }
+}
+
+#[test]
+fn r_saf_2_a_rule_knows_tools_as_their_server_spells_them() {
+    let push = served("GitHub", "push_files", "github_push_files", tool("pushFiles"));
+    for (selector, holds) in [
+        ("tool = \"pushFiles\"", true),
+        ("tool = \"PUSHFILES\"", true),
+        ("tool = \"push*\"", true),
+        ("tool = \"push_files\"", false),
+        ("operation = \"push_files\"", true),
+        ("operation = \"git_hub_push_files\"", true),
+        ("table = \"pushFiles\"", false),
+        ("tool = \"!pushFiles\"", false),
+        ("tool = \"!pushfiles\"", true),
+    ] {
+        let policy = policy(&format!("[[rule]]\neffect = \"deny\"\n{selector}\n"));
+        let effect = decide(&policy, &push, &json!({})).effect.as_str();
+        assert_eq!(effect, if holds { "deny" } else { "confirm" }, "{selector}");
+    }
+}
+
+fn loosened(selector: &str) -> Policy {
+    policy(&format!("[[rule]]\neffect = \"allow\"\nloosen = true\n{selector}\n"))
+}
+
+/// A rule that loosens goes by the served name. Only with a source it also goes by what that source calls its own.
+#[test]
+fn r_saf_2_what_loosens_needs_the_source() {
+    let [alone, beside, prefixed, collided] = orders();
+    #[rustfmt::skip]
+    let table: &[(&str, [bool; 4])] = &[
+        ("operation = \"delete_order\"", [true, false, false, false]),
+        ("operation = \"shop_db_delete_order\"", [false, true, false, false]),
+        ("operation = \"x_delete_order\"", [false, false, true, false]),
+        ("source = \"Shop-DB\"\noperation = \"delete_order\"", [true; 4]),
+        ("source = \"Shop-DB\"\noperation = \"shop_db_delete_order\"", [true; 4]),
+        ("source = \"Shop*\"\noperation = \"delete_*\"", [true; 4]),
+        ("source = \"shop-db\"\noperation = \"delete_order\"", [false; 4]),
+        ("source = \"!other\"\noperation = \"delete_order\"", [true, false, false, false]),
+        ("source = \"Shop-DB\"\ntable = \"Orders\"", [true; 4]),
+        ("source = \"Shop-DB\"\ntable = \"orders\"", [false; 4]),
+        // What is left out is left out under every name, and in every case.
+        ("source = \"Shop-DB\"\noperation = [\"*\", \"!delete_order\"]", [false; 4]),
+        ("source = \"Shop-DB\"\noperation = [\"*\", \"!shop_db_*\"]", [false; 4]),
+        ("operation = [\"*\", \"!shop_db_*\"]", [false; 4]),
+        ("source = \"Shop-DB\"\ntable = [\"*\", \"!ORDERS\"]", [false; 4]),
+        ("source = [\"*\", \"!SHOP-DB\"]", [false; 4]),
+    ];
+    for (selector, expected) in table {
+        let policy = loosened(selector);
+        for (operation, expected) in [&alone, &beside, &prefixed, &collided].into_iter().zip(expected) {
+            let effect = decide(&policy, operation, &json!({})).effect.as_str();
+            assert_eq!(effect, if *expected { "allow" } else { "confirm" }, "{selector}: {}", operation.name);
+        }
+    }
+}
+
+/// A newcomer calls its operation as somebody else's, in every way it can.
+#[test]
+fn r_saf_2_a_newcomer_is_never_loosened_by_a_rule_for_another() {
+    let newcomers = [
+        // The same own name, in a source of its own.
+        served("evil", "delete_order", "evil_delete_order", tool("delete_order")),
+        // The name was taken.
+        served("evil", "delete_order", "delete_order_3f2a1", tool("delete_order")),
+        // Its own name makes its full name that of the other: source `shop`, tool `db_delete_order`.
+        served("shop", "db_delete_order", "shop_db_delete_order_9c01f", tool("db_delete_order")),
+        served("shop", "db_delete_order", "db_delete_order", tool("db_delete_order")),
+        // Its source is called alike.
+        served("shop-DB", "delete_order", "shop_db_2_delete_order", table("Orders")),
+        served("Shop-DB2", "delete_order", "shop_db2_delete_order", table("Orders")),
+    ];
+    for selector in [
+        "operation = \"delete_order\"",
+        "operation = \"shop_db_delete_order\"",
+        "source = \"Shop-DB\"\noperation = \"delete_order\"",
+        "source = \"Shop-DB\"\noperation = \"shop_db_delete_order\"",
+        "source = \"Shop-DB\"\ntable = \"Orders\"",
+        "source = \"Shop-DB\"\ntool = \"*\"",
+        "source = \"Shop-DB\"",
+    ] {
+        for newcomer in &newcomers {
+            let effect = decide(&loosened(selector), newcomer, &json!({})).effect.as_str();
+            assert_eq!(effect, "confirm", "{selector}: {} of {}", newcomer.name, newcomer.source);
+        }
+    }
+}
+
+/// An operation whose definition changed is denied, whatever is written; it is only looked at until somebody accepts it.
+#[test]
+fn r_dis_7a_no_rule_loosens_a_quarantine() {
+    let mut changed = operation("get_thing", Category::Read, Danger::Safe, Trust::Certified);
+    changed.quarantine = Some("its description changed since it was accepted".into());
+    for toml in [
+        "",
+        "[[rule]]\neffect = \"allow\"\nloosen = true\noperation = \"*\"\n",
+        "[[rule]]\neffect = \"confirm\"\nloosen = true\noperation = \"get_thing\"\nsource = \"shop\"\n",
+        "[matrix.safe]\ncertified = \"allow\"\n",
+    ] {
+        let policy = policy(toml);
+        let ruling = decide(&policy, &changed, &json!({}));
+        let failure = ruling.failure(&changed).unwrap();
+        assert_eq!(failure.code().as_str(), "PERMISSION_DENIED", "{toml}");
+        let reason = "This operation is quarantined: its description changed since it was accepted";
+        assert_eq!(failure.message(), format!("Permission denied: {reason}"));
+        assert!(ruling.to_change(&changed)[0].contains("aquifer review"), "{:?}", ruling.to_change(&changed));
+        assert!(!policy.denies_always(&changed), "{toml}: it stays listed");
+        let accepted = Operation { quarantine: None, ..changed.clone() };
+        assert!(decide(&policy, &accepted, &json!({})).failure(&accepted).is_none(), "{toml}");
+    }
+    // What a rule denies is not shown for being in quarantine, too.
+    assert!(policy("[[rule]]\neffect = \"deny\"\n").denies_always(&changed));
+}
+
+/// Settings, whether calls of a destructive operation are always denied, and of a safe one of an untested source.
+#[test]
+fn r_saf_2_what_is_always_denied() {
+    let rule = |more: &str| format!("[[rule]]\n{more}\n");
+    let deny = |more: &str| rule(&format!("effect = \"deny\"\n{more}"));
+    let loosen = |more: &str| rule(&format!("effect = \"allow\"\nloosen = true\noperation = \"*\"\n{more}"));
+    let cell = "[matrix.destructive]\nvalidated = \"deny\"\n".to_owned();
+    let minimum = "[trust_policy]\nminimum_trust_for_deletes = \"certified\"\n".to_owned();
+    let when = "when = [{ param = \"id\", equals = 1 }]";
+    #[rustfmt::skip]
+    let table = [
+        (String::new(), false),
+        (deny(""), true),
+        (deny("operation = \"delete_*\""), true),
+        (deny("operation = \"get_*\""), false),
+        (deny("caller = \"*\""), true),
+        (deny("caller = \"bob\""), false),
+        (deny("scope = \"!admin\""), false),
+        (deny(when), false),
+        (cell.clone(), true),
+        (minimum.clone(), true),
+        // What somebody may do, with some parameters, is shown.
+        (cell.clone() + &loosen(""), false),
+        (cell.clone() + &loosen("caller = \"alice\""), false),
+        (cell.clone() + &loosen("scope = \"admin\""), false),
+        (cell.clone() + &loosen(when), false),
+        (cell.clone() + &loosen("danger = \"safe\""), true),
+        (cell.clone() + &rule("effect = \"allow\"\noperation = \"*\""), true),
+        // What nothing loosens is not.
+        (minimum + &loosen("caller = \"alice\""), true),
+        (deny("") + &loosen("caller = \"alice\""), true),
+        (cell + &loosen("caller = \"alice\"") + &deny("category = \"DELETE\""), true),
+    ];
+    for (toml, expected) in table {
+        let delete = operation("delete_order", Category::Delete, Danger::Destructive, Trust::Validated);
+        assert_eq!(policy(&toml).denies_always(&delete), expected, "{toml}");
+    }
+    // What may only be looked at is looked at.
+    let untested = operation("get_order", Category::Read, Danger::Safe, Trust::Untested);
+    assert!(!Policy::default().denies_always(&untested));
+    assert!(policy(&deny("")).denies_always(&untested));
+}
+
+/// An operation takes a token wherever a call of it may have to be confirmed, also by way of a rule that loosens.
+#[test]
+fn r_saf_3_what_may_be_confirmed_takes_a_token() {
+    let policy = policy(
+        "[matrix.destructive]\nvalidated = \"deny\"\n[trust_policy]\nrequire_confirmation_below = \"certified\"\n\
+         [[rule]]\neffect = \"allow\"\nloosen = true\noperation = \"*\"\ncaller = \"alice\"\n",
+    );
+    let delete = operation("delete_order", Category::Delete, Danger::Destructive, Trust::Validated);
+    assert_eq!(super::decide_for(&policy, &delete, "alice", &[], &json!({})).effect.as_str(), "confirm");
+    assert!(policy.may_confirm(&delete));
+}

@@ -1,0 +1,233 @@
+//! The formats of credentials that begin with a prefix of their own, as a table.
+
+use std::sync::LazyLock;
+
+use super::{OWN_TOKEN, begins_word, looks_random};
+
+/// What a credential is made of after its prefix.
+#[derive(Clone, Copy)]
+enum Body {
+    Hex,
+    /// Capitals and digits.
+    Upper,
+    Alnum,
+    /// Letters, digits, `_`.
+    Word,
+    /// Letters, digits, `_`, `-`: base64 for URLs.
+    Url,
+    /// Letters, digits, `+`, `/`, `=`, `_`, `-`: base64 of either kind.
+    Base64,
+    /// Letters, digits, `_`, `-`, `.`, `=`: several parts.
+    Dotted,
+    /// Letters, digits, `_`, `-`, `/`: the path of a URL.
+    Path,
+}
+
+impl Body {
+    fn holds(self, byte: u8) -> bool {
+        let alnum = byte.is_ascii_alphanumeric();
+        match self {
+            Body::Hex => byte.is_ascii_hexdigit(),
+            Body::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Body::Alnum => alnum,
+            Body::Word => alnum || byte == b'_',
+            Body::Url => alnum || matches!(byte, b'_' | b'-'),
+            Body::Base64 => alnum || matches!(byte, b'_' | b'-' | b'+' | b'/' | b'='),
+            Body::Dotted => alnum || matches!(byte, b'_' | b'-' | b'.' | b'='),
+            Body::Path => alnum || matches!(byte, b'_' | b'-' | b'/'),
+        }
+    }
+}
+
+/// A format of credentials.
+pub(super) struct Format {
+    /// What it is.
+    pub(super) kind: &'static str,
+    prefixes: &'static [&'static str],
+    body: Body,
+    /// Characters of the body that there are at least.
+    min: usize,
+    /// Whether the prefix also ends ordinary words (`task-`): it has to begin one.
+    is_weak: bool,
+    /// Whether the prefix also begins ordinary words.
+    pub(super) is_common: bool,
+    /// Whether the body has exactly `min` characters.
+    is_exact: bool,
+    /// Whether the body has to hold this many letters and digits in a row: prose with hyphens has not.
+    min_run: usize,
+}
+
+const fn format(kind: &'static str, prefixes: &'static [&'static str], body: Body, min: usize) -> Format {
+    Format { kind, prefixes, body, min, is_weak: false, is_common: false, is_exact: false, min_run: 0 }
+}
+
+impl Format {
+    const fn weak(mut self) -> Self {
+        self.is_weak = true;
+        self
+    }
+
+    const fn common(mut self) -> Self {
+        self.is_common = true;
+        self.weak()
+    }
+
+    const fn exact(mut self) -> Self {
+        self.is_exact = true;
+        self
+    }
+
+    const fn run(mut self, min_run: usize) -> Self {
+        self.min_run = min_run;
+        self
+    }
+
+    /// Where the credential ends that begins here, if one does.
+    pub(super) fn end_of_match(&self, bytes: &[u8], start: usize, prefix: &str) -> Option<usize> {
+        /// Bytes of the body by which it is judged. Bounded, so that a text full of prefixes costs no more than its length.
+        const JUDGED: usize = 64;
+        let rest = bytes.get(start..)?.strip_prefix(prefix.as_bytes())?;
+        if self.is_weak && !begins_word(bytes, start) {
+            return None;
+        }
+        let holds = |byte: &&u8| self.body.holds(**byte);
+        let judged = rest.iter().take(self.min.max(JUDGED)).take_while(holds).count();
+        let sample = rest.get(..judged)?;
+        if judged < self.min || !looks_random(sample) || !has_run(sample, self.min_run) {
+            return None;
+        }
+        let body_start = start + prefix.len();
+        if self.is_exact {
+            let next = rest.get(self.min);
+            return next.is_none_or(|byte| !byte.is_ascii_alphanumeric()).then_some(body_start + self.min);
+        }
+        let length = rest.iter().take_while(holds).count();
+        // The full stop after a sentence is no part of it.
+        let dots = rest.get(..length)?.iter().rev().take_while(|byte| **byte == b'.').count();
+        Some(body_start + length - dots)
+    }
+}
+
+/// Whether so many letters and digits stand in a row, mixed.
+fn has_run(sample: &[u8], min_run: usize) -> bool {
+    let mut runs = sample.split(|byte| !byte.is_ascii_alphanumeric());
+    min_run == 0 || runs.any(|run| run.len() >= min_run && looks_random(run))
+}
+
+/// The formats by how they begin.
+struct Index {
+    by_first_byte: Vec<Vec<(&'static Format, &'static str)>>,
+    /// Whether any begins with a pair of bytes, one bit each: most text is passed over by this alone.
+    pairs: Vec<u64>,
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let all = || FORMATS.iter().flat_map(|format| format.prefixes.iter().map(move |prefix| (format, *prefix)));
+    let begins = |byte: u8| all().filter(move |(_, prefix)| prefix.as_bytes().first() == Some(&byte)).collect();
+    let mut pairs = vec![0; 1024];
+    for (_, prefix) in all() {
+        if let [first, second, ..] = prefix.as_bytes() {
+            let (word, bit) = place_of_pair(*first, *second);
+            if let Some(word) = pairs.get_mut(word) {
+                *word |= bit;
+            }
+        }
+    }
+    Index { by_first_byte: (0..=u8::MAX).map(begins).collect(), pairs }
+});
+
+fn place_of_pair(first: u8, second: u8) -> (usize, u64) {
+    let pair = (usize::from(first) << 8) | usize::from(second);
+    (pair / 64, 1 << (pair % 64))
+}
+
+/// The formats that begin with this byte, each with the prefix that does.
+pub(super) fn beginning_with(byte: u8) -> &'static [(&'static Format, &'static str)] {
+    INDEX.by_first_byte.get(usize::from(byte)).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The formats that may begin with these two bytes.
+pub(super) fn beginning_with_pair(first: u8, second: u8) -> &'static [(&'static Format, &'static str)] {
+    let (word, bit) = place_of_pair(first, second);
+    if INDEX.pairs.get(word).is_some_and(|word| word & bit != 0) { beginning_with(first) } else { &[] }
+}
+
+/// Minimum lengths are somewhat below the real ones, so that a credential that was cut is found, too.
+#[rustfmt::skip]
+static FORMATS: &[Format] = &[
+    format(OWN_TOKEN, &["conf_", "confirm_", "quota_continue_"], Body::Url, 43),
+    // Models
+    format("Anthropic key", &["sk-ant-"], Body::Url, 20),
+    format("OpenAI key", &["sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"], Body::Url, 20),
+    format("OpenRouter key", &["sk-or-v1-"], Body::Hex, 32),
+    format("OpenAI key", &["sk-"], Body::Url, 16).weak().run(16),
+    format("Groq key", &["gsk_"], Body::Alnum, 30).weak(),
+    format("Perplexity key", &["pplx-"], Body::Alnum, 30),
+    format("Replicate token", &["r8_"], Body::Alnum, 30).common(),
+    format("xAI key", &["xai-"], Body::Alnum, 40).common(),
+    format("Hugging Face token", &["hf_", "api_org_"], Body::Alnum, 30).weak(),
+    format("NVIDIA key", &["nvapi-"], Body::Url, 40),
+    format("LangSmith key", &["lsv2_pt_", "lsv2_sk_"], Body::Word, 32),
+    format("Tavily key", &["tvly-"], Body::Url, 20).run(12),
+    format("Firecrawl key", &["fc-"], Body::Hex, 32).common().exact(),
+    format("Apify token", &["apify_api_"], Body::Alnum, 30),
+    format("E2B key", &["e2b_"], Body::Hex, 32).weak(),
+    // Code
+    format("GitHub token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], Body::Alnum, 20),
+    format("GitHub token", &["github_pat_"], Body::Word, 22),
+    format("GitLab token",
+        &["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glimt-", "glagent-", "glffct-", "gloas-"],
+        Body::Dotted, 16),
+    format("npm token", &["npm_"], Body::Alnum, 30).weak(),
+    format("PyPI token", &["pypi-"], Body::Url, 40).run(20),
+    format("RubyGems key", &["rubygems_"], Body::Hex, 32),
+    format("Docker token", &["dckr_pat_", "dckr_oat_"], Body::Url, 20),
+    format("Sourcegraph token", &["sgp_"], Body::Word, 40).common(),
+    format("Postman key", &["PMAK-"], Body::Url, 30),
+    format("Atlassian token", &["ATATT", "ATCTT", "ATBB"], Body::Base64, 24).common(),
+    format("Linear key", &["lin_api_", "lin_oauth_"], Body::Alnum, 20),
+    format("Notion token", &["ntn_"], Body::Alnum, 20).weak(),
+    format("Notion token", &["secret_"], Body::Alnum, 40).weak(),
+    format("Figma token", &["figd_"], Body::Url, 20),
+    format("Sentry token", &["sntrys_"], Body::Base64, 30),
+    format("Sentry token", &["sntryu_"], Body::Hex, 32),
+    format("Grafana token", &["glsa_"], Body::Word, 30),
+    format("Grafana token", &["glc_", "eyJrIjoi"], Body::Base64, 30).weak(),
+    format("New Relic key", &["NRAK-"], Body::Upper, 20),
+    format("Doppler token", &["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."], Body::Dotted, 24).weak().run(20),
+    format("Pulumi token", &["pul-"], Body::Hex, 32).common(),
+    // Clouds and hosting
+    format("AWS access key", &["AKIA", "ASIA", "ABIA", "ACCA"], Body::Upper, 16).weak().exact(),
+    format("Google key", &["AIza"], Body::Url, 30).weak(),
+    format("Google client secret", &["GOCSPX-"], Body::Url, 20),
+    format("Google token", &["ya29."], Body::Dotted, 20),
+    format("Google token", &["1//0"], Body::Url, 30).common(),
+    format("DigitalOcean token", &["dop_v1_", "doo_v1_", "dor_v1_"], Body::Hex, 32),
+    format("Heroku key", &["HRKU-"], Body::Url, 20),
+    format("Fly token", &["fo1_"], Body::Url, 30).weak(),
+    format("Fly token", &["fm1_", "fm1a_", "fm1r_", "fm2_"], Body::Base64, 40).weak(),
+    format("Supabase token", &["sbp_", "sb_secret_"], Body::Url, 20).weak().run(16),
+    format("PlanetScale token", &["pscale_tkn_", "pscale_pw_", "pscale_oauth_"], Body::Dotted, 20),
+    format("Databricks token", &["dapi"], Body::Hex, 32).common(),
+    format("Netlify token", &["nfp_"], Body::Alnum, 30).weak(),
+    format("Tailscale key", &["tskey-"], Body::Url, 16).run(8),
+    format("Vault token", &["hvs.", "hvb.", "hvr."], Body::Url, 20).weak(),
+    format("1Password token", &["ops_eyJ"], Body::Base64, 40),
+    format("age key", &["AGE-SECRET-KEY-1"], Body::Upper, 40),
+    // Messages
+    format("Slack token", &["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxc-", "xoxd-", "xoxe-", "xoxe.", "xapp-"], Body::Dotted, 10),
+    format("Slack webhook", &["hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/"], Body::Path, 20),
+    format("Discord webhook", &["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"], Body::Path, 40),
+    format("SendGrid key", &["SG."], Body::Dotted, 40).weak(),
+    format("Mailgun key", &["key-"], Body::Hex, 32).common().exact(),
+    format("Brevo key", &["xkeysib-"], Body::Url, 40),
+    format("Twilio key", &["SK"], Body::Hex, 32).common().exact(),
+    format("Facebook token", &["EAA"], Body::Url, 56).common(),
+    // Money and trade
+    format("Stripe key", &["sk_live_", "sk_test_", "rk_live_", "rk_test_"], Body::Alnum, 16),
+    format("Stripe webhook secret", &["whsec_"], Body::Base64, 20),
+    format("Shopify token", &["shpat_", "shpss_", "shpca_", "shppa_"], Body::Hex, 24),
+    format("Square token", &["sq0atp-", "sq0csp-"], Body::Url, 20),
+    // Files
+    format("Dropbox token", &["sl."], Body::Url, 60).common(),
+];

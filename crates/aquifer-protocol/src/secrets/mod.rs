@@ -1,0 +1,146 @@
+//! Credentials: what they look like and what they are called. The only list of both in the project.
+//!
+//! A credential is recognised by its format (`ghp_…`, a private key, the password in a URL) or by the name written
+//! beside it (`password=…`, `"apiKey": "…"`). Formats are data ([`formats`]); everything else here reads that table.
+//! Minimum lengths and character classes keep ordinary words such as `sk-learn` out. The search takes time linear in
+//! the length of the text, whatever the text is: every look ahead that may fail is bounded.
+//!
+//! This recognises what is written plainly. A server that wants to leak a credential can encode it; that cannot be
+//! prevented by looking at text.
+
+mod assigned;
+mod formats;
+mod names;
+mod shapes;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+pub use names::may_name_secret;
+pub use names::names_secret;
+
+/// Stands where a credential stood.
+pub const REDACTED: &str = "[redacted]";
+
+/// What the tokens of the gate are, as [`FoundSecret::kind`] has it.
+const OWN_TOKEN: &str = "confirmation or quota token";
+
+/// A credential inside a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundSecret {
+    /// Where it stands, in bytes.
+    pub range: Range<usize>,
+    /// What it is: "GitHub token".
+    pub kind: &'static str,
+    /// Whether only the name beside it gives it away; its own format is that of any text.
+    pub is_by_name: bool,
+}
+
+/// Every credential in the text, from left to right. They do not overlap.
+pub fn find_secrets(text: &str) -> impl Iterator<Item = FoundSecret> + '_ {
+    Search { text, position: 0, end_of_last: 0 }
+}
+
+/// Whether the text is or holds a credential.
+pub fn looks_like_secret(text: &str) -> bool {
+    find_secrets(text).next().is_some()
+}
+
+/// Whether a whole token of the gate stands in the text, whatever stands around it.
+pub fn holds_own_token(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let own = |byte: u8| formats::beginning_with(byte).iter().filter(|(format, _)| format.kind == OWN_TOKEN);
+    bytes.iter().enumerate().any(|(position, byte)| {
+        own(*byte).any(|(format, prefix)| format.end_of_match(bytes, position, prefix).is_some())
+    })
+}
+
+/// Whether the text begins as a credential does, however short it is. Broader than [`looks_like_secret`]: for
+/// configurations, where hiding too much costs nothing.
+pub fn begins_like_secret(text: &str) -> bool {
+    const MIN_REST: usize = 4;
+    let first = text.bytes().next().unwrap_or_default();
+    let prefixes =
+        formats::beginning_with(first).iter().filter(|(format, _)| !format.is_common).map(|(_, prefix)| *prefix);
+    prefixes
+        .chain(shapes::PREFIXES.iter().copied())
+        .any(|prefix| text.len() >= prefix.len() + MIN_REST && text.starts_with(prefix))
+}
+
+/// The text with every credential replaced by [`REDACTED`].
+pub fn redact(text: &str) -> Cow<'_, str> {
+    let mut found = find_secrets(text).peekable();
+    if found.peek().is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut redacted = String::with_capacity(text.len());
+    let mut kept_to = 0;
+    for secret in found {
+        redacted.push_str(text.get(kept_to..secret.range.start).unwrap_or_default());
+        redacted.push_str(REDACTED);
+        kept_to = secret.range.end;
+    }
+    redacted.push_str(text.get(kept_to..).unwrap_or_default());
+    Cow::Owned(redacted)
+}
+
+struct Search<'t> {
+    text: &'t str,
+    position: usize,
+    end_of_last: usize,
+}
+
+impl Iterator for Search<'_> {
+    type Item = FoundSecret;
+
+    fn next(&mut self) -> Option<FoundSecret> {
+        let bytes = self.text.as_bytes();
+        while let Some(&byte) = bytes.get(self.position) {
+            if let Some(found) = secret_at(self.text, self.position, byte)
+                && found.range.start >= self.end_of_last
+            {
+                self.end_of_last = found.range.end;
+                self.position = found.range.end.max(self.position + 1);
+                return Some(found);
+            }
+            self.position += 1;
+        }
+        None
+    }
+}
+
+/// The credential that is recognised at this byte, which need not be its first: a separator shows the value after it.
+fn secret_at(text: &str, position: usize, byte: u8) -> Option<FoundSecret> {
+    let bytes = text.as_bytes();
+    let by_format = |(range, kind)| FoundSecret { range, kind, is_by_name: false };
+    let next = bytes.get(position + 1).copied().unwrap_or_default();
+    for (format, prefix) in formats::beginning_with_pair(byte, next) {
+        if let Some(end) = format.end_of_match(bytes, position, prefix) {
+            return Some(by_format((position..end, format.kind)));
+        }
+    }
+    if let Some(found) = shapes::shape_at(text, position, byte, next) {
+        return Some(by_format(found));
+    }
+    assigned::value_at(text, position, byte).map(|(range, kind)| FoundSecret { range, kind, is_by_name: true })
+}
+
+/// Whether a word begins here: the byte before is no letter or digit, or it ends an escape such as `\n` or `%20`.
+fn begins_word(bytes: &[u8], position: usize) -> bool {
+    let before = |back: usize| position.checked_sub(back).and_then(|index| bytes.get(index)).copied();
+    let Some(last) = before(1) else { return true };
+    if !last.is_ascii_alphanumeric() {
+        return true;
+    }
+    let is_hex = |back: usize| before(back).is_some_and(|byte| byte.is_ascii_hexdigit());
+    (before(2) == Some(b'\\') && matches!(last, b'n' | b'r' | b't' | b'b' | b'f'))
+        || (before(3) == Some(b'%') && is_hex(2) && is_hex(1))
+        || (before(6) == Some(b'\\') && before(5) == Some(b'u') && (1..=4).all(is_hex))
+}
+
+/// Whether bytes look drawn at random: letters and digits, or letters of both cases, mixed.
+fn looks_random(bytes: &[u8]) -> bool {
+    let count = |is: fn(&u8) -> bool| bytes.iter().filter(|byte| is(byte)).count();
+    let (lower, upper) = (count(u8::is_ascii_lowercase), count(u8::is_ascii_uppercase));
+    (count(u8::is_ascii_digit) > 0 && lower + upper > 0) || (lower > 1 && upper > 1)
+}

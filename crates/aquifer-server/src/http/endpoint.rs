@@ -1,0 +1,186 @@
+//! What answers the requests of every connection: who asks, where to, and what comes back.
+
+use std::sync::Arc;
+
+use aquifer_engine::Engine;
+use aquifer_protocol::limits::Limits;
+use axum::body::Body;
+use axum::http::{HeaderValue, Method, Request, StatusCode, header};
+use axum::response::Response;
+use hyper::body::Incoming;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::accept::Endpoint;
+use super::connection::Connection;
+use super::connections::Connections;
+use super::drain::InFlight;
+use super::guard::{self, Guard};
+use super::sessions::{BoundedSessions, SessionRefusal};
+use super::short::ShortWay;
+use super::tracked_body::{Content, TrackedBody};
+use super::{JSON, RETRY_SOON, SESSION, body, respond, respond_busy};
+use crate::bypass::Bypass;
+use crate::face::{Connection as FaceConnection, Face};
+
+/// After how many seconds to come back when every session waits for an answer.
+const RETRY_SESSION: u64 = 10;
+
+pub(super) struct McpEndpoint {
+    engine: Arc<Engine>,
+    guard: Guard,
+    mcp: StreamableHttpService<Face, BoundedSessions>,
+    sessions: Arc<BoundedSessions>,
+    short: ShortWay,
+    limits: Limits,
+    in_flight: InFlight,
+    connections: Arc<Connections>,
+}
+
+impl McpEndpoint {
+    /// `streams` ends the streams that only wait for news.
+    pub(super) fn new(
+        engine: Arc<Engine>,
+        guard: Guard,
+        connections: Arc<Connections>,
+        max_sessions: usize,
+        streams: &CancellationToken,
+    ) -> Self {
+        let limits = engine.settings().limits;
+        let config = StreamableHttpServerConfig::default()
+            .with_json_response(true)
+            .with_cancellation_token(streams.clone())
+            .with_max_request_body_bytes(limits.max_request_size + crate::refusal::FRAME)
+            // The guard has looked at Host and Origin already, on every path.
+            .disable_allowed_hosts();
+        let sessions = Arc::new(BoundedSessions::new(max_sessions, connections.clone()));
+        let faces = engine.clone();
+        let face = move || Ok(Face::new(faces.clone(), FaceConnection::Http));
+        let mcp = StreamableHttpService::new(face, sessions.clone(), config);
+        let short = ShortWay::new(engine.clone());
+        let in_flight = InFlight::new(connections.clone(), engine.settings().longest_batch);
+        Self { engine, guard, mcp, sessions, short, limits, in_flight, connections }
+    }
+
+    pub(super) fn connections(&self) -> &Arc<Connections> {
+        &self.connections
+    }
+
+    pub(super) fn in_flight(&self) -> &InFlight {
+        &self.in_flight
+    }
+
+    pub(super) fn sessions(&self) -> &BoundedSessions {
+        &self.sessions
+    }
+
+    async fn answer(&self, connection: &Arc<Connection>, request: Request<Incoming>) -> Response<Content> {
+        if let Err(refusal) = self.guard.check(request.uri(), request.headers()) {
+            return respond(refusal.status(), refusal.message());
+        }
+        // The guard has let it pass, so an origin that is there is one the operator allowed.
+        let origin = request.headers().get(header::ORIGIN).cloned();
+        let mut response = match *request.method() {
+            Method::OPTIONS if origin.is_some() => respond(StatusCode::NO_CONTENT, ""),
+            _ => self.route(connection, request).await,
+        };
+        if let Some(origin) = origin {
+            guard::share_with(origin, response.headers_mut());
+        }
+        response
+    }
+
+    async fn route(&self, connection: &Arc<Connection>, request: Request<Incoming>) -> Response<Content> {
+        match (request.uri().path(), request.method()) {
+            ("/mcp", _) => self.call(connection, request).await,
+            ("/health", &Method::GET | &Method::HEAD) => self.health(),
+            ("/health", _) => {
+                let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, "");
+                response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET,HEAD"));
+                response
+            }
+            _ => respond(StatusCode::NOT_FOUND, "Not Found: MCP is at /mcp, health at /health\n"),
+        }
+    }
+
+    fn health(&self) -> Response<Content> {
+        let operations = self.engine.snapshot().catalog().operations().len();
+        let health = json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION"), "operations": operations });
+        let mut response = respond(StatusCode::OK, health.to_string());
+        response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+        response
+    }
+
+    async fn call(&self, connection: &Arc<Connection>, request: Request<Incoming>) -> Response<Content> {
+        let (mut head, body) = request.into_parts();
+        let bytes = match body::read(&self.limits, connection, &head.method, body).await {
+            Ok(bytes) => bytes,
+            Err(refusal) => return refusal,
+        };
+        // Counted once it is whole: a body that never ends is nobody's call.
+        let entry = match self.in_flight.enter(&head, &bytes) {
+            Ok(entry) => entry,
+            Err(why) => return respond_busy(why, RETRY_SOON),
+        };
+        if let Some(entry) = &entry
+            && let Some(call) = self.short.read(&head.headers, &bytes)
+        {
+            drop((head, bytes));
+            return self.short.make(call, entry.clone()).await.map(|content| content.counted(entry.clone()));
+        }
+        // A call of a session goes on when its client leaves, and is counted until it is over.
+        if let Some(entry) = &entry {
+            head.extensions.insert(entry.clone());
+        }
+        // What a session sends is kept by the SDK, to be sent again to whoever lost it: it has to be whole.
+        let bypass = (!head.headers.contains_key(SESSION)).then(Bypass::default);
+        if let Some(bypass) = &bypass {
+            head.extensions.insert(bypass.clone());
+        }
+        let ends_session = head.method == Method::DELETE;
+        let request = Request::from_parts(head, Body::from(bytes.clone()));
+        let handled = self.mcp.handle(request);
+        let response = match BoundedSessions::scoped(connection.clone(), bytes, handled).await {
+            Ok(response) => response,
+            Err(refusal) => return refuse(refusal),
+        };
+        let (mut head, body) = response.into_parts();
+        // The SDK answers 202 to the end of a session, which some clients report to their users as a failure.
+        if ends_session && head.status == StatusCode::ACCEPTED {
+            head.status = StatusCode::NO_CONTENT;
+        }
+        let content = match bypass {
+            Some(bypass) => bypass.restore(Body::new(body)).await,
+            None => Body::new(body),
+        };
+        let content = Content::stream(content);
+        let content = match entry {
+            Some(entry) => content.counted(entry),
+            None => content,
+        };
+        Response::from_parts(head, content)
+    }
+}
+
+impl Endpoint for McpEndpoint {
+    async fn serve(&self, connection: &Arc<Connection>, request: Request<Incoming>) -> Response<TrackedBody> {
+        connection.begin_request();
+        self.answer(connection, request).await.map(|content| TrackedBody::new(content, connection.clone()))
+    }
+}
+
+fn refuse(refusal: SessionRefusal) -> Response<Content> {
+    match refusal {
+        SessionRefusal::TooFast(seconds) => respond_busy("too many sessions are being opened", seconds),
+        SessionRefusal::AllBusy => respond_busy("all sessions are in use", RETRY_SESSION),
+        SessionRefusal::TooMany => respond_busy("too many requests are under way in this session", RETRY_SOON),
+        SessionRefusal::TooLarge => {
+            respond(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large: 'initialize' may have 64 KiB\n")
+        }
+        SessionRefusal::Gone => respond(StatusCode::NOT_FOUND, "Not Found: Session not found"),
+        SessionRefusal::DuplicateId => {
+            respond(StatusCode::BAD_REQUEST, "Bad Request: a request of this id is under way in this session\n")
+        }
+    }
+}

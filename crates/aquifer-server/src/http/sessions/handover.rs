@@ -1,0 +1,72 @@
+//! A request on its way from HTTP to its session.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _, JsonRpcMessage, RequestId};
+
+use super::manager::{SCOPE, SessionsError, refused};
+use super::session::{AnswerSlot, Session};
+
+/// A request that was counted in. If it is not handed on after all, it is counted out when this is dropped.
+pub(super) struct Begun {
+    session: Arc<Session>,
+    id: Option<RequestId>,
+    answer: Arc<AnswerSlot>,
+}
+
+impl Begun {
+    pub(super) fn new(session: Arc<Session>, message: &mut ClientJsonRpcMessage) -> Result<Self, SessionsError> {
+        let answer = AnswerSlot::new(SCOPE.try_with(|scope| scope.connection.clone()).ok());
+        let JsonRpcMessage::Request(request) = message else { return Ok(Self { session, id: None, answer }) };
+        session.begin_request(&request.id, answer.clone()).map_err(|cause| refused(cause.into()))?;
+        request.request.extensions_mut().insert(Arc::new(session.guard(&request.id)));
+        Ok(Self { session, id: Some(request.id.clone()), answer })
+    }
+
+    /// It is handed on, and ends when it is answered.
+    pub(super) fn hand_on(mut self) -> Arc<AnswerSlot> {
+        self.id = None;
+        self.answer.clone()
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        if let Some(id) = &self.id {
+            self.session.end_answer(id);
+        }
+    }
+}
+
+/// A future that is carried through even if nobody waits for it any more. The SDK hands a request on in two steps, and
+/// what the first has made is never given back if the second does not follow.
+pub(super) struct CarriedThrough<F: Future<Output: Send> + Send + 'static>(Option<Pin<Box<F>>>);
+
+impl<F: Future<Output: Send> + Send + 'static> CarriedThrough<F> {
+    pub(super) fn new(future: F) -> Self {
+        Self(Some(Box::pin(future)))
+    }
+}
+
+impl<F: Future<Output: Send> + Send + 'static> Future for CarriedThrough<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let Some(future) = &mut self.0 else { return Poll::Pending };
+        let polled = future.as_mut().poll(context);
+        if polled.is_ready() {
+            self.0 = None;
+        }
+        polled
+    }
+}
+
+impl<F: Future<Output: Send> + Send + 'static> Drop for CarriedThrough<F> {
+    fn drop(&mut self) {
+        if let (Some(future), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(async move { drop(future.await) });
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Who gets a session, and what becomes of requests in it.
+
+use std::cell::Cell;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use futures::{FutureExt, Stream, StreamExt};
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError, SessionError,
+};
+use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
+
+use super::handover::{Begun, CarriedThrough};
+use super::rate;
+use super::session::{Kept, NotNow, OpenStream, Session};
+use super::table::{self, NoPlace, Table};
+use super::transport::SessionTransport;
+use crate::http::connection::Connection;
+use crate::http::connections::Connections;
+use crate::http::throttle::WarningThrottle;
+
+/// The largest request that opens a session: what a client says of itself is kept as long as its session is.
+const MAX_INITIALIZE_BYTES: usize = 64 * 1024;
+
+/// About what a value takes in memory beside its text.
+const VALUE_BYTES: usize = 200;
+
+/// What is no larger than this is kept even if others keep too much, so that they lock nobody out: it is bounded by the
+/// number of sessions.
+const SMALL_INTRODUCTION: usize = 16 * 1024;
+const SMALL_MESSAGE: usize = 1024;
+
+tokio::task_local! {
+    pub(super) static SCOPE: Scope;
+}
+
+/// What the SDK does not pass on to the session manager, and what it has no word for.
+pub(super) struct Scope {
+    pub(super) connection: Arc<Connection>,
+    body: Bytes,
+    refusal: Cell<Option<SessionRefusal>>,
+}
+
+/// Why a request was refused for the sake of sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::http) enum SessionRefusal {
+    /// Too many sessions are being opened: come back in so many seconds.
+    TooFast(u64),
+    /// Every session waits for an answer.
+    AllBusy,
+    /// The request that opens a session is too large.
+    TooLarge,
+    /// The session was given up.
+    Gone,
+    /// A request of the same id is under way.
+    DuplicateId,
+    /// The session has too many requests or streams.
+    TooMany,
+}
+
+/// Why a session cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::http) enum SessionsError {
+    #[error("refused")]
+    Refused,
+    #[error(transparent)]
+    Inner(#[from] LocalSessionManagerError),
+}
+
+pub(in crate::http) struct BoundedSessions {
+    inner: LocalSessionManager,
+    pub(super) shared: Arc<Shared>,
+}
+
+pub(super) struct Shared {
+    connections: Arc<Connections>,
+    table: Mutex<Table>,
+    /// Sessions that were given up, until the SDK has been told.
+    given_up: Mutex<Vec<SessionId>>,
+    warning: WarningThrottle,
+}
+
+impl Shared {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn give_up(&self, id: SessionId) {
+        self.given_up.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+    }
+
+    /// Takes in a message for a session.
+    pub(super) fn keep(&self, session: &Arc<Session>, bytes: usize) -> Option<Kept> {
+        let kept = session.keep(bytes)?;
+        (bytes <= SMALL_MESSAGE || self.make_room(bytes, self.connections.now())).then_some(kept)
+    }
+
+    /// Gives up a session that is not in use if too much is kept for all, now that so many bytes have come. `false`: that
+    /// would not be enough.
+    fn make_room(&self, bytes: usize, now: u64) -> bool {
+        if !self.connections.is_too_much_kept() {
+            return true;
+        }
+        let shed = self.table().shed(bytes, now);
+        shed.map(|id| self.give_up(id)).is_some()
+    }
+}
+
+impl BoundedSessions {
+    pub(in crate::http) fn new(max: usize, connections: Arc<Connections>) -> Self {
+        let mut inner = LocalSessionManager::default();
+        inner.session_config.keep_alive = Some(Duration::from_millis(table::IDLE_AFTER));
+        // Kept are the streams of requests that were cancelled, which get no answer: nobody wants them back.
+        inner.session_config.completed_cache_ttl = Duration::ZERO;
+        let table = Mutex::new(Table::new(max));
+        Self {
+            inner,
+            shared: Arc::new(Shared {
+                connections,
+                table,
+                given_up: Mutex::default(),
+                warning: WarningThrottle::default(),
+            }),
+        }
+    }
+
+    /// What comes of a request to the SDK, unless it was refused here.
+    pub(in crate::http) async fn scoped<T>(
+        connection: Arc<Connection>,
+        body: Bytes,
+        handled: impl Future<Output = T>,
+    ) -> Result<T, SessionRefusal> {
+        let watched = async {
+            let answer = handled.await;
+            SCOPE.with(|scope| scope.refusal.get()).map_or(Ok(answer), Err)
+        };
+        SCOPE.scope(Scope { connection, body, refusal: Cell::new(None) }, watched).await
+    }
+
+    /// Sessions there are now.
+    #[cfg(test)]
+    pub(in crate::http) fn count(&self) -> usize {
+        self.shared.table().len()
+    }
+
+    /// Closes sessions that nobody uses. Called about once a second.
+    pub(in crate::http) async fn sweep(&self) {
+        let expired = self.shared.table().expire(self.shared.connections.now());
+        expired.into_iter().for_each(|id| self.shared.give_up(id));
+        self.close_given_up().await;
+    }
+
+    /// Tells the SDK which sessions were given up.
+    async fn close_given_up(&self) {
+        let given_up = std::mem::take(&mut *self.shared.given_up.lock().unwrap_or_else(PoisonError::into_inner));
+        if given_up.is_empty() {
+            return;
+        }
+        let mut sessions = self.inner.sessions.write().await;
+        for id in given_up {
+            if let Some(handle) = sessions.remove(&id) {
+                tracing::debug!(session = %id, "a session that was not in use was closed");
+                // One that cannot take this message now ends because nobody can send it another.
+                let _ = handle.close().now_or_never();
+            }
+        }
+    }
+
+    fn no_place(&self, cause: NoPlace, now: u64) -> SessionsError {
+        if self.shared.warning.is_due(now) {
+            tracing::warn!(?cause, "a session was refused; raise [http] most_sessions if this is too few");
+        }
+        refused(cause.into())
+    }
+
+    fn get(&self, id: &SessionId) -> Result<Arc<Session>, SessionsError> {
+        let session = self.shared.table().get(id).cloned();
+        let session = session.ok_or_else(|| refused(SessionRefusal::Gone))?;
+        session.touch(self.shared.connections.now());
+        Ok(session)
+    }
+
+    /// A stream that keeps its session in use.
+    fn open_stream(&self, id: &SessionId) -> Result<OpenStream, SessionsError> {
+        let session = self.get(id)?;
+        session.set_initialized();
+        let place = self.shared.table().make_stream_place(self.shared.connections.now());
+        if let Some(given_up) = place.map_err(|cause| refused(cause.into()))? {
+            self.shared.give_up(given_up);
+        }
+        session.open_stream().map_err(|cause| refused(cause.into()))
+    }
+}
+
+impl From<NotNow> for SessionRefusal {
+    fn from(cause: NotNow) -> Self {
+        match cause {
+            NotNow::DuplicateId => SessionRefusal::DuplicateId,
+            NotNow::TooManyRequests | NotNow::TooManyStreams => SessionRefusal::TooMany,
+        }
+    }
+}
+
+impl From<NoPlace> for SessionRefusal {
+    fn from(cause: NoPlace) -> Self {
+        match cause {
+            NoPlace::TooFast(seconds) => SessionRefusal::TooFast(seconds),
+            NoPlace::AllBusy => SessionRefusal::AllBusy,
+        }
+    }
+}
+
+/// Leaves word why, for the answer: the SDK would call it an error of ours.
+pub(super) fn refused(why: SessionRefusal) -> SessionsError {
+    let _ = SCOPE.try_with(|scope| scope.refusal.set(Some(why)));
+    SessionsError::Refused
+}
+
+/// About how many bytes a JSON text takes as a tree of values.
+fn tree_size(text: &[u8]) -> usize {
+    let values = text.iter().filter(|byte| matches!(byte, b',' | b':' | b'{' | b'[')).count();
+    text.len() + values * VALUE_BYTES
+}
+
+/// The request that a message cancels.
+fn cancelled_id(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Notification(notification) => match &notification.notification {
+            ClientNotification::CancelledNotification(cancelled) => cancelled.params.request_id.as_ref(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+impl SessionManager for BoundedSessions {
+    type Error = SessionsError;
+    type Transport = SessionTransport;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        let asked = SCOPE
+            .try_with(|scope| (rate::network(scope.connection.peer()), scope.body.len(), tree_size(&scope.body)))
+            .ok();
+        let (peer, size, introduction) = asked.map_or((None, 0, 0), |(peer, size, tree)| (Some(peer), size, tree));
+        if size > MAX_INITIALIZE_BYTES {
+            return Err(refused(SessionRefusal::TooLarge));
+        }
+        let now = self.shared.connections.now();
+        self.shared.table().admit(peer, now).map_err(|cause| self.no_place(cause, now))?;
+        let (id, transport) = self.inner.create_session().await?;
+        let session = Arc::new(Session::new(peer, introduction, now, self.shared.connections.clone()));
+        let has_room = introduction <= SMALL_INTRODUCTION || self.shared.make_room(introduction, now);
+        let placed = match has_room {
+            true => self.shared.table().insert(id.clone(), session.clone(), now),
+            false => Err(NoPlace::AllBusy),
+        };
+        let refusal = placed.as_ref().err().map(|cause| self.no_place(*cause, now));
+        // It is the newcomer itself that is given up where it has no place.
+        let given_up = if refusal.is_some() { Some(id.clone()) } else { placed.ok().flatten() };
+        given_up.into_iter().for_each(|id| self.shared.give_up(id));
+        self.close_given_up().await;
+        refusal.map_or(Ok((id, SessionTransport::new(transport, session, self.shared.clone()))), Err)
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        mut message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Self::Error> {
+        // It is answered in any case, or its session ends.
+        Begun::new(self.get(id)?, &mut message)?.hand_on();
+        Ok(self.inner.initialize_session(id, message).await?)
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
+        Ok(self.shared.table().get(id).is_some() && self.inner.has_session(id).await?)
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        // Within a request it is the client that ends it, otherwise the SDK.
+        match SCOPE.try_with(|_| ()) {
+            Ok(()) => self.shared.table().end(id),
+            Err(_) => drop(self.shared.table().remove(id)),
+        }
+        Ok(self.inner.close_session(id).await?)
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        mut message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let session = self.get(id)?;
+        session.count_request();
+        let begun = Begun::new(session, &mut message)?;
+        let handle = self.inner.sessions.read().await.get(id).cloned();
+        let handle = handle.ok_or_else(|| refused(SessionRefusal::Gone))?;
+        let handing_on = async move {
+            let channel = handle.establish_request_wise_channel().await?;
+            handle.push_message(message, channel.http_request_id).await?;
+            Ok::<_, SessionError>((channel.inner, begun.hand_on()))
+        };
+        let (mut messages, answer) = CarriedThrough::new(handing_on).await.map_err(LocalSessionManagerError::from)?;
+        let mut answer = Some(answer);
+        Ok(futures::stream::poll_fn(move |context| {
+            let polled = messages.poll_recv(context);
+            if let Poll::Ready(Some(ServerSseMessage { message: Some(message), .. })) = &polled
+                && matches!(&**message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))
+            {
+                // From here on it is text, which is counted where it is sent.
+                drop(answer.take());
+            }
+            polled
+        }))
+    }
+
+    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
+        let session = self.get(id)?;
+        session.set_initialized();
+        // Too late to cancel an answer that is on its way: the SDK would keep it for whoever may want it.
+        if cancelled_id(&message).is_some_and(|cancelled| !session.cancel(cancelled)) {
+            return Ok(());
+        }
+        Ok(self.inner.accept_message(id, message).await?)
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let open = self.open_stream(id)?;
+        let stream = self.inner.create_standalone_stream(id).await?;
+        Ok(while_open(stream, open))
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let open = self.open_stream(id)?;
+        let stream = self.inner.resume(id, last_event_id).await?;
+        Ok(while_open(stream, open))
+    }
+}
+
+/// The stream, with the guard that counts it.
+fn while_open<S: Stream>(stream: S, open: OpenStream) -> impl Stream<Item = S::Item> + use<S> {
+    stream.map(move |message| {
+        let _ = &open;
+        message
+    })
+}

@@ -1,0 +1,177 @@
+//! How fast sessions may be opened and replaced: token buckets.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Sessions that all peers together may open at once, and from then on each second. With few places it is less, so that
+/// a session lives for ten seconds even if every newcomer replaces one. One peer may open half of that.
+const MAX_BURST: usize = 400;
+const MAX_RATE: usize = 100;
+const MIN_BURST: usize = 32;
+const MIN_RATE: usize = 2;
+
+/// Peer addresses that are remembered. Beyond, only the total counts.
+const MAX_PEERS: usize = 4_096;
+
+const SECOND: u64 = 1_000;
+
+/// A bucket that fills by so many tokens a second. Counts in thousandths, so that slow ones fill, too.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TokenBucket {
+    capacity: u64,
+    rate: u64,
+    tokens: u64,
+    filled: u64,
+}
+
+impl TokenBucket {
+    /// A full bucket. `rate` is in thousandths of a token each second.
+    pub(super) fn new(capacity: usize, rate: usize) -> Self {
+        let (capacity, rate) = ((capacity as u64).saturating_mul(SECOND), rate as u64);
+        Self { capacity, rate: rate.max(1), tokens: capacity, filled: 0 }
+    }
+
+    fn fill(&mut self, now: u64) {
+        let elapsed = now.saturating_sub(self.filled);
+        let more = elapsed.saturating_mul(self.rate) / SECOND;
+        self.tokens = self.tokens.saturating_add(more).min(self.capacity);
+        // Only the time that was paid out: the rest counts next time, however often somebody asks.
+        self.filled += more.saturating_mul(SECOND) / self.rate;
+    }
+
+    /// Takes a token, or says in how many seconds there will be one.
+    pub(super) fn take(&mut self, now: u64) -> Result<(), u64> {
+        self.fill(now);
+        match self.tokens.checked_sub(SECOND) {
+            Some(rest) => {
+                self.tokens = rest;
+                Ok(())
+            }
+            None => Err((SECOND - self.tokens).div_ceil(self.rate).max(1)),
+        }
+    }
+
+    pub(super) fn give_back(&mut self) {
+        self.tokens = (self.tokens + SECOND).min(self.capacity);
+    }
+
+    fn is_full(&mut self, now: u64) -> bool {
+        self.fill(now);
+        self.tokens == self.capacity
+    }
+}
+
+/// How fast sessions may be opened, by one peer and by all.
+#[derive(Debug)]
+pub(super) struct OpeningRate {
+    total: TokenBucket,
+    /// What every peer begins with.
+    peer: TokenBucket,
+    peers: HashMap<IpAddr, TokenBucket>,
+}
+
+impl OpeningRate {
+    /// The rate for so many places.
+    pub(super) fn new(places: usize) -> Self {
+        let burst = (places / 5 * 2).clamp(MIN_BURST, MAX_BURST);
+        let rate = (places / 10).clamp(MIN_RATE, MAX_RATE) * SECOND as usize;
+        let total = TokenBucket::new(burst, rate);
+        Self { total, peer: TokenBucket::new(burst / 2, rate / 2), peers: HashMap::new() }
+    }
+
+    /// Lets a peer, as [`network`] names it, open a session, or says in how many seconds it may.
+    pub(super) fn take(&mut self, peer: IpAddr, now: u64) -> Result<(), u64> {
+        if self.peers.len() >= MAX_PEERS && !self.peers.contains_key(&peer) {
+            self.peers.retain(|_, bucket| !bucket.is_full(now));
+        }
+        let has_room = self.peers.len() < MAX_PEERS || self.peers.contains_key(&peer);
+        let bucket = has_room.then(|| self.peers.entry(peer).or_insert(self.peer));
+        match bucket {
+            Some(bucket) => {
+                bucket.take(now)?;
+                self.total.take(now).inspect_err(|_| bucket.give_back())
+            }
+            None => self.total.take(now),
+        }
+    }
+
+    /// A session was ended by its client, as it should be: opening it is not held against the peer.
+    pub(super) fn give_back(&mut self, peer: IpAddr) {
+        self.total.give_back();
+        if let Some(bucket) = self.peers.get_mut(&peer) {
+            bucket.give_back();
+        }
+    }
+}
+
+/// Who is behind an address: what one customer of a provider is given, which is a single IPv4 address or a whole /64 of
+/// IPv6, or this machine, which has millions of addresses of its own.
+pub(super) fn network(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        address if address.is_loopback() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+        address => address,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> IpAddr {
+        network(text.parse().unwrap())
+    }
+
+    #[test]
+    fn a_bucket_gives_its_burst_and_then_its_rate() {
+        let mut bucket = TokenBucket::new(3, 500);
+        assert_eq!([1, 1, 1, 1].map(|now| bucket.take(now)), [Ok(()), Ok(()), Ok(()), Err(2)]);
+        assert_eq!(bucket.take(1_900), Err(1), "nearly there");
+        assert_eq!(bucket.take(2_001), Ok(()));
+        assert_eq!(bucket.take(2_002), Err(2));
+        bucket.give_back();
+        assert_eq!(bucket.take(2_003), Ok(()));
+        let granted = (0..10).filter(|_| bucket.take(1_000_000).is_ok()).count();
+        assert_eq!(granted, 3, "it never holds more than its burst");
+    }
+
+    #[test]
+    fn asking_often_does_not_keep_a_bucket_empty() {
+        let mut bucket = TokenBucket::new(1, 10);
+        let granted = (0..200_000).filter(|now| bucket.take(*now).is_ok()).count();
+        assert_eq!(granted, 2, "one at once, and one after a hundred seconds");
+    }
+
+    #[test]
+    fn peers_are_bounded_on_their_own_and_together() {
+        let mut rate = OpeningRate::new(1_000);
+        let burst =
+            |rate: &mut OpeningRate, peer: &str| (0..1_000).filter(|_| rate.take(address(peer), 1).is_ok()).count();
+        assert_eq!(burst(&mut rate, "192.0.2.1"), 200);
+        assert_eq!(burst(&mut rate, "::ffff:192.0.2.1"), 0, "the same address, written as IPv6");
+        assert_eq!(burst(&mut rate, "2001:db8::1"), 200);
+        assert_eq!(burst(&mut rate, "2001:db8::2"), 0, "the same network");
+        assert_eq!(burst(&mut rate, "192.0.2.2"), 0, "all together");
+        assert_eq!(address("127.9.9.9"), address("::1"), "this machine is one peer");
+        rate.give_back(address("192.0.2.1"));
+        assert_eq!(burst(&mut rate, "192.0.2.1"), 1);
+        let later = (0..1_000).filter(|_| rate.take(address("192.0.2.1"), 1_001).is_ok()).count();
+        assert_eq!(later, 50);
+    }
+
+    #[test]
+    fn many_peers_take_bounded_memory() {
+        let mut rate = OpeningRate::new(1_000);
+        for index in 0..3 * MAX_PEERS as u32 {
+            // A second apart each, so that the total never runs out.
+            let _ = rate.take(IpAddr::V4(index.into()), u64::from(index) * SECOND);
+            assert!(rate.peers.len() <= MAX_PEERS);
+        }
+        let mut rate = OpeningRate::new(1_000);
+        for index in 0..3 * MAX_PEERS as u32 {
+            let _ = rate.take(IpAddr::V4(index.into()), 1);
+        }
+        assert!(rate.peers.len() <= MAX_PEERS);
+    }
+}

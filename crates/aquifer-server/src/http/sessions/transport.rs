@@ -1,0 +1,350 @@
+//! What a session sends to its client, bounded before the SDK keeps it.
+//!
+//! The SDK keeps the last messages of every stream so that a client that lost its connection can have them again, and
+//! lets any number of messages wait while nobody reads. It also keeps an answer that nobody waits for any more, however
+//! large it is. Neither is bounded in bytes, so what goes in is.
+
+use std::sync::Arc;
+
+use rmcp::model::{ContentBlock, ErrorCode, GetExtensions as _, JsonRpcMessage, RequestId, ServerResult};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::streamable_http_server::session::local::{LocalSessionWorker, LocalSessionWorkerError};
+use rmcp::transport::{Transport, WorkerTransport};
+use rmcp::{ErrorData, RoleServer};
+
+use super::manager::Shared;
+use super::session::{AnswerSlot, Session, WaitingMessage};
+use crate::refusal::{self, SERVER_BUSY};
+
+/// The largest notification, and the largest question to a client.
+const MAX_NOTIFICATION_BYTES: usize = 64 * 1024;
+const MAX_QUESTION_BYTES: usize = 1024 * 1024;
+
+/// An answer of this size is always handed on.
+const SMALL_ANSWER_BYTES: usize = 64 * 1024;
+
+/// What a tree of values takes, in multiples of its text.
+const TREE_FACTOR: usize = 2;
+
+pub(in crate::http) struct SessionTransport {
+    inner: WorkerTransport<LocalSessionWorker>,
+    session: Arc<Session>,
+    shared: Arc<Shared>,
+}
+
+/// What is to be done with a message.
+enum Passage {
+    /// It is sent, and this is held until the SDK has taken it over.
+    Sent(Sending),
+    /// It is left out.
+    Dropped,
+    /// It cannot be sent, and whoever sends it has to know.
+    Refused,
+}
+
+/// What a message counts as while it is on its way.
+enum Sending {
+    Answer(#[expect(dead_code, reason = "counts until it is dropped")] Answering),
+    Other(#[expect(dead_code, reason = "counts until it is dropped")] WaitingMessage),
+}
+
+/// Ends a request when its answer was taken over, or will never be.
+struct Answering {
+    session: Arc<Session>,
+    id: RequestId,
+    _answer: Arc<AnswerSlot>,
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.session.end_answer(&self.id);
+    }
+}
+
+impl SessionTransport {
+    pub(super) fn new(inner: WorkerTransport<LocalSessionWorker>, session: Arc<Session>, shared: Arc<Shared>) -> Self {
+        Self { inner, session, shared }
+    }
+
+    fn judge(&self, message: &mut TxJsonRpcMessage<RoleServer>) -> Passage {
+        let (max_bytes, otherwise) = match message {
+            JsonRpcMessage::Response(response) => {
+                let id = response.id.clone();
+                return self.judge_answer(id, message);
+            }
+            JsonRpcMessage::Error(error) => {
+                return error.id.clone().map_or(Passage::Dropped, |id| self.judge_answer(id, message));
+            }
+            JsonRpcMessage::Notification(_) => (MAX_NOTIFICATION_BYTES, Passage::Dropped),
+            JsonRpcMessage::Request(_) => (MAX_QUESTION_BYTES, Passage::Refused),
+        };
+        let bytes = size(message);
+        let Some(kept) = (bytes <= max_bytes).then(|| self.shared.keep(&self.session, bytes)).flatten() else {
+            tracing::debug!(bytes, "a message to a client was left out: too much is kept for its session");
+            return otherwise;
+        };
+        let Some(waiting) = self.session.begin_waiting() else {
+            tracing::debug!("a message to a client was left out: too many wait for it");
+            return otherwise;
+        };
+        // The count lives as long as the message does, wherever the SDK keeps it.
+        let kept = Arc::new(kept);
+        match message {
+            JsonRpcMessage::Notification(notification) => {
+                notification.notification.extensions_mut().insert(kept);
+            }
+            JsonRpcMessage::Request(request) => {
+                request.request.extensions_mut().insert(kept);
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        }
+        Passage::Sent(Sending::Other(waiting))
+    }
+
+    /// An answer is handed on if somebody waits for it. One that cannot be held, although the clients who do not read were
+    /// given up, is replaced by word of that.
+    fn judge_answer(&self, id: RequestId, message: &mut TxJsonRpcMessage<RoleServer>) -> Passage {
+        let Some(answer) = self.session.begin_answer(&id) else { return Passage::Dropped };
+        let bytes = answer_size(message);
+        if !answer.hold(bytes) && bytes > SMALL_ANSWER_BYTES {
+            answer.release();
+            let error = ErrorData::new(ErrorCode(SERVER_BUSY), refusal::DISCARDED, None);
+            *message = JsonRpcMessage::error(error, Some(id.clone()));
+        }
+        Passage::Sent(Sending::Answer(Answering { session: self.session.clone(), id, _answer: answer }))
+    }
+}
+
+/// About how many bytes an answer takes in memory: most are text, and the same once more as a tree of values.
+fn answer_size(message: &TxJsonRpcMessage<RoleServer>) -> usize {
+    let JsonRpcMessage::Response(response) = message else { return 0 };
+    let ServerResult::CallToolResult(result) = &response.result else { return size(message) };
+    let text = |block: &ContentBlock| match block {
+        ContentBlock::Text(text) => text.text.len() * (1 + TREE_FACTOR),
+        ContentBlock::Image(image) => image.data.len(),
+        ContentBlock::Audio(audio) => audio.data.len(),
+        _ => SMALL_ANSWER_BYTES,
+    };
+    result.content.iter().map(text).sum()
+}
+
+impl Transport<RoleServer> for SessionTransport {
+    type Error = LocalSessionWorkerError;
+
+    fn send(
+        &mut self,
+        mut message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let passage = self.judge(&mut message);
+        let sent = matches!(passage, Passage::Sent(_)).then(|| self.inner.send(message));
+        async move {
+            match (sent, passage) {
+                (Some(sent), Passage::Sent(_sending)) => sent.await,
+                (_, Passage::Refused) => Err(LocalSessionWorkerError::TransportClosed),
+                _ => Ok(()),
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        self.inner.receive().await
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.inner.close().await
+    }
+}
+
+/// How many bytes a message has as text.
+fn size(message: &TxJsonRpcMessage<RoleServer>) -> usize {
+    struct Counter(usize);
+    impl std::io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    match serde_json::to_writer(&mut counter, message) {
+        Ok(()) => counter.0,
+        Err(_) => usize::MAX,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+mod tests {
+    use std::time::Duration;
+
+    use futures::FutureExt;
+    use futures::future::BoxFuture;
+    use rmcp::model::{ClientJsonRpcMessage, NumberOrString};
+    use rmcp::transport::streamable_http_server::session::local::{
+        LocalSessionHandle, SessionConfig, create_local_session,
+    };
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::http::connections::Connections;
+    use crate::http::sessions::BoundedSessions;
+    use crate::http::sessions::session::Rank;
+
+    const DEADLINE: Duration = Duration::from_secs(30);
+
+    struct Opened {
+        connections: Arc<Connections>,
+        session: Arc<Session>,
+        transport: SessionTransport,
+        handle: LocalSessionHandle,
+    }
+
+    fn message(value: Value) -> TxJsonRpcMessage<RoleServer> {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn answer(id: i64, text: &str) -> TxJsonRpcMessage<RoleServer> {
+        message(
+            json!({ "jsonrpc": "2.0", "id": id, "result": { "content": [{ "type": "text", "text": text }], "isError": false } }),
+        )
+    }
+
+    fn log(bytes: usize) -> TxJsonRpcMessage<RoleServer> {
+        let params = json!({ "level": "info", "data": "x".repeat(bytes) });
+        message(json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params }))
+    }
+
+    /// A session whose handshake is done.
+    async fn open(max_bytes: usize) -> Opened {
+        let connections = Connections::new(max_bytes, DEADLINE);
+        let shared = BoundedSessions::new(10, connections.clone()).shared;
+        let session = Arc::new(Session::new(None, 0, 1, connections.clone()));
+        let (handle, worker) = create_local_session("one", SessionConfig::default());
+        let mut transport = SessionTransport::new(WorkerTransport::spawn(worker), session.clone(), shared);
+        let initialize: ClientJsonRpcMessage =
+            serde_json::from_value(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "tests", "version": "1" } } }))
+            .unwrap();
+        session.begin_request(&NumberOrString::Number(1), AnswerSlot::new(None)).unwrap();
+        let answering = async {
+            transport.receive().await.unwrap();
+            transport.send(answer(1, "welcome")).await
+        };
+        let (greeted, answered) = futures::join!(handle.initialize(initialize), answering);
+        assert!(greeted.is_ok() && answered.is_ok());
+        Opened { connections, session, transport, handle }
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_for_a_session_has_a_bound_in_bytes() {
+        let mut opened = open(256 << 20).await;
+        // Nobody listens: the SDK keeps the last sixteen.
+        for _ in 0..200 {
+            opened.transport.send(log(60_000)).await.unwrap();
+        }
+        let kept = opened.session.kept();
+        assert!((60_000..=17 * 64 * 1024).contains(&kept), "{kept} bytes");
+        assert_eq!(opened.connections.held(), kept);
+        // One that is too large is left out, and pushes out nothing.
+        opened.transport.send(log(100_000)).await.unwrap();
+        assert_eq!(opened.session.kept(), kept);
+        drop(opened.transport);
+        drop(opened.handle);
+        let released = async {
+            while opened.connections.held() > 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, released).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn messages_do_not_pile_up_while_nobody_reads() {
+        let mut opened = open(256 << 20).await;
+        // Somebody listens, and reads nothing: sixteen messages fit, then everything behind them waits.
+        let stream = opened.handle.establish_common_channel().await.unwrap();
+        let mut sending: Vec<BoxFuture<'static, _>> = Vec::new();
+        for _ in 0..1_000 {
+            sending.push(opened.transport.send(log(1_000)).boxed());
+        }
+        for one in &mut sending {
+            let _ = futures::poll!(one);
+        }
+        assert!(opened.session.kept() < 100 * 2_000, "{} bytes are kept", opened.session.kept());
+        drop(stream);
+    }
+
+    #[tokio::test]
+    async fn questions_that_cannot_be_kept_are_refused_and_not_lost() {
+        let mut opened = open(256 << 20).await;
+        let question = message(json!({ "jsonrpc": "2.0", "id": 9, "method": "elicitation/create", "params": {
+            "message": "x".repeat(2 << 20), "requestedSchema": { "type": "object", "properties": {} } } }));
+        assert!(opened.transport.send(question).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_nobody_waits_for_is_not_kept() {
+        let mut opened = open(256 << 20).await;
+        let id = NumberOrString::Number(5);
+        opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
+        assert!(opened.session.cancel(&id));
+        opened.transport.send(answer(5, "too late")).await.unwrap();
+        opened.transport.send(answer(6, "never asked")).await.unwrap();
+        // Answers without a stream of their own would come here.
+        let mut stream = opened.handle.establish_common_channel().await.unwrap();
+        opened.transport.send(log(1)).await.unwrap();
+        let first = tokio::time::timeout(DEADLINE, stream.inner.recv()).await.unwrap().unwrap();
+        assert!(matches!(first.message.as_deref(), Some(JsonRpcMessage::Notification(_))), "{first:?}");
+    }
+
+    #[tokio::test]
+    async fn an_answer_counts_until_its_stream_has_taken_it() {
+        let mut opened = open(1 << 20).await;
+        let (connection, _registration) = opened.connections.register([127, 0, 0, 1].into());
+        let id = NumberOrString::Number(5);
+        let slot = AnswerSlot::new(Some(connection));
+        opened.session.begin_request(&id, slot.clone()).unwrap();
+        let sending = opened.transport.send(answer(5, &"x".repeat(100_000))).boxed();
+        assert_eq!(opened.connections.held(), 300_000);
+        let _ = tokio::time::timeout(DEADLINE, sending).await.unwrap();
+        assert_eq!(opened.connections.held(), 300_000, "a stream that nobody reads holds it");
+        drop(slot);
+        assert_eq!(opened.connections.held(), 0);
+        // One that cannot be held is not lost without a word.
+        let (connection, _registration) = opened.connections.register([127, 0, 0, 1].into());
+        opened.session.begin_request(&id, AnswerSlot::new(Some(connection))).unwrap();
+        let mut too_large = answer(5, &"x".repeat(1 << 20));
+        assert!(matches!(opened.transport.judge(&mut too_large), Passage::Sent(_)));
+        let JsonRpcMessage::Error(error) = &too_large else { panic!("{too_large:?}") };
+        assert!(error.error.message.contains("was carried out"), "{error:?}");
+        assert_eq!(opened.connections.held(), 0);
+    }
+
+    #[test]
+    fn an_answer_on_its_way_cannot_be_cancelled() {
+        let session = Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE));
+        let id = NumberOrString::Number(5);
+        let begin = || session.begin_request(&id, AnswerSlot::new(None));
+        begin().unwrap();
+        assert!(session.begin_answer(&id).is_some());
+        assert!(!session.cancel(&id), "it would be kept for nobody");
+        assert!(begin().is_err(), "and its id is still in use");
+        session.end_answer(&id);
+        assert!(begin().is_ok());
+    }
+
+    #[test]
+    fn a_request_that_is_never_answered_keeps_no_session_for_ever() {
+        let session = Arc::new(Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE)));
+        let id = NumberOrString::Number(5);
+        session.begin_request(&id, AnswerSlot::new(None)).unwrap();
+        let guard = session.guard(&id);
+        assert_eq!(session.rank(1_000_000_000), Rank::Busy, "as long as somebody works on it");
+        drop(guard);
+        assert_eq!(session.rank(1_000), Rank::Busy, "the answer is about to come");
+        assert_eq!(session.rank(1_000_000_000), Rank::Abandoned, "it never came");
+    }
+}

@@ -1,0 +1,209 @@
+//! Answers that nobody reads.
+
+use super::*;
+
+/// Answers that can be in the making at the same moment, beside what the budget holds.
+const IN_THE_MAKING: usize = 4 * LARGE_MESSAGE;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_that_nobody_reads_stay_within_the_budget() {
+    let server = Server::start(|settings| settings.max_unread_bytes = 16 * MIB).await;
+    let mut silent = Vec::new();
+    let mut most = 0;
+    for _ in 0..100 {
+        let mut client = server.connect().await;
+        client.send(&call("get_large")).await;
+        silent.push(client);
+        most = most.max(server.held());
+    }
+    let is_settled = || {
+        most = most.max(server.held());
+        server.endpoint.in_flight().calls() == 0
+    };
+    until("all calls end", is_settled).await;
+    assert!(most <= 16 * MIB + IN_THE_MAKING, "{most} bytes were held");
+    until("what is held is within the budget", || server.held() <= 16 * MIB).await;
+    // Others are served meanwhile.
+    for _ in 0..20 {
+        assert_eq!(server.ask(&call("get_small")).await.status, 200);
+        assert_eq!(server.ask(&call("get_large")).await.json()["result"]["isError"], false);
+    }
+    drop(silent);
+    until("everything is let go", || server.held() == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_call_was_not_made() {
+    let server = Server::start(|settings| settings.max_unread_bytes = 4 * MIB).await;
+    // Each reserves 128 KiB and a little more for the request.
+    let mut waiting = Vec::new();
+    for _ in 0..100 {
+        let mut client = server.connect().await;
+        client.send(&call("get_slow")).await;
+        waiting.push(client);
+    }
+    let answered = |server: &Server| server.endpoint.in_flight().calls() == server.calls_made();
+    until("calls have begun", || server.calls_made() > 20 && answered(&server)).await;
+    // One more is refused in words, and leaves the count as it is.
+    let before = server.calls_made();
+    let refused = server.ask(&call("get_slow")).await;
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{refused:?}");
+    assert!(refused.body.contains("too many answers wait"), "{}", refused.body);
+    assert_eq!(server.calls_made(), before);
+    server.board.slow.add_permits(1_000);
+    let (mut done, mut told_to_repeat) = (0, 0);
+    for client in &mut waiting {
+        match client.answer().await.expect("an answer").status {
+            200 => done += 1,
+            503 => told_to_repeat += 1,
+            other => panic!("{other}"),
+        }
+    }
+    assert_eq!(
+        (done, done + told_to_repeat),
+        (server.calls_made(), 100),
+        "made are exactly those that were not refused"
+    );
+    assert_eq!(server.ask(&call("get_small")).await.status, 200, "there is room again");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn batches_reserve_for_all_their_operations() {
+    let server = Server::start(|settings| settings.max_unread_bytes = 4 * MIB).await;
+    let batch = |operation: &str| call_with(json!({ "operations": vec![json!({ "operation": operation }); 100] }));
+    // Such a batch alone may fill a quarter of the budget, so that four fit.
+    let mut waiting = Vec::new();
+    for _ in 0..8 {
+        let mut client = server.connect().await;
+        client.send(&batch("get_slow")).await;
+        waiting.push(client);
+    }
+    let (mut refused, mut rest) = (0, Vec::new());
+    for mut client in waiting {
+        // Those that were refused are told so while the others wait.
+        let told = tokio::time::timeout(Duration::from_millis(300), client.answer()).await;
+        match told {
+            Ok(answer) => refused += usize::from(answer.unwrap().status == 503),
+            Err(_) => rest.push(client),
+        }
+    }
+    assert!(refused >= 4 && !rest.is_empty(), "{refused} of 8 refused");
+    server.board.slow.add_permits(10_000);
+    for mut client in rest {
+        let answer = client.answer().await.expect("an answer").json();
+        assert_eq!(answer["result"]["structuredContent"]["summary"]["succeeded"], 100, "{answer}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_takes_nothing_is_closed_and_whoever_reads_slowly_is_not() {
+    let timeout = Duration::from_secs(2);
+    let server = Server::start(|settings| settings.write_timeout = timeout).await;
+    let mut steady = server.connect().await;
+    steady.send(&call("get_large")).await;
+    let mut stuck = server.connect().await;
+    stuck.send(&call("get_large")).await;
+    let mut idle = server.connect().await;
+    assert_eq!(idle.ask(&call("get_small")).await.status, 200);
+    until("both wait", || server.held() >= 2 * LARGE_MESSAGE).await;
+    // The slow one takes some three times as long as anybody may take nothing.
+    let mut read = 0;
+    let mut piece = vec![0_u8; 16 * 1024];
+    while let Ok(Ok(count)) = tokio::time::timeout(DEADLINE, steady.stream.read(&mut piece)).await {
+        read += count;
+        if count == 0 || read >= LARGE_MESSAGE {
+            break;
+        }
+        tokio::time::sleep(timeout * 3 / (LARGE_MESSAGE / piece.len()) as u32).await;
+    }
+    assert!(read >= LARGE_MESSAGE, "only {read} bytes came");
+    until("the stuck one is closed", || server.held() < LARGE_MESSAGE).await;
+    assert!(stuck.answer().await.is_none(), "its answer is not whole");
+    assert_eq!(idle.ask(&call("get_small")).await.status, 200, "nothing waits for an idle one");
+}
+
+impl Client {
+    async fn ask(&mut self, request: &[u8]) -> Answered {
+        self.send(request).await;
+        self.answer().await.expect("an answer")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_in_a_row_on_one_connection_run_one_by_one() {
+    let server = Server::start(|_| ()).await;
+    let mut client = server.connect().await;
+    let large = call("get_large");
+    let all = large.repeat(50);
+    let (mut read, mut write) = client.stream.into_split();
+    let writing = tokio::spawn(async move {
+        let _ = write.write_all(&all).await;
+        write
+    });
+    until("the first is answered", || server.held() > 0).await;
+    // The next is not made before the peer has taken the one before it.
+    let (mut calls, mut same) = (server.calls_made(), 0);
+    until("nothing happens any more", || {
+        same = if server.calls_made() == calls { same + 1 } else { 0 };
+        calls = server.calls_made();
+        same > 100
+    })
+    .await;
+    assert!(calls <= 2, "{calls} calls were made");
+    assert!(server.held() <= 2 * LARGE_MESSAGE + MIB, "{} bytes are held", server.held());
+    // Whoever reads gets everything.
+    let reading = tokio::spawn(async move {
+        let (mut whole, mut piece) = (0, vec![0_u8; MIB]);
+        while whole < 50 * LARGE_MESSAGE {
+            whole += tokio::time::timeout(DEADLINE, read.read(&mut piece)).await.unwrap().unwrap();
+        }
+        read
+    });
+    let (read, write) = (reading.await.unwrap(), writing.await.unwrap());
+    client = Client { stream: read.reunite(write).unwrap(), buffer: Vec::new() };
+    until("all are made", || server.calls_made() == 50).await;
+    drop(client);
+    until("everything is let go", || server.held() == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn streams_of_sessions_are_within_the_same_budget() {
+    let change = |settings: &mut HttpSettings| {
+        settings.max_unread_bytes = 16 * MIB;
+        settings.write_timeout = Duration::from_secs(2);
+    };
+    let server = Server::start(change).await;
+    let session = server.open_session().await.unwrap();
+    let mut silent = Vec::new();
+    let mut most = 0;
+    for id in 0..60 {
+        let mut client = server.connect().await;
+        client.send(&session_request(&session, &session_call(id, "get_large"))).await;
+        silent.push(client);
+        most = most.max(server.held());
+    }
+    let is_settled = || {
+        most = most.max(server.held());
+        server.endpoint.in_flight().calls() == 0
+    };
+    until("all calls end", is_settled).await;
+    assert!(most <= 16 * MIB + IN_THE_MAKING, "{most} bytes were held");
+    until("what is held is within the budget", || server.held() <= 16 * MIB).await;
+    let answer = server.in_session(&session, &session_call(1_000, "get_small")).await;
+    assert_eq!(answer.json()["result"]["structuredContent"]["data"], "small", "the session goes on");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_counts_until_it_is_over_even_if_its_client_has_left() {
+    let server = Server::start(|_| ()).await;
+    let session = server.open_session().await.unwrap();
+    for id in 0..10 {
+        let mut client = server.connect().await;
+        client.send(&session_request(&session, &session_call(id, "get_slow"))).await;
+        until("it has begun", || server.calls_made() == id as usize + 1).await;
+    }
+    until("they have left", || server.open_connections() == 0).await;
+    assert_eq!(server.endpoint.in_flight().calls(), 10, "a session's calls go on");
+    server.board.slow.add_permits(10);
+    until("they are over", || server.endpoint.in_flight().calls() == 0).await;
+}

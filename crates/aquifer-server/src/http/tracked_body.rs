@@ -1,0 +1,160 @@
+//! Answers that are counted until the socket has taken their last byte.
+//!
+//! The body of an answer is dropped as soon as the HTTP layer has taken its bytes into its write buffer, which says
+//! nothing about the peer. The bytes themselves are dropped when the socket has taken all of them, so they carry the
+//! count.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody};
+use bytes::Buf;
+use http_body::{Frame, SizeHint};
+
+use super::connection::Connection;
+use super::drain::Entry;
+
+/// The body of an answer before it is tracked.
+pub(super) struct Content {
+    bytes: Source,
+    entry: Option<Entry>,
+}
+
+enum Source {
+    Whole(Bytes),
+    Stream(Body),
+}
+
+impl Content {
+    /// A body that is in memory as a whole.
+    pub(super) fn whole(bytes: impl Into<Bytes>) -> Self {
+        Self { bytes: Source::Whole(bytes.into()), entry: None }
+    }
+
+    /// A body that comes piece by piece.
+    pub(super) fn stream(body: Body) -> Self {
+        Self { bytes: Source::Stream(body), entry: None }
+    }
+
+    /// Keeps the request counted until its answer has been handed to the socket's buffer.
+    pub(super) fn counted(self, entry: Entry) -> Self {
+        Self { entry: Some(entry), ..self }
+    }
+}
+
+/// The body of an answer on its way to a connection.
+pub(super) struct TrackedBody {
+    state: State,
+    connection: Arc<Connection>,
+    entry: Option<Entry>,
+}
+
+enum State {
+    Whole(TrackedBytes),
+    Stream(Body),
+    Done,
+}
+
+impl TrackedBody {
+    pub(super) fn new(content: Content, connection: Arc<Connection>) -> Self {
+        let Content { bytes, entry } = content;
+        let state = match bytes {
+            Source::Whole(bytes) if bytes.is_empty() => State::Done,
+            Source::Whole(bytes) => State::Whole(TrackedBytes::new(bytes, &connection)),
+            Source::Stream(body) => State::Stream(body),
+        };
+        // Once the answer is there, what was reserved for it is not needed any more.
+        if let (State::Whole(_) | State::Done, Some(entry)) = (&state, &entry) {
+            entry.settle();
+        }
+        Self { state, connection, entry }
+    }
+}
+
+impl Drop for TrackedBody {
+    fn drop(&mut self) {
+        self.connection.end_request();
+    }
+}
+
+impl HttpBody for TrackedBody {
+    type Data = TrackedBytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<TrackedBytes>, axum::Error>>> {
+        let this = &mut *self;
+        match std::mem::replace(&mut this.state, State::Done) {
+            State::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+            State::Done => Poll::Ready(None),
+            State::Stream(mut body) => {
+                let polled = Pin::new(&mut body).poll_frame(context);
+                if !matches!(polled, Poll::Ready(None)) {
+                    this.state = State::Stream(body);
+                }
+                polled.map_ok(|frame| {
+                    frame.map_data(|bytes| {
+                        let tracked = TrackedBytes::new(bytes, &this.connection);
+                        this.entry.iter().for_each(|entry| entry.settle_part(tracked.held));
+                        tracked
+                    })
+                })
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.state {
+            State::Whole(_) => false,
+            State::Stream(body) => body.is_end_stream(),
+            State::Done => true,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.state {
+            State::Whole(bytes) => SizeHint::with_exact(bytes.remaining() as u64),
+            State::Stream(body) => body.size_hint(),
+            State::Done => SizeHint::with_exact(0),
+        }
+    }
+}
+
+/// Bytes that count as held until they are dropped.
+pub(super) struct TrackedBytes {
+    bytes: Bytes,
+    held: usize,
+    connection: Arc<Connection>,
+}
+
+impl TrackedBytes {
+    fn new(bytes: Bytes, connection: &Arc<Connection>) -> Self {
+        let held = bytes.len();
+        // The call has been made: its answer is kept, and others have to make room for it.
+        connection.hold(held);
+        Self { bytes, held, connection: connection.clone() }
+    }
+}
+
+impl Drop for TrackedBytes {
+    fn drop(&mut self) {
+        self.connection.release(self.held);
+    }
+}
+
+impl Buf for TrackedBytes {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+    }
+}

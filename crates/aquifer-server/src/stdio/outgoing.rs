@@ -1,0 +1,150 @@
+//! Messages on their way to the client, bounded by what it leaves unread.
+
+use std::sync::Arc;
+
+use aquifer_protocol::limits::Limits;
+use rmcp::RoleServer;
+use rmcp::model::{JsonRpcMessage, ServerResult};
+use rmcp::service::TxJsonRpcMessage;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+
+use super::pending::Pending;
+use crate::bypass;
+use crate::refusal;
+
+/// Writes a message, and takes note if that was an answer.
+pub(super) async fn send<W: AsyncWrite + Send + Unpin>(
+    mut message: TxJsonRpcMessage<RoleServer>,
+    write: Arc<tokio::sync::Mutex<W>>,
+    pending: &Pending,
+    limits: &Limits,
+) -> std::io::Result<()> {
+    let mut line = bypass::write(&mut message)?;
+    let is_call = matches!(&message, JsonRpcMessage::Response(response) if matches!(response.result, ServerResult::CallToolResult(_)));
+    let answered = match message {
+        JsonRpcMessage::Response(response) => Some(response.id),
+        JsonRpcMessage::Error(error) => error.id,
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {
+            return send_other(line, write, pending).await;
+        }
+    };
+    if let Some(id) = &answered {
+        pending.settle(id);
+    }
+    if !pending.hold(line.len()) {
+        line = answered.as_ref().map(|id| refusal::discarded(id, is_call, limits)).unwrap_or_default();
+        pending.hold(line.len());
+    }
+    let size = line.len();
+    let written = write_line(write, line).await;
+    pending.release(size);
+    if let Some(id) = answered {
+        pending.end(&id);
+    }
+    written
+}
+
+/// Writes a message that is no answer, unless the client reads so slowly that it would only pile up.
+async fn send_other<W: AsyncWrite + Send + Unpin>(
+    line: Vec<u8>,
+    write: Arc<tokio::sync::Mutex<W>>,
+    pending: &Pending,
+) -> std::io::Result<()> {
+    let size = line.len();
+    if !pending.hold_other(size) {
+        return Err(std::io::Error::other("the client does not read"));
+    }
+    let written = write_line(write, line).await;
+    pending.release_other(size);
+    written
+}
+
+pub(super) async fn write_line<W: AsyncWrite + Send + Unpin>(
+    write: Arc<tokio::sync::Mutex<W>>,
+    mut line: Vec<u8>,
+) -> std::io::Result<()> {
+    line.push(b'\n');
+    let mut write = write.lock().await;
+    write.write_all(&line).await?;
+    write.flush().await
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+mod tests {
+    use rmcp::model::{CallToolResult, ContentBlock, NumberOrString};
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncBufReadExt, BufReader};
+
+    use super::*;
+
+    const MIB: usize = 1024 * 1024;
+    const MAX: usize = 4 * MIB;
+
+    fn answer(id: i64, bytes: usize) -> TxJsonRpcMessage<RoleServer> {
+        let text = format!("{{\"data\":\"{}\"}}", "x".repeat(bytes));
+        let result = CallToolResult::success(vec![ContentBlock::text(text)]);
+        JsonRpcMessage::response(result.into(), NumberOrString::Number(id))
+    }
+
+    #[tokio::test]
+    async fn answers_that_nobody_reads_are_bounded_and_every_request_is_answered() {
+        let (pending, limits) = (Pending::new(MAX), Limits::default());
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let write = Arc::new(tokio::sync::Mutex::new(ours));
+        for id in 0..100 {
+            // They were let in while nobody knew how large their answers would be.
+            pending.begin(&NumberOrString::Number(id), false, 0);
+        }
+        // Some are small, and stay whatever happens.
+        let bytes = |id: i64| if id % 10 == 9 { 1_000 } else { MIB / 2 };
+        let send_one = |id| send(answer(id, bytes(id)), write.clone(), &pending, &limits);
+        let mut sending: Vec<_> = (0..100).map(|id| Box::pin(send_one(id))).collect();
+        for one in &mut sending {
+            assert!(futures::poll!(one).is_pending(), "nobody reads");
+        }
+        let (unread, _) = pending.held();
+        assert!(unread > MIB && unread <= MAX + 100 * 4_096, "{unread} bytes wait");
+        let reading = async {
+            let mut lines = BufReader::new(theirs).lines();
+            let (mut whole, mut discarded) = (0, 0);
+            for _ in 0..100 {
+                let line = lines.next_line().await.unwrap().unwrap();
+                let message: Value = serde_json::from_str(&line).unwrap();
+                let error = &message["result"]["structuredContent"]["error"];
+                if error.is_null() {
+                    whole += 1;
+                } else {
+                    assert!(error["message"].as_str().unwrap().contains("was carried out"), "{error}");
+                    assert_ne!(message["id"].as_i64().unwrap() % 10, 9, "small answers are kept");
+                    discarded += 1;
+                }
+            }
+            (whole, discarded)
+        };
+        let (sent, (whole, discarded)) = futures::join!(futures::future::try_join_all(sending), reading);
+        assert!(sent.is_ok() && whole >= 10 && discarded > 0, "{whole} whole, {discarded} discarded");
+        assert_eq!(pending.held(), (0, 0));
+        assert!(!pending.is_full(0), "there is room again");
+    }
+
+    #[tokio::test]
+    async fn notifications_that_nobody_reads_are_left_out() {
+        let (pending, limits) = (Pending::new(MAX), Limits::default());
+        let (ours, _theirs) = tokio::io::duplex(64);
+        let write = Arc::new(tokio::sync::Mutex::new(ours));
+        let message = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "level": "info", "data": "x".repeat(1_000) } });
+        let send_one = || {
+            let message = serde_json::from_value(message.clone()).unwrap();
+            Box::pin(send(message, write.clone(), &pending, &limits))
+        };
+        let mut sending: Vec<_> = (0..5_000).map(|_| send_one()).collect();
+        let mut left_out = 0;
+        for one in &mut sending {
+            left_out += usize::from(futures::poll!(one).is_ready());
+        }
+        let (unread, waiting) = pending.held();
+        assert!(waiting <= 256 && unread <= 256 * 2_000, "{waiting} wait, with {unread} bytes");
+        assert_eq!(left_out + waiting, 5_000);
+    }
+}

@@ -1,0 +1,183 @@
+//! What an upstream asks of the client behind a call: whether it may, and in which words it reaches a person or a model.
+//!
+//! A question of a server looks to a person like one of the client. So nothing is passed on unless the operator allows it
+//! for this source, every question says who asks, and only the fields that MCP knows are passed on, cleaned. Questions that
+//! send a person to a URL are never passed on.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use aquifer_engine::source::Favour;
+use serde_json::{Map, Value, json};
+
+use crate::words::{Words, shortened};
+
+/// The most characters of one question. A person decides by it, so it is longer than other words.
+const MAX_QUESTION: usize = 8_000;
+
+/// The fields of a sampling request that are passed on. `includeContext` is not: what is one server to a client are all
+/// sources to us, and a source must not read what another was told.
+const SAMPLING: &[&str] = &[
+    "messages",
+    "modelPreferences",
+    "systemPrompt",
+    "temperature",
+    "maxTokens",
+    "stopSequences",
+    "metadata",
+    "tools",
+    "toolChoice",
+];
+
+/// A question as the client gets it.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) params: Map<String, Value>,
+    /// Values to choose from that are shown otherwise than the upstream writes them: field, shown and exact.
+    exact_values: Vec<(String, String, String)>,
+}
+
+impl Question {
+    /// The client's answer in the upstream's own values.
+    pub(crate) fn translate(&self, mut answer: Value) -> Value {
+        let Some(content) = answer.get_mut("content").and_then(Value::as_object_mut) else { return answer };
+        for (field, shown, exact) in &self.exact_values {
+            let replace = |value: &mut Value| {
+                if value.as_str() == Some(shown) {
+                    *value = exact.as_str().into();
+                }
+            };
+            match content.get_mut(field) {
+                Some(Value::Array(items)) => items.iter_mut().for_each(replace),
+                Some(value) => replace(value),
+                None => {}
+            }
+        }
+        answer
+    }
+}
+
+/// The question to pass on, or none if it is declined.
+pub(crate) fn question(words: &Words, favour: Favour, params: Map<String, Value>) -> Option<Question> {
+    match favour {
+        Favour::Roots => Some(Question { params: Map::new(), exact_values: Vec::new() }),
+        Favour::Elicitation => {
+            if !words.allowed().elicitation {
+                explain(words, "elicitation", &words.explained().elicitation);
+                return None;
+            }
+            elicitation(words, params)
+        }
+        Favour::Sampling => {
+            if !words.allowed().sampling {
+                explain(words, "sampling", &words.explained().sampling);
+                return None;
+            }
+            Some(Question { params: sampling(words, params), exact_values: Vec::new() })
+        }
+    }
+}
+
+/// Says once why a source gets no answer.
+fn explain(words: &Words, what: &str, said: &AtomicBool) {
+    if !said.swap(true, Ordering::Relaxed) {
+        tracing::warn!(
+            source = words.source(),
+            "the server asks for {what}, which is declined: the configuration does not allow it. To allow it, add \
+             allow = [\"{what}\"] to its [[source]]"
+        );
+    }
+}
+
+fn elicitation(words: &Words, mut params: Map<String, Value>) -> Option<Question> {
+    let mode = params.get("mode");
+    if mode.is_some_and(|mode| mode != "form") {
+        if !words.explained().url.swap(true, Ordering::Relaxed) {
+            tracing::warn!(source = words.source(), "the server wants to send the person to a URL, which is declined");
+        }
+        return None;
+    }
+    let message = params.get("message").and_then(Value::as_str).unwrap_or_default();
+    let message = shortened(words.presentable(message).trim(), MAX_QUESTION);
+    let mut asked = Map::new();
+    if let Some(mode) = params.remove("mode") {
+        asked.insert("mode".to_owned(), mode);
+    }
+    asked.insert("message".to_owned(), format!("Source '{}' asks: {message}", words.source()).into());
+    let mut exact_values = Vec::new();
+    if let Some(schema) = params.remove("requestedSchema") {
+        asked.insert("requestedSchema".to_owned(), form(words, schema, &mut exact_values)?);
+    }
+    Some(Question { params: asked, exact_values })
+}
+
+/// The form that a person fills in. Names of fields go back to the server, so a form with one that is not clean is
+/// declined; values to choose from are shown clean and translated back.
+fn form(words: &Words, schema: Value, exact_values: &mut Vec<(String, String, String)>) -> Option<Value> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (field, property) in properties.into_iter().flatten() {
+        if words.presentable(field) != *field {
+            if !words.explained().form.swap(true, Ordering::Relaxed) {
+                let source = words.source();
+                tracing::warn!(source, "a form of the server is declined: the name of a field has hidden characters");
+            }
+            return None;
+        }
+        let mut choices = Vec::new();
+        choices_of(property, &mut choices);
+        for &exact in &choices {
+            let shown = words.presentable(exact);
+            // Of two values that look alike the clean one is meant.
+            let is_taken = choices.contains(&shown.as_str())
+                || exact_values.iter().any(|(known, taken, _)| known == field && *taken == shown);
+            if shown != exact && !is_taken {
+                exact_values.push((field.clone(), shown, exact.to_owned()));
+            }
+        }
+    }
+    Some(words.clean_json(schema))
+}
+
+/// The values that a field offers: `enum` and `const`, also of its alternatives and elements.
+fn choices_of<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
+    let Some(object) = schema.as_object() else { return };
+    found.extend(object.get("enum").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str));
+    found.extend(object.get("const").and_then(Value::as_str));
+    for key in ["oneOf", "anyOf"] {
+        object.get(key).and_then(Value::as_array).into_iter().flatten().for_each(|part| choices_of(part, found));
+    }
+    if let Some(items) = object.get("items") {
+        choices_of(items, found);
+    }
+}
+
+fn sampling(words: &Words, mut params: Map<String, Value>) -> Map<String, Value> {
+    params.retain(|name, _| SAMPLING.contains(&name.as_str()));
+    let by = format!("Requested by MCP server '{}'.", words.source());
+    let prompt = match params.get("systemPrompt").and_then(Value::as_str) {
+        Some(prompt) => format!("{by}\n\n{}", words.presentable(prompt)),
+        None => by,
+    };
+    let mut asked: Map<String, Value> =
+        params.into_iter().map(|(name, value)| (name, clean_content(words, value))).collect();
+    asked.insert("systemPrompt".to_owned(), json!(prompt));
+    asked
+}
+
+/// Cleans everything but pictures and sound, which are no text.
+fn clean_content(words: &Words, value: Value) -> Value {
+    match value {
+        Value::Object(fields) if fields.contains_key("mimeType") && fields.contains_key("data") => {
+            let clean = |(name, value): (String, Value)| match name.as_str() {
+                "data" => (name, value),
+                _ => (name, words.clean_json(value)),
+            };
+            Value::Object(fields.into_iter().map(clean).collect())
+        }
+        Value::Object(fields) => {
+            let clean = |(name, value): (String, Value)| (words.presentable(&name), clean_content(words, value));
+            Value::Object(fields.into_iter().map(clean).collect())
+        }
+        Value::Array(items) => items.into_iter().map(|item| clean_content(words, item)).collect(),
+        other => words.clean_json(other),
+    }
+}

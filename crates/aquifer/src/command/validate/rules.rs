@@ -1,0 +1,97 @@
+//! Rules of a configuration, held against what its sources offer.
+//!
+//! A source that cannot be reached is no mistake of the configuration: what may be about it is left unchecked, and said so.
+
+use std::path::Path;
+
+use aquifer_discovery::FileProblem;
+use aquifer_gate::policy::{RuleKind, UnusedRule};
+use aquifer_protocol::error::Code;
+use aquifer_query::CursorKey;
+
+use super::Found;
+use crate::cli::{SurfaceArgs, UpstreamArgs};
+use crate::config::Config;
+use crate::safety::{self, Safety};
+use crate::setup::{self, Wanted};
+use crate::sources::{Absence, Opened};
+
+/// Adds every rule that does nothing to what was found.
+pub(super) async fn check(path: &Path, text: &str, found: &mut Found) {
+    let config = match Config::read(Some(path)) {
+        Ok(config) if config.gate.has_rules() => config,
+        _ => return,
+    };
+    let (opened, mut unknown) = match open(&config, found).await {
+        Ok(opened) => opened,
+        Err(error) => {
+            found.warnings.push(format!("the rules are not checked: {error:#}"));
+            return;
+        }
+    };
+    unknown.extend(safety::unknown_sources(&opened));
+    match find(&config, &opened, &unknown) {
+        Ok(unused) => found.problems.extend(unused.iter().map(|unused| problem(unused, text))),
+        Err(error) => found.warnings.push(format!("the rules are not checked: {error:#}")),
+    }
+}
+
+/// The sources that can be reached, and the names of the others.
+async fn open(config: &Config, found: &mut Found) -> anyhow::Result<(Vec<Opened>, Vec<String>)> {
+    let wanted = Wanted { targets: &[], upstream: &UpstreamArgs::default(), config };
+    let plans = wanted.plan()?;
+    let (mut opened, mut unknown) = (Vec::new(), Vec::new());
+    let mut missing = |name: String, why: &str| {
+        found.warnings.push(format!("source '{name}' cannot be reached, so rules about it are not checked: {why}"));
+        unknown.push(name);
+    };
+    for broken in plans.broken {
+        missing(broken.name, &broken.why);
+    }
+    // Nothing is read, so no cursor is ever sealed with it.
+    let key = CursorKey::new([0; 32]);
+    for plan in plans.plans {
+        let name = plan.name.clone();
+        match plan.open(&key, Absence::Fails).await {
+            Ok(one) => {
+                let ready = match &one.upstream {
+                    Some(upstream) => upstream.ready().await,
+                    None => Ok(()),
+                };
+                match ready {
+                    Err(failure) if one.unknown().is_some() => missing(name, failure.message()),
+                    // Known from before, or from an adapter file.
+                    Ok(()) | Err(_) => opened.push(one),
+                }
+            }
+            Err(error) => missing(name, &format!("{error:#}")),
+        }
+    }
+    Ok((opened, unknown))
+}
+
+fn find(config: &Config, opened: &[Opened], unknown: &[String]) -> anyhow::Result<Vec<UnusedRule>> {
+    let safety = Safety::looking(config)?;
+    let engine = setup::engine(opened, &SurfaceArgs::default(), config, &safety)?;
+    Ok(safety::find_unused(&engine, &safety.gate, unknown))
+}
+
+fn problem(unused: &UnusedRule, text: &str) -> FileProblem {
+    let key = match unused.kind {
+        RuleKind::Rule => "rule",
+        RuleKind::RateLimit => "rate_limit",
+        RuleKind::Quota => "quota",
+        RuleKind::Cost => "cost",
+    };
+    let heading = format!("[[gate.{key}]]");
+    let headings = text.lines().zip(1_u64..).filter(|(line, _)| line.trim_start().starts_with(&heading));
+    let line = headings.map(|(_, line)| line).nth(unused.number.saturating_sub(1)).unwrap_or(1);
+    FileProblem {
+        code: Code::SchemaUnresolvedRef,
+        path: format!("gate.{key}[{}]", unused.number.saturating_sub(1)),
+        line,
+        column: 1,
+        message: unused.to_string(),
+        suggestion: None,
+    }
+}

@@ -1,0 +1,173 @@
+//! A changed configuration takes effect as a whole or not at all.
+//!
+//! Everything is read, checked and opened first; then sources and gate are swapped in one step, so that no call meets
+//! new sources behind old rules, or the other way round. If anything is wrong anywhere, what was served stays. Sections
+//! that a running process cannot change wait for a restart, and are named.
+
+mod waiting;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use aquifer_engine::Engine;
+use aquifer_gate::SafetyGate;
+
+use crate::cli::{SurfaceArgs, UpstreamArgs};
+use crate::config::Config;
+use crate::safety::Safety;
+use crate::setup::{self, Wanted};
+use crate::sources::{self, Absence, Broken, Opened, Plans};
+use crate::state;
+use waiting::Waiting;
+
+/// What is served, and what it was made from.
+pub(crate) struct Reloader {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) safety: Arc<Safety>,
+    pub(crate) gate: Arc<SafetyGate>,
+    pub(crate) targets: Vec<String>,
+    pub(crate) upstream: UpstreamArgs,
+    pub(crate) surface: SurfaceArgs,
+    /// The configuration's file.
+    pub(crate) path: Option<PathBuf>,
+    /// What that file held when it took effect.
+    pub(crate) text: String,
+    /// What is in effect: the sources and the gate of the last change, the rest as it was at the start.
+    pub(crate) config: Config,
+    pub(crate) opened: Vec<Opened>,
+    /// Sources that could not be served at the last change, either.
+    pub(crate) broken: Vec<Broken>,
+    /// Every file that was read.
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// What came of a change.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// Whether anything is served differently now.
+    pub(crate) is_in_effect: bool,
+    waiting: Vec<Waiting>,
+}
+
+impl Reloader {
+    /// Reads the configuration and its files again, and serves what they say from now on. After an error everything is
+    /// as it was.
+    pub(crate) async fn reload(&mut self) -> anyhow::Result<Outcome> {
+        let (read, text) = self.read()?;
+        // Files that are named wrongly, or are not there yet, are looked at until they are right.
+        let named = sources::files_of(&read.source);
+        self.files.extend(named.into_iter().filter(|file| !self.files.contains(file)).collect::<Vec<_>>());
+        setup::check(&read, &self.surface)?;
+        let waiting = waiting::compare(&read, &self.config);
+        let config = Config { source: read.source, gate: read.gate, path: read.path, ..self.config.clone() };
+        let gate = match config.gate == self.config.gate {
+            true => self.gate.clone(),
+            false => self.safety.gate_of(&config)?,
+        };
+        let wanted = Wanted { targets: &self.targets, upstream: &self.upstream, config: &config };
+        let plans = wanted.plan_after(&self.opened)?;
+        if let Some(broken) = plans.broken.iter().find(|broken| !self.broken.contains(broken)) {
+            bail!("source '{}': {}", broken.name, broken.why);
+        }
+        (self.files, self.broken) = (plans.files.clone(), plans.broken.clone());
+        if Arc::ptr_eq(&gate, &self.gate) && self.serves(&plans) {
+            self.text = text;
+            return Ok(Outcome { is_in_effect: false, waiting });
+        }
+        plans.tell();
+        let (opened, new) = self.open(plans, &config).await?;
+        self.engine.reconfigure(opened.iter().map(Opened::mount).collect(), gate.clone())?;
+        if !Arc::ptr_eq(&gate, &self.gate) {
+            self.gate.retire();
+        }
+        new.iter().for_each(Opened::look_for);
+        setup::report_unmatched(&opened);
+        crate::safety::report_unused(&self.engine, &gate, &opened);
+        (self.opened, self.gate, self.config, self.text) = (opened, gate, config, text);
+        Ok(Outcome { is_in_effect: true, waiting })
+    }
+
+    /// What the files held that are in effect.
+    pub(crate) fn texts(&self) -> Vec<&str> {
+        let named = self.opened.iter().flat_map(|one| one.origin.texts());
+        std::iter::once(self.text.as_str()).chain(named).collect()
+    }
+
+    /// The configuration as the file has it now. A file without any setting is one that somebody is writing, or a
+    /// mistake: served, it would be a gate without rules.
+    fn read(&self) -> anyhow::Result<(Config, String)> {
+        let Some(path) = &self.path else { return Ok((Config::default(), String::new())) };
+        let shown = path.display();
+        if path.exists() && !path.is_file() {
+            bail!("{shown} is not a file, and cannot be read again");
+        }
+        let text = match crate::files::read(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!("{shown} is gone"),
+            read => read.with_context(|| format!("cannot read {shown}"))?,
+        };
+        let config = Config::of_file(path, &text)?;
+        let is_empty = |config: &Config| Config { path: None, ..config.clone() } == Config::default();
+        if is_empty(&config) && !is_empty(&self.config) {
+            bail!("{shown} is empty: it holds no setting any more");
+        }
+        Ok((config, text))
+    }
+
+    /// Whether exactly this is served.
+    fn serves(&self, plans: &Plans) -> bool {
+        let same = |(one, plan): (&Opened, &sources::Plan)| {
+            one.origin == plan.origin && one.source.name() == plan.name && one.has_prefix(plan.prefix.as_deref())
+        };
+        self.opened.len() == plans.plans.len() && self.opened.iter().zip(&plans.plans).all(same)
+    }
+
+    /// Opens what is not open yet. The second list is what was opened now.
+    async fn open(&self, plans: Plans, config: &Config) -> anyhow::Result<(Vec<Opened>, Vec<Opened>)> {
+        let key = state::cursor_key(&config.state)?;
+        let (mut opened, mut new) = (Vec::new(), Vec::new());
+        for plan in plans.plans {
+            let same = self.opened.iter().find(|one| one.origin == plan.origin && one.source.name() == plan.name);
+            match same {
+                Some(same) => opened.push(Opened { prefix: plan.prefix, ..same.clone() }),
+                None => {
+                    let one = plan.open(&key, Absence::IsServed).await?;
+                    opened.push(one.clone());
+                    new.push(one);
+                }
+            }
+        }
+        Ok((opened, new))
+    }
+}
+
+/// What the operator is told. The first sentence never claims more than is true.
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let sections = waiting::names(self.waiting.iter());
+        match (self.is_in_effect, self.waiting.as_slice()) {
+            (true, []) => f.write_str("the changed configuration is in effect"),
+            (true, _) => write!(f, "the changed configuration is in effect, except for {sections}: restart for that"),
+            (false, []) => f.write_str("the configuration has not changed"),
+            (false, _) => {
+                write!(
+                    f,
+                    "the change is not in effect: {sections} cannot change in a running process. Restart for that"
+                )
+            }
+        }?;
+        let stricter: Vec<&Waiting> = self.waiting.iter().filter(|waiting| waiting.is_stricter).collect();
+        if !stricter.is_empty() {
+            let sections = waiting::names(stricter.into_iter());
+            write!(f, "\nWarning: what is in effect is less strict than the file in {sections}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Outcome {
+    /// Whether there is anything to tell.
+    pub(crate) fn is_notable(&self) -> bool {
+        self.is_in_effect || !self.waiting.is_empty()
+    }
+}

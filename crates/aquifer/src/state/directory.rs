@@ -1,0 +1,193 @@
+//! The state directory: created for its owner alone, and repaired or refused where others could read or change what is
+//! kept in it. Whoever can write there can approve calls and replace logins.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+use std::sync::Once;
+
+use anyhow::{Context, bail};
+
+const OWNER_ONLY: u32 = 0o700;
+const ANY_ACCESS_OF_OTHERS: u32 = 0o077;
+const WRITE_ACCESS_OF_OTHERS: u32 = 0o022;
+const WRITE_ACCESS_OF_EVERYBODY: u32 = 0o002;
+const STICKY: u32 = 0o1000;
+const ROOT: u32 = 0;
+
+/// What the names of our own files begin with.
+const OUR_NAMES: &[&str] = &["state.sqlite", "cursor.key", "admin.key", "catalog", "logins", "audit"];
+
+/// Entries of a directory that are looked at to find out whether it is ours alone.
+const MAX_ENTRIES: usize = 1_000;
+
+/// What is known of a directory that exists.
+#[derive(Debug, Clone, Copy)]
+struct Facts {
+    owner: u32,
+    mode: u32,
+    /// Whether it is a symbolic link that stands in, or leads into, a directory where everybody can create files.
+    is_public_link: bool,
+    /// Whether there is something in it that we did not create.
+    has_other_entries: bool,
+}
+
+/// What follows from the facts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// Nobody else can read or change what is in it.
+    Private,
+    /// It is ours, and more open than it should be.
+    Repair,
+    /// It is used as it is, and the operator is told.
+    Warn(&'static str),
+    /// It is not used.
+    Refuse(&'static str),
+}
+
+impl Facts {
+    fn of(path: &Path) -> io::Result<Self> {
+        let found = fs::metadata(path)?;
+        if !found.is_dir() {
+            return Err(io::Error::new(ErrorKind::NotADirectory, "it is not a directory"));
+        }
+        let is_link = fs::symlink_metadata(path)?.is_symlink();
+        let link_is_public = || path.parent().is_some_and(is_public);
+        let target_is_public = || path.canonicalize().is_ok_and(|target| target.parent().is_some_and(is_public));
+        let is_public_link = is_link && (link_is_public() || target_is_public());
+        let mode = found.mode();
+        let has_other_entries = mode & ANY_ACCESS_OF_OTHERS != 0 && has_other_entries(path);
+        Ok(Self { owner: found.uid(), mode, is_public_link, has_other_entries })
+    }
+
+    fn verdict(self, user: u32) -> Verdict {
+        let is_open = self.mode & ANY_ACCESS_OF_OTHERS != 0;
+        if self.is_public_link {
+            return Verdict::Refuse("it is a symbolic link in or into a directory where everybody can create files");
+        }
+        match self.owner {
+            owner if owner != user && owner != ROOT && user == ROOT => {
+                Verdict::Warn("it belongs to another user, who can change what is kept in it")
+            }
+            owner if owner != user && owner != ROOT => Verdict::Refuse("it belongs to another user"),
+            owner if owner != user && self.mode & WRITE_ACCESS_OF_EVERYBODY != 0 => {
+                Verdict::Refuse("everybody can write to it")
+            }
+            owner if owner != user && is_open => {
+                Verdict::Warn("it belongs to root and is not private: only the files in it are")
+            }
+            _ if !is_open => Verdict::Private,
+            // A directory such as /tmp is nobody's to close.
+            _ if self.mode & STICKY != 0 => Verdict::Refuse("it is shared with other users"),
+            _ if !self.has_other_entries => Verdict::Repair,
+            _ if self.mode & WRITE_ACCESS_OF_OTHERS != 0 => {
+                Verdict::Refuse("other users can write to it, and it holds files that are not Aquifer's")
+            }
+            _ => Verdict::Warn("it holds other files, too, so that it is left open: only the state files are private"),
+        }
+    }
+}
+
+/// Whether everybody can create files in a directory.
+fn is_public(directory: &Path) -> bool {
+    fs::metadata(directory).is_ok_and(|found| found.mode() & WRITE_ACCESS_OF_EVERYBODY != 0)
+}
+
+fn has_other_entries(directory: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(directory) else { return true };
+    entries.take(MAX_ENTRIES).any(|entry| {
+        let name = entry.map(|entry| entry.file_name()).unwrap_or_default();
+        let name = name.to_string_lossy();
+        !OUR_NAMES.iter().any(|ours| name.starts_with(ours))
+    })
+}
+
+/// Creates the directory, or makes sure that it is private.
+pub(super) fn prepare(path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    match fs::symlink_metadata(path) {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            create(path).with_context(|| format!("cannot create {shown}"))?;
+        }
+        Err(error) => return Err(error).with_context(|| format!("cannot use {shown}")),
+    }
+    enforce(path, Facts::of(path).with_context(|| format!("cannot use {shown}"))?)
+}
+
+/// Makes sure that a directory is private, if it is one. What cannot be used at all is told by whoever needs it.
+pub(super) fn check(path: &Path) -> anyhow::Result<()> {
+    Facts::of(path).map_or(Ok(()), |facts| enforce(path, facts))
+}
+
+fn enforce(path: &Path, facts: Facts) -> anyhow::Result<()> {
+    let shown = path.display();
+    match facts.verdict(rustix::process::geteuid().as_raw()) {
+        Verdict::Private => {}
+        Verdict::Repair => {
+            fs::set_permissions(path, Permissions::from_mode(OWNER_ONLY))
+                .with_context(|| format!("cannot make {shown} private"))?;
+            tracing::warn!("the state directory {shown} was open to other users; it is private now (mode 0700)");
+        }
+        Verdict::Warn(reason) => {
+            // Every command looks several times.
+            static TOLD: Once = Once::new();
+            TOLD.call_once(|| tracing::warn!("the state directory {shown} is not private: {reason}"));
+        }
+        Verdict::Refuse(reason) => bail!("the state directory {shown} is not used: {reason}"),
+    }
+    Ok(())
+}
+
+/// Creates a directory, and those above it that are missing, for its owner alone.
+pub(crate) fn create(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(OWNER_ONLY).create(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: u32 = 1000;
+    const OTHER: u32 = 1001;
+
+    #[test]
+    fn r_saf_6_a_directory_is_used_repaired_or_refused() {
+        let private = Facts { owner: US, mode: 0o700, is_public_link: false, has_other_entries: false };
+        let open = Facts { mode: 0o755, ..private };
+        let shared = Facts { has_other_entries: true, ..open };
+        let of_root = Facts { owner: ROOT, ..open };
+        // (facts, who we are, verdict)
+        let table = [
+            (private, US, "private"),
+            (open, US, "repair"),
+            (Facts { mode: 0o777, ..private }, US, "repair"),
+            (Facts { mode: 0o750, ..private }, US, "repair"),
+            (shared, US, "warn"),
+            (Facts { mode: 0o775, ..shared }, US, "refuse"),
+            (Facts { mode: 0o777, ..shared }, US, "refuse"),
+            (Facts { owner: OTHER, ..private }, US, "refuse"),
+            (Facts { owner: OTHER, ..open }, US, "refuse"),
+            (Facts { owner: OTHER, ..private }, ROOT, "warn"),
+            (Facts { owner: ROOT, ..private }, ROOT, "private"),
+            (of_root, ROOT, "repair"),
+            (of_root, US, "warn"),
+            (Facts { mode: 0o770, ..of_root }, US, "warn"),
+            (Facts { mode: 0o777, ..of_root }, US, "refuse"),
+            (Facts { mode: 0o1777, ..of_root }, US, "refuse"),
+            (Facts { mode: 0o1777, ..of_root }, ROOT, "refuse"),
+            (Facts { is_public_link: true, ..private }, US, "refuse"),
+            (Facts { is_public_link: true, owner: ROOT, ..private }, ROOT, "refuse"),
+        ];
+        for (facts, user, expected) in table {
+            let verdict = match facts.verdict(user) {
+                Verdict::Private => "private",
+                Verdict::Repair => "repair",
+                Verdict::Warn(_) => "warn",
+                Verdict::Refuse(_) => "refuse",
+            };
+            assert_eq!(verdict, expected, "{facts:?} for {user}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What is kept is its owner's alone, whatever the umask says (R-SAF-6).
+
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::json;
+
+use crate::support::{Folder, Piped, forgetful, server, text, tools, until};
+
+fn mode(path: &Path) -> u32 {
+    std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+fn set_mode(path: &str, mode: u32) {
+    std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+/// Everything below a directory, and the directory itself.
+fn below(directory: &Path) -> Vec<PathBuf> {
+    let mut found = vec![directory.to_owned()];
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(below(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+/// A command of a shell that forbids nothing to anybody.
+fn with_open_umask(command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "umask 000; exec \"$@\"", "sh"]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell
+}
+
+/// A library and an MCP server, with state in a directory of its own.
+fn configured(folder: &Folder, state: &str) -> String {
+    let library =
+        folder.database("library.db", "CREATE TABLE books (id INTEGER PRIMARY KEY); INSERT INTO books VALUES (1);");
+    let [python, program, offered] = server(&folder.tools("tools.json", &tools()));
+    folder.file(
+        "aquifer.toml",
+        &format!(
+            "[state]\ndir = \"{state}\"\n[[source]]\ntarget = \"sqlite:{library}\"\n\
+             [[source]]\nname = \"one\"\ncommand = {python:?}\nargs = [{program:?}, {offered:?}]\n"
+        ),
+    )
+}
+
+#[test]
+fn r_saf_6_every_file_of_the_state_is_private_with_an_open_umask() {
+    let folder = Folder::new();
+    // Directories above it that are missing are created, too.
+    let state = folder.path("above/state");
+    let config = configured(&folder, &state);
+    let mut serve = forgetful(&folder);
+    let mut piped = Piped::spawn(&mut with_open_umask(serve.args(["serve", "--config", &config])));
+    piped.initialize("2025-06-18");
+    piped.data("delete", "library_delete_book", json!({ "id": 1 }));
+    piped.data("execute", "one_frobnicate", json!({ "thing_id": 1 }));
+    let person = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/binary/safety/person.py");
+    let mut secret = Command::new("python3");
+    secret.args([person, "[]", env!("CARGO_BIN_EXE_aquifer"), "approvals", "secret", "--config", &config]);
+    assert!(with_open_umask(&secret).stdin(Stdio::null()).output().unwrap().status.success());
+    let expected = ["state.sqlite", "-wal", "-shm", "cursor.key", "admin.key", "catalogues/one", "audit/audit-"];
+    let files = until("every file is there", || {
+        let files = below(Path::new(&state));
+        let is_there = |name: &&str| files.iter().any(|file| file.to_str().unwrap().contains(*name));
+        expected.iter().all(is_there).then_some(files)
+    });
+    for file in files {
+        let wanted = if file.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(mode(&file), wanted, "{}: {:o}", file.display(), mode(&file));
+    }
+    assert_eq!(mode(Path::new(&folder.path("above"))), 0o700);
+}
+
+#[test]
+fn r_saf_6_the_usual_directory_is_private_too() {
+    let folder = Folder::new();
+    let mut call = forgetful(&folder);
+    let done = with_open_umask(call.args(["call", "list_tasks", "{}", "--source", "tasks:"])).output().unwrap();
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let files = below(Path::new(&folder.path("state/aquifer")));
+    assert!(files.iter().any(|file| file.ends_with("cursor.key")), "{files:?}");
+    for file in files {
+        assert_eq!(mode(&file) & 0o077, 0, "{}", file.display());
+    }
+}
+
+fn call(folder: &Folder, state: &str) -> Output {
+    let config = folder.file("tasks.toml", &format!("[state]\ndir = \"{state}\"\n[[source]]\ntarget = \"tasks:\"\n"));
+    forgetful(folder).args(["call", "list_tasks", "{}", "--config", &config]).output().unwrap()
+}
+
+#[test]
+fn r_saf_6_a_directory_that_is_more_open_is_repaired_or_refused() {
+    // (its mode, whether something else is in it, whether it is used, its mode then, what is said)
+    let table = [
+        (0o700, true, true, 0o700, ""),
+        (0o755, false, true, 0o700, "was open to other users; it is private now"),
+        (0o777, false, true, 0o700, "was open to other users; it is private now"),
+        (0o755, true, true, 0o755, "is not private: it holds other files"),
+        (0o775, true, false, 0o775, "other users can write to it"),
+        (0o777, true, false, 0o777, "other users can write to it"),
+        (0o1777, false, false, 0o1777, "it is shared with other users"),
+    ];
+    for (row, (before, has_other, used, after, words)) in table.into_iter().enumerate() {
+        let folder = Folder::new();
+        let state = folder.path("state-of-its-own");
+        std::fs::create_dir(&state).unwrap();
+        std::fs::write(Path::new(&state).join("admin.key"), [0; 32]).unwrap();
+        if has_other {
+            std::fs::write(Path::new(&state).join("notes.txt"), "").unwrap();
+        }
+        set_mode(&state, before);
+        let output = call(&folder, &state);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(if used { 0 } else { 2 }), "row {row}: {said}");
+        assert!(said.contains(words), "row {row}: {said}");
+        assert_eq!(mode(Path::new(&state)), after, "row {row}");
+    }
+}
+
+#[test]
+fn r_saf_6_a_link_into_a_public_place_is_refused() {
+    let folder = Folder::new();
+    let [public, own, target] = ["public", "own", "public/state"].map(|name| folder.path(name));
+    for directory in [&public, &own, &target] {
+        std::fs::create_dir(directory).unwrap();
+        set_mode(directory, 0o700);
+    }
+    set_mode(&public, 0o777);
+    let [into, within, fine] = ["into", "public/link", "fine"].map(|name| folder.path(name));
+    symlink(&target, &into).unwrap();
+    symlink(&own, &within).unwrap();
+    symlink(&own, &fine).unwrap();
+    for (link, used) in [(into, false), (within, false), (fine, true)] {
+        let output = call(&folder, &link);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(if used { 0 } else { 2 }), "{link}: {said}");
+        assert_eq!(said.contains("symbolic link"), !used, "{link}: {said}");
+    }
+}
