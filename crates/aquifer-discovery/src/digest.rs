@@ -63,6 +63,18 @@ pub enum Part {
     Annotations,
 }
 
+impl Part {
+    /// The part in a word for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Part::Description => "description",
+            Part::InputSchema => "parameters",
+            Part::OutputSchema => "result",
+            Part::Annotations => "hints",
+        }
+    }
+}
+
 impl Drift {
     /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
@@ -96,14 +108,15 @@ pub fn drift(before: &[Pin], now: &[Pin]) -> Drift {
     let changed = before
         .iter()
         .filter_map(|(tool, old)| {
-            let parts = parts(old, now.get(tool)?);
+            let parts = changed_parts(old, now.get(tool)?);
             (!parts.is_empty()).then(|| Changed { tool: tool.clone(), parts })
         })
         .collect();
     Drift { added: missing(&before, &now), removed: missing(&now, &before), changed }
 }
 
-fn parts(old: &Pin, new: &Pin) -> Vec<Part> {
+/// Which parts of a definition differ.
+pub fn changed_parts(old: &Pin, new: &Pin) -> Vec<Part> {
     [
         (Part::Description, &old.description, &new.description),
         (Part::InputSchema, &old.input_schema, &new.input_schema),

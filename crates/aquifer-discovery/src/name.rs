@@ -2,9 +2,10 @@
 //!
 //! A name depends on the set of names beside it, never on their order: a server that lists its tools in another order
 //! tomorrow must not swap what two operations do. Names that are fine as they are therefore keep what they have, and
-//! of the others those that would collide carry a mark made from the original.
+//! of the others those that would collide carry a mark made from the original. A tool that has a name already keeps it,
+//! whatever tools come later: otherwise a server could move a call to another tool by listing one more.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use aquifer_protocol::operation::{LONGEST_NAME, RESERVED, is_snake_case};
 use sha2::{Digest, Sha256};
@@ -34,15 +35,46 @@ pub enum Why {
     Collided,
 }
 
+/// The names that operations of one upstream have already.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Established {
+    /// The operation's name of each tool.
+    by_tool: HashMap<String, String>,
+    /// Names that are kept for tools which are not listed now.
+    kept: HashSet<String>,
+}
+
+impl Established {
+    /// Has a tool keep the name of its operation. A later one replaces an earlier one.
+    pub fn keep(&mut self, tool: &str, operation: &str) {
+        self.by_tool.insert(tool.to_owned(), operation.to_owned());
+    }
+
+    /// Keeps a name for a tool that is not listed now: no other gets it.
+    pub fn reserve(&mut self, operation: &str) {
+        self.kept.insert(operation.to_owned());
+    }
+
+    /// Whether nothing is established.
+    pub fn is_empty(&self) -> bool {
+        self.by_tool.is_empty() && self.kept.is_empty()
+    }
+}
+
 /// Names for operations, one for each tool. The tools' names must differ.
 pub fn operations<'a>(tools: impl IntoIterator<Item = &'a str>) -> Vec<Given> {
-    give(tools, RESERVED, LONGEST_NAME, "tool")
+    operations_beside(tools, &Established::default())
+}
+
+/// The same beside names that are established: their tools keep them, and no other tool gets one.
+pub fn operations_beside<'a>(tools: impl IntoIterator<Item = &'a str>, established: &Established) -> Vec<Given> {
+    give(tools, RESERVED, LONGEST_NAME, "tool", established)
 }
 
 /// Names for the parameters of one operation. The original names must differ.
 pub fn parameters<'a>(originals: impl IntoIterator<Item = &'a str>) -> Vec<Given> {
     // The token that confirms a call travels under this name; an upstream's own is another thing.
-    give(originals, &["confirmation_token"], LONGEST_PARAMETER, "parameter")
+    give(originals, &["confirmation_token"], LONGEST_PARAMETER, "parameter", &Established::default())
 }
 
 /// The name, no longer than `longest`: a longer one ends in a mark of the whole, so that two of them stay apart.
@@ -87,49 +119,54 @@ fn give<'a>(
     reserved: &[&str],
     longest: usize,
     fallback: &str,
+    established: &Established,
 ) -> Vec<Given> {
     let originals: Vec<&str> = originals.into_iter().collect();
-    let is_fine = |name: &str| is_snake_case(name) && name.len() <= longest && !reserved.contains(&name);
+    let mut given = keep_established(&originals, reserved, longest, fallback, established);
     let mut taken: HashSet<String> = reserved.iter().map(|&name| name.to_owned()).collect();
-    taken.extend(originals.iter().filter(|name| is_fine(name)).map(|&name| name.to_owned()));
-    let wanted: Vec<(String, Why)> = originals
-        .iter()
-        .map(|original| {
-            let base = match snake(original) {
-                _ if is_snake_case(original) => (*original).to_owned(),
-                empty if empty.is_empty() => fallback.to_owned(),
-                name => name,
-            };
-            if is_fine(original) {
-                (base, Why::Kept)
-            } else if reserved.contains(&base.as_str()) {
-                (format!("{base}_{fallback}"), Why::Reserved)
-            } else {
-                (fit_marked(&base, original, longest), Why::Respelled)
-            }
-        })
-        .collect();
-    let mut wishes: BTreeMap<&str, usize> = BTreeMap::new();
-    for (name, why) in &wanted {
+    taken.extend(established.kept.iter().cloned());
+    taken.extend(given.iter().flatten().map(|given| given.name.clone()));
+    let is_new = |index: usize| given.get(index).is_some_and(Option::is_none);
+    let newcomers: Vec<usize> = (0..originals.len()).filter(|&index| is_new(index)).collect();
+    let mut wanted: HashMap<usize, (String, Why)> = HashMap::with_capacity(newcomers.len());
+    for &index in &newcomers {
+        let Some(original) = originals.get(index) else { continue };
+        let is_fine = is_snake_case(original) && original.len() <= longest && !reserved.contains(original);
+        let (name, why) = respelled(original, reserved, longest, fallback);
+        let why = if is_fine { Why::Kept } else { why };
+        wanted.insert(index, (name, why));
+    }
+    // Names that are fine as they are and not taken go to those who have them.
+    for (&index, (name, why)) in &wanted {
+        if *why == Why::Kept
+            && taken.insert(name.clone())
+            && let Some(slot) = given.get_mut(index)
+        {
+            *slot = Some(Given { name: name.clone(), why: Why::Kept });
+        }
+    }
+    let mut wishes: HashMap<&str, usize> = HashMap::new();
+    for (name, why) in wanted.values() {
         if *why != Why::Kept {
             *wishes.entry(name).or_default() += 1;
         }
     }
     // Names nobody else wants are given first: a mark must never take one of them away.
-    let is_free = |name: &str, taken: &HashSet<String>| wishes.get(name) == Some(&1) && !taken.contains(name);
-    let alone: Vec<bool> = wanted.iter().map(|(name, why)| *why != Why::Kept && is_free(name, &taken)).collect();
-    taken.extend(wanted.iter().zip(&alone).filter(|(_, alone)| **alone).map(|((name, _), _)| name.clone()));
-    let mut given: Vec<Option<Given>> = wanted
-        .iter()
-        .zip(&alone)
-        .map(|((name, why), alone)| (*alone || *why == Why::Kept).then(|| Given { name: name.clone(), why: *why }))
-        .collect();
+    for (&index, (name, why)) in &wanted {
+        if *why != Why::Kept
+            && wishes.get(name.as_str()) == Some(&1)
+            && taken.insert(name.clone())
+            && let Some(slot) = given.get_mut(index)
+        {
+            *slot = Some(Given { name: name.clone(), why: *why });
+        }
+    }
     // In the order of the originals, not of the list, so that even two equal marks fall out the same way.
     let mut open: Vec<usize> =
-        (0..given.len()).filter(|&index| given.get(index).is_some_and(Option::is_none)).collect();
+        newcomers.into_iter().filter(|&index| given.get(index).is_some_and(Option::is_none)).collect();
     open.sort_by_key(|&index| originals.get(index));
     for index in open {
-        let (Some(original), Some((base, why))) = (originals.get(index), wanted.get(index)) else { continue };
+        let (Some(original), Some((base, why))) = (originals.get(index), wanted.get(&index)) else { continue };
         let name = (5..=64)
             .map(|digits| marked(base, original, longest, digits))
             .find(|name| !taken.contains(name))
@@ -141,6 +178,50 @@ fn give<'a>(
         }
     }
     given.into_iter().flatten().collect()
+}
+
+/// The names of those that have one, in the order of the originals.
+fn keep_established(
+    originals: &[&str],
+    reserved: &[&str],
+    longest: usize,
+    fallback: &str,
+    established: &Established,
+) -> Vec<Option<Given>> {
+    let mut taken: HashSet<&str> = HashSet::new();
+    originals
+        .iter()
+        .map(|&original| {
+            let name = established.by_tool.get(original)?;
+            // A name that could not be served, or that two tools claim, is given anew.
+            let is_usable = is_snake_case(name) && name.len() <= longest && !reserved.contains(&name.as_str());
+            if !is_usable || !taken.insert(name) {
+                return None;
+            }
+            let (spelled, why) = respelled(original, reserved, longest, fallback);
+            let why = match why {
+                _ if name == original => Why::Kept,
+                why if *name == spelled => why,
+                Why::Reserved => Why::Reserved,
+                _ => Why::Collided,
+            };
+            Some(Given { name: name.clone(), why })
+        })
+        .collect()
+}
+
+/// The name that something would have if it were alone.
+fn respelled(original: &str, reserved: &[&str], longest: usize, fallback: &str) -> (String, Why) {
+    let base = match snake(original) {
+        _ if is_snake_case(original) => original.to_owned(),
+        empty if empty.is_empty() => fallback.to_owned(),
+        name => name,
+    };
+    if reserved.contains(&base.as_str()) {
+        (format!("{base}_{fallback}"), Why::Reserved)
+    } else {
+        (fit_marked(&base, original, longest), Why::Respelled)
+    }
 }
 
 fn fit_marked(base: &str, original: &str, longest: usize) -> String {

@@ -13,46 +13,74 @@ use crate::bundle::{
     Provenance, RawCapture, SCHEMA_VERSION, Source,
 };
 use crate::classify::{self, Inference, Subject};
-use crate::name::{self, Given, Why};
+use crate::name::{self, Established, Given, Why};
 use crate::redact;
 use crate::schema::{self, Narrow};
 use crate::text;
 use crate::tool::Tool;
 use crate::warning::{self, BundleWarning};
 
+/// The tools of a capture that can become operations, read once.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// The tools, in the upstream's order, each name once.
+    pub tools: Vec<Tool>,
+    warnings: Vec<BundleWarning>,
+}
+
+impl Listing {
+    /// Reads a capture.
+    pub fn of(capture: &RawCapture) -> Self {
+        let mut listing = Self::default();
+        let mut seen = HashSet::new();
+        for (index, raw) in capture.tools().iter().enumerate() {
+            match Tool::read(raw) {
+                Err(problem) => {
+                    let message = format!("Entry {} of the tool list became no operation: {problem}.", index + 1);
+                    let warning = BundleWarning::new(warning::UNREADABLE_TOOL, message);
+                    listing.warnings.push(warning.field(&format!("tools.{index}")));
+                }
+                Ok(tool) if !seen.insert(tool.name.clone()) => {
+                    let message = "A second tool of this name cannot be called and became no operation.";
+                    let warning = BundleWarning::new(warning::DUPLICATE_TOOL, message).tool(&tool.name);
+                    listing.warnings.push(warning.field(&format!("tools.{index}")));
+                }
+                Ok(tool) => listing.tools.push(tool),
+            }
+        }
+        listing
+    }
+
+    /// How many entries became no operation.
+    pub fn unusable(&self) -> usize {
+        self.warnings.len()
+    }
+}
+
 /// Makes a bundle of a capture. The source is redacted once more here, whatever the caller did.
 pub fn normalize(source: Source, raw_capture: RawCapture) -> Bundle {
+    let listing = Listing::of(&raw_capture);
+    normalize_beside(source, raw_capture, &listing, &Established::default())
+}
+
+/// The same for a listing that was read from the capture, beside operations that have their names already.
+pub fn normalize_beside(
+    source: Source,
+    raw_capture: RawCapture,
+    listing: &Listing,
+    established: &Established,
+) -> Bundle {
     let source = redact::source(source);
-    let mut warnings = Vec::new();
-    let tools = usable(&raw_capture, &mut warnings);
-    let names = name::operations(tools.iter().map(|tool| tool.name.as_str()));
-    let operations = tools.iter().zip(&names).map(|(tool, given)| operation(tool, given, &mut warnings)).collect();
+    let mut warnings = listing.warnings.clone();
+    let names = name::operations_beside(listing.tools.iter().map(|tool| tool.name.as_str()), established);
+    let pairs = listing.tools.iter().zip(&names);
+    let operations = pairs.map(|(tool, given)| operation(tool, given, &mut warnings)).collect();
     Bundle {
         schema_version: SCHEMA_VERSION.to_owned(),
         source,
         raw_capture,
         normalized_bundle: NormalizedBundle { operations, warnings },
     }
-}
-
-fn usable(capture: &RawCapture, warnings: &mut Vec<BundleWarning>) -> Vec<Tool> {
-    let mut seen = HashSet::new();
-    let mut tools = Vec::new();
-    for (index, raw) in capture.tools().iter().enumerate() {
-        match Tool::read(raw) {
-            Err(problem) => {
-                let message = format!("Entry {} of the tool list became no operation: {problem}.", index + 1);
-                warnings.push(BundleWarning::new(warning::UNREADABLE_TOOL, message).field(&format!("tools.{index}")));
-            }
-            Ok(tool) if !seen.insert(tool.name.clone()) => {
-                let message = "A second tool of this name cannot be called and became no operation.";
-                let place = format!("tools.{index}");
-                warnings.push(BundleWarning::new(warning::DUPLICATE_TOOL, message).tool(&tool.name).field(&place));
-            }
-            Ok(tool) => tools.push(tool),
-        }
-    }
-    tools
 }
 
 fn operation(tool: &Tool, given: &Given, warnings: &mut Vec<BundleWarning>) -> NormalizedOperation {
@@ -62,12 +90,13 @@ fn operation(tool: &Tool, given: &Given, warnings: &mut Vec<BundleWarning>) -> N
     let (description, description_field, description_from) = describe(tool, &mut own);
     let input = schema::read_input(tool.input_schema());
     let names = name::parameters(input.parameters.iter().map(|parameter| parameter.original_name.as_str()));
+    let mut room = schema::Room::default();
     let params: Vec<NormalizedParameter> = input
         .parameters
         .iter()
         .zip(&names)
         .map(|(parameter, given)| {
-            let narrow = schema::narrow(parameter, &input.types);
+            let narrow = schema::narrow(parameter, &input.types, &mut room);
             warn_of_parameter(parameter, given, &narrow, &mut own);
             published(parameter, given, narrow)
         })

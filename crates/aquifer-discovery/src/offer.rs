@@ -3,7 +3,7 @@
 
 mod sanitize;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use aquifer_protocol::operation::{Backing, Operation, Returns, Safeguards};
 use aquifer_protocol::schema::{Parameter, Pattern, Schema, SchemaReader, Types};
 use serde_json::{Map, Value, json};
 
-use crate::adapter::{Adapter, AdapterOperation, AdapterParameter, MapsTo};
+use crate::adapter::{self, Adapter, AdapterOperation, AdapterParameter, Known, MapsTo};
 use crate::bundle::{Bundle, NormalizedOperation};
 use crate::schema::{self, Input};
 use crate::text;
@@ -34,6 +34,8 @@ pub struct Offer {
     pub types: Types,
     /// What each operation calls, by its name.
     pub calls: BTreeMap<Arc<str>, Call>,
+    /// What of an adapter's words was ignored, for the operator.
+    pub ignored: Vec<String>,
 }
 
 /// How an operation is carried out.
@@ -49,17 +51,56 @@ pub struct Call {
     /// Whether the tool takes parameters that it does not name.
     pub open: bool,
     /// Canonical and original name of each parameter.
-    names: Vec<(Arc<str>, Arc<str>)>,
+    names: Names,
     /// Values that are shown otherwise than the upstream writes them.
     replacements: Replacements,
+}
+
+/// Canonical and original names of parameters. Few are searched, many are indexed.
+#[derive(Debug, Clone, Default)]
+struct Names {
+    all: Vec<(Arc<str>, Arc<str>)>,
+    by_name: Option<HashMap<Arc<str>, usize>>,
+    by_original: Option<HashMap<Arc<str>, usize>>,
+}
+
+impl Names {
+    /// More names than this are indexed.
+    const INDEXED: usize = 32;
+
+    fn of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let all: Vec<(Arc<str>, Arc<str>)> = pairs.map(|(name, original)| (name.into(), original.into())).collect();
+        if all.len() <= Self::INDEXED {
+            return Self { all, ..Self::default() };
+        }
+        let index = |pick: fn(&(Arc<str>, Arc<str>)) -> &Arc<str>| {
+            all.iter().enumerate().rev().map(|(place, pair)| (pick(pair).clone(), place)).collect()
+        };
+        Self { by_name: Some(index(|(name, _)| name)), by_original: Some(index(|(_, original)| original)), all }
+    }
+
+    fn original(&self, name: &str) -> Option<&Arc<str>> {
+        let place = match &self.by_name {
+            Some(index) => *index.get(name)?,
+            None => self.all.iter().position(|(known, _)| &**known == name)?,
+        };
+        self.all.get(place).map(|(_, original)| original)
+    }
+
+    fn canonical(&self, original: &str) -> Option<&Arc<str>> {
+        let place = match &self.by_original {
+            Some(index) => *index.get(original)?,
+            None => self.all.iter().position(|(_, known)| &**known == original)?,
+        };
+        self.all.get(place).map(|(name, _)| name)
+    }
 }
 
 impl Call {
     /// The arguments under the upstream's own names. Values are untouched, except that a value chosen from a list that was
     /// shown clean becomes the upstream's own again.
     pub fn arguments(&self, params: Map<String, Value>) -> Map<String, Value> {
-        let original =
-            |name: &str| self.names.iter().find(|(known, _)| &**known == name).map(|(_, own)| own.to_string());
+        let original = |name: &str| self.names.original(name).map(|own| own.to_string());
         let exact = |name: &str, value: Value| match self.replacements.is_empty() {
             true => value,
             false => self.replacements.exact(name, value),
@@ -87,22 +128,32 @@ impl Call {
 
     /// The canonical name of an upstream's parameter, for its error messages.
     pub fn canonical(&self, original: &str) -> Option<&str> {
-        self.names.iter().find(|(_, own)| &**own == original).map(|(name, _)| &**name)
+        self.names.canonical(original).map(|name| &**name)
+    }
+
+    /// Whether there is a parameter of this canonical name.
+    pub fn takes(&self, name: &str) -> bool {
+        self.names.original(name).is_some()
     }
 
     /// Canonical and original name of each parameter.
     pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.names.iter().map(|(name, original)| (&**name, &**original))
+        self.names.all.iter().map(|(name, original)| (&**name, &**original))
     }
 }
 
 impl Offer {
     /// What a live upstream offers.
     pub fn of_bundle(bundle: &Bundle, source: &str) -> Self {
-        let tools = bundle.tools();
+        Self::of_listing(bundle, &bundle.tools(), source, |_| true)
+    }
+
+    /// The same where the tools of the bundle have been read already, of those tools that are wanted.
+    pub fn of_listing(bundle: &Bundle, tools: &[Tool], source: &str, is_wanted: impl Fn(&str) -> bool) -> Self {
+        let by_name: HashMap<&str, &Tool> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
         let mut offer = Self::default();
-        for operation in &bundle.normalized_bundle.operations {
-            if let Some(tool) = tools.iter().find(|tool| tool.name == operation.source_tool_name) {
+        for operation in bundle.normalized_bundle.operations.iter().filter(|one| is_wanted(&one.source_tool_name)) {
+            if let Some(tool) = by_name.get(operation.source_tool_name.as_str()) {
                 offer.add_tool(operation, tool, source);
             }
         }
@@ -112,9 +163,14 @@ impl Offer {
 
     /// What a reviewed adapter offers, trusted as far as its file can vouch for itself.
     pub fn of_adapter(adapter: &Adapter, source: &str) -> Self {
+        Self::of_adapter_knowing(adapter, source, &Known::default())
+    }
+
+    /// The same, held against what else is known.
+    pub fn of_adapter_knowing(adapter: &Adapter, source: &str, known: &Known<'_>) -> Self {
         let mut offer = Self::default();
         for operation in &adapter.operations {
-            offer.add_reviewed(operation, source);
+            offer.add_reviewed(operation, source, known);
         }
         for operation in &mut offer.operations {
             operation.trust = adapter.trust;
@@ -135,6 +191,7 @@ impl Offer {
 
     fn add_tool(&mut self, made: &NormalizedOperation, tool: &Tool, source: &str) {
         let input = schema::read_input(tool.input_schema());
+        let own = input.by_name();
         let mut operation = Operation::new(&made.operation_name, made.endpoint, &made.description);
         operation.danger = made.danger_level;
         operation.open = input.open;
@@ -144,8 +201,7 @@ impl Offer {
             .params
             .iter()
             .filter_map(|parameter| {
-                let own = input.parameters.iter().find(|own| own.original_name == parameter.original_name)?;
-                let mut own = own.under(&parameter.name);
+                let mut own = own.get(parameter.original_name.as_str())?.under(&parameter.name);
                 own.schema.description = parameter.description.as_deref().map(Into::into);
                 Some(own)
             })
@@ -155,24 +211,23 @@ impl Offer {
             input_schema: tool.input_schema().cloned(),
             digest: Some(crate::digest::pin(tool).digest),
             open: input.open,
-            names: made
-                .params
-                .iter()
-                .map(|parameter| (parameter.name.as_str().into(), parameter.original_name.as_str().into()))
-                .collect(),
+            names: Names::of(made.params.iter().map(|one| (one.name.as_str(), one.original_name.as_str()))),
             replacements: Replacements::default(),
         };
         self.add(operation, input.types, call, source);
     }
 
-    fn add_reviewed(&mut self, reviewed: &AdapterOperation, source: &str) {
-        let mut operation = Operation::new(&reviewed.name, reviewed.category, &reviewed.description);
-        operation.danger = reviewed.danger;
+    fn add_reviewed(&mut self, reviewed: &AdapterOperation, source: &str, known: &Known<'_>) {
+        let held = adapter::hold(reviewed, known);
+        self.ignored.extend(held.ignored.map(|ignored| format!("'{}': {ignored}", reviewed.name)));
+        let mut operation = Operation::new(&reviewed.name, held.category, &reviewed.description);
+        operation.danger = held.danger;
         operation.safeguards = safeguards(reviewed);
         if let Some(returns) = &reviewed.returns {
             operation.returns = Returns { type_name: "object".into(), description: returns.as_str().into() };
         }
         let input: Option<Input> = reviewed.input_schema.as_ref().map(|schema| schema::read_input(Some(schema)));
+        let own = input.as_ref().map(Input::by_name).unwrap_or_default();
         operation.open = input.as_ref().is_some_and(|input| input.open);
         // Without a sidecar a parameter is what its own lines say; a document without definitions is all it needs.
         let document = json!({});
@@ -181,9 +236,7 @@ impl Offer {
             .parameters
             .iter()
             .map(|parameter| {
-                let whole = input
-                    .as_ref()
-                    .and_then(|input| input.parameters.iter().find(|own| own.original_name == parameter.original_name));
+                let whole = own.get(parameter.original_name.as_str());
                 let mut made = match whole {
                     Some(whole) => whole.under(&parameter.name),
                     None => plain(parameter, &mut reader),
@@ -204,11 +257,7 @@ impl Offer {
             input_schema: reviewed.input_schema.clone(),
             digest: reviewed.digest.clone(),
             open: operation.open,
-            names: reviewed
-                .parameters
-                .iter()
-                .map(|parameter| (parameter.name.as_str().into(), parameter.original_name.as_str().into()))
-                .collect(),
+            names: Names::of(reviewed.parameters.iter().map(|one| (one.name.as_str(), one.original_name.as_str()))),
             replacements: Replacements::default(),
         };
         self.add(operation, types, call, source);
@@ -224,12 +273,25 @@ impl Offer {
         }
         let base = pascal_case(&operation.name);
         let mut names: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
+        let mut taken: HashSet<Arc<str>> = HashSet::new();
+        let mut next: HashMap<String, u64> = HashMap::new();
         for name in types.keys() {
-            let mut free = format!("{base}{}", pascal_case(name));
-            while self.types.contains_key(free.as_str()) || names.values().any(|taken| **taken == *free) {
-                free.push('_');
-            }
-            names.insert(name.clone(), free.into());
+            let wanted = format!("{base}{}", pascal_case(name));
+            let is_free = |name: &str| !self.types.contains_key(name) && !taken.contains(name);
+            let free: Arc<str> = if is_free(&wanted) {
+                wanted.into()
+            } else {
+                let number = next.entry(wanted.clone()).or_insert(2);
+                loop {
+                    let candidate = format!("{wanted}_{number}");
+                    *number += 1;
+                    if is_free(&candidate) {
+                        break candidate.into();
+                    }
+                }
+            };
+            taken.insert(free.clone());
+            names.insert(name.clone(), free);
         }
         let rename = |name: &str| -> Arc<str> { names.get(name).cloned().unwrap_or_else(|| name.into()) };
         for (name, schema) in &types {

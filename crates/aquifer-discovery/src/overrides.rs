@@ -4,6 +4,8 @@
 //! other, tools have names with dots and blanks that TOML tables spell badly, and the reader tells line and column of
 //! everything that is wrong.
 
+use std::collections::{HashMap, HashSet};
+
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Code;
@@ -73,12 +75,38 @@ impl Overrides {
         yaml::write(&serde_json::json!({ "schema_version": SCHEMA_VERSION, "tools": tools }))
     }
 
+    /// The decisions by tool.
+    pub fn by_tool(&self) -> HashMap<&str, &Override> {
+        self.tools.iter().map(|(tool, decided)| (tool.as_str(), decided)).collect()
+    }
+
+    /// The names that were chosen for operations, by tool.
+    pub fn names(&self) -> HashMap<&str, &str> {
+        self.tools
+            .iter()
+            .filter_map(|(tool, decided)| Some((tool.as_str(), decided.operation_name.as_deref()?)))
+            .collect()
+    }
+
     /// Applies the decisions to a bundle.
     pub fn apply(&self, bundle: &mut Bundle) {
         let tools = bundle.tools();
+        self.apply_among(bundle, &tools);
+    }
+
+    /// The same, where the tools of the bundle have been read already.
+    pub fn apply_among(&self, bundle: &mut Bundle, tools: &[Tool]) {
+        let by_name: HashMap<&str, &Tool> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
+        let normalized = &mut bundle.normalized_bundle;
+        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut names: HashMap<String, usize> = HashMap::new();
+        for (index, operation) in normalized.operations.iter().enumerate() {
+            places.insert(operation.source_tool_name.clone(), index);
+            *names.entry(operation.operation_name.clone()).or_default() += 1;
+        }
+        let mut settled: HashSet<&str> = HashSet::new();
         for (name, decided) in &self.tools {
-            let normalized = &mut bundle.normalized_bundle;
-            let Some(tool) = tools.iter().find(|tool| &tool.name == name) else {
+            let Some(tool) = by_name.get(name.as_str()).copied() else {
                 let message = "An override names a tool that is not there.";
                 normalized.warnings.push(BundleWarning::new(warning::OVERRIDE_UNUSED, message).tool(name));
                 continue;
@@ -88,27 +116,28 @@ impl Overrides {
                 normalized.warnings.push(BundleWarning::new(warning::OVERRIDE_OUTDATED, message).tool(name));
                 continue;
             }
-            let wanted = decided.operation_name.as_ref();
-            let is_taken = |wanted: &String| {
-                let mut others = normalized.operations.iter().filter(|operation| &operation.source_tool_name != name);
-                others.any(|operation| &operation.operation_name == wanted)
-            };
-            let taken = wanted.is_some_and(is_taken);
-            if taken {
-                let message = "An override gives an operation the name of another; the name stays.";
-                normalized.warnings.push(BundleWarning::new(warning::NAME_COLLISION, message).tool(name));
-            }
             let mut warnings = Vec::new();
-            if let Some(operation) = normalized.operations.iter_mut().find(|made| &made.source_tool_name == name) {
+            if let Some(operation) = places.get(name).and_then(|index| normalized.operations.get_mut(*index)) {
+                let own = operation.operation_name.clone();
+                let is_taken = |wanted: &String| *wanted != own && names.get(wanted).is_some_and(|count| *count > 0);
+                let taken = decided.operation_name.as_ref().is_some_and(is_taken);
+                if taken {
+                    let message = "An override gives an operation the name of another; the name stays.";
+                    warnings.push(BundleWarning::new(warning::NAME_COLLISION, message).tool(name));
+                }
                 decided.apply(operation, tool, taken, &mut warnings);
+                if operation.operation_name != own {
+                    names.entry(own).and_modify(|count| *count -= 1);
+                    *names.entry(operation.operation_name.clone()).or_default() += 1;
+                }
                 if !operation.needs_review {
-                    normalized
-                        .warnings
-                        .retain(|known| known.code != warning::NEEDS_REVIEW || known.tool.as_deref() != Some(name));
+                    settled.insert(name);
                 }
             }
             normalized.warnings.extend(warnings);
         }
+        let is_settled = |known: &BundleWarning| known.tool.as_deref().is_some_and(|tool| settled.contains(tool));
+        normalized.warnings.retain(|known| known.code != warning::NEEDS_REVIEW || !is_settled(known));
     }
 }
 

@@ -3,6 +3,9 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+/// A tool with a longer name is not taken: the name is shown, logged and kept. MCP recommends 128 characters.
+const MAX_NAME_BYTES: usize = 512;
+
 /// A tool whose definition could be read.
 #[derive(Debug, Clone)]
 pub struct Tool {
@@ -25,6 +28,18 @@ pub struct Annotations {
     pub idempotent: Option<bool>,
 }
 
+impl Annotations {
+    /// Reads a tool's `annotations`.
+    pub fn read(annotations: &Value) -> Self {
+        let hint = |key: &str| annotations.get(key).and_then(Value::as_bool);
+        Self {
+            read_only: hint("readOnlyHint"),
+            destructive: hint("destructiveHint"),
+            idempotent: hint("idempotentHint"),
+        }
+    }
+}
+
 impl Tool {
     /// Reads a definition; the error says in a few words what is wrong with it.
     pub fn read(raw: &RawValue) -> Result<Self, &'static str> {
@@ -39,12 +54,10 @@ impl Tool {
         let Some(name) = definition.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {
             return Err("it has no name");
         };
-        let hint = |key: &str| definition.get("annotations").and_then(|all| all.get(key)).and_then(Value::as_bool);
-        let annotations = Annotations {
-            read_only: hint("readOnlyHint"),
-            destructive: hint("destructiveHint"),
-            idempotent: hint("idempotentHint"),
-        };
+        if name.len() > MAX_NAME_BYTES {
+            return Err("its name is too long");
+        }
+        let annotations = definition.get("annotations").map(Annotations::read).unwrap_or_default();
         Ok(Self { name: name.to_owned(), annotations, definition })
     }
 

@@ -39,6 +39,7 @@ pub enum Severity {
 pub const CODES: &[(&str, Severity, &str)] = &[
     (UNREADABLE_TOOL, Severity::Error, "An entry of the tool list cannot be used and became no operation"),
     (DUPLICATE_TOOL, Severity::Error, "A second tool of the same name cannot be called and became no operation"),
+    (TOOLS_LEFT_OUT, Severity::Error, "Tools exceed a limit and became no operations"),
     (INVALID_SCHEMA, Severity::Error, "A tool's schema is broken and was read as far as possible"),
     (NO_INPUT_SCHEMA, Severity::Warning, "A tool has no input schema and is offered without parameters"),
     (OPEN_INPUT, Severity::Info, "A tool accepts parameters it does not name; they are passed on as they are"),
@@ -57,6 +58,8 @@ pub const CODES: &[(&str, Severity, &str)] = &[
 pub const UNREADABLE_TOOL: &str = "UNREADABLE_TOOL";
 /// A second tool of the same name.
 pub const DUPLICATE_TOOL: &str = "DUPLICATE_TOOL";
+/// Tools beyond a limit.
+pub const TOOLS_LEFT_OUT: &str = "TOOLS_LEFT_OUT";
 /// A schema that is none.
 pub const INVALID_SCHEMA: &str = "INVALID_SCHEMA";
 /// No schema.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::gate::Gate;
 use crate::shape::Shaper;
 use crate::snapshot::Snapshot;
-use crate::source::Context;
+use crate::source::{Context, Source, SourceStatus};
 
 /// A list longer than this pages by itself.
 const LARGEST_LIST: usize = 64 * 1024;
@@ -44,12 +44,15 @@ pub(crate) async fn answer(
                     Ok(snapshot.unlisted_answers().operation(&name, detail).into())
                 }
                 Some(cell) if detail == Detail::Standard => cached(cell, || Ok(answers.operation(&name, detail))),
-                _ => Ok(with_observation(answers.operation(&name, detail), &name, detail, shaper).into()),
+                _ => {
+                    let answer = with_observation(answers.operation(&name, detail), &name, detail, shaper);
+                    Ok(with_source_status(answer, snapshot, detail).into())
+                }
             }
         }
         Query::Types => cached(&snapshot.cache.types, || Ok(answers.types())),
         Query::Type(name) => Ok(answers.named_type(&name).into()),
-        Query::Summary => Ok(answers.summary().into()),
+        Query::Summary => Ok(summary(snapshot).into()),
         Query::Limits => Ok(answers.limits().into()),
         Query::Quota => Ok(gate.quota(context).await.into()),
         Query::Policy => Ok(policy(snapshot, &**gate, context).into()),
@@ -63,6 +66,66 @@ fn with_observation(mut answer: Value, name: &str, detail: Detail, shaper: &Shap
         && let Some(operation) = answer.get_mut("operation").and_then(Value::as_object_mut)
     {
         operation.insert("observed_result".to_owned(), observed);
+    }
+    answer
+}
+
+/// The overview, with where each source's part of the catalog comes from and how old it is.
+fn summary(snapshot: &Snapshot) -> Value {
+    let mut answer = snapshot.answers().summary();
+    let sources: Vec<Value> = snapshot
+        .mounts()
+        .iter()
+        .map(|mount| {
+            let mut source = Map::from_iter([("name".to_owned(), Value::from(mount.source.name()))]);
+            source.extend(status(&*mount.source));
+            Value::Object(source)
+        })
+        .collect();
+    if let Some(summary) = answer.get_mut("summary").and_then(Value::as_object_mut) {
+        summary.insert("sources".to_owned(), sources.into());
+    }
+    answer
+}
+
+/// What callers may know of a source's status.
+fn status(source: &dyn Source) -> Map<String, Value> {
+    let SourceStatus { state, catalog_age, quarantined, left_out, .. } = source.status();
+    let mut told = Map::from_iter([("status".to_owned(), Value::from(state.as_str()))]);
+    if let Some(age) = catalog_age {
+        told.insert("catalog_age_seconds".to_owned(), age.as_secs().into());
+    }
+    told.insert("quarantined".to_owned(), quarantined.into());
+    if left_out > 0 {
+        told.insert("left_out".to_owned(), left_out.into());
+    }
+    told
+}
+
+/// Everything we know of an operation includes where its definition comes from.
+fn with_source_status(mut answer: Value, snapshot: &Snapshot, detail: Detail) -> Value {
+    if detail == Detail::Full
+        && let Some(operation) = answer.get_mut("operation").and_then(Value::as_object_mut)
+    {
+        let name = operation.get("source").and_then(Value::as_str).unwrap_or_default();
+        let mount = snapshot.mounts().iter().find(|mount| mount.source.name() == name);
+        if let Some(status) = mount.map(|mount| status(&*mount.source)) {
+            operation.insert("source_status".to_owned(), Value::Object(status));
+        }
+    }
+    answer
+}
+
+/// The same for a list, in one word for each operation.
+fn with_source_states(mut answer: Value, snapshot: &Snapshot) -> Value {
+    let states: BTreeMap<&str, &str> =
+        snapshot.mounts().iter().map(|mount| (mount.source.name(), mount.source.status().state.as_str())).collect();
+    let operations = answer.get_mut("operations").and_then(Value::as_array_mut).into_iter().flatten();
+    for operation in operations.filter_map(Value::as_object_mut) {
+        let state = operation.get("source").and_then(Value::as_str).and_then(|source| states.get(source));
+        if let Some(state) = state.copied() {
+            operation.insert("source_status".to_owned(), state.into());
+        }
     }
     answer
 }
@@ -116,7 +179,8 @@ fn list(snapshot: &Snapshot, narrowing: &Narrowing) -> Result<Value, Failure> {
         end_cursor: has_next_page.then(|| Cursor::new(end, narrowing, catalog.digest()).to_string()),
         total_count: matching.len(),
     });
-    Ok(snapshot.answers().operations(page_of, narrowing.detail, page.as_ref(), narrowed))
+    let answer = snapshot.answers().operations(page_of, narrowing.detail, page.as_ref(), narrowed);
+    Ok(if narrowing.detail == Detail::Full { with_source_states(answer, snapshot) } else { answer })
 }
 
 fn matching<'a>(snapshot: &'a Snapshot, narrowing: &Narrowing) -> Vec<&'a Operation> {

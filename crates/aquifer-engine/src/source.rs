@@ -1,6 +1,7 @@
 //! The seam to the world: a [`Source`] offers operations and answers calls to them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
@@ -56,6 +57,11 @@ pub trait Source: Send + Sync + 'static {
         std::future::ready(Ok(())).boxed()
     }
 
+    /// Where what it offers comes from, and how old that is. Must cost next to nothing.
+    fn status(&self) -> SourceStatus {
+        SourceStatus::default()
+    }
+
     /// A connection is gone, and with it everything that was bound to it.
     fn session_ended(&self, _session: &str) {}
 
@@ -69,6 +75,44 @@ pub trait Source: Send + Sync + 'static {
     fn fetch(&self, _wanted: Fetch, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
         std::future::ready(Err(Failure::new(Code::NotFoundResource, "This source has nothing but operations"))).boxed()
     }
+}
+
+/// Where what a source offers comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CatalogState {
+    /// From the source itself, which is there.
+    #[default]
+    Live,
+    /// From an earlier time. The source has not been asked yet, or its connection has ended.
+    Cached,
+    /// The source could not be reached. What it offers, if anything, is from an earlier time.
+    Unavailable,
+}
+
+impl CatalogState {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            CatalogState::Live => "live",
+            CatalogState::Cached => "cached",
+            CatalogState::Unavailable => "unavailable",
+        }
+    }
+}
+
+/// Where what a source offers comes from, how old that is, and what of it is withheld.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SourceStatus {
+    /// Where it comes from.
+    pub state: CatalogState,
+    /// How long ago the source itself said it, if that is known.
+    pub catalog_age: Option<Duration>,
+    /// Operations that cannot be called until somebody accepts their definitions.
+    pub quarantined: usize,
+    /// Tools that are not served because a limit was exceeded.
+    pub left_out: usize,
+    /// What the operator should know. Never shown to callers.
+    pub notes: Vec<String>,
 }
 
 /// What a source has beside operations.

@@ -1,6 +1,6 @@
 //! The catalog: every operation and type of one moment, immutable, found by name in constant time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::category::Category;
@@ -91,9 +91,10 @@ impl Catalog {
             }
             Arc::make_mut(&mut catalog.types).insert(name, schema);
         }
+        let mut names = TypeNames::default();
         for operation in operations {
             check(&operation, &catalog.types)?;
-            let mut operation = catalog.name_nested_objects(operation);
+            let mut operation = catalog.name_nested_objects(operation, &mut names);
             if operation.examples.is_empty() {
                 let params = sample_params(&operation.parameters, &catalog.types);
                 let example = params.map(|params| Example { description: None, params });
@@ -130,11 +131,12 @@ impl Catalog {
     }
 
     /// Gives every nested object shape a name, so that introspection can explain it (R-INT-2).
-    fn name_nested_objects(&mut self, mut operation: Operation) -> Operation {
+    fn name_nested_objects(&mut self, mut operation: Operation, names: &mut TypeNames) -> Operation {
         let base = pascal_case(&operation.name);
+        let types = Arc::make_mut(&mut self.types);
         for parameter in &mut operation.parameters {
             let name = format!("{base}{}", pascal_case(&parameter.name));
-            name_objects(&mut parameter.schema, &name, Arc::make_mut(&mut self.types));
+            names.name_objects(&mut parameter.schema, &name, types);
         }
         operation
     }
@@ -219,66 +221,111 @@ fn check(operation: &Operation, types: &Types) -> Result<(), CatalogError> {
     if !is_snake_case(&operation.name) || operation.name.len() > LONGEST_NAME {
         return Err(CatalogError::InvalidName(name()));
     }
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::with_capacity(operation.parameters.len());
     for parameter in &operation.parameters {
-        if !is_snake_case(&parameter.name) || seen.contains(&&*parameter.name) {
+        if !is_snake_case(&parameter.name) || !seen.insert(&parameter.name) {
             return Err(CatalogError::InvalidParameter(name(), parameter.name.to_string()));
         }
-        seen.push(&parameter.name);
     }
     if operation.takes_changes() {
         let input = operation.parameter("input").filter(|input| input.required);
         let Some(Kind::Object(shape)) = input.map(|input| &input.schema.resolve(types).kind) else {
             return Err(CatalogError::UpdateWithoutInput(name()));
         };
-        if let Some(field) = shape.fields.iter().find(|field| operation.parameter(&field.name).is_some()) {
+        if let Some(field) = shape.fields.iter().find(|field| seen.contains(&*field.name)) {
             return Err(CatalogError::IdentifierInInput(name(), field.name.to_string()));
         }
     }
     Ok(())
 }
 
-fn name_objects(schema: &mut Schema, name: &str, types: &mut Types) {
-    match &mut schema.kind {
-        Kind::Object(shape) if !shape.fields.is_empty() => {
-            let mut shape = std::mem::take(shape);
-            name_fields(&mut shape.fields, name, types);
-            if let Rest::Of(rest) = &mut shape.rest {
-                name_objects(rest, &format!("{name}Value"), types);
+/// Longer names of types are cut: nested objects would otherwise carry the names of everything around them.
+const MAX_TYPE_NAME: usize = 120;
+
+/// Names for shapes that have none. Remembers which names collided, so that a thousand shapes that want one name are
+/// named in a thousand steps.
+#[derive(Default)]
+struct TypeNames {
+    /// The next number to try behind a name that is taken.
+    next: HashMap<Arc<str>, u64>,
+    /// The names of shapes that could not have the name they wanted, by that name and the shape's digest.
+    by_shape: HashMap<(Arc<str>, u64), Arc<str>>,
+}
+
+impl TypeNames {
+    fn name_objects(&mut self, schema: &mut Schema, name: &str, types: &mut Types) {
+        let name = &*fitted(name);
+        match &mut schema.kind {
+            Kind::Object(shape) if !shape.fields.is_empty() => {
+                let mut shape = std::mem::take(shape);
+                self.name_fields(&mut shape.fields, name, types);
+                if let Rest::Of(rest) = &mut shape.rest {
+                    self.name_objects(rest, &format!("{name}Value"), types);
+                }
+                let named = Schema { description: schema.description.clone(), ..Schema::of(Kind::Object(shape)) };
+                schema.kind = Kind::Named(self.enter(name, named, types));
             }
-            let named = Schema { description: schema.description.clone(), ..Schema::of(Kind::Object(shape)) };
-            schema.kind = Kind::Named(enter(name, named, types));
-        }
-        Kind::Array(Some(items)) => name_objects(items, &format!("{name}Item"), types),
-        Kind::Union(members) => {
-            for (index, member) in members.iter_mut().enumerate() {
-                name_objects(member, &format!("{name}Option{}", index + 1), types);
+            Kind::Array(Some(items)) => self.name_objects(items, &format!("{name}Item"), types),
+            Kind::Union(members) => {
+                for (index, member) in members.iter_mut().enumerate() {
+                    self.name_objects(member, &format!("{name}Option{}", index + 1), types);
+                }
             }
+            _ => {}
         }
-        _ => {}
+    }
+
+    fn name_fields(&mut self, fields: &mut [Parameter], base: &str, types: &mut Types) {
+        for field in fields {
+            let name = format!("{base}{}", pascal_case(&field.name));
+            self.name_objects(&mut field.schema, &name, types);
+        }
+    }
+
+    /// Enters a type under its name, or under the next free one if another type has it.
+    fn enter(&mut self, name: &str, schema: Schema, types: &mut Types) -> Arc<str> {
+        let wanted: Arc<str> = name.into();
+        match types.get(&wanted) {
+            None => {
+                types.insert(wanted.clone(), Arc::new(schema));
+                return wanted;
+            }
+            Some(known) if known.is_same(&schema) => return wanted,
+            Some(_) => {}
+        }
+        let mut digest = Fnv::default();
+        // Hashing cannot fail.
+        let _ = std::io::Write::write_fmt(&mut digest, format_args!("{schema:?}"));
+        let key = (wanted.clone(), digest.0);
+        if let Some(given) = self.by_shape.get(&key)
+            && types.get(given).is_some_and(|known| known.is_same(&schema))
+        {
+            return given.clone();
+        }
+        let next = self.next.entry(wanted).or_insert(2);
+        let given: Arc<str> = loop {
+            let candidate = format!("{name}{next}");
+            *next += 1;
+            match types.get(candidate.as_str()) {
+                Some(known) if !known.is_same(&schema) => {}
+                _ => break candidate.into(),
+            }
+        };
+        types.entry(given.clone()).or_insert_with(|| Arc::new(schema));
+        self.by_shape.insert(key, given.clone());
+        given
     }
 }
 
-/// Enters a type under its name, or under the next free one if another type has it.
-fn enter(name: &str, schema: Schema, types: &mut Types) -> Arc<str> {
-    let mut free: Arc<str> = name.into();
-    let mut number = 1;
-    while let Some(known) = types.get(&free) {
-        if known.is_same(&schema) {
-            return free;
-        }
-        number += 1;
-        free = format!("{name}{number}").into();
+/// The name, cut where it is too long, with a digest of the whole so that two of them stay apart.
+fn fitted(name: &str) -> std::borrow::Cow<'_, str> {
+    if name.len() <= MAX_TYPE_NAME {
+        return name.into();
     }
-    types.insert(free.clone(), Arc::new(schema));
-    free
-}
-
-fn name_fields(fields: &mut [Parameter], base: &str, types: &mut Types) {
-    for field in fields {
-        let name = format!("{base}{}", pascal_case(&field.name));
-        name_objects(&mut field.schema, &name, types);
-    }
+    let mut digest = Fnv::default();
+    let _ = std::io::Write::write_all(&mut digest, name.as_bytes());
+    let kept: String = name.chars().take(MAX_TYPE_NAME / 2).collect();
+    format!("{kept}{:08x}", digest.0 >> 32).into()
 }
 
 /// `create_task` as `CreateTask`.

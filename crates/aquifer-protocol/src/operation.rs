@@ -88,6 +88,9 @@ pub struct Operation {
     pub quarantine: Option<Arc<str>>,
     /// Whether it was known before the newest definitions arrived. Newcomers never take its name.
     pub is_established: bool,
+    /// Since when it is known, in milliseconds since the epoch, where that is remembered: of two operations that want one
+    /// name, the older one gets it, in every order in which sources start.
+    pub established_at: Option<u64>,
 }
 
 /// The tool or table behind an operation: with the source's name, the identity that outlives every renaming.
@@ -274,6 +277,7 @@ impl Operation {
             has_safe_dry_run: false,
             quarantine: None,
             is_established: true,
+            established_at: None,
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use aquifer_discovery::LeftOut;
 use aquifer_discovery::bundle::{RawCapture, ServerIdentity};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,6 +29,9 @@ pub(crate) struct Kept {
     #[serde(default)]
     capabilities: Value,
     raw_capture: RawCapture,
+    /// What was left out of it when it was captured.
+    #[serde(default)]
+    left_out: LeftOut,
 }
 
 impl Kept {
@@ -40,43 +45,55 @@ impl Kept {
             instructions: said.instructions.clone(),
             capabilities: said.capabilities.clone(),
             raw_capture: said.capture.clone(),
+            left_out: said.left_out,
         }
     }
 
-    pub(crate) fn said(&self) -> Interrogation {
+    /// What the upstream said, within today's limits: they may be lower than they were, and a file may have been changed.
+    pub(crate) fn said(self, settings: &Settings) -> Interrogation {
+        let (capture, left_out) = self.raw_capture.within(&settings.limits);
         Interrogation {
-            capture: self.raw_capture.clone(),
-            server: self.server.clone(),
-            protocol: self.protocol.clone(),
-            instructions: self.instructions.clone(),
-            capabilities: self.capabilities.clone(),
+            capture,
+            server: self.server,
+            protocol: self.protocol,
+            instructions: self.instructions,
+            capabilities: self.capabilities,
+            left_out: left_out.and(self.left_out),
         }
     }
 
-    /// What was kept, if it can be read.
+    /// What was kept, if it can be read. A file that cannot be is as good as none, and is replaced.
     pub(crate) fn read(settings: &Settings) -> Option<Self> {
-        let path = file(settings)?;
-        if std::fs::metadata(&path).ok()?.len() > LARGEST {
-            return None;
-        }
-        let text = std::fs::read_to_string(&path).ok()?;
+        let text = read_bounded(&file(settings, "json")?)?;
         let kept: Self = serde_json::from_str(&text)
-            .inspect_err(|cause| tracing::debug!(source = settings.name, %cause, "the cached catalogue is unreadable"))
+            .inspect_err(|cause| tracing::debug!(source = settings.name, %cause, "the cached catalog is unreadable"))
             .ok()?;
         (kept.version == VERSION).then_some(kept)
     }
 
-    /// Keeps it. The file is there whole or not at all.
+    /// Keeps it. The file is there whole or not at all. A server without tools may only be starting: what was kept of it
+    /// stays.
     pub(crate) fn write(&self, settings: &Settings) {
-        let Some(path) = file(settings) else { return };
+        let Some(path) = file(settings, "json") else { return };
+        if self.raw_capture.tools().is_empty() && path.exists() {
+            return;
+        }
         if let Err(cause) = serde_json::to_vec(self).map_err(Into::into).and_then(|text| replace(&path, &text)) {
-            tracing::debug!(source = settings.name, %cause, "the catalogue cannot be cached");
+            tracing::debug!(source = settings.name, %cause, "the catalog cannot be cached");
         }
     }
 }
 
+/// The text of a file of ours.
+pub(crate) fn read_bounded(path: &Path) -> Option<String> {
+    if std::fs::metadata(path).ok()?.len() > LARGEST {
+        return None;
+    }
+    std::fs::read_to_string(path).ok()
+}
+
 /// Only its owner can read it: what a server offers may say much about whoever uses it.
-fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
+pub(crate) fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);
@@ -84,7 +101,8 @@ fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(folder)?;
     }
-    let beside = path.with_extension(format!("{}.new", std::process::id()));
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let beside = path.with_extension(format!("{}-{}.new", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -95,8 +113,9 @@ fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
     std::fs::rename(&beside, path)
 }
 
-fn file(settings: &Settings) -> Option<PathBuf> {
+/// A file of an upstream in the folder for catalogs.
+pub(crate) fn file(settings: &Settings, ending: &str) -> Option<PathBuf> {
     let folder = settings.cache_dir.as_ref()?;
     let name: String = settings.name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(32).collect();
-    Some(folder.join(format!("{name}-{}.json", settings.fingerprint())))
+    Some(folder.join(format!("{name}-{}.{ending}", settings.fingerprint())))
 }

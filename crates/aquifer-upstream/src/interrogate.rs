@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use aquifer_discovery::bundle::{RawCapture, ServerIdentity};
-use aquifer_discovery::{Bundle, normalize};
+use aquifer_discovery::warning::{self, BundleWarning};
+use aquifer_discovery::{Bundle, LeftOut, normalize};
 use aquifer_protocol::error::Failure;
 use jiff::Timestamp;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -34,15 +36,22 @@ pub struct Interrogation {
     pub instructions: Option<String>,
     /// What it says it can do, as MCP has it.
     pub capabilities: Value,
+    /// The tools that exceed a limit.
+    pub left_out: LeftOut,
 }
 
 impl Interrogation {
     /// The discovery bundle of it.
     pub fn bundle(&self, settings: &Settings, captured_at: Timestamp) -> Bundle {
-        normalize(settings.source(captured_at, Some(self.server.clone())), self.capture.clone())
+        let source = settings.source(captured_at, Some(self.server.clone()));
+        let mut bundle = normalize(source, self.capture.clone());
+        if let Some(message) = self.left_out.message(&settings.limits) {
+            bundle.normalized_bundle.warnings.push(BundleWarning::new(warning::TOOLS_LEFT_OUT, format!("{message}.")));
+        }
+        bundle
     }
 
-    pub(crate) fn of(link: &Link, capture: RawCapture) -> Self {
+    pub(crate) fn of(link: &Link, (capture, left_out): (RawCapture, LeftOut)) -> Self {
         let greeting = &link.greeting;
         Self {
             capture,
@@ -50,6 +59,7 @@ impl Interrogation {
             protocol: greeting.protocol.clone(),
             instructions: greeting.instructions.clone(),
             capabilities: greeting.capabilities.clone(),
+            left_out,
         }
     }
 }
@@ -60,8 +70,8 @@ pub async fn interrogate(settings: &Settings) -> Result<Interrogation, Failure> 
     let told = |trouble: Trouble| trouble.into_failure(&settings.name, &words, settings.largest_answer);
     let asked = async {
         let link = Link::open(settings, &words, Era::default()).await?;
-        let capture = list(&link, settings).await?;
-        Ok(Interrogation::of(&link, capture))
+        let listed = list(&link, settings).await?;
+        Ok(Interrogation::of(&link, listed))
     };
     // Boxed, so that callers' futures do not hold all that it takes.
     match tokio::time::timeout(settings.start_timeout, Box::pin(asked)).await {
@@ -70,13 +80,13 @@ pub async fn interrogate(settings: &Settings) -> Result<Interrogation, Failure> 
     }
 }
 
-/// Every page of the tools.
-pub(crate) async fn list(link: &Link, settings: &Settings) -> Result<RawCapture, Trouble> {
+/// Every page of the tools, without those that exceed a limit.
+pub(crate) async fn list(link: &Link, settings: &Settings) -> Result<(RawCapture, LeftOut), Trouble> {
     let changes = *link.shared.tools_changed.borrow();
-    let pages = match pages(link, settings, "tools/list").await {
+    let (pages, is_cut) = match pages_of(link, settings, "tools/list", Some(settings.limits.max_tools)).await {
         // A server without tools need not know the question.
         Err(Trouble::Refused(error)) if error.code == -32601 && link.greeting.capabilities.get("tools").is_none() => {
-            Vec::new()
+            (Vec::new(), false)
         }
         pages => pages?,
     };
@@ -85,11 +95,24 @@ pub(crate) async fn list(link: &Link, settings: &Settings) -> Result<RawCapture,
     if texts.is_empty() {
         texts.push("{\"tools\":[]}");
     }
-    RawCapture::of_pages(&texts).map_err(|cause| Trouble::Unintelligible(cause.to_string()))
+    let capture = RawCapture::of_pages(&texts).map_err(|cause| Trouble::Unintelligible(cause.to_string()))?;
+    let (capture, left_out) = capture.within(&settings.limits);
+    Ok((capture, LeftOut { is_cut, ..left_out }))
 }
 
 /// Every page of a list, as long as it ends and all of it is no larger than one answer may be.
 pub(crate) async fn pages(link: &Link, settings: &Settings, method: &str) -> Result<Vec<Json>, Trouble> {
+    pages_of(link, settings, method, None).await.map(|(pages, _)| pages)
+}
+
+/// The pages of a list, and whether it was cut. One that is cut short keeps what was read: a server with too much to say
+/// loses the rest, not everything.
+async fn pages_of(
+    link: &Link,
+    settings: &Settings,
+    method: &str,
+    max_tools: Option<usize>,
+) -> Result<(Vec<Json>, bool), Trouble> {
     #[derive(Serialize)]
     struct Params<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,8 +124,11 @@ pub(crate) async fn pages(link: &Link, settings: &Settings, method: &str) -> Res
     struct Page {
         #[serde(rename = "nextCursor", default)]
         next: Option<String>,
+        /// Only counted.
+        #[serde(default)]
+        tools: Vec<IgnoredAny>,
     }
-    let (mut pages, mut bytes): (Vec<Json>, usize) = (Vec::new(), 0);
+    let (mut pages, mut bytes, mut tools): (Vec<Json>, usize, usize) = (Vec::new(), 0, 0);
     let (mut cursor, mut seen): (Option<String>, HashSet<String>) = (None, HashSet::new());
     loop {
         let nobody = Arc::new(Companion::nobody());
@@ -110,16 +136,18 @@ pub(crate) async fn pages(link: &Link, settings: &Settings, method: &str) -> Res
         let page = link.request(method, None, nobody, settings.start_timeout, params).await?;
         bytes += page.text().len();
         if bytes > settings.largest_answer {
-            return Err(Trouble::TooLarge { size: bytes });
+            return if pages.is_empty() { Err(Trouble::TooLarge { size: bytes }) } else { Ok((pages, true)) };
         }
-        let next = serde_json::from_str::<Page>(page.text()).ok().and_then(|page| page.next);
+        let read = serde_json::from_str::<Page>(page.text()).ok();
+        tools += read.as_ref().map_or(0, |page| page.tools.len());
         pages.push(page);
-        match next.filter(|next| !next.is_empty()) {
-            None => return Ok(pages),
-            Some(next) if pages.len() < MOST_PAGES && seen.insert(next.clone()) => cursor = Some(next),
+        let is_full = max_tools.is_some_and(|max_tools| tools > max_tools);
+        match read.and_then(|page| page.next).filter(|next| !next.is_empty()) {
+            None => return Ok((pages, false)),
+            Some(next) if pages.len() < MOST_PAGES && !is_full && seen.insert(next.clone()) => cursor = Some(next),
             Some(_) => {
-                tracing::warn!(source = &*link.shared.name, method, "the list does not end; the rest is left out");
-                return Ok(pages);
+                tracing::warn!(source = &*link.shared.name, method, "the list is too long; the rest is left out");
+                return Ok((pages, true));
             }
         }
     }

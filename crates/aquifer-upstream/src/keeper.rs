@@ -1,26 +1,32 @@
-//! The one who starts an upstream when it is wanted, watches over it, and takes over what it offers.
+//! The one who starts an upstream, watches over it, and takes over what it offers.
 //!
-//! One task for each upstream. Calls never start anything themselves: they say that the upstream is wanted and wait for
-//! the next state, so one start serves all who wait, and a caller who gives up does not end it.
+//! One task for each upstream. What is remembered of a server is offered at once, and the server is asked in the
+//! background from the first moment, so that nothing old is served for longer than it takes to ask. Calls never start
+//! anything themselves: they say that the upstream is wanted and wait for the next state, so one start serves all who
+//! wait, and a caller who gives up does not end it. Everything that replaces the offer happens in this task, so an older
+//! one never replaces a newer one.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use aquifer_discovery::Bundle;
-use aquifer_discovery::digest::Drift;
 use aquifer_discovery::text::presentable;
 use aquifer_engine::clock::SharedClock;
-use aquifer_engine::source::Shelves;
+use aquifer_engine::source::{CatalogState, Shelves, SourceStatus};
+use aquifer_engine::store::milliseconds;
 use aquifer_protocol::error::Failure;
 use arc_swap::{ArcSwap, ArcSwapOption};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 
+use crate::accepted;
 use crate::cache::Kept;
 use crate::interrogate::{Interrogation, list};
 use crate::library;
 use crate::link::{Era, Link};
-use crate::served::Served;
+use crate::pinning::{Ledger, Pinning, Pins, Written};
+use crate::quarantine::QuarantinePolicy;
+use crate::served::{Capture, Draft, Origin, Served};
 use crate::settings::Settings;
 use crate::trouble::Trouble;
 use crate::words::Words;
@@ -34,10 +40,30 @@ const HOLD_OFF: Duration = Duration::from_secs(2);
 /// How often tools are listed that change while they are.
 const MOST_LOOKS: u32 = 5;
 
+/// Servers that nobody waits for start so many at a time: ten of them must not take the processor from the first answer.
+static BACKGROUND_STARTS: Semaphore = Semaphore::const_new(2);
+
+/// A start that takes longer lets the next one begin.
+const LONGEST_TURN: Duration = Duration::from_secs(5);
+
+/// A list of tools is asked for again after this long, although the server has not said that it changed. Not every
+/// server does.
+const RELIST_INTERVAL: Duration = Duration::from_secs(10 * 60);
+
+/// How often the pins are read again while something waits for being accepted.
+const RECHECK_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How often pins are written against others who write them, too.
+const MAX_WRITES: u32 = 5;
+
+/// Definitions that were reported as quarantined. Beyond, a server that changes them again and again is not reported one
+/// by one.
+const MAX_REPORTED: usize = 1_000;
+
 /// How an upstream is.
 #[derive(Clone)]
 pub(crate) enum State {
-    /// Nobody wanted it yet, or it is gone and nobody wants it.
+    /// It is not there, and is not being started just now.
     Idle,
     /// It is being started.
     Starting,
@@ -61,25 +87,32 @@ pub(crate) struct Upkeep {
     pub(crate) permits: Semaphore,
     /// What it has beside tools.
     pub(crate) shelves: ArcSwap<Shelves>,
+    ledger: Ledger,
+    /// What waits for being judged again, while something is quarantined.
+    pending: ArcSwapOption<Pending>,
+    /// Asks for judging again, and tells when that was done.
+    recheck: Notify,
+    rechecked: watch::Sender<u64>,
+    reported: Mutex<HashSet<(Arc<str>, String)>>,
+}
+
+/// A capture of which something is quarantined, and the version of the pins it was judged by.
+struct Pending {
+    capture: Arc<Capture>,
+    version: Option<u64>,
+    is_read: bool,
 }
 
 impl Upkeep {
-    /// With what was cached, and the era to greet in.
-    pub(crate) fn new(settings: Settings, clock: SharedClock) -> (Arc<Self>, Era) {
-        let kept = Kept::read(&settings);
+    /// With nothing but what an adapter's file says.
+    pub(crate) fn new(settings: Settings, clock: SharedClock, pinning: Pinning) -> Self {
         let words = Words::new(&settings);
-        let served = match &kept {
-            Some(kept) => {
-                let bundle = bundle(&settings, &kept.said(), kept.captured_at.parse().unwrap_or_default());
-                Served::of(&settings, &words, Some(&bundle), &[])
-            }
-            None => Served::unknown(&settings, &words, "it has not been started yet"),
-        };
-        let shelves = kept.as_ref().map_or(library::UNKNOWN, |kept| library::shelves(&kept.said().capabilities));
-        let upkeep = Self {
-            shelves: ArcSwap::from_pointee(shelves),
+        let served = Served::unknown(&settings, &words).with_status("it has not been started yet");
+        Self {
+            shelves: ArcSwap::from_pointee(library::UNKNOWN),
             words,
             permits: Semaphore::new(settings.concurrency.max(1)),
+            ledger: Ledger::new(pinning, &settings),
             settings,
             clock,
             state: watch::Sender::new(State::Idle),
@@ -87,33 +120,49 @@ impl Upkeep {
             wanted: Notify::new(),
             served: ArcSwap::from_pointee(served),
             changes: watch::Sender::new(0),
-        };
-        (Arc::new(upkeep), kept.map(|kept| kept.era).unwrap_or_default())
+            pending: ArcSwapOption::empty(),
+            recheck: Notify::new(),
+            rechecked: watch::Sender::new(0),
+            reported: Mutex::default(),
+        }
+    }
+
+    /// Takes over what was cached, judged by what is pinned. Gives the era to greet in.
+    pub(crate) async fn remember(&self) -> Era {
+        let Some(kept) = Kept::read(&self.settings) else { return Era::default() };
+        let (era, at) = (kept.era, kept.captured_at.parse().unwrap_or_default());
+        let said = kept.said(&self.settings);
+        self.shelves.store(Arc::new(library::shelves(&said.capabilities)));
+        self.serve(Arc::new(Capture::new(said, Origin::Cache, at))).await;
+        era
     }
 
     /// Keeps the upstream. Never ends by itself; dropping it ends the upstream.
     pub(crate) async fn keep(self: Arc<Self>, mut era: Era) {
         let (mut pause, longest) = PAUSE;
-        let mut first = true;
+        let mut next = Duration::ZERO;
         loop {
-            // What nobody knows yet is looked into at once, and again and again until it is known.
-            if self.served.load().is_known {
-                self.wanted.notified().await;
-            } else if !std::mem::take(&mut first) {
-                let _ = tokio::time::timeout(pause, self.wanted.notified()).await;
-            }
+            self.wait(next).await;
+            // Whoever waits for an answer does not wait for others' starts.
+            let turn = match self.served.load().is_known {
+                true => tokio::select! {
+                    turn = BACKGROUND_STARTS.acquire() => turn.ok(),
+                    () = self.wanted.notified() => None,
+                },
+                false => None,
+            };
             self.state.send_replace(State::Starting);
-            match Box::pin(self.start(era)).await {
+            match self.start_in_turn(era, turn).await {
                 Ok(link) => {
-                    (pause, era) = (PAUSE.0, link.era);
+                    (pause, era, next) = (PAUSE.0, link.era, RELIST_INTERVAL);
                     self.stay(Arc::new(link)).await;
                     self.state.send_replace(State::Idle);
                 }
                 Err(failure) => {
-                    tracing::warn!(source = self.settings.name, cause = failure.cause(), "{}", failure.message());
                     self.show_failure(&failure);
                     self.state.send_replace(State::Down(failure));
                     tokio::time::sleep(pause.min(HOLD_OFF)).await;
+                    next = pause;
                     pause = (pause * 2).min(longest);
                     self.state.send_replace(State::Idle);
                 }
@@ -121,11 +170,37 @@ impl Upkeep {
         }
     }
 
+    /// Waits until somebody wants the upstream, no longer than this.
+    async fn wait(&self, longest: Duration) {
+        if longest.is_zero() {
+            return;
+        }
+        let over = tokio::time::sleep(longest);
+        tokio::pin!(over);
+        loop {
+            tokio::select! {
+                () = self.wanted.notified() => return,
+                () = &mut over => return,
+                () = self.time_to_recheck() => self.judge_again().await,
+            }
+        }
+    }
+
+    /// Starts, and gives up its turn when that takes long: a server that hangs must not keep the others from starting.
+    async fn start_in_turn(&self, era: Era, turn: Option<SemaphorePermit<'_>>) -> Result<Link, Failure> {
+        let mut starting = Box::pin(self.start(era));
+        tokio::select! {
+            started = &mut starting => return started,
+            () = tokio::time::sleep(LONGEST_TURN) => drop(turn),
+        }
+        starting.await
+    }
+
     async fn start(&self, era: Era) -> Result<Link, Failure> {
         let starting = async {
             let link = Link::open(&self.settings, &self.words, era).await?;
-            let capture = list(&link, &self.settings).await?;
-            Ok((Interrogation::of(&link, capture), link))
+            let listed = list(&link, &self.settings).await?;
+            Ok((Interrogation::of(&link, listed), link))
         };
         let told = |trouble: Trouble| match trouble {
             Trouble::TimedOut => crate::trouble::unavailable(&self.settings.name, "it did not finish starting in time"),
@@ -133,7 +208,7 @@ impl Upkeep {
         };
         match tokio::time::timeout(self.settings.start_timeout, starting).await {
             Ok(Ok((said, link))) => {
-                self.serve(&said, link.era);
+                self.take_over(said, link.era).await;
                 Ok(link)
             }
             Ok(Err(trouble)) => Err(told(trouble)),
@@ -164,6 +239,8 @@ impl Upkeep {
             tokio::select! {
                 () = link.shared.ended.cancelled() => break,
                 news = changed.changed() => if news.is_err() { break },
+                () = tokio::time::sleep(RELIST_INTERVAL) => self.list_again(&link).await,
+                () = self.time_to_recheck() => self.judge_again().await,
             }
         }
         self.link.store(None);
@@ -172,7 +249,7 @@ impl Upkeep {
     async fn list_again(&self, link: &Link) {
         let changes = *link.shared.tools_changed.borrow();
         match tokio::time::timeout(self.settings.start_timeout, list(link, &self.settings)).await {
-            Ok(Ok(capture)) => self.serve(&Interrogation::of(link, capture), link.era),
+            Ok(Ok(listed)) => self.take_over(Interrogation::of(link, listed), link.era).await,
             failed => {
                 let cause = self.words.for_log(&format!("{:?}", failed.map(|failed| failed.map(|_| ()))));
                 tracing::warn!(source = self.settings.name, cause, "the changed tools cannot be listed");
@@ -181,34 +258,184 @@ impl Upkeep {
         }
     }
 
-    /// Takes over what the upstream said.
-    fn serve(&self, said: &Interrogation, era: Era) {
+    /// Takes over what the upstream said just now.
+    async fn take_over(&self, said: Interrogation, era: Era) {
         let now = self.clock.now();
-        let before = self.served.load_full();
-        let served = Served::of(&self.settings, &self.words, Some(&bundle(&self.settings, said, now)), &before.pins);
-        if let Some(drift) = &served.drift {
-            report(&self.settings.name, drift);
-        }
-        self.served.store(Arc::new(served));
         self.shelves.store(Arc::new(library::shelves(&said.capabilities)));
-        self.changes.send_modify(|count| *count += 1);
         if self.settings.cache_dir.is_some() {
-            let (kept, settings) = (Kept::new(said, era, now.to_string()), self.settings.clone());
+            let (kept, settings) = (Kept::new(&said, era, now.to_string()), self.settings.clone());
             tokio::task::spawn_blocking(move || kept.write(&settings));
+        }
+        self.serve(Arc::new(Capture::new(said, Origin::Server, now))).await;
+    }
+
+    /// Judges a capture by what is pinned, pins what is seen for the first time, and offers the outcome.
+    async fn serve(&self, capture: Arc<Capture>) {
+        let now = milliseconds(self.clock.now());
+        let mut attempt = 0;
+        let (served, pins) = loop {
+            attempt += 1;
+            let pins = self.ledger.read().await;
+            let book = pins.as_ref().and_then(|pins| pins.book.as_deref());
+            let draft = Draft::new(&self.settings, &self.words, &capture, book);
+            let known = pins.as_ref().map(|pins| pins.book.as_deref()).ok_or(());
+            let mut judgement = draft.judge(known, self.ledger.may_pin(), now);
+            let follows = self.settings.quarantine == QuarantinePolicy::Off;
+            if let (Some(book), Some(read)) = (judgement.book.take(), &pins) {
+                match self.ledger.write(&book, read.version).await {
+                    Written::Done => {
+                        self.keep_accepted(&capture, book);
+                        self.say_followed(&judgement.followed);
+                    }
+                    Written::Conflict if attempt < MAX_WRITES => continue,
+                    Written::Conflict | Written::Failed if follows => {}
+                    Written::Conflict | Written::Failed => judgement = judgement.without_writing(),
+                }
+            }
+            break (draft.finish(&judgement, book), pins);
+        };
+        self.publish(served, capture, pins);
+    }
+
+    fn publish(&self, served: Served, capture: Arc<Capture>, pins: Option<Pins>) {
+        let before = self.served.load_full();
+        for note in served.notes.iter().filter(|note| !before.notes.contains(note)) {
+            tracing::warn!(source = self.settings.name, "{note}");
+        }
+        self.report(&served);
+        let pending = (!served.refused().is_empty()).then(|| Pending {
+            version: pins.as_ref().and_then(|pins| pins.version),
+            is_read: pins.is_some(),
+            capture,
+        });
+        self.pending.store(pending.map(Arc::new));
+        self.served.store(Arc::new(served));
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Puts on record what is quarantined, each definition once.
+    fn report(&self, served: &Served) {
+        let mut names = Vec::new();
+        for (operation, refusal) in served.refused().iter().filter(|(_, refusal)| refusal.reason.is_for_review()) {
+            let is_new = {
+                let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+                reported.len() < MAX_REPORTED && reported.insert((refusal.tool.clone(), refusal.digest.clone()))
+            };
+            if is_new {
+                names.push(operation.to_string());
+                if let Some(observer) = self.ledger.pinning().observer() {
+                    observer.quarantined(&self.settings.name, &refusal.tool, operation, &refusal.reason.words());
+                }
+            }
+        }
+        if !names.is_empty() {
+            let (source, count) = (self.settings.name.as_str(), names.len());
+            names.truncate(10);
+            let names = names.join(", ");
+            tracing::warn!(
+                source,
+                count,
+                names,
+                "operations are quarantined because nobody has accepted their definitions: see aquifer review"
+            );
         }
     }
 
+    fn say_followed(&self, followed: &[String]) {
+        if !followed.is_empty() {
+            let source = self.settings.name.as_str();
+            let tools: Vec<String> = followed.iter().map(|tool| presentable(tool)).collect();
+            tracing::warn!(source, ?tools, "changed definitions are taken over, because quarantine is off");
+        }
+    }
+
+    /// Keeps the definitions that are pinned now, to be compared with later ones.
+    fn keep_accepted(&self, capture: &Arc<Capture>, book: aquifer_discovery::PinBook) {
+        if self.settings.cache_dir.is_some() {
+            let (capture, settings) = (capture.clone(), self.settings.clone());
+            tokio::task::spawn_blocking(move || accepted::keep(&settings, &book, capture.listing.tools.iter()));
+        }
+    }
+
+    /// Comes when what is quarantined should be judged again: at once if somebody asks, else now and then. Never, if
+    /// nothing is.
+    async fn time_to_recheck(&self) {
+        if self.pending.load().is_none() {
+            return std::future::pending().await;
+        }
+        tokio::select! {
+            () = self.recheck.notified() => {}
+            () = tokio::time::sleep(RECHECK_INTERVAL) => {}
+        }
+    }
+
+    /// Judges what is quarantined again, if the pins are others by now.
+    async fn judge_again(&self) {
+        if let Some(pending) = self.pending.load_full() {
+            let pins = self.ledger.read().await;
+            let is_other = pins.as_ref().is_some_and(|pins| !pending.is_read || pins.version != pending.version);
+            let before = self.served.load_full();
+            let is_unwritten = before.refused().values().any(|one| !one.reason.is_for_review());
+            if is_other || (is_unwritten && !self.ledger.is_failing()) {
+                self.serve(pending.capture.clone()).await;
+                // A new offer of a server that is not there says so, as the one before did.
+                if let Some(reason) = &before.failure {
+                    self.show(reason);
+                }
+            }
+        }
+        self.rechecked.send_modify(|count| *count += 1);
+    }
+
+    /// Has what is quarantined judged again, if the pins are others by now, and waits for that for a moment.
+    pub(crate) async fn freshen_pins(&self) {
+        let Some(pending) = self.pending.load_full() else { return };
+        let pins = self.ledger.read().await;
+        if pins.is_none_or(|pins| pending.is_read && pins.version == pending.version) {
+            return;
+        }
+        let mut rechecked = self.rechecked.subscribe();
+        self.recheck.notify_one();
+        let _ = tokio::time::timeout(RECHECK_INTERVAL, rechecked.changed()).await;
+    }
+
     fn show_failure(&self, failure: &Failure) {
-        let message = failure.message();
-        let reason = message.split_once(": ").map_or(message, |(_, reason)| reason);
+        let is_said = self.served.load().failure.as_deref() == Some(reason_of(failure));
+        let (source, cause) = (self.settings.name.as_str(), failure.cause());
+        match is_said {
+            true => tracing::debug!(source, cause, "{}", failure.message()),
+            false => tracing::warn!(source, cause, "{}", failure.message()),
+        }
+        if !is_said {
+            self.show(reason_of(failure));
+        }
+    }
+
+    fn show(&self, reason: &str) {
         let before = self.served.load_full();
-        let served = if before.is_known {
-            before.again().with_status(reason)
-        } else {
-            Served::unknown(&self.settings, &self.words, reason)
-        };
-        self.served.store(Arc::new(served));
+        let served = if before.is_known { before.again() } else { Served::unknown(&self.settings, &self.words) };
+        self.served.store(Arc::new(served.failed(reason)));
         self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Where the offer comes from, how old it is, and what of it is withheld.
+    pub(crate) fn status(&self) -> SourceStatus {
+        let served = self.served.load();
+        let is_up = self.link.load().as_ref().is_some_and(|link| link.is_alive());
+        let state = match served.origin {
+            Origin::Server if is_up => CatalogState::Live,
+            Origin::Nothing => CatalogState::Unavailable,
+            _ if served.failure.is_some() => CatalogState::Unavailable,
+            _ => CatalogState::Cached,
+        };
+        let age = served.listed_at.map(|at| self.clock.now().duration_since(at));
+        SourceStatus {
+            state,
+            catalog_age: age.map(|age| age.try_into().unwrap_or_default()),
+            quarantined: served.refused().len(),
+            left_out: served.left_out.count(),
+            notes: served.notes.clone(),
+        }
     }
 
     /// The live connection, started if need be, with its tools listed. Waits for the next state, not for ever.
@@ -238,18 +465,7 @@ impl Upkeep {
     }
 }
 
-/// What is made of what an upstream said, with the reviewer's decisions in it.
-fn bundle(settings: &Settings, said: &Interrogation, captured_at: jiff::Timestamp) -> Bundle {
-    let mut bundle = said.bundle(settings, captured_at);
-    if let Some(overrides) = &settings.overrides {
-        overrides.apply(&mut bundle);
-    }
-    bundle
-}
-
-fn report(source: &str, drift: &Drift) {
-    let clean = |tools: &[String]| tools.iter().map(|tool| presentable(tool)).collect::<Vec<_>>();
-    let changed: Vec<String> = drift.changed.iter().map(|changed| presentable(&changed.tool)).collect();
-    let (added, removed) = (clean(&drift.added), clean(&drift.removed));
-    tracing::warn!(source, ?changed, ?added, ?removed, "the upstream's tools have changed");
+fn reason_of(failure: &Failure) -> &str {
+    let message = failure.message();
+    message.split_once(": ").map_or(message, |(_, reason)| reason)
 }

@@ -8,6 +8,7 @@
 //! line of nonsense costs one call and not the connection, and a result is read once. What never happens here: a tool is
 //! called that nobody called, or a schema from outside reaches out.
 
+mod accepted;
 mod answer;
 mod arguments;
 mod cache;
@@ -25,8 +26,11 @@ mod link;
 mod message;
 mod oauth;
 mod pacing;
+mod pinning;
 mod pipe;
+mod quarantine;
 mod relay;
+mod review;
 mod roots;
 mod rounds;
 mod served;
@@ -48,6 +52,13 @@ pub use oauth::LoggedOut;
 pub use oauth::Login;
 pub use oauth::LoginFailure;
 pub use oauth::logout;
+pub use pinning::DefinitionObserver;
+pub use pinning::Pinning;
+pub use quarantine::QuarantinePolicy;
+pub use review::Examination;
+pub use review::Finding;
+pub use review::ReviewError;
+pub use review::examine;
 pub use settings::Allowed;
 pub use settings::Bearer;
 pub use settings::Settings;

@@ -1,37 +1,241 @@
 //! What an upstream offers at one moment: immutable, made from what it said or from a reviewed adapter, replaced whole.
 
-use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, OnceLock};
 
-use aquifer_discovery::adapter::MapsTo;
-use aquifer_discovery::digest::{Changed, Drift, Part, Pin, drift};
-use aquifer_discovery::{Bundle, Call, Offer};
+use aquifer_discovery::adapter::{Known, MapsTo};
+use aquifer_discovery::digest::{Pin, pin};
+use aquifer_discovery::tool::Tool as Definition;
+use aquifer_discovery::{Bundle, Call, LeftOut, Listing, Offer, PinBook, normalize_beside};
+use aquifer_engine::Offering;
 use aquifer_engine::shape;
-use aquifer_engine::{Caller, Offering};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
-use aquifer_protocol::error::Failure;
-use aquifer_protocol::operation::Operation;
-use aquifer_protocol::warning::{Severity, Warning};
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::operation::{Backing, Operation};
+use jiff::Timestamp;
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 
 use crate::arguments;
+use crate::interrogate::Interrogation;
+use crate::quarantine::{Candidate, Judgement, Reason};
 use crate::settings::Settings;
 use crate::words::Words;
 
-/// Callers that are remembered as told of a change. Beyond, some hear it again.
-const MOST_TOLD: usize = 1_000;
+/// Where an offer comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Nothing is known.
+    Nothing,
+    /// From an adapter's file; the server has not been asked.
+    File,
+    /// From an earlier run.
+    Cache,
+    /// From the server, in this run.
+    Server,
+}
+
+/// What an upstream said, read and measured once.
+pub(crate) struct Capture {
+    pub(crate) said: Interrogation,
+    pub(crate) listing: Listing,
+    /// The digests of the listed definitions, in their order.
+    pub(crate) pins: Vec<Pin>,
+    pub(crate) origin: Origin,
+    /// When the server said it.
+    pub(crate) at: Timestamp,
+}
+
+impl Capture {
+    pub(crate) fn new(said: Interrogation, origin: Origin, at: Timestamp) -> Self {
+        let listing = Listing::of(&said.capture);
+        let pins = listing.tools.iter().map(pin).collect();
+        Self { said, listing, pins, origin, at }
+    }
+
+    /// The bundle, beside the names that operations have already and with the operator's decisions in it.
+    pub(crate) fn bundle(&self, settings: &Settings, book: Option<&PinBook>) -> Bundle {
+        let chosen = settings.overrides.as_ref().map(|overrides| overrides.names()).unwrap_or_default();
+        let listed = self.listing.tools.iter().map(|tool| tool.name.as_str());
+        let nothing = PinBook::default();
+        let established = book.unwrap_or(&nothing).established(listed, &chosen);
+        let source = settings.source(self.at, Some(self.said.server.clone()));
+        let mut bundle = normalize_beside(source, self.said.capture.clone(), &self.listing, &established);
+        if let Some(overrides) = &settings.overrides {
+            overrides.apply_among(&mut bundle, &self.listing.tools);
+        }
+        bundle
+    }
+}
+
+/// What a capture comes to, before it is judged.
+pub(crate) struct Draft<'a> {
+    settings: &'a Settings,
+    capture: &'a Capture,
+    offer: Offer,
+}
+
+impl<'a> Draft<'a> {
+    /// The operations of every tool, accepted or not. Nothing here is shown to anybody yet.
+    pub(crate) fn new(settings: &'a Settings, words: &Words, capture: &'a Capture, book: Option<&PinBook>) -> Self {
+        let tools = &capture.listing.tools;
+        let mut offer = match &settings.adapter {
+            Some(adapter) => {
+                let live: HashMap<&str, &Definition> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
+                let decisions = settings.overrides.as_ref().map(|overrides| overrides.by_tool());
+                let known =
+                    Known { live: Some(&live), decisions: decisions.as_ref(), is_settled: settings.is_adapter_settled };
+                Offer::of_adapter_knowing(adapter, &settings.name, &known)
+            }
+            None => Offer::of_listing(&capture.bundle(settings, book), tools, &settings.name, |_| true),
+        };
+        decide_danger(settings, &mut offer);
+        offer.sanitize(&|text| words.without_secrets(text.to_owned()));
+        Self { settings, capture, offer }
+    }
+
+    /// The operations, accepted or not.
+    pub(crate) fn operations(&self) -> &[Operation] {
+        &self.offer.operations
+    }
+
+    /// What the operator should know.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let left_out = self.capture.said.left_out.message(&self.settings.limits);
+        let unusable = self.capture.listing.unusable();
+        let unusable = (unusable > 0).then(|| format!("Entries of its tool list that cannot be used: {unusable}"));
+        self.offer.ignored.iter().cloned().chain(left_out).chain(unusable).collect()
+    }
+
+    /// Judges the definitions behind the operations.
+    pub(crate) fn judge(&self, book: Result<Option<&PinBook>, ()>, may_pin: bool, now: u64) -> Judgement {
+        let pins: HashMap<&str, &Pin> = self.capture.pins.iter().map(|pin| (pin.tool.as_str(), pin)).collect();
+        let reviewed: HashMap<&str, &Pin> = self
+            .settings
+            .adapter
+            .iter()
+            .flat_map(|adapter| &adapter.operations)
+            .filter_map(|operation| Some((operation.name.as_str(), operation.pin.as_ref()?)))
+            .collect();
+        let candidates: Vec<Candidate<'_>> = self
+            .offer
+            .operations
+            .iter()
+            .filter_map(|operation| {
+                Some(Candidate {
+                    pin: pins.get(operation.backing.tool()?).copied()?,
+                    operation: &operation.name,
+                    category: operation.category,
+                    danger: operation.danger,
+                    reviewed: reviewed.get(&*operation.name).copied(),
+                })
+            })
+            .collect();
+        let may_pin = may_pin && self.capture.origin == Origin::Server;
+        Judgement::of(&candidates, book, self.settings.quarantine, may_pin, now)
+    }
+
+    /// What is offered: accepted operations as they are, the others by name alone. A tool that an adapter names and the
+    /// server does not list is gone: nothing says what would be called.
+    pub(crate) fn finish(self, judgement: &Judgement, book: Option<&PinBook>) -> Served {
+        let notes = self.notes();
+        let Self { settings, capture, mut offer } = self;
+        let listed: HashMap<&str, &Pin> = capture.pins.iter().map(|pin| (pin.tool.as_str(), pin)).collect();
+        offer.operations.retain(|one| one.backing.tool().is_some_and(|tool| listed.contains_key(tool)));
+        let mut refused = BTreeMap::new();
+        for operation in &mut offer.operations {
+            let Backing::Tool(tool) = &operation.backing else { continue };
+            operation.established_at = judgement.since.get(&**tool).copied();
+            operation.is_established = operation.established_at.is_some();
+            if let Some(reason) = judgement.quarantined.get(&**tool) {
+                let accepted = book.and_then(|book| book.get(tool));
+                let refusal = Refusal {
+                    tool: tool.clone(),
+                    digest: listed.get(&**tool).map(|pin| pin.digest.clone()).unwrap_or_default(),
+                    reason: reason.clone(),
+                };
+                let category = accepted.map_or(operation.category, |accepted| accepted.category);
+                let danger = accepted.map_or(operation.danger, |accepted| accepted.danger.max(operation.danger));
+                *operation = quarantined(operation, category, danger, reason);
+                offer.calls.remove(&operation.name);
+                refused.insert(operation.name.clone(), refusal);
+            }
+        }
+        if !refused.is_empty() {
+            offer.types = used_types(&offer);
+        }
+        let left_out = capture.said.left_out;
+        let served = Served::from_offer(settings, offer, refused);
+        Served { origin: capture.origin, listed_at: Some(capture.at), left_out, notes, ..served }
+    }
+}
+
+/// The operator's last word on the danger of single operations.
+fn decide_danger(settings: &Settings, offer: &mut Offer) {
+    for operation in &mut offer.operations {
+        if let Some(danger) = settings.danger_of.get(&*operation.name) {
+            operation.danger = *danger;
+        }
+    }
+}
+
+/// An operation by name alone: nothing that the upstream says now reaches anybody.
+fn quarantined(operation: &Operation, category: Category, danger: Danger, reason: &Reason) -> Operation {
+    let words = reason.words();
+    let mut shown = Operation::new(&operation.name, category, &words);
+    shown.danger = danger;
+    shown.source = operation.source.clone();
+    shown.trust = operation.trust;
+    shown.backing = operation.backing.clone();
+    shown.native = false;
+    shown.quarantine = Some(words);
+    shown.is_established = operation.is_established;
+    shown.established_at = operation.established_at;
+    shown
+}
+
+/// The types that operations still refer to: those of quarantined ones are the upstream's words, too.
+fn used_types(offer: &Offer) -> aquifer_protocol::schema::Types {
+    let mut open = Vec::new();
+    for operation in &offer.operations {
+        operation.parameters.iter().for_each(|parameter| parameter.schema.references(&mut open));
+    }
+    let mut used = aquifer_protocol::schema::Types::new();
+    while let Some(name) = open.pop() {
+        if let Some(schema) = offer.types.get(&name)
+            && used.insert(name, schema.clone()).is_none()
+        {
+            schema.references(&mut open);
+        }
+    }
+    used
+}
 
 /// What an upstream offers.
 pub(crate) struct Served {
     pub(crate) offering: Offering,
     tools: BTreeMap<Arc<str>, Arc<Tool>>,
-    pub(crate) pins: Vec<Pin>,
-    /// How the live tools differ from the reviewed ones, or from those of before.
-    pub(crate) drift: Option<Drift>,
+    /// Operations that cannot be called.
+    refused: BTreeMap<Arc<str>, Refusal>,
+    pub(crate) origin: Origin,
+    /// When the server said it.
+    pub(crate) listed_at: Option<Timestamp>,
+    pub(crate) left_out: LeftOut,
+    /// What the operator should know.
+    pub(crate) notes: Vec<String>,
+    /// Why the upstream is not there, if it could not be reached.
+    pub(crate) failure: Option<Arc<str>>,
     /// Whether it is known what there is.
     pub(crate) is_known: bool,
+}
+
+/// An operation that cannot be called, and the definition behind it.
+#[derive(Debug, Clone)]
+pub(crate) struct Refusal {
+    pub(crate) tool: Arc<str>,
+    pub(crate) digest: String,
+    pub(crate) reason: Reason,
 }
 
 /// One operation and the tool behind it.
@@ -41,78 +245,61 @@ pub(crate) struct Tool {
     pub(crate) category: Category,
     pub(crate) danger: Danger,
     schema: OnceLock<Option<Validator>>,
-    /// What differs from what was known before.
-    changed: Vec<Part>,
-    told: Mutex<HashSet<Arc<str>>>,
 }
 
 impl Served {
-    /// Nothing is known yet.
-    pub(crate) fn unknown(settings: &Settings, words: &Words, reason: &str) -> Self {
-        if settings.adapter.is_some() {
-            return Self::of(settings, words, None, &[]).with_status(reason);
-        }
-        let nothing = Self {
-            offering: Offering::default(),
-            tools: BTreeMap::new(),
-            pins: Vec::new(),
-            drift: None,
-            is_known: false,
+    /// Nothing is known yet but what an adapter's file says.
+    pub(crate) fn unknown(settings: &Settings, words: &Words) -> Self {
+        let Some(adapter) = &settings.adapter else {
+            let nothing = Self::from_offer(settings, Offer::default(), BTreeMap::new());
+            return Self { is_known: false, origin: Origin::Nothing, ..nothing };
         };
-        nothing.with_status(reason)
-    }
-
-    /// What a capture and the operator's decisions come to. `before` are the definitions known until now.
-    pub(crate) fn of(settings: &Settings, words: &Words, bundle: Option<&Bundle>, before: &[Pin]) -> Self {
-        let pins = bundle.map(Bundle::pins).unwrap_or_default();
-        let (mut offer, drift) = match (&settings.adapter, bundle) {
-            (Some(adapter), _) => {
-                let offer = Offer::of_adapter(adapter, &settings.name);
-                let drift = bundle.map(|_| from_reviewed(&offer, &pins));
-                (offer, drift)
-            }
-            (None, Some(bundle)) => {
-                let drift = (!before.is_empty()).then(|| drift(before, &pins));
-                (Offer::of_bundle(bundle, &settings.name), drift)
-            }
-            (None, None) => (Offer::default(), None),
-        };
-        let drift = drift.filter(|drift| !drift.is_empty());
+        let decisions = settings.overrides.as_ref().map(|overrides| overrides.by_tool());
+        let known = Known { live: None, decisions: decisions.as_ref(), is_settled: settings.is_adapter_settled };
+        let mut offer = Offer::of_adapter_knowing(adapter, &settings.name, &known);
+        decide_danger(settings, &mut offer);
         offer.sanitize(&|text| words.without_secrets(text.to_owned()));
-        Self::from_offer(settings, offer, pins, drift)
+        Self { origin: Origin::File, ..Self::from_offer(settings, offer, BTreeMap::new()) }
     }
 
-    fn from_offer(settings: &Settings, offer: Offer, pins: Vec<Pin>, drift: Option<Drift>) -> Self {
-        let Offer { mut operations, types, calls } = offer;
+    fn from_offer(settings: &Settings, offer: Offer, refused: BTreeMap<Arc<str>, Refusal>) -> Self {
+        let Offer { mut operations, types, mut calls, ignored } = offer;
         let mut tools = BTreeMap::new();
         for operation in &operations {
-            let Some(call) = calls.get(&operation.name) else { continue };
+            let Some(call) = calls.remove(&operation.name) else { continue };
             let MapsTo::Tool(tool) = &call.maps_to else { continue };
-            let changed = drift.iter().flat_map(|drift| &drift.changed).find(|changed| &changed.tool == tool);
             let tool = Tool {
                 name: tool.as_str().into(),
-                call: call.clone(),
                 category: operation.category,
                 danger: operation.danger,
                 schema: OnceLock::new(),
-                changed: changed.map(|changed| changed.parts.clone()).unwrap_or_default(),
-                told: Mutex::default(),
+                call,
             };
             tools.insert(operation.name.clone(), Arc::new(tool));
         }
-        operations.retain(|operation| tools.contains_key(&operation.name));
-        for operation in &mut operations {
+        operations.retain(|one| tools.contains_key(&one.name) || refused.contains_key(&one.name));
+        for operation in operations.iter_mut().filter(|operation| tools.contains_key(&operation.name)) {
             let rows = settings.rows.get(&*operation.name).map(String::as_str);
             let controls = settings.controls_of.get(&*operation.name).copied().unwrap_or(settings.controls);
             shape::offer(operation, rows, controls);
         }
-        Self { offering: Offering { operations, types, indirect: Vec::new() }, tools, pins, drift, is_known: true }
+        Self {
+            offering: Offering { operations, types, indirect: Vec::new() },
+            tools,
+            refused,
+            origin: Origin::Server,
+            listed_at: None,
+            left_out: LeftOut::default(),
+            notes: ignored,
+            failure: None,
+            is_known: true,
+        }
     }
 
     /// The same with an operation that tells how the upstream is, because it is not well.
     pub(crate) fn with_status(mut self, reason: &str) -> Self {
         let mut name = "upstream_status".to_owned();
-        while self.tools.contains_key(name.as_str()) {
+        while self.tools.contains_key(name.as_str()) || self.refused.contains_key(name.as_str()) {
             name.push('_');
         }
         let words = format!("This MCP server is not there now: {reason}. Calling this tries again.");
@@ -122,17 +309,43 @@ impl Served {
         self
     }
 
+    /// The same of an upstream that could not be reached.
+    pub(crate) fn failed(self, reason: &str) -> Self {
+        Self { failure: Some(reason.into()), ..self.with_status(reason) }
+    }
+
     /// The same offer again, without a status.
     pub(crate) fn again(&self) -> Self {
         let mut offering = self.offering.clone();
-        offering.operations.retain(|operation| self.tools.contains_key(&operation.name));
-        let (tools, pins, drift) = (self.tools.clone(), self.pins.clone(), self.drift.clone());
-        Self { offering, tools, pins, drift, is_known: self.is_known }
+        offering.operations.retain(|one| self.tools.contains_key(&one.name) || self.refused.contains_key(&one.name));
+        Self {
+            offering,
+            tools: self.tools.clone(),
+            refused: self.refused.clone(),
+            notes: self.notes.clone(),
+            failure: None,
+            ..*self
+        }
     }
 
     /// The tool behind an operation.
     pub(crate) fn tool(&self, operation: &str) -> Option<&Tool> {
         self.tools.get(operation).map(|tool| &**tool)
+    }
+
+    /// Operations that cannot be called.
+    pub(crate) fn refused(&self) -> &BTreeMap<Arc<str>, Refusal> {
+        &self.refused
+    }
+
+    /// Refuses an operation that waits for somebody to accept its definition. The gate refuses it, too.
+    pub(crate) fn admit(&self, operation: &str) -> Result<(), Failure> {
+        match self.refused.get(operation) {
+            None => Ok(()),
+            Some(refusal) => {
+                Err(Failure::new(Code::PermissionDenied, &*refusal.reason.words()).detail("operation", operation))
+            }
+        }
     }
 
     /// How many operations there are.
@@ -161,40 +374,4 @@ impl Tool {
     pub(crate) fn only_reads(&self) -> bool {
         self.category == Category::Read && self.danger < Danger::Destructive
     }
-
-    /// That it is not what it was, told to everybody once.
-    pub(crate) fn warning(&self, caller: &Caller) -> Option<Warning> {
-        if self.changed.is_empty() {
-            return None;
-        }
-        if let Some(owner) = caller.owner() {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            if told.len() < MOST_TOLD && !told.insert(owner.into()) {
-                return None;
-            }
-        }
-        let parts: Vec<Value> = self.changed.iter().filter_map(|part| serde_json::to_value(part).ok()).collect();
-        let words = "The tool behind this operation is defined differently than before. Use introspect again";
-        Some(Warning::new("UPSTREAM_TOOL_CHANGED", words).detail("changed", parts).severity(Severity::High))
-    }
-}
-
-/// What differs between an adapter's definitions and the live ones. Only the whole of a reviewed definition is pinned,
-/// so which part of it changed is not known.
-fn from_reviewed(offer: &Offer, live: &[Pin]) -> Drift {
-    let mut found = Drift::default();
-    let mut reviewed = HashSet::new();
-    for call in offer.calls.values() {
-        let MapsTo::Tool(tool) = &call.maps_to else { continue };
-        reviewed.insert(tool.as_str());
-        match live.iter().find(|pin| &pin.tool == tool) {
-            None => found.removed.push(tool.clone()),
-            Some(pin) if call.digest.as_ref().is_some_and(|digest| *digest != pin.digest) => {
-                found.changed.push(Changed { tool: tool.clone(), parts: vec![Part::Description, Part::InputSchema] });
-            }
-            Some(_) => {}
-        }
-    }
-    found.added = live.iter().filter(|pin| !reviewed.contains(pin.tool.as_str())).map(|pin| pin.tool.clone()).collect();
-    found
 }

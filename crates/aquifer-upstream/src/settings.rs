@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use aquifer_discovery::bundle::{self, Auth, AuthKind, ServerIdentity};
-use aquifer_discovery::{Adapter, Overrides, redact};
+use aquifer_discovery::{Adapter, DefinitionLimits, Overrides, redact};
 use aquifer_engine::shape::Controls;
+use aquifer_protocol::danger::Danger;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::oauth::Login;
+use crate::quarantine::QuarantinePolicy;
 
 /// What an operator says of one MCP server behind us.
 #[derive(Clone)]
@@ -42,6 +44,14 @@ pub struct Settings {
     pub login: Option<Login>,
     /// Where the rows are inside the results of an operation, by its name without prefix. Looked for where not said.
     pub rows: BTreeMap<String, String>,
+    /// The danger of single operations, by their names without prefix: the operator's last word.
+    pub danger_of: BTreeMap<String, Danger>,
+    /// Whether the operator trusts the adapter's file, so that it settles what the evidence leaves open.
+    pub is_adapter_settled: bool,
+    /// Which definitions wait until somebody accepts them.
+    pub quarantine: QuarantinePolicy,
+    /// How much it may define.
+    pub limits: DefinitionLimits,
     /// What the server may ask of the clients behind its calls.
     pub allow: Allowed,
 }
@@ -107,6 +117,10 @@ impl Settings {
             login: None,
             controls_of: BTreeMap::new(),
             rows: BTreeMap::new(),
+            danger_of: BTreeMap::new(),
+            is_adapter_settled: false,
+            quarantine: QuarantinePolicy::default(),
+            limits: DefinitionLimits::default(),
             allow: Allowed::default(),
         }
     }

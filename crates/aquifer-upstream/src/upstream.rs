@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aquifer_discovery::digest::Drift;
 use aquifer_engine::clock::SharedClock;
-use aquifer_engine::source::{Answer, Call, Context, Fetch, Outcome, Shelves};
+use aquifer_engine::source::{Answer, Call, Context, Fetch, Outcome, Shelves, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
@@ -20,7 +19,8 @@ use crate::calls::Companion;
 use crate::delivery::Delivery;
 use crate::keeper::Upkeep;
 use crate::library;
-use crate::link::Link;
+use crate::link::{Era, Link};
+use crate::pinning::Pinning;
 use crate::rounds;
 use crate::served::Served;
 use crate::settings::Settings;
@@ -47,11 +47,26 @@ impl std::fmt::Debug for Upstream {
 }
 
 impl Upstream {
-    /// An upstream. If its catalogue is in the cache, it is offered at once and the server starts with the first call;
-    /// otherwise the server is asked in the background, again and again until it answers. Must be called inside a tokio
-    /// runtime.
+    /// An upstream whose definitions are pinned for as long as it lives. If its catalog is in the cache, it is offered at
+    /// once. In any case the server is asked in the background, again and again until it answers. Must be called inside a
+    /// tokio runtime.
     pub fn new(settings: Settings, clock: SharedClock) -> Arc<Self> {
-        let (upkeep, era) = Upkeep::new(settings, clock);
+        let upkeep = Upkeep::new(settings, clock.clone(), Pinning::in_memory(clock));
+        // A memory answers at once.
+        let era = upkeep.remember().now_or_never().unwrap_or_default();
+        Self::keep(upkeep, era)
+    }
+
+    /// The same with definitions that are pinned in a state store. Waits a moment for what is pinned there: without it
+    /// nothing that is remembered could be called.
+    pub async fn open(settings: Settings, clock: SharedClock, pinning: Pinning) -> Arc<Self> {
+        let upkeep = Upkeep::new(settings, clock, pinning);
+        let era = upkeep.remember().await;
+        Self::keep(upkeep, era)
+    }
+
+    fn keep(upkeep: Upkeep, era: Era) -> Arc<Self> {
+        let upkeep = Arc::new(upkeep);
         let stop = CancellationToken::new();
         let (keeper, stopped) = (upkeep.clone(), stop.clone());
         tokio::spawn(async move {
@@ -81,9 +96,9 @@ impl Upstream {
         self.upkeep.served.load().is_known
     }
 
-    /// How the live tools differ from the reviewed adapter, or from what they were before, if they do.
-    pub fn drift(&self) -> Option<Drift> {
-        self.upkeep.served.load().drift.clone()
+    /// The operations that cannot be called until somebody accepts their definitions.
+    pub fn quarantined(&self) -> Vec<Arc<str>> {
+        self.upkeep.served.load().refused().keys().cloned().collect()
     }
 
     /// Ends the connection and its process for good.
@@ -94,7 +109,7 @@ impl Upstream {
     async fn answer(&self, call: Call) -> Result<Answer, Failure> {
         let upkeep = &*self.upkeep;
         let served = upkeep.served.load_full();
-        if served.tool(&call.name).is_none() && is_status(&call.name) {
+        if served.tool(&call.name).is_none() && is_status(&call.name) && served.admit(&call.name).is_ok() {
             upkeep.live().await?;
             let operations = upkeep.served.load().len();
             return Ok(Answer::new(json!({ "available": true, "operations": operations })));
@@ -121,10 +136,7 @@ impl Upstream {
             }
             let result = rounds::call(upkeep, &link, &tool.name, &arguments, &context, delivery).await;
             match result.and_then(|result| answer::read(&result, &upkeep.words, address_prefix.as_deref())) {
-                Ok(mut answer) => {
-                    answer.warnings.extend(tool.warning(&context.caller));
-                    return Ok(answer);
-                }
+                Ok(answer) => return Ok(answer),
                 Err(trouble) if attempt == 0 && trouble.is_transient() && delivery.may_start_again() => {}
                 Err(trouble) => {
                     if matches!(trouble, Trouble::TimedOut) {
@@ -155,11 +167,13 @@ fn end_if_dead(link: Arc<Link>, timeout: Duration) {
 
 /// The arguments under the upstream's own names, if the tool as it is now accepts them.
 fn prepared(served: &Served, name: &str, operation: &Operation, params: Map<String, Value>) -> Result<Value, Failure> {
+    served.admit(name)?;
     let tool = served.tool(name).ok_or_else(|| gone(name))?;
-    if tool.danger > operation.danger || tool.category != operation.category {
+    let is_same_tool = operation.backing.tool().is_none_or(|judged| *judged == *tool.name);
+    if !is_same_tool || tool.danger > operation.danger || tool.category != operation.category {
         return Err(changed(name));
     }
-    if !tool.call.open && params.keys().any(|name| tool.call.names().all(|(known, _)| known != name)) {
+    if !tool.call.open && params.keys().any(|name| !tool.call.takes(name)) {
         return Err(changed(name));
     }
     let arguments = Value::Object(tool.call.arguments(params));
@@ -205,8 +219,10 @@ impl Source for Upstream {
     }
 
     fn freshen(&self) -> BoxFuture<'_, ()> {
-        // A server that said its tools are others is about to list them: that is soon known.
+        // A server that said its tools are others is about to list them: that is soon known. And somebody may have accepted
+        // what is quarantined.
         async move {
+            self.upkeep.freshen_pins().await;
             let stale = self.upkeep.link.load_full().is_some_and(|link| link.is_alive() && !link.is_fresh());
             if stale && tokio::time::timeout(LISTED_IN, self.upkeep.live()).await.is_err() {
                 tracing::debug!(source = self.upkeep.settings.name, "the changed tools are not listed yet");
@@ -222,6 +238,10 @@ impl Source for Upstream {
             self.upkeep.live().await.map(|_| ())
         }
         .boxed()
+    }
+
+    fn status(&self) -> SourceStatus {
+        self.upkeep.status()
     }
 
     fn shelves(&self) -> Shelves {

@@ -151,6 +151,14 @@ pub(crate) struct SourceConfig {
     pub(crate) concurrency: Option<usize>,
     /// The most bytes of one answer.
     pub(crate) largest_answer: Option<usize>,
+    /// Which definitions wait until somebody accepts them; else what `[gate]` says.
+    pub(crate) quarantine: Option<QuarantineConfig>,
+    /// How many tools are taken of it.
+    pub(crate) max_tools: Option<usize>,
+    /// The most bytes of one tool's definition.
+    pub(crate) max_tool_bytes: Option<usize>,
+    /// The most objects and arrays in one tool's definition.
+    pub(crate) max_schema_nodes: Option<usize>,
     /// How many parameters READ operations get for shaping their results.
     pub(crate) controls: Option<ControlsConfig>,
     /// What the server may ask of the clients behind its calls. Nothing, unless it is named here.
@@ -220,6 +228,15 @@ impl SourceConfig {
         };
         self.target.as_deref().is_none_or(is_mcp)
     }
+}
+
+/// Which definitions of an MCP server that was served before wait until somebody accepts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum QuarantineConfig {
+    Changed,
+    New,
+    Off,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]

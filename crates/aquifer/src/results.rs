@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use aquifer_engine::shape::{Controls, Settings};
+use aquifer_protocol::danger::Danger;
 use aquifer_protocol::limits::OutOfRange;
 use serde::Deserialize;
 
@@ -63,6 +64,8 @@ pub(crate) struct OperationConfig {
     /// Where the rows are inside its results.
     pub(crate) rows: Option<String>,
     pub(crate) controls: Option<ControlsConfig>,
+    /// How much harm it can do: the operator's word, which beats all evidence.
+    pub(crate) danger: Option<Danger>,
 }
 
 impl OperationConfig {

@@ -85,6 +85,7 @@ impl Wanted<'_> {
         let kept = Kept::of(&self.config.state)?;
         let mut plans = Plans::make(self.targets, self.upstream, &self.config.source, &kept, served)?;
         plans.log_in(self, &kept);
+        plans.pin(self.config);
         Ok(plans)
     }
 }
@@ -100,6 +101,7 @@ const SHORT_WAIT: Duration = Duration::from_secs(2);
 pub(crate) async fn wait(opened: &[Opened], absence: Absence) -> anyhow::Result<()> {
     let awaited: Vec<_> = match absence {
         Absence::Fails => opened.iter().filter_map(|one| one.upstream.clone()).collect(),
+        Absence::IsShown => return ask_all(opened).await,
         Absence::FailsUnlessKnown | Absence::IsServed => opened.iter().filter_map(Opened::unknown).cloned().collect(),
     };
     let is_nothing_known = awaited.len() == opened.len();
@@ -116,6 +118,34 @@ pub(crate) async fn wait(opened: &[Opened], absence: Absence) -> anyhow::Result<
         Some(failure) if !enough => Err(sources::Unreached::new(failure).into()),
         _ => Ok(()),
     }
+}
+
+/// Asks every MCP server what it offers now, each no longer than it may take to start. Of one that does not answer the
+/// last known catalog is shown, and its age is said. Fails if nothing is known of any.
+async fn ask_all(opened: &[Opened]) -> anyhow::Result<()> {
+    let asked = opened.iter().map(async |one| match &one.upstream {
+        Some(upstream) => upstream.ready().await.err(),
+        None => None,
+    });
+    let mut unknown = Vec::new();
+    for (one, failure) in opened.iter().zip(futures::future::join_all(asked).await) {
+        let Some(failure) = failure else { continue };
+        match one.age() {
+            Some(age) => eprintln!("aquifer: {}. What it said {age} is shown", failure.message()),
+            None if one.unknown().is_none() => eprintln!("aquifer: {}. What its file says is shown", failure.message()),
+            None => unknown.push(failure),
+        }
+    }
+    let is_nothing_known = !opened.is_empty() && unknown.len() == opened.len();
+    match unknown.into_iter().next() {
+        Some(failure) if is_nothing_known => Err(sources::Unreached::new(failure).into()),
+        _ => Ok(()),
+    }
+}
+
+/// Whether none of the sources could be asked, so that only what is known from before is shown.
+pub(crate) fn is_nothing_live(opened: &[Opened]) -> bool {
+    !opened.is_empty() && opened.iter().all(|one| one.upstream.as_ref().is_some_and(|upstream| !upstream.is_up()))
 }
 
 /// Checks every section of the configuration but `[gate]` and the sources, which are checked by making them.

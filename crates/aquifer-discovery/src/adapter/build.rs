@@ -1,5 +1,7 @@
 //! From a bundle to an adapter file and its sidecar (R-DIS-6). The same bundle gives the same bytes.
 
+use std::collections::HashMap;
+
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use serde_json::{Map, Value, json};
@@ -49,6 +51,7 @@ pub fn build(bundle: &Bundle) -> Result<Built, BundleError> {
 
 fn front_matter(bundle: &Bundle, name: &str) -> Value {
     let tools = bundle.tools();
+    let tools: HashMap<&str, &Tool> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
     let mut operations = Map::new();
     for category in Category::ALL {
         let own: Vec<Value> = bundle
@@ -56,7 +59,7 @@ fn front_matter(bundle: &Bundle, name: &str) -> Value {
             .operations
             .iter()
             .filter(|operation| operation.endpoint == category)
-            .map(|made| operation(made, tools.iter().find(|tool| tool.name == made.source_tool_name)))
+            .map(|made| operation(made, tools.get(made.source_tool_name.as_str()).copied()))
             .collect();
         if !own.is_empty() {
             operations.insert(category.as_str().to_ascii_lowercase(), own.into());

@@ -5,6 +5,7 @@
 //! operations.
 
 mod build;
+mod evidence;
 mod page;
 mod read;
 mod sidecar;
@@ -13,12 +14,16 @@ mod trust;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::trust::Trust;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::digest::Pin;
 use crate::problem::FileProblem;
+use crate::tool::{Annotations, Tool};
 
 pub use build::Built;
 pub use build::build;
+pub use evidence::Known;
+pub(crate) use evidence::hold;
 pub use sidecar::Sidecar;
 pub use sidecar::SidecarOperation;
 pub use trust::TrustChange;
@@ -128,6 +133,12 @@ pub struct AdapterOperation {
     pub input_schema: Option<Value>,
     /// The digest of the definition that was reviewed, from the sidecar.
     pub digest: Option<String>,
+    /// The whole of that pin.
+    pub pin: Option<Pin>,
+    /// The tool's hints in that definition, from the sidecar.
+    pub annotations: Annotations,
+    /// The same as the server wrote them.
+    pub reviewed_hints: Option<Value>,
 }
 
 /// What an operation calls.
@@ -155,6 +166,22 @@ pub struct AdapterParameter {
     pub required: bool,
     /// Its shape as JSON Schema.
     pub schema: Value,
+}
+
+impl AdapterOperation {
+    /// The tool as its definition was reviewed, as far as the file and its sidecar hold it: the words are those of the
+    /// file. None without a sidecar.
+    pub fn reviewed_tool(&self) -> Option<Tool> {
+        let MapsTo::Tool(name) = &self.maps_to else { return None };
+        self.pin.as_ref()?;
+        let mut definition = Map::from_iter([
+            ("name".to_owned(), Value::from(name.as_str())),
+            ("description".to_owned(), Value::from(self.description.as_str())),
+        ]);
+        definition.extend(self.input_schema.clone().map(|schema| ("inputSchema".to_owned(), schema)));
+        definition.extend(self.reviewed_hints.clone().map(|hints| ("annotations".to_owned(), hints)));
+        Tool::from_value(Value::Object(definition)).ok()
+    }
 }
 
 impl Adapter {

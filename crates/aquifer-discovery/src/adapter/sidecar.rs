@@ -1,5 +1,7 @@
 //! What the published adapter schema has no room for, in a file beside the adapter.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -70,12 +72,13 @@ impl Sidecar {
     /// The sidecar of a bundle.
     pub(super) fn of(bundle: &Bundle, adapter: &str) -> Self {
         let tools = bundle.tools();
+        let tools: HashMap<&str, &Tool> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
         let operations = bundle
             .normalized_bundle
             .operations
             .iter()
             .filter_map(|operation| {
-                let tool = tools.iter().find(|tool| tool.name == operation.source_tool_name)?;
+                let tool = tools.get(operation.source_tool_name.as_str())?;
                 Some(entry(operation, tool))
             })
             .collect();

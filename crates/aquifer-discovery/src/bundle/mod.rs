@@ -7,9 +7,13 @@ mod check;
 mod operation;
 mod raw;
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::Listing;
+use crate::classify::graver;
 use crate::digest::{Pin, pin};
 use crate::tool::Tool;
 use crate::warning::BundleWarning;
@@ -188,11 +192,24 @@ impl Bundle {
 
     /// The tools that became operations, in the order of the operations.
     pub fn tools(&self) -> Vec<Tool> {
-        let all = self.raw_capture.tools();
-        let mut tools: Vec<Tool> = all.iter().filter_map(|raw| Tool::read(raw).ok()).collect();
-        let mut seen = std::collections::HashSet::new();
-        tools.retain(|tool| seen.insert(tool.name.clone()));
-        tools
+        Listing::of(&self.raw_capture).tools
+    }
+
+    /// Raises what the bundle says of its operations to what its own capture shows. Somebody may have edited the file:
+    /// what an operator decides belongs into overrides, where it is on record.
+    pub fn hold_to_evidence(&mut self) {
+        let fresh = crate::normalize(self.source.clone(), self.raw_capture.clone()).normalized_bundle.operations;
+        let fresh: HashMap<&str, &NormalizedOperation> =
+            fresh.iter().map(|operation| (operation.source_tool_name.as_str(), operation)).collect();
+        for operation in &mut self.normalized_bundle.operations {
+            let Some(evident) = fresh.get(operation.source_tool_name.as_str()) else { continue };
+            operation.endpoint = graver(operation.endpoint, evident.endpoint);
+            operation.danger_level = operation.danger_level.max(evident.danger_level);
+            if evident.needs_review && !operation.needs_review {
+                operation.needs_review = true;
+                operation.review_reasons.clone_from(&evident.review_reasons);
+            }
+        }
     }
 
     /// The definitions, pinned.

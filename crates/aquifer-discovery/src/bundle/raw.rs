@@ -11,6 +11,8 @@ use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::limits::{self, DefinitionLimits, LeftOut};
+
 /// The exact payload of an upstream.
 #[derive(Debug, Clone)]
 pub struct RawCapture {
@@ -87,6 +89,22 @@ impl RawCapture {
             beside.push(("pages".to_owned(), pages));
         }
         Ok(Self { tools, beside })
+    }
+
+    /// The capture without the tools that exceed a limit, and what was left out. Where nothing exceeds one, the bytes stay
+    /// as they are.
+    pub fn within(self, limits: &DefinitionLimits) -> (Self, LeftOut) {
+        let Ok((kept, left_out)) = limits::select(self.tools.get(), limits) else {
+            return (self, LeftOut::default());
+        };
+        if left_out.is_empty() {
+            return (self, left_out);
+        }
+        let texts: Vec<&str> = kept.iter().map(|tool| tool.get()).collect();
+        let tools = RawValue::from_string(format!("[{}]", texts.join(",")));
+        // Joining valid values makes a valid list.
+        let tools = tools.unwrap_or_else(|_| self.tools.clone());
+        (Self { tools, beside: self.beside }, left_out)
     }
 
     /// The tools, each as its bytes.

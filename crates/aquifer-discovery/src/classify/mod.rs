@@ -5,6 +5,7 @@
 //! looked, and is READ only if the server itself says so and no verb of writing says otherwise.
 
 mod evidence;
+mod floor;
 mod verbs;
 
 use aquifer_protocol::category::Category;
@@ -14,6 +15,14 @@ use serde::{Deserialize, Serialize};
 use crate::tool::Annotations;
 use evidence::{NameEvidence, WordEvidence};
 use verbs::Says;
+
+pub use floor::Assessment;
+pub use floor::HardEvidence;
+pub use floor::Held;
+pub use floor::assess;
+pub use floor::assess_tool;
+pub use floor::graver;
+pub(crate) use floor::spelled;
 
 /// How well the evidence supports a category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -8,12 +8,15 @@ mod narrow;
 mod properties;
 mod readable;
 
+use std::collections::HashMap;
+
 use aquifer_protocol::schema::{Parameter, Schema, SchemaReader, Types};
 use serde_json::Value;
 
 use crate::warning::{self, BundleWarning};
 
 pub(crate) use narrow::Narrow;
+pub(crate) use narrow::Room;
 pub(crate) use narrow::fits;
 pub(crate) use narrow::narrow;
 
@@ -43,6 +46,13 @@ pub(crate) struct InputParameter {
     pub(crate) schema: Schema,
     /// Its JSON Schema, readable copy.
     pub(crate) json: Value,
+}
+
+impl Input {
+    /// The parameters by their original names.
+    pub(crate) fn by_name(&self) -> HashMap<&str, &InputParameter> {
+        self.parameters.iter().map(|parameter| (parameter.original_name.as_str(), parameter)).collect()
+    }
 }
 
 impl InputParameter {
@@ -95,13 +105,17 @@ pub(crate) fn read_input(schema: Option<&Value>) -> Input {
         input.warnings.push(BundleWarning::new(warning::OPEN_INPUT, message).field("inputSchema"));
     }
     let mut reader = SchemaReader::new(&readable);
-    for property in properties::top_level(&readable) {
+    let (properties, is_complete) = properties::top_level(&readable);
+    if !is_complete {
+        input.broken.push("it has too many alternatives to find every parameter".to_owned());
+    }
+    for property in properties {
         input.parameters.push(InputParameter {
             schema: reader.read(&property.schema),
-            original_name: property.name,
+            original_name: property.name.to_owned(),
             source_path: property.path,
             required: property.required,
-            json: property.schema,
+            json: property.schema.into_owned(),
         });
     }
     input.types = reader.into_types();

@@ -1,5 +1,7 @@
 //! A parameter as the published bundle has room for it, and the names of what it has no room for.
 
+use std::sync::Arc;
+
 use aquifer_protocol::schema::{Kind, Schema, Types};
 use serde_json::Value;
 
@@ -41,7 +43,23 @@ const MOST_NAMES: usize = 8;
 /// A union of unions with more members than this is anything.
 const MOST_MEMBERS: usize = 500;
 
-pub(crate) fn narrow(parameter: &InputParameter, types: &Types) -> Narrow {
+/// How much the parameters of one tool may repeat of the types they share: members of unions and words of lists.
+#[derive(Debug)]
+pub(crate) struct Room(usize);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(10_000)
+    }
+}
+
+impl Room {
+    fn take(&mut self, count: usize) -> bool {
+        self.0.checked_sub(count).map(|left| self.0 = left).is_some()
+    }
+}
+
+pub(crate) fn narrow(parameter: &InputParameter, types: &Types, shared: &mut Room) -> Narrow {
     let schema = resolve(&parameter.schema, types);
     let own = &parameter.schema;
     let mut left_out: Vec<String> = parameter
@@ -53,17 +71,20 @@ pub(crate) fn narrow(parameter: &InputParameter, types: &Types) -> Narrow {
         .cloned()
         .collect();
     let values = own.allowed.as_ref().or(schema.allowed.as_ref());
-    let allowed = values.and_then(|values| {
+    let is_told = |values: &&Arc<[Value]>| own.allowed.is_some() || shared.take(values.len());
+    let allowed = values.filter(is_told).and_then(|values| {
         values.iter().map(|value| value.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>()
     });
     if values.is_some() && allowed.is_none() {
         left_out.push("enum".to_owned());
     }
-    let mut room = MOST_MEMBERS;
+    let mut room = MOST_MEMBERS.min(shared.0);
+    let before = room;
     let type_name = match type_name(own, types, 0, &mut room) {
         any if any == "any" => values.and_then(|values| common_type(values)).unwrap_or("any").to_owned(),
         name => name,
     };
+    shared.take(before - room);
     let default = own.default.clone().filter(|default| fits(default, &type_name));
     if own.default.is_some() && default.is_none() {
         left_out.push("default".to_owned());
@@ -121,10 +142,13 @@ fn type_name(schema: &Schema, types: &Types, depth: usize, room: &mut usize) -> 
     if schema.nullable || target.nullable {
         words.push("null".to_owned());
     }
-    let mut seen = Vec::new();
+    // There are eight words in all, so few of many are kept.
+    let mut seen: Vec<String> = Vec::new();
     words.retain(|word| {
         let first = !seen.contains(word);
-        seen.push(word.clone());
+        if first {
+            seen.push(word.clone());
+        }
         first
     });
     if words.iter().any(|word| word == "any") { "any".to_owned() } else { words.join(" | ") }

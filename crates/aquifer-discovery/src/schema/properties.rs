@@ -1,4 +1,10 @@
 //! The top-level parameters of a schema, wherever in it they stand: none may be lost.
+//!
+//! References let a short schema describe a long list of parameters many times over, so the search has a budget. A
+//! schema that exceeds it is reported, and its tool needs review.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
@@ -7,23 +13,27 @@ use super::definition;
 /// Schemas that refer to each other in a circle end here.
 const DEEPEST: usize = 16;
 
-/// More places are not looked at: alternatives that refer to alternatives would multiply without end.
-const MOST_PLACES: usize = 10_000;
+/// Schemas and parameters that are looked at: alternatives that refer to alternatives would multiply without end.
+const MAX_STEPS: usize = 20_000;
+
+/// Bytes of alternative shapes that are compared with each other.
+const MAX_COMPARED_BYTES: usize = 4 * 1_024 * 1_024;
 
 /// One top-level parameter.
 #[derive(Debug, Clone)]
-pub(super) struct Property {
-    pub(super) name: String,
+pub(super) struct Property<'a> {
+    pub(super) name: &'a str,
     pub(super) path: String,
-    pub(super) schema: Value,
+    pub(super) schema: Cow<'a, Value>,
     pub(super) required: bool,
 }
 
-/// The parameters in the order they are met.
-pub(super) fn top_level(root: &Value) -> Vec<Property> {
-    let mut found = Vec::new();
-    Search { root, places: 0 }.gather(root, "inputSchema", 0, &mut found);
-    found
+/// The parameters in the order they are met, and whether these are all.
+pub(super) fn top_level(root: &Value) -> (Vec<Property<'_>>, bool) {
+    let mut found = Properties::default();
+    let mut search = Search { root, steps_left: MAX_STEPS, bytes_left: MAX_COMPARED_BYTES, is_complete: true };
+    search.gather(root, "inputSchema", 0, &mut found);
+    (found.all, search.is_complete)
 }
 
 /// One step of a dot-path. Names that a dot-path cannot hold stand in brackets, as JSON strings.
@@ -32,100 +42,168 @@ pub(super) fn segment(name: &str) -> String {
     if is_plain { format!(".{name}") } else { format!("[{}]", Value::from(name)) }
 }
 
-struct Search<'a> {
-    root: &'a Value,
-    places: usize,
+/// Parameters in their order, found by name.
+#[derive(Default)]
+struct Properties<'a> {
+    all: Vec<Property<'a>>,
+    places: HashMap<&'a str, usize>,
 }
 
-impl Search<'_> {
-    fn gather(&mut self, node: &Value, path: &str, depth: usize, found: &mut Vec<Property>) {
-        self.places += 1;
-        let Some(object) = node.as_object().filter(|_| depth < DEEPEST && self.places < MOST_PLACES) else { return };
+impl<'a> Properties<'a> {
+    fn get_mut(&mut self, name: &str) -> Option<&mut Property<'a>> {
+        self.places.get(name).and_then(|place| self.all.get_mut(*place))
+    }
+
+    /// The first description of a parameter stands; whoever demands it, it is demanded. One that was only demanded before
+    /// gets its shape now.
+    fn enter(&mut self, property: Property<'a>) {
+        match self.get_mut(property.name) {
+            Some(known) => {
+                known.required |= property.required;
+                if known.path.ends_with(".required") && !property.path.ends_with(".required") {
+                    *known = Property { required: true, ..property };
+                }
+            }
+            None => {
+                self.places.insert(property.name, self.all.len());
+                self.all.push(property);
+            }
+        }
+    }
+}
+
+struct Search<'a> {
+    root: &'a Value,
+    steps_left: usize,
+    bytes_left: usize,
+    is_complete: bool,
+}
+
+impl<'a> Search<'a> {
+    /// Whether there is budget for another step.
+    fn step(&mut self) -> bool {
+        match self.steps_left.checked_sub(1) {
+            Some(left) => self.steps_left = left,
+            None => self.is_complete = false,
+        }
+        self.is_complete
+    }
+
+    fn gather(&mut self, node: &'a Value, path: &str, depth: usize, found: &mut Properties<'a>) {
+        let Some(object) = node.as_object().filter(|_| depth < DEEPEST) else { return };
+        if !self.step() {
+            return;
+        }
         if let Some((target, place)) =
             object.get("$ref").and_then(Value::as_str).and_then(|name| definition(self.root, name))
         {
             self.gather(target, &format!("inputSchema.{place}"), depth + 1, found);
         }
         for (name, schema) in object.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            if !self.step() {
+                return;
+            }
             let path = format!("{path}.properties{}", segment(name));
-            enter(found, Property { name: name.clone(), path, schema: schema.clone(), required: false });
+            found.enter(Property { name, path, schema: Cow::Borrowed(schema), required: false });
         }
         for (index, part) in list(object, "allOf").iter().enumerate() {
             self.gather(part, &format!("{path}.allOf.{index}"), depth + 1, found);
         }
         for key in ["anyOf", "oneOf"] {
-            let members: Vec<Vec<Property>> = list(object, key)
+            let members: Vec<Vec<Property<'a>>> = list(object, key)
                 .iter()
                 .enumerate()
                 .map(|(index, member)| {
-                    let mut own = Vec::new();
+                    let mut own = Properties::default();
                     self.gather(member, &format!("{path}.{key}.{index}"), depth + 1, &mut own);
-                    own
+                    own.all
                 })
                 .collect();
-            join(members, found);
+            self.join(members, found);
         }
         for key in ["then", "else"] {
-            let mut own = Vec::new();
+            let mut own = Properties::default();
             if let Some(part) = object.get(key) {
                 self.gather(part, &format!("{path}.{key}"), depth + 1, &mut own);
             }
-            own.into_iter().for_each(|property| enter(found, Property { required: false, ..property }));
+            own.all.into_iter().for_each(|property| found.enter(Property { required: false, ..property }));
         }
         for name in list(object, "required").iter().filter_map(Value::as_str) {
-            match found.iter_mut().find(|known| known.name == name) {
+            if !self.step() {
+                return;
+            }
+            match found.get_mut(name) {
                 Some(known) => known.required = true,
                 // A schema may demand what it does not describe.
-                None => found.push(Property {
-                    name: name.to_owned(),
+                None => found.enter(Property {
+                    name,
                     path: format!("{path}.required"),
-                    schema: Value::Object(Map::new()),
+                    schema: Cow::Owned(Value::Object(Map::new())),
                     required: true,
                 }),
             }
         }
     }
-}
 
-/// What the alternatives of a union have: demanded only where every one demands it, shaped as any one shapes it.
-fn join(members: Vec<Vec<Property>>, found: &mut Vec<Property>) {
-    let count = members.len();
-    let mut joined: Vec<(Property, Vec<Value>, usize)> = Vec::new();
-    for property in members.into_iter().flatten() {
-        match joined.iter_mut().find(|(known, ..)| known.name == property.name) {
-            Some((_, shapes, demands)) => {
-                *demands += usize::from(property.required);
-                if !shapes.contains(&property.schema) {
-                    shapes.push(property.schema);
+    /// What the alternatives of a union have: demanded only where every one demands it, shaped as any one shapes it.
+    fn join(&mut self, members: Vec<Vec<Property<'a>>>, found: &mut Properties<'a>) {
+        let count = members.len();
+        let mut joined: Vec<Joined<'a>> = Vec::new();
+        let mut places: HashMap<&'a str, usize> = HashMap::new();
+        for property in members.into_iter().flatten() {
+            match places.get(property.name).and_then(|place| joined.get_mut(*place)) {
+                Some(known) => {
+                    known.demands += usize::from(property.required);
+                    self.add_shape(known, property.schema);
+                }
+                None => {
+                    places.insert(property.name, joined.len());
+                    let demands = usize::from(property.required);
+                    joined.push(Joined { shapes: vec![property.schema.clone()], texts: None, property, demands });
                 }
             }
-            None => {
-                let (shape, demands) = (property.schema.clone(), usize::from(property.required));
-                joined.push((property, vec![shape], demands));
-            }
+        }
+        for Joined { property, shapes, demands, .. } in joined {
+            let schema = match shapes.as_slice() {
+                [only] => only.clone(),
+                _ => Cow::Owned(json!({ "anyOf": shapes })),
+            };
+            found.enter(Property { required: demands == count, schema, ..property });
         }
     }
-    for (property, shapes, demands) in joined {
-        let schema = match shapes.as_slice() {
-            [only] => only.clone(),
-            _ => json!({ "anyOf": shapes }),
+
+    fn add_shape(&mut self, known: &mut Joined<'a>, shape: Cow<'a, Value>) {
+        // Alternatives that refer to one definition have the very same shape.
+        let is_same = |other: &Cow<'a, Value>| match (other, &shape) {
+            (Cow::Borrowed(one), Cow::Borrowed(other)) => std::ptr::eq(*one, *other),
+            _ => false,
         };
-        enter(found, Property { required: demands == count, schema, ..property });
+        if known.shapes.last().is_some_and(is_same) {
+            return;
+        }
+        let text = shape.to_string();
+        match self.bytes_left.checked_sub(text.len()) {
+            Some(left) => self.bytes_left = left,
+            None => {
+                self.is_complete = false;
+                return;
+            }
+        }
+        let shapes = &known.shapes;
+        let texts = known.texts.get_or_insert_with(|| shapes.iter().map(|shape| shape.to_string()).collect());
+        if texts.insert(text) {
+            known.shapes.push(shape);
+        }
     }
 }
 
-/// The first description of a parameter stands; whoever demands it, it is demanded. One that was only demanded before
-/// gets its shape now.
-fn enter(found: &mut Vec<Property>, property: Property) {
-    match found.iter_mut().find(|known| known.name == property.name) {
-        Some(known) => {
-            known.required |= property.required;
-            if known.path.ends_with(".required") && !property.path.ends_with(".required") {
-                *known = Property { required: true, ..property };
-            }
-        }
-        None => found.push(property),
-    }
+/// A parameter of several alternatives.
+struct Joined<'a> {
+    property: Property<'a>,
+    shapes: Vec<Cow<'a, Value>>,
+    /// The shapes as text, once there is a second one.
+    texts: Option<HashSet<String>>,
+    demands: usize,
 }
 
 fn list<'a>(object: &'a Map<String, Value>, key: &str) -> &'a [Value] {

@@ -13,6 +13,9 @@ const DEEPEST: usize = 96;
 /// More notes of a kind help nobody.
 const MOST_NOTES: usize = 20;
 
+/// Parts of an `allOf` with more text than this are not merged into one schema.
+const MAX_MERGED_BYTES: usize = 4 * 1_024;
+
 /// Keywords whose values are schemas by name.
 const MAPS: &[&str] = &["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"];
 
@@ -54,8 +57,26 @@ pub(super) struct Notes {
 /// A readable copy, and what was met.
 pub(super) fn readable(schema: &Value) -> (Value, Notes) {
     let mut copier = Copier { document: schema, notes: Notes::default() };
-    let copy = copier.schema(schema, "inputSchema", 0);
+    let copy = copier.schema(schema, &Path::Root, 0);
     (copy, copier.notes)
+}
+
+/// Where a schema stands. Written out only where something is noted: names from outside can be long, and everything
+/// inside of them would repeat them.
+enum Path<'a> {
+    Root,
+    Field(&'a Path<'a>, &'a str),
+    Item(&'a Path<'a>, usize),
+}
+
+impl std::fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Path::Root => f.write_str("inputSchema"),
+            Path::Field(outer, name) => write!(f, "{outer}{}", segment(name)),
+            Path::Item(outer, index) => write!(f, "{outer}.{index}"),
+        }
+    }
 }
 
 struct Copier<'a> {
@@ -64,7 +85,7 @@ struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    fn schema(&mut self, json: &Value, path: &str, depth: usize) -> Value {
+    fn schema(&mut self, json: &Value, path: &Path<'_>, depth: usize) -> Value {
         let object = match json {
             Value::Object(object) if depth < DEEPEST => object,
             // `true` and `{}` admit anything, `false` nothing; the reader knows no "nothing" and admits it too.
@@ -74,20 +95,20 @@ impl Copier<'_> {
                 return Value::Object(Map::new());
             }
             _ => {
-                self.note_broken(format!("'{path}' is not a schema"));
+                self.note_broken(|| format!("'{path}' is not a schema"));
                 return Value::Object(Map::new());
             }
         };
         self.check(object, path);
         let mut copy = Map::new();
         for (key, value) in object {
-            let place = format!("{path}{}", segment(key));
+            let place = Path::Field(path, key);
             let value = match (key.as_str(), value) {
                 ("description" | "title", Value::String(words)) => Value::from(self.text(words, &place)),
                 (key, Value::Object(map)) if MAPS.contains(&key) => Value::Object(
                     map.iter()
                         .map(|(name, json)| {
-                            let copied = self.schema(json, &format!("{place}{}", segment(name)), depth + 1);
+                            let copied = self.schema(json, &Path::Field(&place, name), depth + 1);
                             (name.clone(), copied)
                         })
                         .collect(),
@@ -95,7 +116,7 @@ impl Copier<'_> {
                 (key, Value::Array(list)) if LISTS.contains(&key) => Value::Array(
                     list.iter()
                         .enumerate()
-                        .map(|(index, json)| self.schema(json, &format!("{place}.{index}"), depth + 1))
+                        .map(|(index, json)| self.schema(json, &Path::Item(&place, index), depth + 1))
                         .collect(),
                 ),
                 ("additionalProperties", Value::Bool(_)) => value.clone(),
@@ -110,10 +131,10 @@ impl Copier<'_> {
     }
 
     /// Keywords that are not what JSON Schema says, and those that are not enforced here.
-    fn check(&mut self, object: &Map<String, Value>, path: &str) {
+    fn check(&mut self, object: &Map<String, Value>, path: &Path<'_>) {
         let mut wrong = |key: &str, is_fine: fn(&Value) -> bool, expected: &str| {
             if object.get(key).is_some_and(|value| !is_fine(value)) {
-                self.note_broken(format!("'{path}{}' must be {expected}", segment(key)));
+                self.note_broken(|| format!("'{path}{}' must be {expected}", segment(key)));
             }
         };
         wrong("type", is_type, "the name of a JSON type or a list of them");
@@ -126,7 +147,7 @@ impl Copier<'_> {
         if let Some(reference) = object.get("$ref") {
             let reference = reference.as_str().unwrap_or_default();
             if reference != "#" && definition(self.document, reference).is_none() {
-                self.note_broken(format!("'{path}.$ref' points to nothing in the schema"));
+                self.note_broken(|| format!("'{path}.$ref' points to nothing in the schema"));
             }
         }
         for key in NOT_READ {
@@ -138,7 +159,7 @@ impl Copier<'_> {
 
     /// The reader takes every `allOf` of several parts for an object. One that narrows text or a number is merged into
     /// one schema; where that cannot be done, anything is admitted.
-    fn settle_all_of(&mut self, copy: &mut Map<String, Value>, path: &str) {
+    fn settle_all_of(&mut self, copy: &mut Map<String, Value>, path: &Path<'_>) {
         let Some(Value::Array(parts)) = copy.get("allOf") else { return };
         let alone = parts.len() == 1 && !copy.contains_key("properties");
         let is_object = |part: &Value| {
@@ -149,9 +170,15 @@ impl Copier<'_> {
             return;
         }
         // Only small parts are merged: whoever refers to a large one a thousand times must not make a thousand copies.
-        let is_small = |value: &Value| value.as_array().is_none_or(|all| all.len() <= 64) && !value.is_object();
+        let is_flat = |value: &Value| !value.is_array() && !value.is_object();
+        let is_small = |value: &Value| match value {
+            Value::Array(all) => all.len() <= 64 && all.iter().all(is_flat),
+            value => is_flat(value),
+        };
+        let is_small_part = |part: &Map<String, Value>| part.len() <= 64 && part.values().all(is_small);
         let small = parts.len() <= 16
-            && parts.iter().all(|part| self.resolved(part).as_object().is_some_and(|part| part.values().all(is_small)));
+            && parts.iter().all(|part| self.resolved(part).as_object().is_some_and(is_small_part))
+            && parts.iter().map(|part| text_bytes(self.resolved(part))).sum::<usize>() <= MAX_MERGED_BYTES;
         if !small {
             self.note_not_read(path, "allOf");
             copy.retain(|key, _| matches!(key.as_str(), "description" | "title" | "default"));
@@ -184,24 +211,34 @@ impl Copier<'_> {
         reference.and_then(|reference| definition(self.document, reference)).map_or(part, |(found, _)| found)
     }
 
-    fn text(&mut self, words: &str, path: &str) -> String {
+    fn text(&mut self, words: &str, path: &Path<'_>) -> String {
         let cleaned = text::presentable(words);
         if cleaned != words && self.notes.hidden.len() < MOST_NOTES {
-            self.notes.hidden.push(path.to_owned());
+            self.notes.hidden.push(path.to_string());
         }
         cleaned
     }
 
-    fn note_broken(&mut self, what: String) {
+    fn note_broken(&mut self, what: impl FnOnce() -> String) {
         if self.notes.broken.len() < MOST_NOTES {
-            self.notes.broken.push(text::shorten(&text::presentable(&what), 200));
+            self.notes.broken.push(text::shorten(&text::presentable(&what()), 200));
         }
     }
 
-    fn note_not_read(&mut self, path: &str, what: &str) {
+    fn note_not_read(&mut self, path: &Path<'_>, what: &str) {
         if self.notes.not_read.len() < MOST_NOTES {
-            self.notes.not_read.push((path.to_owned(), what.to_owned()));
+            self.notes.not_read.push((path.to_string(), what.to_owned()));
         }
+    }
+}
+
+/// The text in a value, at any depth.
+fn text_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(all) => all.iter().map(text_bytes).sum(),
+        Value::Object(all) => all.iter().map(|(key, value)| key.len() + text_bytes(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
 

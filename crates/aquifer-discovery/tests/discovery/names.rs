@@ -60,3 +60,40 @@ fn r_dis_7_parameters_are_translated() {
     assert_eq!(names[2..8], ["user_id", "per_page", "sort_by", "grosse", "operation", "confirmation_token_parameter"]);
     assert!(aquifer_protocol::operation::is_snake_case(&names[8]), "{names:?}");
 }
+
+#[test]
+fn r_dis_7a_established_names_stay_and_nobody_else_gets_them() {
+    // Established tools with their names, names kept for tools that are away, what is listed, and the names that come.
+    #[expect(clippy::type_complexity, reason = "a table")]
+    let table: &[(&[(&str, &str)], &[&str], &[&str], &[&str])] = &[
+        (&[("foo-bar", "foo_bar")], &[], &["foo_bar", "foo-bar"], &["foo_bar_x", "foo_bar"]),
+        (&[("foo-bar", "foo_bar")], &[], &["foo-bar", "fooBar", "foo.bar"], &["foo_bar", "foo_bar_x", "foo_bar_x"]),
+        (&[], &["foo_bar"], &["foo_bar"], &["foo_bar_x"]),
+        (&[("a", "b")], &[], &["a", "b"], &["b", "b_x"]),
+        // Two that changed places keep what they had.
+        (&[("a", "b"), ("b", "a")], &[], &["a", "b"], &["b", "a"]),
+        // What could not be served, or what two claim, is given anew.
+        (&[("a", "introspect")], &[], &["a"], &["a"]),
+        (&[("a", "Not Snake")], &[], &["a"], &["a"]),
+        (&[("a", "x"), ("b", "x")], &[], &["a", "b"], &["x", "b"]),
+        (&[("gone", "foo_bar")], &["foo_bar"], &["foo_bar"], &["foo_bar_x"]),
+    ];
+    for (known, kept, listed, expected) in table {
+        let mut established = name::Established::default();
+        known.iter().for_each(|(tool, operation)| established.keep(tool, operation));
+        kept.iter().for_each(|operation| established.reserve(operation));
+        let given = name::operations_beside(listed.iter().copied(), &established);
+        let names: Vec<&str> = given.iter().map(|given| given.name.as_str()).collect();
+        for (name, expected) in names.iter().zip(*expected) {
+            let is_expected = match expected.strip_suffix("_x") {
+                Some(base) => name.starts_with(&format!("{base}_x")) && name.len() > base.len() + 2,
+                None => name == expected,
+            };
+            assert!(is_expected, "{known:?} {kept:?} {listed:?}: {names:?}");
+        }
+        let mut unique = names.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(unique.len(), names.len(), "{names:?}");
+    }
+}

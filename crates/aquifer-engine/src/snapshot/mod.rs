@@ -147,7 +147,8 @@ impl Snapshot {
                 address_prefix: (!alone).then(|| address_prefix(&operation.source).into()),
             };
             routes.insert(operation.name.clone(), route);
-            established.insert((operation.source.clone(), operation.own_name.clone()), operation.name.clone());
+            let key = (operation.source.clone(), operation.own_name.clone());
+            established.entry(key).or_insert_with(|| operation.name.clone());
             if is_denied || is_behind { &mut unlisted } else { &mut listed }.push(operation);
         }
         let shown = shown_types(&types, &listed, &unlisted);

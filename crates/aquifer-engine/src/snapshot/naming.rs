@@ -14,19 +14,28 @@ pub(crate) type Established = HashMap<(Arc<str>, Arc<str>), Arc<str>>;
 
 /// Gives every operation a name of its own. Says which could not have the name they wanted, with the name they got.
 pub(super) fn assign(operations: &mut [Operation], established: &Established) -> Vec<(Arc<str>, Arc<str>)> {
+    // A name with a mark is kept, too: its owner does not inherit the name of an operation that is gone, because callers
+    // know that one by it.
     let before = |operation: &Operation| {
-        established.get(&(operation.source.clone(), operation.own_name.clone())).filter(|name| **name == operation.name)
+        let is_of = |name: &&Arc<str>| **name == operation.name || is_mark_of(name, &operation.name);
+        established.get(&(operation.source.clone(), operation.own_name.clone())).filter(is_of).cloned()
     };
     let mut order: Vec<usize> = (0..operations.len()).collect();
-    order.sort_by_key(|&index| {
-        operations
-            .get(index)
-            .map(|operation| (before(operation).is_none(), !operation.native, !operation.is_established))
+    order.sort_by_cached_key(|&index| {
+        operations.get(index).map(|operation| {
+            let since = operation.established_at.unwrap_or(u64::MAX);
+            (before(operation).is_none(), !operation.native, !operation.is_established, since)
+        })
     });
     let mut taken: HashSet<Arc<str>> = HashSet::with_capacity(operations.len());
     let mut changed = Vec::new();
     for index in order {
         let Some(operation) = operations.get_mut(index) else { continue };
+        if let Some(marked) = before(operation).filter(|name| **name != *operation.name && !taken.contains(name)) {
+            taken.insert(marked.clone());
+            changed.push((std::mem::replace(&mut operation.name, marked.clone()), marked));
+            continue;
+        }
         let fits = |name: &str| name.len() <= LONGEST_NAME && !RESERVED.contains(&name);
         // A name that our own source chose badly is its author's mistake, which the catalog reports.
         let is_usable = operation.native || fits(&operation.name);
@@ -39,9 +48,18 @@ pub(super) fn assign(operations: &mut [Operation], established: &Established) ->
     changed
 }
 
+/// Digits of a mark, with the underscore before them.
+const MARK: usize = 6;
+
+/// Whether a name is another one with a mark.
+fn is_mark_of(name: &str, other: &str) -> bool {
+    let kept: String = other.chars().take(LONGEST_NAME - MARK).collect();
+    let mark = name.strip_prefix(kept.trim_end_matches('_')).and_then(|rest| rest.strip_prefix('_'));
+    mark.is_some_and(|mark| mark.len() == MARK - 1 && mark.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
 /// The name, cut where it is too long, with a mark of the whole so that two of them stay apart.
 fn marked(name: &str, is_free: impl Fn(&str) -> bool) -> String {
-    const MARK: usize = 6;
     let kept: String = name.chars().take(LONGEST_NAME - MARK).collect();
     let kept = kept.trim_end_matches('_');
     let mut made = String::new();

@@ -6,6 +6,7 @@ mod batch;
 mod execution;
 mod fixture;
 mod gate;
+mod growth;
 mod introspection;
 mod mounts;
 mod pipeline;

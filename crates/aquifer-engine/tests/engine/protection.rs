@@ -181,6 +181,57 @@ async fn r_dis_7a_a_newcomer_never_takes_a_name_over() {
 }
 
 #[tokio::test]
+async fn r_dis_7a_after_a_restart_the_older_operation_has_the_name() {
+    let unprefixed = |source: &Arc<Named>| Mount { prefix: Some(String::new()), ..Mount::new(source.clone()) };
+    let since =
+        |at: Option<u64>| Operation { is_established: at.is_some(), established_at: at, ..upstream("read_file") };
+    for (first, second, owner) in [
+        (Some(1), Some(2), "first"),
+        (Some(2), Some(1), "second"),
+        (None, Some(9), "second"),
+        (Some(9), None, "first"),
+        (None, None, "first"),
+    ] {
+        let sources = [Named::new("first", vec![since(first)]), Named::new("second", vec![since(second)])];
+        let mut mounts: Vec<Mount> = sources.iter().map(unprefixed).collect();
+        for _ in 0..2 {
+            let builder = mounts.iter().cloned().fold(Engine::builder(surface()), |all, mount| all.mount(mount));
+            let engine = builder.build().unwrap();
+            let found = called(&engine, "read_file").await["source"].clone();
+            // Of two that are equally old the first one mounted has it.
+            let expected = if first == second { mounts[0].source.name() } else { owner };
+            assert_eq!(found, expected, "{first:?} {second:?}");
+            mounts.reverse();
+        }
+    }
+}
+
+#[tokio::test]
+async fn r_dis_7a_a_name_is_not_inherited() {
+    let unprefixed = |source: &Arc<Named>| Mount { prefix: Some(String::new()), ..Mount::new(source.clone()) };
+    let files = Named::new("files", vec![upstream("read_file")]);
+    let other = Named::new("other", vec![upstream("read_file")]);
+    let builder = Engine::builder(surface()).mount(unprefixed(&files)).mount(unprefixed(&other));
+    let engine = builder.build().unwrap();
+    let marked = |engine: &Engine| {
+        let snapshot = engine.snapshot();
+        let found = snapshot.catalog().operations().iter().find(|one| one.name.starts_with("read_file_"));
+        found.map(|operation| operation.name.to_string())
+    };
+    let name = marked(&engine).unwrap();
+    assert_eq!(called(&engine, &name).await["source"], "other");
+    // Whoever calls an operation that is gone must not reach another one.
+    files.operations.lock().unwrap().clear();
+    engine.refresh().unwrap();
+    assert_eq!(called(&engine, "read_file").await, "NOT_FOUND_OPERATION");
+    assert_eq!(called(&engine, &name).await["source"], "other");
+    files.operations.lock().unwrap().push(upstream("read_file"));
+    engine.refresh().unwrap();
+    assert_eq!(called(&engine, "read_file").await["source"], "files");
+    assert_eq!(marked(&engine), Some(name));
+}
+
+#[tokio::test]
 async fn r_dis_7_one_upstream_cannot_keep_the_others_from_being_served() {
     let bad = |name: &str| {
         let mut operation = upstream(name);

@@ -50,6 +50,10 @@ pub enum Event {
     QuotaStopped,
     /// Refusals that came in a flood, counted.
     Counted,
+    /// An upstream's tool cannot be called until somebody accepts its definition.
+    DefinitionQuarantined,
+    /// Somebody accepted the definition of an upstream's tool.
+    DefinitionAccepted,
 }
 
 /// How an operation ended.
@@ -81,6 +85,8 @@ impl Event {
             Event::QuotaContinued => "QUOTA_CONTINUED",
             Event::QuotaStopped => "QUOTA_STOPPED",
             Event::Counted => "REFUSALS_COUNTED",
+            Event::DefinitionQuarantined => "DEFINITION_QUARANTINED",
+            Event::DefinitionAccepted => "DEFINITION_ACCEPTED",
         }
     }
 
@@ -89,8 +95,9 @@ impl Event {
         match self {
             Event::Denied | Event::TokenRejected | Event::Declined | Event::QuotaStopped | Event::Counted => "denied",
             Event::ConfirmationRequired | Event::QuotaPaused => "confirmation_required",
+            Event::DefinitionQuarantined => "quarantined",
             Event::Confirmed | Event::QuotaContinued => "confirmed",
-            Event::Approved => "approved",
+            Event::Approved | Event::DefinitionAccepted => "approved",
             Event::Allowed | Event::QuotaWarned => "allowed",
             Event::Intent => "intended",
             Event::Outcome(Ended::Done) => "done",

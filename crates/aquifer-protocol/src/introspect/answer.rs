@@ -77,6 +77,9 @@ impl Answers<'_> {
             if !operation.source.is_empty() {
                 line.insert("source".to_owned(), (*operation.source).into());
             }
+            if operation.quarantine.is_some() {
+                line.insert("quarantined".to_owned(), true.into());
+            }
         }
         line
     }
@@ -237,6 +240,9 @@ fn full(operation: &Operation, catalog: &Catalog, surface: &Surface) -> Value {
         if !operation.source.is_empty() {
             details.insert("source".to_owned(), (*operation.source).into());
             details.insert("trust".to_owned(), operation.trust.as_str().into());
+        }
+        if operation.quarantine.is_some() {
+            details.insert("quarantined".to_owned(), true.into());
         }
         details.insert("input_schema".to_owned(), input_schema(operation, catalog.types()));
     }

@@ -4,6 +4,7 @@
 //! conditional requirements) is left out here: such a schema accepts more than it says, and whoever owns the JSON
 //! Schema has to enforce the rest.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -14,12 +15,24 @@ use super::{Format, Kind, Parameter, Pattern, Range, Rest, Schema, Shape, Span, 
 /// Deeper schemas are read as "anything": they come from outside and reading them must end.
 const DEEPEST: usize = 64;
 
+/// JSON knows seven types. A schema that lists more names than this lists nonsense.
+const MAX_TYPE_NAMES: usize = 16;
+
+/// Schemas read for one document. References multiply what has to be read, so what exceeds this is read as "anything".
+const MAX_STEPS: usize = 100_000;
+
+/// Bytes of constraints that references to plain types repeat in place. Beyond, the reference stays a named type: a
+/// thousand references to one long list must not make a thousand copies of it.
+const MAX_INLINED_BYTES: usize = 64 * 1024;
+
 /// Reads the schemas of one document, whose definitions they share.
 pub struct SchemaReader<'a> {
     definitions: Vec<(&'static str, &'a Map<String, Value>)>,
     types: Types,
     /// The types being read, outermost first.
     reading: Vec<Arc<str>>,
+    steps_left: usize,
+    inline_bytes_left: usize,
 }
 
 impl<'a> SchemaReader<'a> {
@@ -29,7 +42,13 @@ impl<'a> SchemaReader<'a> {
             .into_iter()
             .filter_map(|(prefix, key)| Some((prefix, document.get(key)?.as_object()?)))
             .collect();
-        Self { definitions, types: Types::new(), reading: Vec::new() }
+        Self {
+            definitions,
+            types: Types::new(),
+            reading: Vec::new(),
+            steps_left: MAX_STEPS,
+            inline_bytes_left: MAX_INLINED_BYTES,
+        }
     }
 
     /// Reads one schema.
@@ -43,7 +62,9 @@ impl<'a> SchemaReader<'a> {
     }
 
     fn schema(&mut self, json: &Value, depth: usize) -> Schema {
-        let Some(object) = json.as_object().filter(|_| depth < DEEPEST) else { return Schema::default() };
+        let is_within = depth < DEEPEST && self.steps_left > 0;
+        let Some(object) = json.as_object().filter(|_| is_within) else { return Schema::default() };
+        self.steps_left -= 1;
         let mut schema = match object.get("$ref").and_then(Value::as_str) {
             Some(reference) => self.reference(reference, depth),
             None => self.shape(object, depth),
@@ -68,10 +89,16 @@ impl<'a> SchemaReader<'a> {
             self.reading.pop();
             self.types.insert(name.clone(), Arc::new(schema));
         }
-        match self.types.get(&name) {
+        match self.types.get(&name).filter(|_| !reading) {
             // What has no fields to explain is told in place, with its constraints; a union may contain itself.
-            Some(target) if !matches!(target.kind, Kind::Object(_) | Kind::Union(_) | Kind::Named(_)) && !reading => {
-                Schema { description: None, ..(**target).clone() }
+            Some(target) if !matches!(target.kind, Kind::Object(_) | Kind::Union(_) | Kind::Named(_)) => {
+                match self.inline_bytes_left.checked_sub(constraint_bytes(target)) {
+                    Some(left) => {
+                        self.inline_bytes_left = left;
+                        Schema { description: None, ..(**target).clone() }
+                    }
+                    None => Schema::of(Kind::Named(name)),
+                }
             }
             _ => Schema::of(Kind::Named(name)),
         }
@@ -89,12 +116,11 @@ impl<'a> SchemaReader<'a> {
         match object.get("type") {
             Some(Value::String(name)) => self.typed(name, object, depth),
             Some(Value::Array(names)) => {
-                let mut words: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
-                words.sort_unstable();
-                words.dedup();
                 // In the order they were written, each once.
-                words.sort_by_key(|word| names.iter().position(|name| name == word));
-                let mut members: Vec<Schema> = words.into_iter().map(|name| self.typed(name, object, depth)).collect();
+                let mut seen = HashSet::new();
+                let words = names.iter().filter_map(Value::as_str).filter(|word| seen.insert(*word));
+                let mut members: Vec<Schema> =
+                    words.take(MAX_TYPE_NAMES).map(|name| self.typed(name, object, depth)).collect();
                 join(&mut members)
             }
             _ if object.contains_key("properties") => self.typed("object", object, depth),
@@ -116,7 +142,7 @@ impl<'a> SchemaReader<'a> {
     }
 
     fn fields(&mut self, object: &Map<String, Value>, depth: usize) -> Shape {
-        let required: Vec<&str> = object
+        let required: HashSet<&str> = object
             .get("required")
             .and_then(Value::as_array)
             .map(|names| names.iter().filter_map(Value::as_str).collect())
@@ -126,7 +152,7 @@ impl<'a> SchemaReader<'a> {
             .and_then(Value::as_object)
             .into_iter()
             .flatten()
-            .map(|(name, json)| self.parameter(name, json, required.contains(&name.as_str()), depth + 1))
+            .map(|(name, json)| self.parameter(name, json, required.contains(name.as_str()), depth + 1))
             .collect();
         // Names that a pattern admits are not "additional", and patterns of names are not ours to check.
         let by_pattern = object.get("patternProperties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
@@ -169,7 +195,14 @@ impl<'a> SchemaReader<'a> {
         }
         let own = Value::Object(whole.iter().filter(|(key, _)| *key != "allOf").map(clone_pair).collect());
         let read: Vec<Schema> = parts.iter().chain([&own]).map(|part| self.schema(part, depth + 1)).collect();
-        intersect(read.iter().map(|part| part.resolve(&self.types)))
+        let merged: usize = read.iter().map(|part| width(part.resolve(&self.types))).sum();
+        match self.steps_left.checked_sub(merged) {
+            Some(left) => {
+                self.steps_left = left;
+                intersect(read.iter().map(|part| part.resolve(&self.types)))
+            }
+            None => Schema::default(),
+        }
     }
 
     fn annotate(&self, schema: &mut Schema, object: &Map<String, Value>) {
@@ -217,6 +250,32 @@ impl<'a> SchemaReader<'a> {
             schema.nullable = true;
         }
     }
+}
+
+/// How much of a plain schema is repeated wherever it is told in place.
+fn constraint_bytes(schema: &Schema) -> usize {
+    let allowed = schema.allowed.as_ref().map_or(0, |allowed| allowed.iter().map(json_bytes).sum());
+    let default = schema.default.as_ref().map_or(0, json_bytes);
+    allowed + default + schema.pattern.as_ref().map_or(0, |pattern| pattern.source().len())
+}
+
+/// Roughly how long a value is when it is written.
+fn json_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 3,
+        Value::Array(items) => items.iter().map(json_bytes).sum::<usize>() + 2,
+        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + 4 + json_bytes(value)).sum::<usize>(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
+}
+
+/// How many fields and values a part brings into an intersection.
+fn width(schema: &Schema) -> usize {
+    let fields = match &schema.kind {
+        Kind::Object(shape) => shape.fields.len(),
+        _ => 0,
+    };
+    fields + schema.allowed.as_ref().map_or(0, |allowed| allowed.len())
 }
 
 /// The widths of integers, where nothing narrower was said. 64 bits are what a message can hold anyway.

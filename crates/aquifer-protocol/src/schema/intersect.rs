@@ -2,19 +2,26 @@
 //!
 //! What one schema cannot say is left out: the outcome may admit more than the parts do, never less.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Kind, Range, Schema, Shape, Span};
+use super::{Kind, Range, Rest, Schema, Shape, Span};
+
+/// Where each field of the outcome stands, kept from part to part so that many parts cost no more than their fields.
+type Places = HashMap<Arc<str>, usize>;
 
 /// What satisfies all parts.
 pub(super) fn intersect<'a>(parts: impl Iterator<Item = &'a Schema>) -> Schema {
     let mut whole = Schema::of(Kind::Any);
     // `null` passes only where every part lets it.
     let mut nullable = true;
+    let mut places = Places::new();
     for part in parts {
-        let Some(kind) = both(&whole.kind, &part.kind) else { return Schema::default() };
+        let Some(kind) = both(std::mem::take(&mut whole.kind), &part.kind, &mut places) else {
+            return Schema::default();
+        };
         whole.kind = kind;
         nullable &= part.nullable || matches!(part.kind, Kind::Any | Kind::Null);
         whole.allowed = common(whole.allowed.take(), part.allowed.as_ref());
@@ -33,18 +40,21 @@ pub(super) fn intersect<'a>(parts: impl Iterator<Item = &'a Schema>) -> Schema {
 }
 
 /// The kind that is of both kinds, if that can be said.
-fn both(one: &Kind, other: &Kind) -> Option<Kind> {
+fn both(one: Kind, other: &Kind, places: &mut Places) -> Option<Kind> {
     Some(match (one, other) {
-        (Kind::Any, kind) | (kind, Kind::Any) => kind.clone(),
-        (Kind::Object(one), Kind::Object(other)) => Kind::Object(merged(one, other)),
+        (Kind::Any, kind) => kind.clone(),
+        (kind, Kind::Any) => kind,
+        (Kind::Object(mut one), Kind::Object(other)) => {
+            merge(&mut one, other, places);
+            Kind::Object(one)
+        }
         (Kind::Integer, Kind::Integer | Kind::Number) | (Kind::Number, Kind::Integer) => Kind::Integer,
         (Kind::Number, Kind::Number) => Kind::Number,
         (Kind::String, Kind::String) => Kind::String,
         (Kind::Boolean, Kind::Boolean) => Kind::Boolean,
         (Kind::Null, Kind::Null) => Kind::Null,
-        (Kind::Array(Some(items)), Kind::Array(None)) | (Kind::Array(None), Kind::Array(Some(items))) => {
-            Kind::Array(Some(items.clone()))
-        }
+        (Kind::Array(Some(items)), Kind::Array(None)) => Kind::Array(Some(items)),
+        (Kind::Array(None), Kind::Array(Some(items))) => Kind::Array(Some(items.clone())),
         (Kind::Array(_), Kind::Array(_)) => Kind::Array(None),
         _ => return None,
     })
@@ -52,25 +62,34 @@ fn both(one: &Kind, other: &Kind) -> Option<Kind> {
 
 /// The fields of both. A part may repeat a field of another; demanding it once is demanding it. A part that knows only
 /// its own fields would refuse the other's, so what else may stand there is left open.
-fn merged(one: &Shape, other: &Shape) -> Shape {
-    let mut shape = Shape { fields: one.fields.clone(), ..Shape::default() };
+fn merge(one: &mut Shape, other: &Shape, places: &mut Places) {
+    one.rest = Rest::default();
+    if places.len() != one.fields.len() {
+        *places = one.fields.iter().enumerate().map(|(place, field)| (field.name.clone(), place)).collect();
+    }
     for field in &other.fields {
-        match shape.fields.iter_mut().find(|known| known.name == field.name) {
+        match places.get(&field.name).and_then(|place| one.fields.get_mut(*place)) {
             Some(known) => {
                 known.required |= field.required;
                 known.schema = intersect([&known.schema, &field.schema].into_iter());
             }
-            None => shape.fields.push(field.clone()),
+            None => {
+                places.insert(field.name.clone(), one.fields.len());
+                one.fields.push(field.clone());
+            }
         }
     }
-    shape
 }
 
 /// No common value would leave none at all; what was meant then is anybody's guess.
 fn common(one: Option<Arc<[Value]>>, other: Option<&Arc<[Value]>>) -> Option<Arc<[Value]>> {
     match (one, other) {
         (Some(one), Some(other)) => {
-            let shared: Arc<[Value]> = one.iter().filter(|value| other.contains(value)).cloned().collect();
+            let written = |value: &Value| (!value.is_array() && !value.is_object()).then(|| value.to_string());
+            let plain: HashSet<String> = other.iter().filter_map(written).collect();
+            let is_shared =
+                |value: &&Value| written(value).map_or_else(|| other.contains(value), |text| plain.contains(&text));
+            let shared: Arc<[Value]> = one.iter().filter(is_shared).cloned().collect();
             (!shared.is_empty()).then_some(shared)
         }
         (one, other) => one.or_else(|| other.cloned()),

@@ -28,7 +28,7 @@ pub use to_json::input_schema;
 pub type Types = BTreeMap<Arc<str>, Arc<Schema>>;
 
 /// The shape of one value.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Schema {
     /// What kind of value it is.
     pub kind: Kind,
@@ -76,7 +76,7 @@ pub enum Comparison {
 }
 
 /// The kinds of values.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum Kind {
     /// Any JSON value.
     #[default]
@@ -102,7 +102,7 @@ pub enum Kind {
 }
 
 /// The fields of an object.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shape {
     /// The fields that are known.
     pub fields: Vec<Parameter>,
@@ -111,7 +111,7 @@ pub struct Shape {
 }
 
 /// What may stand in an object besides its known fields.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum Rest {
     /// Nothing.
     Refused,
@@ -123,7 +123,7 @@ pub enum Rest {
 }
 
 /// A named value: a parameter of an operation or a field of an object.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Parameter {
     /// Its canonical name.
     pub name: Arc<str>,
@@ -178,6 +178,13 @@ pub struct Pattern {
 impl std::fmt::Debug for Pattern {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Pattern({:?})", self.source)
+    }
+}
+
+/// Two patterns that were written alike are the same.
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source
     }
 }
 
@@ -237,7 +244,7 @@ impl Schema {
 
     /// Whether two schemas say the same.
     pub fn is_same(&self, other: &Schema) -> bool {
-        format!("{self:?}") == format!("{other:?}")
+        self == other
     }
 
     /// Says what the value means.

@@ -5,7 +5,7 @@
 
 mod value;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -160,17 +160,18 @@ fn sort_out(
     beside: Map<String, Value>,
     problems: &mut Found,
 ) -> (Map<String, Value>, Vec<String>) {
-    if beside.is_empty() && params.keys().all(|name| operation.parameter(name).is_some()) {
+    let declared_names = Declared::of(operation);
+    if beside.is_empty() && params.keys().all(|name| declared_names.canonical(name).is_some()) {
         return (params, Vec::new());
     }
     let mut known = Map::new();
     let mut unknown = Vec::new();
     let mut declared = None;
     for (name, value) in params {
-        let canonical = match named(operation, &name) {
+        let canonical = match declared_names.named(&name) {
             Some(parameter) => parameter.name.to_string(),
             None if operation.open
-                && !declared.get_or_insert_with(|| Spellings::of(&operation.parameters)).has(&name) =>
+                && declared.get_or_insert_with(|| Spellings::of(&operation.parameters)).meant(&name).is_none() =>
             {
                 name
             }
@@ -187,7 +188,7 @@ fn sort_out(
         known.insert(canonical, value);
     }
     for (name, value) in beside {
-        match named(operation, &name) {
+        match declared_names.named(&name) {
             Some(parameter) => {
                 known.entry(&*parameter.name).or_insert(value);
             }
@@ -197,30 +198,66 @@ fn sort_out(
     (known, unknown)
 }
 
-/// The parameter of this name, of this name in its source's own spelling, or of this name in camelCase. The source's
-/// own spelling comes first: a tool may have both `userId` and `user_id`.
-fn named<'a>(operation: &'a Operation, name: &str) -> Option<&'a Parameter> {
-    let is_camel_case =
-        || name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(|c| c.is_ascii_alphanumeric());
-    let is_own = |parameter: &&Parameter| parameter.original_name.as_deref() == Some(name);
-    operation
-        .parameter(name)
-        .or_else(|| operation.parameters.iter().find(is_own))
-        .or_else(|| if is_camel_case() { operation.parameter(&suggest::snake_case(name)) } else { None })
+/// Operations with more parameters than this are indexed for the check of one request.
+const INDEXED: usize = 64;
+
+/// The declared parameters of an operation, found by name. Few are searched, many are indexed: a request with thousands
+/// of names for an operation with thousands of parameters costs what it is long.
+struct Declared<'a> {
+    operation: &'a Operation,
+    by_name: Option<HashMap<&'a str, &'a Parameter>>,
+    by_original: Option<HashMap<&'a str, &'a Parameter>>,
 }
 
-/// Every spelling of the declared names of an object.
-struct Spellings(HashSet<String>);
-
-impl Spellings {
-    fn of(declared: &[Parameter]) -> Self {
-        let names = declared.iter().flat_map(|one| [Some(&one.name), one.original_name.as_ref()]).flatten();
-        Self(names.map(|name| fold(name)).filter(|folded| !folded.is_empty()).collect())
+impl<'a> Declared<'a> {
+    fn of(operation: &'a Operation) -> Self {
+        let many = || (operation.parameters.len() > INDEXED).then(|| operation.parameters.iter().rev());
+        let by_name = many().map(|all| all.map(|one| (&*one.name, one)).collect());
+        let by_original = many().map(|all| all.filter_map(|one| Some((one.original_name.as_deref()?, one))).collect());
+        Self { operation, by_name, by_original }
     }
 
-    /// Whether a name is one of them, however it is written.
-    fn has(&self, name: &str) -> bool {
-        self.0.contains(&fold(name))
+    fn canonical(&self, name: &str) -> Option<&'a Parameter> {
+        match &self.by_name {
+            Some(index) => index.get(name).copied(),
+            None => self.operation.parameter(name),
+        }
+    }
+
+    fn original(&self, name: &str) -> Option<&'a Parameter> {
+        let is_own = |parameter: &&Parameter| parameter.original_name.as_deref() == Some(name);
+        match &self.by_original {
+            Some(index) => index.get(name).copied(),
+            None => self.operation.parameters.iter().find(is_own),
+        }
+    }
+
+    /// The parameter of this name, of this name in its source's own spelling, or of this name in camelCase. The source's
+    /// own spelling comes first: a tool may have both `userId` and `user_id`.
+    fn named(&self, name: &str) -> Option<&'a Parameter> {
+        let is_camel_case =
+            || name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(|c| c.is_ascii_alphanumeric());
+        self.canonical(name)
+            .or_else(|| self.original(name))
+            .or_else(|| if is_camel_case() { self.canonical(&suggest::snake_case(name)) } else { None })
+    }
+}
+
+/// Every spelling of the declared names of an object, with the name that is meant.
+struct Spellings<'a>(HashMap<String, &'a str>);
+
+impl<'a> Spellings<'a> {
+    fn of(declared: &'a [Parameter]) -> Self {
+        let names = declared
+            .iter()
+            .flat_map(|one| [Some((&one.name, one)), one.original_name.as_ref().map(|name| (name, one))]);
+        let folded = names.flatten().map(|(spelled, one)| (fold(spelled), &*one.name));
+        Self(folded.filter(|(folded, _)| !folded.is_empty()).collect())
+    }
+
+    /// The declared name that this is a spelling of, however it is written.
+    fn meant(&self, name: &str) -> Option<&'a str> {
+        self.0.get(&fold(name)).copied()
     }
 }
 

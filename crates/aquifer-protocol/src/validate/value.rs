@@ -1,5 +1,7 @@
 //! One value against one shape, to any depth, with every problem and its path.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::{Found, Spellings, Stage};
@@ -8,7 +10,6 @@ use crate::error::wording::{looks_like_a_leak, quotable};
 use crate::error::{Code, Problem};
 use crate::operation::Operation;
 use crate::schema::{Kind, Parameter, Rest, Schema, Shape, Span, Types, type_of, type_words};
-use crate::spelling::fold;
 use crate::suggest;
 
 /// Checks values and collects what is wrong with them.
@@ -32,6 +33,28 @@ const DEEPEST: usize = 160;
 
 /// Values looked at for the sake of alternatives, in one parameter. Far more than any honest request needs.
 const MOST_TRIALS: usize = 500_000;
+
+/// The declared names of an object, for finding those that are not declared.
+enum FieldNames<'a> {
+    Few(&'a [Parameter]),
+    Many(HashSet<&'a str>),
+}
+
+impl<'a> FieldNames<'a> {
+    fn of(shape: &'a Shape) -> Self {
+        match shape.fields.as_slice() {
+            many if many.len() > super::INDEXED => Self::Many(many.iter().map(|field| &*field.name).collect()),
+            few => Self::Few(few),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Self::Few(fields) => fields.iter().any(|field| &*field.name == name),
+            Self::Many(names) => names.contains(name),
+        }
+    }
+}
 
 impl<'a> Checker<'a> {
     pub(super) fn new(types: &'a Types, operation: &'a Operation, problems: &'a mut Found) -> Self {
@@ -196,22 +219,20 @@ impl<'a> Checker<'a> {
 
     /// Refuses further fields that are other spellings of declared ones, for the reason that such parameters are.
     fn respelled(&mut self, path: &str, shape: &Shape, object: &Map<String, Value>) {
-        let mut declared = None;
-        for name in object.keys().filter(|name| shape.fields.iter().all(|field| *field.name != ***name)) {
-            if !declared.get_or_insert_with(|| Spellings::of(&shape.fields)).has(name) {
+        let (mut declared, known) = (None, FieldNames::of(shape));
+        for name in object.keys().filter(|name| !known.has(name)) {
+            let Some(meant) = declared.get_or_insert_with(|| Spellings::of(&shape.fields)).meant(name) else {
                 continue;
-            }
-            let folded = fold(name);
-            let meant = shape.fields.iter().find(|field| fold(&field.name) == folded);
-            let meant = meant.map(|field| format!(". Send it as '{}'", field.name)).unwrap_or_default();
+            };
             let at = format!("{path}.{}", quotable(name));
-            let message = format!("Parameter '{at}' is another spelling of a declared field{meant}");
+            let message = format!("Parameter '{at}' is another spelling of a declared field. Send it as '{meant}'");
             self.tell(Stage::Unknown, Problem::new(Code::ValidationUnknownParam, at, message));
         }
     }
 
     fn rest(&mut self, path: &str, shape: &Shape, object: &mut Map<String, Value>) {
-        let known = |name: &str| shape.fields.iter().any(|field| &*field.name == name);
+        let names = FieldNames::of(shape);
+        let known = |name: &str| names.has(name);
         if !matches!(shape.rest, Rest::Refused) && !shape.fields.is_empty() {
             self.respelled(path, shape, object);
         }

@@ -5,7 +5,7 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::request::{Parsed, parse};
-use aquifer_protocol::schema::Types;
+use aquifer_protocol::schema::{Parameter, Schema, Types};
 use aquifer_protocol::surface::Receiver;
 use aquifer_protocol::validate::{Strictness, route};
 use serde_json::{Value, json};
@@ -342,10 +342,21 @@ fn r_dis_7_a_parameter_is_known_by_its_own_spelling_before_any_alias() {
         let parameter = tool.parameters.iter_mut().find(|parameter| *parameter.name == *canonical).unwrap();
         parameter.original_name = Some(original.into());
     }
-    let catalog = Catalog::build(vec![tool], types, &crude()).unwrap();
-    let request = json!({ "operation": "run_tool", "params": { "camelCase": "a", "camel_case": "b", "_secret": "c" } });
-    let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("not a request") };
-    let checked = route(&catalog, &crude(), &Receiver::Unified, request).unwrap().check(&catalog, Strictness::Strict);
-    let params = Value::Object(checked.unwrap().params().clone());
-    assert_eq!(params, json!({ "other": "a", "camel_case": "b", "secret": "c" }));
+    // A tool with many parameters is looked up in another way, which must not differ.
+    let mut large = tool.clone();
+    large.parameters.extend((0..500).map(|number| Parameter::optional(&format!("p{number}"), Schema::string())));
+    for tool in [tool, large] {
+        let catalog = Catalog::build(vec![tool], types.clone(), &crude()).unwrap();
+        let request =
+            json!({ "operation": "run_tool", "params": { "camelCase": "a", "camel_case": "b", "_secret": "c" } });
+        let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("not a request") };
+        let routed = route(&catalog, &crude(), &Receiver::Unified, request).unwrap();
+        let params = Value::Object(routed.check(&catalog, Strictness::Strict).unwrap().params().clone());
+        assert_eq!(params, json!({ "other": "a", "camel_case": "b", "secret": "c" }));
+        let request = json!({ "operation": "run_tool", "params": { "Secret": "x", "secreT": "y" } });
+        let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("not a request") };
+        let routed = route(&catalog, &crude(), &Receiver::Unified, request).unwrap();
+        let failure = routed.check(&catalog, Strictness::Strict).unwrap_err();
+        assert_eq!(failure.code().as_str(), "VALIDATION_UNKNOWN_PARAM");
+    }
 }

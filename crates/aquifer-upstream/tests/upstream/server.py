@@ -29,6 +29,9 @@ flags.add_argument("--variant-file", help="the same, read from a file whenever t
 flags.add_argument("--ask-for-secret", action="store_true", help="repeat environment and arguments on stderr")
 flags.add_argument("--paced", action="store_true", help="refuse the second call over HTTP: too many requests")
 flags.add_argument("--journal", help="append the method of every request to this file")
+flags.add_argument("--tools-file", help="list exactly the tools in this file, and say so when it changes")
+flags.add_argument("--many-tools", type=int, default=0, help="list so many tools beside the others")
+flags.add_argument("--many-properties", type=int, default=0, help="list a tool with so many parameters")
 flags.add_argument("--words", help="a JSON file of what it says instead of the usual")
 options = flags.parse_args()
 said = {}
@@ -54,6 +57,9 @@ def variant():
 
 
 def tools():
+    if options.tools_file:
+        with open(options.tools_file) as file:
+            return json.load(file)
     anything = {"description": "anything"}
     words = "Echoes what it gets." + variant()
     hints = {"readOnlyHint": variant() != "destructive"}
@@ -85,6 +91,11 @@ def tools():
                    "inputSchema": schema(size={"type": "integer"}, id_last={"type": "boolean"})})
     listed.append({"name": "slow", "description": "Takes its time.",
                    "inputSchema": schema(seconds={"type": "number"}, steps={"type": "integer"})})
+    for number in range(options.many_tools):
+        listed.append({"name": f"many_{number}", "description": "One of many.", "inputSchema": schema()})
+    if options.many_properties:
+        listed.append({"name": "wide", "description": "Takes much.", "inputSchema": schema(
+            **{f"p{number}": {"type": "string"} for number in range(options.many_properties)})})
     listed.extend(said.get("tools", []))
     if state["changed"]:
         listed.append({"name": "added", "description": "Was not there before.", "inputSchema": schema()})
@@ -106,6 +117,11 @@ def ask(send, method, params):
 
 
 def call(name, arguments, meta, send, mark):
+    if options.tools_file:
+        if options.journal:
+            with open(options.journal, "a") as file:
+                file.write(f"called {name}\n")
+        return text(json.dumps({"tool": name, "arguments": arguments}))
     if name == "greeted":
         return text(json.dumps(state["greeted"]))
     if name in ("echo", "anything", "labels", "patterned") or name in [tool["name"] for tool in said.get("tools", [])]:
@@ -283,9 +299,26 @@ def raw(words):
         sys.stdout.flush()
 
 
+def watch_tools(send):
+    """Says that the tools have changed whenever their file has."""
+    seen = os.stat(options.tools_file)
+    while True:
+        time.sleep(0.02)
+        try:
+            now = os.stat(options.tools_file)
+        except OSError:
+            continue
+        if (now.st_mtime_ns, now.st_ino) != (seen.st_mtime_ns, seen.st_ino):
+            seen = now
+            send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+
+
 def stdio():
     def send(message):
         raw(json.dumps(message) + "\n")
+
+    if options.tools_file:
+        threading.Thread(target=watch_tools, args=(send,), daemon=True).start()
 
     def work(message):
         # A hanging server reads no more, so that one is handled here.
@@ -419,6 +452,11 @@ if options.banner:
 while options.flood:
     raw("nonsense " * 100 + "\n")
 if options.http is not None:
+    if options.tools_file:
+        def tell(message):
+            for box in list(Handler.sessions.values()):
+                box.put(message)
+        threading.Thread(target=watch_tools, args=(tell,), daemon=True).start()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", options.http), Handler)
     server.daemon_threads = True
     print(server.server_address[1], flush=True)

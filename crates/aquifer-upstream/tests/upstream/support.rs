@@ -100,6 +100,11 @@ impl Stage {
         answer["error"].clone()
     }
 
+    /// A number that grows whenever the upstream offers something anew.
+    pub(crate) fn upstream_generation(&self) -> u64 {
+        aquifer_engine::Source::generation(&*self.upstream)
+    }
+
     /// The names of all operations but `introspect`.
     pub(crate) fn operations(&self) -> Vec<String> {
         let snapshot = self.engine.snapshot();

@@ -26,9 +26,13 @@ pub(crate) struct InterrogateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReviewArgs {
-    /// A bundle, an adapter, or a server as interrogate takes it.
-    #[arg(value_name = "BUNDLE|SOURCE")]
+    /// A bundle, an adapter, a server as interrogate takes it, or the name of one in the configuration.
+    #[arg(value_name = "BUNDLE|SOURCE|NAME")]
     pub(crate) source: Option<String>,
+
+    /// Read the configuration from this file: its sources, where accepted definitions are kept, and the audit.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 
     /// Decisions made before; they are kept and added to.
     #[arg(long, value_name = "FILE")]
@@ -38,8 +42,8 @@ pub(crate) struct ReviewArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// This tool was looked at and is right as it is. Can be repeated.
-    #[arg(long = "accept", value_name = "TOOL")]
+    /// This tool was looked at and is right as it is; with a digest, only if it is still that definition. Can be repeated.
+    #[arg(long = "accept", value_name = "TOOL[@DIGEST]")]
     pub(crate) accepted: Vec<String>,
 
     /// Every tool was looked at and is right as it is.
@@ -54,7 +58,7 @@ pub(crate) struct ReviewArgs {
     #[arg(long = "danger", value_name = "TOOL=LEVEL")]
     pub(crate) dangers: Vec<String>,
 
-    /// Show every tool, not only those that need review.
+    /// Show every tool, not only those that need review, and every line of what changed.
     #[arg(long)]
     pub(crate) all: bool,
 
@@ -64,6 +68,13 @@ pub(crate) struct ReviewArgs {
 
     #[command(flatten)]
     pub(crate) upstream: UpstreamArgs,
+}
+
+impl ReviewArgs {
+    /// Whether something is said that can be about one server only.
+    pub(crate) fn is_about_one(&self) -> bool {
+        !self.endpoints.is_empty() || !self.dangers.is_empty() || self.output.is_some() || self.name.is_some()
+    }
 }
 
 #[derive(Debug, Args)]

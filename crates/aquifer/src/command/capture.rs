@@ -58,7 +58,10 @@ fn now() -> anyhow::Result<Timestamp> {
 pub(super) fn read(path: &Path) -> anyhow::Result<Bundle> {
     let shown = path.display();
     let text = crate::files::read(path).with_context(|| format!("cannot read {shown}"))?;
-    Bundle::read(&text).with_context(|| format!("{shown} cannot be used"))
+    let mut bundle = Bundle::read(&text).with_context(|| format!("{shown} cannot be used"))?;
+    // Somebody may have edited it: decisions belong into overrides, where they are on record.
+    bundle.hold_to_evidence();
+    Ok(bundle)
 }
 
 /// Reads a reviewer's decisions.

@@ -18,8 +18,9 @@ use crate::sources::Absence;
 pub(crate) async fn run(arguments: IntrospectArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
-    let engine =
-        setup::engine(&wanted.open(Absence::Fails).await?, &arguments.surface, &config, &Safety::looking(&config)?)?;
+    let opened = wanted.open(Absence::IsShown).await?;
+    let engine = setup::engine(&opened, &arguments.surface, &config, &Safety::looking(&config)?)?;
+    let is_old = setup::is_nothing_live(&opened);
     let mut params = Map::new();
     params.insert("query".to_owned(), "operations".into());
     if let Some(name) = &arguments.name {
@@ -51,7 +52,7 @@ pub(crate) async fn run(arguments: IntrospectArgs) -> anyhow::Result<Ending> {
         arguments.sources.iter().map(|source| format!(" --source {}", Target::without_secrets(source))).collect();
     let text = if arguments.json || failed { answer.to_string() } else { table(&answer, &flags) };
     super::call::print(text.trim_end())?;
-    Ok(if failed { Ending::Failure } else { Ending::Done })
+    Ok(if failed || is_old { Ending::Failure } else { Ending::Done })
 }
 
 fn table(answer: &Value, flags: &str) -> String {

@@ -16,6 +16,7 @@ pub(crate) mod login;
 pub(crate) mod policy;
 pub(crate) mod review;
 pub(crate) mod serve;
+mod sources;
 mod table;
 pub(crate) mod tokens;
 pub(crate) mod trust;

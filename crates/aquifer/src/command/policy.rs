@@ -21,7 +21,7 @@ pub(crate) async fn show(arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let safety = Safety::looking(&config)?;
-    let opened = wanted.open(Absence::FailsUnlessKnown).await?;
+    let opened = wanted.open(Absence::IsShown).await?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     let snapshot = engine.snapshot();
     let show = |catalog: &Catalog| safety.gate.policy().show(catalog, &Caller::nobody(), &[]);
@@ -37,11 +37,14 @@ pub(crate) async fn show(arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
     let unused = crate::safety::find_unused(&engine, &safety.gate, &crate::safety::unknown_sources(&opened));
     let text = match arguments.json {
         true => {
-            let (dry_runs, unused) = (&dry_runs, &unused);
-            json!({ "operations": lines, "limits": limits, "dry_run_asks_nobody": dry_runs, "unused_rules": unused })
-                .to_string()
+            let (dry_runs, unused, sources) = (&dry_runs, &unused, super::sources::to_json(&opened));
+            json!({
+                "operations": lines, "limits": limits, "dry_run_asks_nobody": dry_runs, "unused_rules": unused,
+                "sources": sources,
+            })
+            .to_string()
         }
-        false => table(&lines, &limits, &dry_runs, &unused),
+        false => table(&lines, &limits, &dry_runs, &unused) + &super::sources::to_text(&opened),
     };
     super::call::print(text.trim_end())?;
     Ok(Ending::Done)

@@ -23,7 +23,7 @@ use crate::Ending;
 use crate::cli::TokensArgs;
 use crate::config::Config;
 use crate::setup::{self, Wanted};
-use crate::sources::{Absence, Unreached};
+use crate::sources::{Absence, Unreached, pins};
 
 pub(crate) async fn run(arguments: TokensArgs) -> anyhow::Result<Ending> {
     if let Some([before, now]) = arguments.compare.as_deref() {
@@ -133,7 +133,7 @@ async fn ours(arguments: &TokensArgs) -> anyhow::Result<Vec<Talk>> {
             Transport::Stdio {
                 command: program.to_string_lossy().into_owned(),
                 args: serve(arguments, mode),
-                env: environment(),
+                env: environment().into_iter().chain([(pins::LOOK_ONLY.to_owned(), "1".to_owned())]).collect(),
                 cwd: None,
             },
         );

@@ -11,6 +11,8 @@ use aquifer_gate::quota::{CostSettings, QuotaSettings, RateLimitSettings, Thresh
 use aquifer_protocol::trust::Trust;
 use serde::{Deserialize, Deserializer};
 
+use crate::config::QuarantineConfig;
+
 const MIB: u64 = 1024 * 1024;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -27,6 +29,7 @@ pub(crate) struct GateConfig {
     quota: Vec<ThresholdSettings>,
     cost: Vec<CostSettings>,
     currency: Option<String>,
+    quarantine: Option<QuarantineConfig>,
 }
 
 /// `[gate.confirmation]`: how long confirmations hold, and how many a caller may ask for.
@@ -42,6 +45,11 @@ struct ConfirmationConfig {
 }
 
 impl GateConfig {
+    /// Which definitions of MCP servers wait until somebody accepts them.
+    pub(crate) fn quarantine(&self) -> Option<QuarantineConfig> {
+        self.quarantine
+    }
+
     /// Whether anything in it is about particular operations.
     pub(crate) fn has_rules(&self) -> bool {
         !(self.rule.is_empty() && self.rate_limit.is_empty() && self.quota.is_empty() && self.cost.is_empty())

@@ -81,6 +81,7 @@ impl Safety {
         let (place, clock) = (Place::of(&config.state)?, steady_clock());
         let store = place.open(&config.state, &clock)?;
         let audit = audit(config, store.clone(), &clock)?;
+        crate::sources::pins::record_in(&audit);
         let shared = matches!(place, Place::Redis(_)).then(|| store.clone());
         let gate = gate(config, &audit, &store, &clock)?;
         let timekeeper = AbortOnDropHandle::new(tokio::spawn(keep_time(clock.clone(), store.clone())));

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use aquifer_discovery::name;
-use aquifer_engine::source::{Call, Context, Fetch, Outcome, Shelves};
+use aquifer_engine::source::{Call, Context, Fetch, Outcome, Shelves, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::Failure;
+use aquifer_protocol::operation::Operation;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -20,6 +21,17 @@ struct Hidden {
     tools: Vec<String>,
 }
 
+impl Hidden {
+    /// By the tool's own name, not by the operation's alone: that one may carry a mark.
+    fn is_hidden(&self, operation: &Operation) -> bool {
+        let tool = operation.backing.tool().unwrap_or_default();
+        self.tools.iter().any(|hidden| {
+            let spelled = name::snake(hidden);
+            hidden == tool || *hidden == *operation.name || spelled == *operation.name || spelled == name::snake(tool)
+        })
+    }
+}
+
 impl Source for Hidden {
     fn name(&self) -> &str {
         self.source.name()
@@ -27,9 +39,7 @@ impl Source for Hidden {
 
     fn offering(&self) -> Offering {
         let mut offering = self.source.offering();
-        let is_hidden =
-            |operation: &str| self.tools.iter().any(|tool| tool == operation || name::snake(tool) == operation);
-        offering.operations.retain(|operation| !is_hidden(&operation.name));
+        offering.operations.retain(|operation| !self.is_hidden(operation));
         offering
     }
 
@@ -56,6 +66,11 @@ impl Source for Hidden {
     fn session_ended(&self, session: &str) {
         self.source.session_ended(session);
     }
+
+    fn status(&self) -> SourceStatus {
+        self.source.status()
+    }
+
     fn shelves(&self) -> Shelves {
         self.source.shelves()
     }

@@ -71,7 +71,7 @@ fn name_only(path: &Path) -> String {
 }
 
 /// A word as a shell takes it. Words that would make the message look like a stack trace (R-RES-4) are quoted, too.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || "_.:/@+,=-%".contains(char);
     let harmless = !word.is_empty() && !word.starts_with('~') && !looks_like_a_leak(&format!("{word} x"));
     if harmless && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }

@@ -9,6 +9,7 @@ mod database;
 mod hidden;
 mod login;
 mod naming;
+pub(crate) mod pins;
 mod place;
 mod trust;
 mod upstream;
@@ -16,6 +17,7 @@ mod upstream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use aquifer_discovery::name::snake;
@@ -30,13 +32,14 @@ use aquifer_sql::{Database, Target};
 use aquifer_upstream::Upstream;
 
 use crate::cli::UpstreamArgs;
-use crate::config::{self, SourceConfig};
+use crate::config::{self, SourceConfig, StateConfig};
 use crate::sample;
 use crate::state::Kept;
 use crate::task_board::Board;
 
 pub(crate) use adapter_file::sidecar_of;
 pub(crate) use client_file::is_ourselves;
+pub(crate) use login::quoted;
 
 /// What happens when a source cannot be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +48,8 @@ pub(crate) enum Absence {
     Fails,
     /// The command fails, unless what the source offers is known from before.
     FailsUnlessKnown,
+    /// The command looks at what the source offers now, or else at what is known from before, and says so.
+    IsShown,
     /// It is served all the same, says so, and comes when it can.
     IsServed,
 }
@@ -62,6 +67,8 @@ pub(crate) struct Plan {
     /// What it was made from: a plan of the same origin is the same source.
     pub(crate) origin: Origin,
     kind: Kind,
+    /// Where accepted definitions are kept.
+    state: StateConfig,
 }
 
 /// What a source was made from.
@@ -275,7 +282,8 @@ impl Plan {
         let name = config.name.clone().unwrap_or_else(|| name.to_owned());
         let trust = trust::of(config.trust, None).map_err(|why| anyhow::anyhow!("source '{name}': {why}"))?;
         let origin = Origin { config: config.clone(), server: None, files: Vec::new() };
-        Ok(Self { name, prefix: config.prefix.clone(), hidden: Vec::new(), trust, origin, kind })
+        let (prefix, state) = (config.prefix.clone(), StateConfig::default());
+        Ok(Self { name, prefix, hidden: Vec::new(), trust, origin, kind, state })
     }
 
     /// What is worth saying of its trust.
@@ -290,6 +298,11 @@ impl Plan {
             Kind::Upstream(settings) => Some(settings),
             _ => None,
         }
+    }
+
+    /// The adapter's file and the operator's decisions, if there are any.
+    pub(crate) fn files(&self) -> (Option<PathBuf>, Option<PathBuf>) {
+        (self.origin.config.adapter.clone(), self.origin.config.overrides.clone())
     }
 
     /// What the configuration says of logging in to it.
@@ -311,7 +324,8 @@ impl Plan {
                 database
             }
             Kind::Upstream(settings) => {
-                let upstream = Upstream::new(*settings, Arc::new(SystemClock));
+                let pinning = pins::pinning(&self.state, absence);
+                let upstream = Upstream::open(*settings, Arc::new(SystemClock), pinning).await;
                 let source = hidden::hide(upstream.clone(), self.hidden);
                 return Ok(Opened { source, prefix, trust, place, origin, absent, upstream: Some(upstream) });
             }
@@ -355,10 +369,27 @@ impl Opened {
         }
     }
 
+    /// How old what is known of it is, in words.
+    pub(crate) fn age(&self) -> Option<String> {
+        self.source.status().catalog_age.map(ago)
+    }
+
     /// The MCP server, if nobody knows yet what it offers.
     pub(crate) fn unknown(&self) -> Option<&Arc<Upstream>> {
         self.upstream.as_ref().filter(|upstream| !upstream.is_known())
     }
+}
+
+/// A time that has passed, in words.
+pub(crate) fn ago(age: Duration) -> String {
+    let seconds = age.as_secs();
+    let (count, unit) = match seconds {
+        0..60 => (seconds, "second"),
+        60..3_600 => (seconds / 60, "minute"),
+        3_600..86_400 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
 }
 
 /// The files that sources are read from.

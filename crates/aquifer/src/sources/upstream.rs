@@ -1,15 +1,18 @@
 //! MCP servers: from what the configuration, a client's file or an adapter says of one to its settings.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
 use aquifer_discovery::adapter::{AdapterAuth, Target};
 use aquifer_discovery::servers::{Environment, Reach, Server, env_file};
-use aquifer_discovery::{Adapter, Overrides};
+use aquifer_discovery::{Adapter, DefinitionLimits, Overrides};
+use aquifer_protocol::trust::Trust;
 use aquifer_upstream::{Allowed, Bearer, Settings, Transport};
 
 use super::{Broken, Kind, Origin, Plan, adapter_file, naming, trust};
-use crate::config::{self, AllowedRequest, SourceConfig};
+use crate::config::{self, AllowedRequest, SourceConfig, StateConfig};
+use crate::safety::TrustSaid;
 use crate::state::Kept;
 
 /// Plans a server that the configuration or the command line describes.
@@ -42,10 +45,13 @@ fn made(source: &SourceConfig, name: &str, kept: &Kept) -> Result<Plan, String> 
     let trust = trust::of(source.trust, adapter.as_ref())?;
     let mut settings = Settings::of(&name, transport);
     settings.adapter = adapter;
+    // The word of the file itself does not settle anything.
+    settings.is_adapter_settled = matches!(source.trust, Some(TrustSaid::Level(level)) if level >= Trust::Validated);
     finish(&mut settings, source, kept, &mut files)?;
     let origin = Origin { config: source.clone(), server: None, files };
     let kind = Kind::Upstream(Box::new(settings));
-    Ok(Plan { name, prefix: source.prefix.clone(), hidden: Vec::new(), trust, origin, kind })
+    let (prefix, state) = (source.prefix.clone(), StateConfig::default());
+    Ok(Plan { name, prefix, hidden: Vec::new(), trust, origin, kind, state })
 }
 
 /// Plans a server that a client's file names.
@@ -93,6 +99,7 @@ pub(super) fn of_client(
         trust,
         origin: Origin { config: source.clone(), server: Some(resolved), files },
         kind: Kind::Upstream(Box::new(settings)),
+        state: StateConfig::default(),
     })
 }
 
@@ -108,6 +115,7 @@ fn finish(settings: &mut Settings, source: &SourceConfig, kept: &Kept, files: &m
     settings.concurrency = source.concurrency.unwrap_or(settings.concurrency).clamp(1, 10_000);
     settings.largest_answer = source.largest_answer.unwrap_or(settings.largest_answer).max(1024);
     settings.cache_dir = kept.catalogues();
+    settings.limits = limits(source)?;
     settings.allow = Allowed {
         elicitation: source.allow.contains(&AllowedRequest::Elicitation),
         sampling: source.allow.contains(&AllowedRequest::Sampling),
@@ -126,6 +134,32 @@ fn finish(settings: &mut Settings, source: &SourceConfig, kept: &Kept, files: &m
     Ok(())
 }
 
+/// How much a server may define.
+fn limits(source: &SourceConfig) -> Result<DefinitionLimits, String> {
+    let default = DefinitionLimits::default();
+    let limit = |name: &str, value: Option<usize>, default: usize, range: RangeInclusive<usize>| match value {
+        Some(value) if !range.contains(&value) => {
+            Err(format!("{name} is {value}, allowed is {} to {}", range.start(), range.end()))
+        }
+        value => Ok(value.unwrap_or(default)),
+    };
+    Ok(DefinitionLimits {
+        max_tools: limit("max_tools", source.max_tools, default.max_tools, DefinitionLimits::TOOLS)?,
+        max_tool_bytes: limit(
+            "max_tool_bytes",
+            source.max_tool_bytes,
+            default.max_tool_bytes,
+            DefinitionLimits::TOOL_BYTES,
+        )?,
+        max_schema_nodes: limit(
+            "max_schema_nodes",
+            source.max_schema_nodes,
+            default.max_schema_nodes,
+            DefinitionLimits::SCHEMA_NODES,
+        )?,
+    })
+}
+
 /// How results are shaped, which may be said under an operation's name or its tool's.
 fn shaped(settings: &mut Settings, source: &SourceConfig) -> Result<(), String> {
     settings.controls = source.controls.map_or(settings.controls, Into::into);
@@ -135,6 +169,7 @@ fn shaped(settings: &mut Settings, source: &SourceConfig) -> Result<(), String> 
         }
         let operation = aquifer_discovery::name::snake(name);
         settings.rows.extend(said.rows.clone().map(|rows| (operation.clone(), rows)));
+        settings.danger_of.extend(said.danger.map(|danger| (operation.clone(), danger)));
         settings.controls_of.extend(said.controls.map(|controls| (operation, controls.into())));
     }
     Ok(())

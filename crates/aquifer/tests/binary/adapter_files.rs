@@ -120,7 +120,11 @@ fn r_dis_6_from_a_server_to_a_reviewed_adapter_and_back() {
     list.extend(command.map(str::to_owned));
     let (_, listed, said) = go(list);
     assert!(!listed.contains("somebody else") && !listed.contains("fail_better"), "{listed}");
-    assert!(said.contains("have changed"), "{said}");
+    assert!(said.contains("operations are quarantined"), "{said}");
+    for changed in ["frobnicate", "list_things"] {
+        let line = listed.lines().find(|line| line.starts_with(changed)).unwrap_or_else(|| panic!("{listed}"));
+        assert!(line.contains("Quarantined"), "{line}");
+    }
     // A decision holds for what was reviewed.
     let mut fresh = vec!["review".to_owned(), "--overrides".to_owned(), "small.overrides.yaml".to_owned()];
     fresh.extend(["--name".to_owned(), "small".to_owned()]);

@@ -24,6 +24,7 @@ mod offered;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod private_state;
+mod quarantine;
 mod reloaded;
 mod results;
 mod safety;

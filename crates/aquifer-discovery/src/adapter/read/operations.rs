@@ -1,5 +1,7 @@
 //! The operations of an adapter file.
 
+use std::collections::HashSet;
+
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Code;
@@ -9,6 +11,7 @@ use super::danger;
 use super::parameters::{self, Shared};
 use crate::adapter::{AdapterOperation, AdapterParameter, MapsTo, Target};
 use crate::problem::{Findings, join, meant, shown};
+use crate::tool::Annotations;
 use crate::yaml::Node;
 
 #[rustfmt::skip]
@@ -28,6 +31,7 @@ pub(super) fn operations(
     warnings: &mut Vec<String>,
 ) -> Vec<AdapterOperation> {
     let mut found: Vec<AdapterOperation> = Vec::new();
+    let mut names: HashSet<String> = HashSet::new();
     if !findings.object(node, "operations", &["create", "read", "update", "delete", "execute"]) {
         return found;
     }
@@ -44,7 +48,7 @@ pub(super) fn operations(
             let Some(operation) = operation(item, &path, category, target, shared, findings, warnings) else {
                 continue;
             };
-            if found.iter().any(|known| known.name == operation.name) {
+            if !names.insert(operation.name.clone()) {
                 let at = item.get("name").map_or(item.at, |name| name.at);
                 let message = format!("Duplicate name '{}'", operation.name);
                 findings.add(Code::SchemaDuplicateName, &join(&path, "name"), at, message);
@@ -105,6 +109,9 @@ fn operation(
         pagination: node.get("pagination").map(Node::to_json),
         input_schema: None,
         digest: None,
+        pin: None,
+        annotations: Annotations::default(),
+        reviewed_hints: None,
     })
 }
 

@@ -1,11 +1,14 @@
 //! What the sidecar adds to an adapter: the tools' own names for parameters, and the whole schemas to enforce.
 
+use std::collections::{HashMap, HashSet};
+
 use aquifer_protocol::error::Code;
 
-use crate::adapter::{Adapter, AdapterOperation, MapsTo, Sidecar, SidecarOperation};
+use crate::adapter::{Adapter, AdapterOperation, AdapterParameter, MapsTo, Sidecar, SidecarOperation};
 use crate::bundle::SCHEMA_VERSION;
 use crate::problem::{Findings, meant, shown};
 use crate::schema;
+use crate::tool::Annotations;
 use crate::yaml::Node;
 
 /// Completes an adapter. Operations may have been renamed or left out by a reviewer, tools and their parameters may
@@ -35,9 +38,11 @@ pub(super) fn complete(adapter: &mut Adapter, text: &str, front: &Node, findings
         adapter.stated_trust = sidecar.trust;
     }
     let warnings = &mut adapter.warnings;
+    let entries: HashMap<&str, &SidecarOperation> =
+        sidecar.operations.iter().map(|entry| (entry.tool.as_str(), entry)).collect();
     for operation in &mut adapter.operations {
         let MapsTo::Tool(tool) = &operation.maps_to else { continue };
-        match sidecar.operations.iter().find(|entry| &entry.tool == tool) {
+        match entries.get(tool.as_str()).copied() {
             Some(entry) => {
                 complete_operation(operation, entry, front, findings);
                 warnings.extend(unreachable(operation));
@@ -58,10 +63,13 @@ fn complete_operation(
     front: &Node,
     findings: &mut Findings,
 ) {
-    let at = place(front, operation);
+    let originals: HashMap<&str, &str> =
+        entry.parameters.iter().map(|names| (names.name.as_str(), names.original_name.as_str())).collect();
+    let is_known = |parameter: &AdapterParameter| originals.contains_key(parameter.name.as_str());
+    let at = if operation.parameters.iter().all(is_known) { front.at } else { place(front, operation) };
     for parameter in &mut operation.parameters {
-        match entry.parameters.iter().find(|names| names.name == parameter.name) {
-            Some(names) => parameter.original_name.clone_from(&names.original_name),
+        match originals.get(parameter.name.as_str()) {
+            Some(original) => (*original).clone_into(&mut parameter.original_name),
             None => {
                 let known: Vec<&str> = entry.parameters.iter().map(|names| names.name.as_str()).collect();
                 let message = format!("Unresolved reference '{}' in operation '{}'", parameter.name, operation.name);
@@ -72,13 +80,16 @@ fn complete_operation(
     }
     operation.input_schema.clone_from(&entry.input_schema);
     operation.digest = Some(entry.pin.digest.clone());
+    operation.pin = Some(entry.pin.clone());
+    operation.reviewed_hints.clone_from(&entry.annotations);
+    operation.annotations = entry.annotations.as_ref().map(Annotations::read).unwrap_or_default();
 }
 
 /// An operation without a parameter that its tool demands: every call of it would be refused.
 fn unreachable(operation: &AdapterOperation) -> Option<String> {
     let input = schema::read_input(operation.input_schema.as_ref());
-    let given = |own: &str| operation.parameters.iter().any(|parameter| parameter.original_name == own);
-    let missing = input.parameters.iter().find(|own| own.required && !given(&own.original_name))?;
+    let given: HashSet<&str> = operation.parameters.iter().map(|one| one.original_name.as_str()).collect();
+    let missing = input.parameters.iter().find(|own| own.required && !given.contains(own.original_name.as_str()))?;
     let (name, own) = (&operation.name, shown(&missing.original_name));
     Some(format!("'{name}' leaves out '{own}', which its tool demands: no call of it can succeed"))
 }

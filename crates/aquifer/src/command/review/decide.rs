@@ -1,5 +1,7 @@
 //! Decisions given on the command line.
 
+use std::collections::HashSet;
+
 use anyhow::{Context, bail};
 use aquifer_discovery::bundle::NormalizedOperation;
 use aquifer_discovery::digest::pin;
@@ -15,8 +17,15 @@ use crate::cli::ReviewArgs;
 const DANGERS: [Danger; 5] =
     [Danger::Safe, Danger::Reversible, Danger::Destructive, Danger::Dangerous, Danger::Forbidden];
 
-/// Takes over what the command line says.
-pub(super) fn said(arguments: &ReviewArgs, bundle: &Bundle, overrides: &mut Overrides) -> anyhow::Result<()> {
+/// Takes over what the command line says. Of a quarantined tool, `--accept` is about its definition, and about its category
+/// only where that needs review.
+pub(super) fn said(
+    arguments: &ReviewArgs,
+    accepted: &[String],
+    quarantined: &HashSet<&str>,
+    bundle: &Bundle,
+    overrides: &mut Overrides,
+) -> anyhow::Result<()> {
     for (tool, word) in pairs(&arguments.endpoints)? {
         let category = category(word)?;
         decision(bundle, overrides, tool)?.endpoint = Some(category);
@@ -25,7 +34,16 @@ pub(super) fn said(arguments: &ReviewArgs, bundle: &Bundle, overrides: &mut Over
         let level = danger(word)?;
         decision(bundle, overrides, tool)?.danger_level = Some(level);
     }
-    for tool in &arguments.accepted {
+    for word in accepted {
+        let named = |name: &str| {
+            let is_meant = |made: &&NormalizedOperation| made.source_tool_name == name || made.operation_name == name;
+            bundle.normalized_bundle.operations.iter().find(is_meant)
+        };
+        let made = named(word).or_else(|| named(word.rsplit_once('@')?.0));
+        if made.is_some_and(|made| quarantined.contains(made.source_tool_name.as_str()) && !made.needs_review) {
+            continue;
+        }
+        let tool = made.map_or(word.as_str(), |made| made.source_tool_name.as_str());
         decision(bundle, overrides, tool)?.reviewed = true;
     }
     if arguments.accept_all {

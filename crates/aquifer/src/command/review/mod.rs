@@ -1,59 +1,191 @@
 //! `aquifer review`: what needs a person's judgement, and what was decided.
 //!
-//! Decisions hold for the definition that was reviewed: each carries its digest, and lapses when the tool says
-//! something else.
+//! Two things do. A definition that changed since it was accepted is quarantined until somebody accepts the difference:
+//! that goes into the state store, where a running gateway notices it. And a tool whose evidence does not suffice for a
+//! category needs a decision: that goes into an overrides file. Decisions hold for the definition that was reviewed: each
+//! carries its digest, and lapses when the tool says something else.
 
 mod ask;
 mod decide;
+mod diff;
 mod drift;
+mod quarantined;
 
+use std::collections::HashSet;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use anyhow::bail;
 use aquifer_discovery::bundle::NormalizedOperation;
 use aquifer_discovery::name::kebab;
 use aquifer_discovery::text::presentable;
-use aquifer_discovery::{Bundle, Overrides};
+use aquifer_discovery::{Bundle, Overrides, visible};
+use aquifer_engine::clock::SystemClock;
+use aquifer_upstream::{Examination, Finding, Settings, examine};
 
 use super::table::columns;
 use super::{call, capture, write};
 use crate::Ending;
 use crate::cli::ReviewArgs;
+use crate::config::Config;
+use crate::setup::Wanted;
+use crate::sources::{Plan, pins};
+
+/// A server under review.
+struct Reviewed {
+    settings: Settings,
+    /// The adapter's file, if it is served from one.
+    adapter: Option<PathBuf>,
+    /// The overrides that the configuration names.
+    overrides: Option<PathBuf>,
+    found: Examination,
+}
 
 pub(crate) async fn run(arguments: ReviewArgs) -> anyhow::Result<Ending> {
-    let source = arguments.source.as_deref();
-    if let Some(file) = source.filter(|source| source.ends_with(".md")) {
-        return drift::run(Path::new(file), &arguments).await;
+    if let Some(path) = arguments.source.as_deref().map(Path::new).filter(|path| is_bundle(path)) {
+        let bundle = capture::read(path)?;
+        let file = place(&arguments, None, &bundle);
+        let left = settle(&arguments, &bundle, &file, &arguments.accepted, &HashSet::new())?;
+        return Ok(if left { Ending::Failure } else { Ending::Done });
     }
-    let fresh = match source.map(Path::new).filter(|path| is_bundle(path)) {
-        Some(path) => capture::read(path)?,
-        None => {
-            let settings = capture::server(source, arguments.name.as_deref(), &arguments.upstream)?;
-            capture::capture(&settings).await?
+    let config = Config::read(arguments.config.as_deref())?;
+    let mut reviewed = Vec::new();
+    for plan in plans(&arguments, &config)? {
+        let Some(settings) = plan.upstream() else { continue };
+        let mut settings = settings.clone();
+        if let Some(name) = &arguments.name {
+            settings.name.clone_from(name);
         }
+        let pinning = pins::for_review(&config.state);
+        let found = examine(settings.clone(), pinning, Arc::new(SystemClock)).await.map_err(quarantined::told)?;
+        let (adapter, overrides) = plan.files();
+        reviewed.push(Reviewed { settings, adapter, overrides, found });
+    }
+    check(&arguments, &reviewed)?;
+    let mut left = false;
+    for one in &reviewed {
+        left |= review(&arguments, &config, one).await?;
+    }
+    Ok(if left { Ending::Failure } else { Ending::Done })
+}
+
+/// The servers that are meant: one by its name in the configuration, those that the command line describes, else all of the
+/// configuration.
+fn plans(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<Vec<Plan>> {
+    let source = arguments.source.as_deref();
+    if source.is_none() && arguments.upstream.command.is_empty() && config.source.is_empty() {
+        bail!("no server. Name one: https://…, FILE.json with --server NAME, a name of --config, or -- COMMAND");
+    }
+    let plan = |targets: &[String]| Wanted { targets, upstream: &arguments.upstream, config }.plan();
+    let mut plans = match source.filter(|_| !config.source.is_empty()) {
+        Some(name) => plan(&[])?.plans.into_iter().filter(|plan| plan.name == name).collect(),
+        None => Vec::new(),
     };
-    let file = place(&arguments, &fresh);
-    let mut overrides = match arguments.overrides.as_deref().or(Some(file.as_path()).filter(|file| file.exists())) {
+    if plans.is_empty() {
+        let targets: Vec<String> = source.map(str::to_owned).into_iter().collect();
+        plans = plan(&targets)?.plans;
+        let servers = &arguments.upstream.servers;
+        plans.retain(|plan| source.is_some() || servers.is_empty() || servers.contains(&plan.name));
+    }
+    plans.retain(|plan| plan.upstream().is_some());
+    match plans.len() {
+        0 => bail!("this is no MCP server"),
+        1 => Ok(plans),
+        _ if arguments.is_about_one() => bail!("there are several servers. Choose one with --server"),
+        _ => Ok(plans),
+    }
+}
+
+/// Every tool that is to be accepted has to be one of exactly one server.
+fn check(arguments: &ReviewArgs, reviewed: &[Reviewed]) -> anyhow::Result<()> {
+    for word in &arguments.accepted {
+        match reviewed.iter().filter(|one| quarantined::knows(&one.found, word)).count() {
+            1 => {}
+            0 => {
+                let near = quarantined::nearest(reviewed.iter().map(|one| &one.found), word);
+                let near = near.map(|name| format!(". Did you mean '{name}'?")).unwrap_or_default();
+                bail!("there is no tool '{word}'{near}");
+            }
+            _ => bail!("several servers have a tool '{word}'. Choose one with --server"),
+        }
+    }
+    Ok(())
+}
+
+/// Reviews one server. Says whether something is left to look at.
+async fn review(arguments: &ReviewArgs, config: &Config, one: &Reviewed) -> anyhow::Result<bool> {
+    let Reviewed { settings, adapter, overrides, found } = one;
+    let words: Vec<String> =
+        arguments.accepted.iter().filter(|word| quarantined::knows(found, word)).cloned().collect();
+    let accepted = match (arguments.accept_all, is_asked(arguments)) {
+        (true, _) => found.findings.iter().collect(),
+        (false, true) => quarantined::ask(found, &settings.name)?,
+        (false, false) => quarantined::chosen(found, &words)?,
+    };
+    if !is_asked(arguments) && !found.findings.is_empty() {
+        call::print(quarantined::shown(arguments, &settings.name, found).trim_end())?;
+    }
+    found.remember_shown().await.map_err(quarantined::told)?;
+    quarantined::accept(found, &settings.name, &accepted, config).await?;
+    let is_waiting = |finding: &&Finding| !accepted.iter().any(|accepted| accepted.tool == finding.tool);
+    let waiting: HashSet<&str> = found.findings.iter().filter(is_waiting).map(|one| one.tool.as_str()).collect();
+    let mut left = !waiting.is_empty();
+    match adapter {
+        Some(file) => {
+            let (words, is_open) = drift::told(file, found, &waiting)?;
+            call::print(&words)?;
+            left |= is_open;
+        }
+        None => {
+            let known: HashSet<&str> = found.findings.iter().map(|finding| finding.tool.as_str()).collect();
+            let file = place(arguments, overrides.as_deref(), &found.bundle);
+            left |= settle(arguments, &found.bundle, &file, &words, &known)?;
+        }
+    }
+    for note in &found.notes {
+        eprintln!("{}: {note}", settings.name);
+    }
+    if !waiting.is_empty() {
+        call::print(&format!("{} quarantined", waiting.len()))?;
+    }
+    Ok(left)
+}
+
+/// Takes over what was decided about tools that need review, and shows what is left. Says whether something is. `quarantined`
+/// are tools whose definitions `accepted` is about.
+fn settle(
+    arguments: &ReviewArgs,
+    fresh: &Bundle,
+    file: &Path,
+    accepted: &[String],
+    quarantined: &HashSet<&str>,
+) -> anyhow::Result<bool> {
+    let mut overrides = match arguments.overrides.as_deref().or(Some(file).filter(|file| file.exists())) {
         Some(known) => capture::overrides(known)?,
         None => Overrides::default(),
     };
     let before = overrides.clone();
+    decide::said(arguments, accepted, quarantined, &applied(fresh, &overrides), &mut overrides)?;
+    if is_asked(arguments) {
+        ask::each(&applied(fresh, &overrides), &mut overrides)?;
+    }
+    let reviewed = applied(fresh, &overrides);
+    call::print(table(&reviewed, arguments.all).trim_end())?;
+    if overrides != before {
+        write::file(file, &overrides.write(), true)?;
+        eprintln!("Decisions are in {}", file.display());
+    }
+    Ok(reviewed.normalized_bundle.operations.iter().any(|made| made.needs_review))
+}
+
+/// Whether a person is to be asked: nothing was decided on the command line, and there is somebody to ask.
+fn is_asked(arguments: &ReviewArgs) -> bool {
     let is_said = !arguments.accepted.is_empty()
         || arguments.accept_all
         || !arguments.endpoints.is_empty()
         || !arguments.dangers.is_empty();
-    decide::said(&arguments, &applied(&fresh, &overrides), &mut overrides)?;
-    if !is_said && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        ask::each(&applied(&fresh, &overrides), &mut overrides)?;
-    }
-    let reviewed = applied(&fresh, &overrides);
-    call::print(table(&reviewed, arguments.all).trim_end())?;
-    if overrides != before {
-        write::file(&file, &overrides.write(), true)?;
-        eprintln!("Decisions are in {}", file.display());
-    }
-    let left = reviewed.normalized_bundle.operations.iter().any(|made| made.needs_review);
-    Ok(if left { Ending::Failure } else { Ending::Done })
+    !is_said && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 fn is_bundle(path: &Path) -> bool {
@@ -66,8 +198,9 @@ fn applied(bundle: &Bundle, overrides: &Overrides) -> Bundle {
     bundle
 }
 
-fn place(arguments: &ReviewArgs, bundle: &Bundle) -> PathBuf {
+fn place(arguments: &ReviewArgs, configured: Option<&Path>, bundle: &Bundle) -> PathBuf {
     let chosen = arguments.output.clone().or_else(|| arguments.overrides.clone());
+    let chosen = chosen.or_else(|| configured.map(Path::to_owned));
     chosen.unwrap_or_else(|| format!("{}.overrides.yaml", kebab(&bundle.source.name)).into())
 }
 
@@ -80,7 +213,7 @@ fn table(bundle: &Bundle, all: bool) -> String {
             let reasons =
                 if made.needs_review { presentable(&made.review_reasons.join("; ")) } else { "settled".to_owned() };
             [
-                presentable(&made.source_tool_name).replace(['\n', '\t'], " "),
+                visible(&made.source_tool_name).replace(['\n', '\t'], " "),
                 made.endpoint.as_str().to_owned(),
                 made.endpoint_confidence.as_str().to_owned(),
                 made.danger_level.as_str().to_owned(),

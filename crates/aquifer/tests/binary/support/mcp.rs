@@ -26,8 +26,10 @@ pub(crate) fn server(tools: &str) -> [String; 3] {
 }
 
 impl Folder {
-    /// A file of tools.
+    /// A file of tools. It appears whole, also for a server that is just reading it.
     pub(crate) fn tools(&self, name: &str, tools: &Value) -> String {
-        self.file(name, &tools.to_string())
+        let draft = self.file(&format!("{name}.draft"), &tools.to_string());
+        std::fs::rename(draft, self.path(name)).unwrap();
+        self.path(name)
     }
 }

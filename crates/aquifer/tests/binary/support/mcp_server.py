@@ -2,6 +2,8 @@
 import json
 import os
 import sys
+import threading
+import time
 
 
 # Whether whatever is called says only what reached it.
@@ -53,16 +55,43 @@ def answer(message):
     return {}
 
 
+def watch():
+    """Says that the tools have changed whenever their file has."""
+    seen = os.stat(sys.argv[1])
+    while True:
+        time.sleep(0.05)
+        try:
+            now = os.stat(sys.argv[1])
+        except OSError:
+            continue
+        if (now.st_mtime_ns, now.st_ino) != (seen.st_mtime_ns, seen.st_ino):
+            seen = now
+            say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+
+
+lock = threading.Lock()
+
+
+def say(message):
+    with lock:
+        print(json.dumps(message), flush=True)
+
+
+if "watch" in sys.argv[2:]:
+    threading.Thread(target=watch, daemon=True).start()
+
 record = open(os.environ["MCP_RECORD"], "a") if "MCP_RECORD" in os.environ else None
 
 for line in sys.stdin:
     message = json.loads(line)
     if record:
-        print(message.get("method"), file=record, flush=True)
+        is_call = "watch" in sys.argv[2:] and message.get("method") == "tools/call"
+        called = (message.get("params") or {}).get("name") if is_call else None
+        print(message.get("method"), *([called] if called else []), file=record, flush=True)
     if "id" not in message or "method" not in message:
         continue
     if message["method"] not in ("initialize", "tools/list", "tools/call", "ping"):
         reply = {"error": {"code": -32601, "message": "unknown method"}}
     else:
         reply = {"result": answer(message)}
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **reply}), flush=True)
+    say({"jsonrpc": "2.0", "id": message["id"], **reply})

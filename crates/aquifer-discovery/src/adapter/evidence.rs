@@ -1,0 +1,79 @@
+//! An adapter's operations held against the evidence: no file vouches for itself (R-DIS-4).
+
+use std::collections::HashMap;
+
+use super::{AdapterOperation, MapsTo};
+use crate::classify::{self, Assessment, Held, Subject, assess, assess_tool};
+use crate::digest::pin;
+use crate::overrides::Override;
+use crate::tool::Tool;
+
+/// What is known beside an adapter's file.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Known<'a> {
+    /// The live tools by name, once the server has listed them.
+    pub live: Option<&'a HashMap<&'a str, &'a Tool>>,
+    /// The operator's decisions by tool, from a file that the configuration names.
+    pub decisions: Option<&'a HashMap<&'a str, &'a Override>>,
+    /// Whether the operator trusts the file: then what the evidence leaves open is as the file says.
+    pub is_settled: bool,
+}
+
+/// The category and danger that an operation gets.
+pub(crate) fn hold(operation: &AdapterOperation, known: &Known<'_>) -> Held {
+    let MapsTo::Tool(tool) = &operation.maps_to else {
+        return Held { category: operation.category, danger: operation.danger, ignored: None };
+    };
+    let live = known.live.and_then(|live| live.get(tool.as_str()).copied());
+    let decided = known.decisions.and_then(|decisions| decisions.get(tool.as_str()).copied());
+    let decided = decided.filter(|decided| is_current(decided, live, operation));
+    let assessment = assessment(operation, tool, live);
+    let is_reviewed = decided.is_some_and(|decided| decided.reviewed || decided.endpoint.is_some());
+    let mut held = assessment.hold(operation.category, operation.danger, known.is_settled || is_reviewed);
+    if let Some(category) = decided.and_then(|decided| decided.endpoint) {
+        let annotations = live.map_or(operation.annotations, |tool| tool.annotations);
+        let (danger, _) = classify::danger(&classify::spelled(tool), category, annotations, false);
+        held = Held { category, danger: danger.max(operation.danger), ignored: None };
+    }
+    if let Some(danger) = decided.and_then(|decided| decided.danger_level) {
+        held = Held { danger, ignored: None, ..held };
+    }
+    held
+}
+
+/// What the evidence says: of the live tool, else of the definition in the sidecar, else of names alone.
+fn assessment(operation: &AdapterOperation, tool: &str, live: Option<&Tool>) -> Assessment {
+    let of_tool = match live {
+        Some(live) => assess_tool(live),
+        None => {
+            let parameters: Vec<&str> = operation.parameters.iter().map(|one| one.name.as_str()).collect();
+            let assessment = assess(Subject {
+                name: &classify::spelled(tool),
+                description: &operation.description,
+                parameters: &parameters,
+                annotations: operation.annotations,
+            });
+            if operation.digest.is_some() { assessment } else { assessment.of_names() }
+        }
+    };
+    // The operation's own name, as the file gives it, reveals as much as the tool's.
+    let own = Subject { name: &operation.name, description: "", parameters: &[], annotations: Default::default() };
+    let own = assess(own).of_names();
+    match own.hard {
+        Some(hard) if of_tool.hard.as_ref().is_none_or(|known| hard.danger > known.danger) => Assessment {
+            category: classify::graver(of_tool.category, own.category),
+            danger: of_tool.danger.max(hard.danger),
+            hard: Some(hard),
+        },
+        _ => of_tool,
+    }
+}
+
+/// Whether a decision was made about the definition that is there.
+fn is_current(decided: &Override, live: Option<&Tool>, operation: &AdapterOperation) -> bool {
+    let Some(reviewed) = &decided.digest else { return true };
+    match live {
+        Some(live) => *reviewed == pin(live).digest,
+        None => Some(reviewed) == operation.digest.as_ref(),
+    }
+}

@@ -1,0 +1,185 @@
+//! What nobody but the operator can talk away (R-DIS-4).
+//!
+//! An adapter file, a bundle that somebody edited or an upstream can say that an operation is harmless. The evidence says
+//! what it is held to: some of it is *hard* (a declaration of the server, a plain verb, a name that reveals danger), the
+//! rest is only the lack of anything better. A file may settle the second kind if the operator trusts it; never the
+//! first.
+
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+
+use super::verbs::Says;
+use super::{Subject, classify, danger, evidence};
+use crate::name;
+use crate::schema;
+use crate::text;
+use crate::tool::Tool;
+
+/// What the evidence about a tool comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assessment {
+    /// What it does to the world, as far as can be told.
+    pub category: Category,
+    /// How much harm it can do, as far as can be told.
+    pub danger: Danger,
+    /// The evidence that only the operator can overrule.
+    pub hard: Option<HardEvidence>,
+}
+
+/// Evidence that a tool changes something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HardEvidence {
+    /// How much harm it can do.
+    pub danger: Danger,
+    /// In a few words: "the server declares it destructive".
+    pub reason: String,
+}
+
+/// What a file says of an operation, and what it is held to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// The category.
+    pub category: Category,
+    /// The danger.
+    pub danger: Danger,
+    /// What of the file's words was ignored, and why.
+    pub ignored: Option<String>,
+}
+
+/// Assesses what a subject says of itself.
+pub fn assess(subject: Subject<'_>) -> Assessment {
+    let decision = classify(subject);
+    let needs_review = !decision.review_reasons.is_empty();
+    let (danger, _) = danger(subject.name, decision.category, subject.annotations, needs_review);
+    let hard = hard(subject, decision.category).map(|hard| HardEvidence { danger: hard.danger.min(danger), ..hard });
+    Assessment { category: decision.category, danger, hard }
+}
+
+/// Assesses a live tool.
+pub fn assess_tool(tool: &Tool) -> Assessment {
+    let input = schema::read_input(tool.input_schema());
+    let names = name::parameters(input.parameters.iter().map(|parameter| parameter.original_name.as_str()));
+    let names: Vec<&str> = names.iter().map(|given| given.name.as_str()).collect();
+    let description = tool.text("description").or_else(|| tool.title().map(|(title, _)| title)).unwrap_or_default();
+    let mut assessment = assess(Subject {
+        name: &spelled(&tool.name),
+        description: &text::clean(description),
+        parameters: &names,
+        annotations: tool.annotations,
+    });
+    if !input.broken.is_empty() {
+        assessment.danger = assessment.danger.max(Danger::Destructive);
+    }
+    assessment
+}
+
+/// A tool's name as verbs and patterns are looked for in it.
+pub(crate) fn spelled(tool: &str) -> String {
+    let snake = name::snake(tool);
+    if snake.is_empty() { "tool".to_owned() } else { snake }
+}
+
+fn hard(subject: Subject<'_>, category: Category) -> Option<HardEvidence> {
+    // The server says that it only reads, and nothing plain speaks against it.
+    if category == Category::Read {
+        return None;
+    }
+    let found = evidence::in_name(subject.name);
+    let lead = found.lead.as_ref().filter(|_| found.firm);
+    let verb =
+        found.joined.iter().chain(lead).filter(|(_, says)| says.is_write()).max_by_key(|(_, says)| weight(*says));
+    let by_pattern = Danger::infer(subject.name, Category::Execute);
+    let mut reasons = Vec::new();
+    if subject.annotations.destructive == Some(true) {
+        reasons.push((Danger::Destructive, "the server declares it destructive".to_owned()));
+    }
+    if by_pattern > Danger::Reversible {
+        reasons.push((by_pattern, format!("its name makes it {by_pattern}")));
+    }
+    if let Some((verb, says)) = verb {
+        let danger = if *says == Says::Deletes { Danger::Destructive } else { Danger::Reversible };
+        reasons.push((danger, format!("its name says '{verb}'")));
+    }
+    if category == Category::Delete {
+        reasons.push((Danger::Destructive, "its words say that it removes something".to_owned()));
+    }
+    if subject.annotations.read_only == Some(false) {
+        reasons.push((Danger::Reversible, "the server declares that it changes something".to_owned()));
+    }
+    // Of equally strong reasons the first stands.
+    let strongest = reasons.iter().map(|(danger, _)| *danger).max()?;
+    let (danger, reason) = reasons.into_iter().find(|(danger, _)| *danger == strongest)?;
+    Some(HardEvidence { danger, reason })
+}
+
+const fn weight(says: Says) -> u8 {
+    match says {
+        Says::Deletes => 2,
+        Says::Updates | Says::Creates => 1,
+        Says::Reads | Says::Acts => 0,
+    }
+}
+
+impl Assessment {
+    /// Nothing is known but names: only what they make plain counts.
+    pub(crate) fn of_names(mut self) -> Self {
+        if self.hard.is_none() {
+            (self.category, self.danger) = (Category::Read, Danger::Safe);
+        } else {
+            self.danger = self.hard.as_ref().map_or(Danger::Safe, |hard| hard.danger);
+        }
+        self
+    }
+
+    /// Holds what a file says against the evidence. `is_settled`: the operator trusts the file, so what is merely unknown
+    /// is as the file says.
+    pub fn hold(&self, category: Category, danger: Danger, is_settled: bool) -> Held {
+        let hard = self.hard.as_ref();
+        let floor = if is_settled { hard.map_or(Danger::Safe, |hard| hard.danger) } else { self.danger };
+        let is_below = match (is_settled, hard) {
+            (false, _) => severity(category) < severity(self.category),
+            (true, None) => false,
+            (true, Some(hard)) => {
+                let denies_change = category == Category::Read;
+                let denies_harm = category == Category::Create && hard.danger >= Danger::Destructive;
+                denies_change || denies_harm || (self.category == Category::Delete && category != Category::Delete)
+            }
+        };
+        let held_category = match self.category {
+            _ if !is_below => category,
+            // Something that may destroy is no mere addition.
+            Category::Create if category == Category::Create => Category::Update,
+            evident => evident,
+        };
+        let held = Held { category: held_category, danger: danger.max(floor), ignored: None };
+        let mut claims = Vec::new();
+        if held.category != category {
+            claims.push(category.as_str());
+        }
+        if held.danger != danger {
+            claims.push(danger.as_str());
+        }
+        if claims.is_empty() {
+            return held;
+        }
+        let reason = hard.map_or("nothing shows what it does", |hard| hard.reason.as_str());
+        let ignored = format!("the adapter says {}; {reason}: {}, {}", claims.join(", "), held.category, held.danger);
+        Held { ignored: Some(ignored), ..held }
+    }
+}
+
+/// How much is lost if an operation of this category is done by mistake.
+const fn severity(category: Category) -> u8 {
+    match category {
+        Category::Read => 0,
+        Category::Create => 1,
+        Category::Execute => 2,
+        Category::Update => 3,
+        Category::Delete => 4,
+    }
+}
+
+/// The graver of two categories.
+pub fn graver(one: Category, other: Category) -> Category {
+    if severity(other) > severity(one) { other } else { one }
+}

@@ -1,0 +1,237 @@
+//! How much of what an upstream defines is taken.
+//!
+//! Definitions come from outside and are held in memory several times over: as text, as values, as operations. A server
+//! that lists too many tools, or one that is too large, must cost its own operator those tools and nobody else
+//! anything. So the bytes are measured before anything is parsed, and what exceeds a limit is left out, counted and
+//! reported; the rest is served.
+
+use std::fmt;
+
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer as _, Serialize, de};
+use serde_json::value::RawValue;
+
+/// Deeper definitions are left out. The parser itself stops at 128.
+const MAX_DEPTH: usize = 100;
+
+/// Longer names of fields are left out: paths and names of types are made of them.
+const MAX_KEY_BYTES: usize = 1_024;
+
+/// Values of one definition, for each object or array it may have. A list of a million one-letter words has few arrays.
+const VALUES_PER_NODE: usize = 20;
+
+/// Values in a whole list of tools. In memory a value takes many times the bytes it was written with.
+const MAX_LIST_VALUES: usize = 500_000;
+
+/// What an operator allows one upstream to define.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DefinitionLimits {
+    /// Tools in all.
+    pub max_tools: usize,
+    /// Bytes of one tool's definition.
+    pub max_tool_bytes: usize,
+    /// Objects and arrays in one tool's definition: every property is one.
+    pub max_schema_nodes: usize,
+}
+
+impl DefinitionLimits {
+    /// What `max_tools` may be set to. More could not be pinned: their record in the state store would not fit.
+    pub const TOOLS: std::ops::RangeInclusive<usize> = 1..=4_000;
+    /// What `max_tool_bytes` may be set to.
+    pub const TOOL_BYTES: std::ops::RangeInclusive<usize> = 1_024..=4 * 1_024 * 1_024;
+    /// What `max_schema_nodes` may be set to.
+    pub const SCHEMA_NODES: std::ops::RangeInclusive<usize> = 10..=50_000;
+}
+
+impl Default for DefinitionLimits {
+    fn default() -> Self {
+        Self { max_tools: 2_000, max_tool_bytes: 256 * 1_024, max_schema_nodes: 2_000 }
+    }
+}
+
+/// The tools that were left out, counted by reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LeftOut {
+    /// Beyond the number of tools allowed.
+    pub too_many: usize,
+    /// With a definition of too many bytes.
+    pub too_large: usize,
+    /// With a schema of too many parts, too deep, or with names too long.
+    pub too_complex: usize,
+    /// Whether the list itself was cut: it had too many pages or too many bytes.
+    pub is_cut: bool,
+}
+
+impl LeftOut {
+    /// How many tools are known to be left out.
+    pub const fn count(&self) -> usize {
+        self.too_many.saturating_add(self.too_large).saturating_add(self.too_complex)
+    }
+
+    /// The tools that one or the other left out.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            too_many: self.too_many.saturating_add(other.too_many),
+            too_large: self.too_large.saturating_add(other.too_large),
+            too_complex: self.too_complex.saturating_add(other.too_complex),
+            is_cut: self.is_cut || other.is_cut,
+        }
+    }
+
+    /// Whether nothing was left out.
+    pub const fn is_empty(&self) -> bool {
+        self.count() == 0 && !self.is_cut
+    }
+
+    /// What was left out and which key allows more, for the operator.
+    pub fn message(&self, limits: &DefinitionLimits) -> Option<String> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut reasons = Vec::new();
+        let mut say = |count: usize, reason: String| {
+            if count > 0 {
+                reasons.push(format!("{count} {reason}"));
+            }
+        };
+        say(self.too_many, format!("beyond max_tools = {}", limits.max_tools));
+        say(self.too_large, format!("larger than max_tool_bytes = {}", limits.max_tool_bytes));
+        say(self.too_complex, format!("with a schema beyond max_schema_nodes = {}", limits.max_schema_nodes));
+        if self.is_cut {
+            reasons.push("the end of the list, which has too many pages or bytes".to_owned());
+        }
+        Some(format!("Not every tool is served. Left out: {}", reasons.join("; ")))
+    }
+}
+
+/// The definitions of a list that are within the limits, as their bytes, and what was left out. The list must be a JSON
+/// array; anything else is an error.
+pub(crate) fn select<'a>(
+    list: &'a str,
+    limits: &DefinitionLimits,
+) -> Result<(Vec<&'a RawValue>, LeftOut), serde_json::Error> {
+    struct Select<'l>(&'l DefinitionLimits);
+    impl<'de> Visitor<'de> for Select<'_> {
+        type Value = (Vec<&'de RawValue>, LeftOut);
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of tools")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let (mut kept, mut left_out, mut values) = (Vec::new(), LeftOut::default(), 0_usize);
+            while kept.len() < self.0.max_tools {
+                let Some(tool) = list.next_element::<&RawValue>()? else { return Ok((kept, left_out)) };
+                match Extent::of(tool.get(), self.0) {
+                    Ok(extent) => {
+                        values = values.saturating_add(extent.values);
+                        if values > MAX_LIST_VALUES {
+                            left_out.too_many += 1;
+                            break;
+                        }
+                        kept.push(tool);
+                    }
+                    Err(Excess::Bytes) => left_out.too_large += 1,
+                    Err(Excess::Parts) => left_out.too_complex += 1,
+                }
+            }
+            // What is beyond is only counted.
+            while list.next_element::<IgnoredAny>()?.is_some() {
+                left_out.too_many += 1;
+            }
+            Ok((kept, left_out))
+        }
+
+        fn visit_map<A: de::MapAccess<'de>>(self, _: A) -> Result<Self::Value, A::Error> {
+            Err(de::Error::custom("not a list"))
+        }
+    }
+    let mut reader = serde_json::Deserializer::from_str(list);
+    reader.deserialize_any(Select(limits))
+}
+
+/// Why a definition is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Excess {
+    Bytes,
+    Parts,
+}
+
+/// How large a definition is, measured on its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Extent {
+    values: usize,
+}
+
+impl Extent {
+    /// Measures JSON that is known to be valid, and stops at the first limit.
+    fn of(json: &str, limits: &DefinitionLimits) -> Result<Self, Excess> {
+        if json.len() > limits.max_tool_bytes {
+            return Err(Excess::Bytes);
+        }
+        let max_values = limits.max_schema_nodes.saturating_mul(VALUES_PER_NODE);
+        let (mut nodes, mut values, mut depth) = (0_usize, 1_usize, 0_usize);
+        let (mut is_text, mut is_escaped, mut text_bytes) = (false, false, 0_usize);
+        for byte in json.bytes() {
+            if is_text {
+                match byte {
+                    _ if is_escaped => is_escaped = false,
+                    b'\\' => is_escaped = true,
+                    b'"' => is_text = false,
+                    _ => {}
+                }
+                text_bytes += 1;
+                continue;
+            }
+            match byte {
+                b'"' => (is_text, text_bytes) = (true, 0),
+                b'{' | b'[' => (nodes, values, depth) = (nodes + 1, values + 1, depth + 1),
+                b'}' | b']' => depth = depth.saturating_sub(1),
+                b',' => values += 1,
+                b':' if text_bytes > MAX_KEY_BYTES => return Err(Excess::Parts),
+                _ => {}
+            }
+            if nodes > limits.max_schema_nodes || values > max_values || depth > MAX_DEPTH {
+                return Err(Excess::Parts);
+            }
+        }
+        Ok(Self { values })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const SMALL: DefinitionLimits = DefinitionLimits { max_tools: 3, max_tool_bytes: 2_000, max_schema_nodes: 10 };
+
+    #[test]
+    fn what_exceeds_a_limit_is_left_out_and_counted() {
+        let tool = |more: Value| json!({ "name": "a", "inputSchema": more });
+        let deep = (0..120).fold(json!(1), |inner, _| json!({ "a": inner }));
+        let cases = [
+            (json!([tool(json!({}))]), 1, (0, 0, 0)),
+            (json!([1, null, tool(json!({})), tool(json!({})), 5]), 3, (2, 0, 0)),
+            (json!([tool(json!({ "x": "y".repeat(3_000) })), 1]), 1, (0, 1, 0)),
+            (json!([tool(json!([[], [], [], [], [], [], [], [], [], []])), 1]), 1, (0, 0, 1)),
+            (json!([tool(json!(vec![1; 250])), 1]), 1, (0, 0, 1)),
+            (json!([tool(deep)]), 0, (0, 0, 1)),
+            (json!([tool(json!({ "k".repeat(1_100): 1 }))]), 0, (0, 0, 1)),
+            // Brackets, commas and colons inside of texts are no parts.
+            (json!([tool(json!({ "x": "[{,:\\\"[{,:".repeat(40) }))]), 1, (0, 0, 0)),
+        ];
+        for (list, kept, (too_many, too_large, too_complex)) in cases {
+            let text = list.to_string();
+            let (tools, left_out) = select(&text, &SMALL).unwrap();
+            let expected = LeftOut { too_many, too_large, too_complex, is_cut: false };
+            assert_eq!((tools.len(), left_out), (kept, expected), "{}", text.get(..80).unwrap_or(&text));
+            assert_eq!(left_out.message(&SMALL).is_some(), left_out.count() > 0);
+        }
+        assert!(select("{}", &SMALL).is_err() && select("[", &SMALL).is_err());
+    }
+}

@@ -1,0 +1,244 @@
+//! The definitions that an upstream's tools are held to (R-DIS-7a).
+//!
+//! A tool is pinned when it is first served: by the digest of its definition, with the name, the category and the danger
+//! that its operation got. From then on whatever it says differently is a change that somebody has to accept. Pins of
+//! tools that are gone stay, so that leaving and coming back changes nothing. Pure: what is kept is one record of bytes,
+//! and where it is kept is somebody else's business.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::digest::{Part, Pin};
+use crate::name::{Established, hex};
+
+/// A record may have 1 MiB in every state store; this leaves room for what surrounds the tools.
+const MAX_BYTES: usize = 1_000_000;
+
+/// Longer names of tools are kept as their digest.
+const MAX_KEY: usize = 64;
+
+/// Hexadecimal digits kept of the digest of a whole definition: 128 bits.
+const DIGEST_DIGITS: usize = 32;
+
+/// The same for one part of it. It only tells which part changed.
+const PART_DIGITS: usize = 16;
+
+const VERSION: u32 = 1;
+
+/// The pinned definitions of one upstream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinBook {
+    version: u32,
+    tools: BTreeMap<String, PinnedTool>,
+    /// Bytes of the record, roughly.
+    #[serde(skip)]
+    bytes: usize,
+}
+
+/// One pinned definition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinnedTool {
+    /// The definition, all of it.
+    #[serde(rename = "d")]
+    digest: String,
+    /// Its parts: description, input schema, output schema, annotations.
+    #[serde(rename = "p")]
+    parts: [String; 4],
+    /// The name of its operation.
+    #[serde(rename = "o")]
+    pub operation: String,
+    /// The category that the operation had when the definition was pinned.
+    #[serde(rename = "c")]
+    pub category: Category,
+    /// The danger that it had then.
+    #[serde(rename = "g")]
+    pub danger: Danger,
+    /// When it was first pinned, in milliseconds since the epoch. Accepting a change does not make a tool a newcomer.
+    #[serde(rename = "t")]
+    pub since: u64,
+}
+
+/// What a book says of a definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is the pinned one.
+    Same,
+    /// It differs from the pinned one in these parts.
+    Changed(Vec<Part>),
+    /// No tool of this name was ever pinned.
+    New,
+}
+
+/// A record that is no book of pins.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the record of pinned definitions cannot be read")]
+pub struct UnreadableBook;
+
+/// Too many tools are pinned already.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no more tools of this source can be pinned")]
+pub struct BookIsFull;
+
+impl Default for PinBook {
+    fn default() -> Self {
+        Self { version: VERSION, tools: BTreeMap::new(), bytes: 0 }
+    }
+}
+
+impl PinBook {
+    /// Reads a record.
+    pub fn read(record: &[u8]) -> Result<Self, UnreadableBook> {
+        let mut book: Self = serde_json::from_slice(record).map_err(|_| UnreadableBook)?;
+        if book.version != VERSION {
+            return Err(UnreadableBook);
+        }
+        book.bytes = book.tools.iter().map(|(key, tool)| tool.bytes(key)).sum();
+        Ok(book)
+    }
+
+    /// The record.
+    pub fn write(&self) -> Vec<u8> {
+        // Strings and numbers can always be written.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Whether nothing is pinned.
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    /// What is pinned of a tool.
+    pub fn get(&self, tool: &str) -> Option<&PinnedTool> {
+        self.tools.get(&*key(tool))
+    }
+
+    /// What the book says of a definition.
+    pub fn judge(&self, pin: &Pin) -> Verdict {
+        let Some(pinned) = self.get(&pin.tool) else { return Verdict::New };
+        if pinned.digest == digits(&pin.digest, DIGEST_DIGITS) {
+            return Verdict::Same;
+        }
+        let parts: Vec<Part> = parts(pin)
+            .into_iter()
+            .zip(&pinned.parts)
+            .filter(|((_, now), before)| now != *before)
+            .map(|((part, _), _)| part)
+            .collect();
+        Verdict::Changed(parts)
+    }
+
+    /// Pins a definition. A tool that was pinned before keeps its place in time.
+    pub fn pin(
+        &mut self,
+        pin: &Pin,
+        operation: &str,
+        category: Category,
+        danger: Danger,
+        now: u64,
+    ) -> Result<(), BookIsFull> {
+        let key = key(&pin.tool).into_owned();
+        let before = self.tools.get(&key);
+        let pinned = PinnedTool {
+            digest: digits(&pin.digest, DIGEST_DIGITS),
+            parts: parts(pin).map(|(_, digest)| digest),
+            operation: operation.to_owned(),
+            category,
+            danger,
+            since: before.map_or(now, |before| before.since),
+        };
+        let bytes = self.bytes.saturating_sub(before.map_or(0, |before| before.bytes(&key))) + pinned.bytes(&key);
+        if bytes > MAX_BYTES {
+            return Err(BookIsFull);
+        }
+        self.bytes = bytes;
+        self.tools.insert(key, pinned);
+        Ok(())
+    }
+
+    /// Forgets the tools that are not among these, oldest first, until there is room again.
+    pub fn make_room<'a>(&mut self, listed: impl IntoIterator<Item = &'a str>) {
+        let listed: HashSet<_> = listed.into_iter().map(key).collect();
+        let mut gone: Vec<(u64, String)> = self
+            .tools
+            .iter()
+            .filter(|(key, _)| !listed.contains(key.as_str()))
+            .map(|(key, tool)| (tool.since, key.clone()))
+            .collect();
+        gone.sort_unstable();
+        for (_, key) in gone {
+            if self.bytes <= MAX_BYTES / 2 {
+                return;
+            }
+            if let Some(tool) = self.tools.remove(&key) {
+                self.bytes = self.bytes.saturating_sub(tool.bytes(&key));
+            }
+        }
+    }
+
+    /// How many pinned tools are not among these.
+    pub fn count_missing<'a>(&self, listed: impl IntoIterator<Item = &'a str>) -> usize {
+        let listed: HashSet<_> = listed.into_iter().map(key).collect();
+        self.tools.keys().filter(|key| !listed.contains(key.as_str())).count()
+    }
+
+    /// The names that operations have, for tools that are listed and for those that are not. A name that the operator
+    /// chose for a tool goes to that one, whoever had it before.
+    pub fn established<'a>(
+        &self,
+        listed: impl IntoIterator<Item = &'a str>,
+        chosen: &HashMap<&str, &str>,
+    ) -> Established {
+        let mut established = Established::default();
+        self.tools.values().for_each(|tool| established.reserve(&tool.operation));
+        let taken: HashSet<&str> = chosen.values().copied().collect();
+        for tool in listed {
+            let pinned = || self.get(tool).map(|pinned| &*pinned.operation).filter(|name| !taken.contains(name));
+            if let Some(name) = chosen.get(tool).copied().or_else(pinned) {
+                established.keep(tool, name);
+            }
+        }
+        established
+    }
+}
+
+impl PinnedTool {
+    /// Whether this is the definition that is pinned.
+    pub fn is(&self, pin: &Pin) -> bool {
+        self.digest == digits(&pin.digest, DIGEST_DIGITS)
+    }
+
+    fn bytes(&self, key: &str) -> usize {
+        key.len() + self.operation.len() + DIGEST_DIGITS + 4 * PART_DIGITS + 110
+    }
+}
+
+/// The parts of a definition, shortened.
+fn parts(pin: &Pin) -> [(Part, String); 4] {
+    [
+        (Part::Description, &pin.description),
+        (Part::InputSchema, &pin.input_schema),
+        (Part::OutputSchema, &pin.output_schema),
+        (Part::Annotations, &pin.annotations),
+    ]
+    .map(|(part, digest)| (part, digits(digest, PART_DIGITS)))
+}
+
+fn digits(digest: &str, count: usize) -> String {
+    digest.strip_prefix("sha256:").unwrap_or(digest).chars().take(count).collect()
+}
+
+/// What a tool is kept under: its name, if that is short and plain.
+fn key(tool: &str) -> std::borrow::Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:/@".contains(c);
+    if tool.len() <= MAX_KEY && tool.chars().all(is_plain) {
+        return tool.into();
+    }
+    let digest: String = hex(&Sha256::digest(tool.as_bytes())).chars().take(DIGEST_DIGITS).collect();
+    format!("#{digest}").into()
+}

@@ -1,0 +1,35 @@
+//! Text for somebody who has to see all of it: nothing is taken out, and nothing works on the terminal.
+
+use crate::text::is_hidden;
+
+/// The text with every control character and every character that cannot be seen written as `\u{202e}`. Line ends and tabs
+/// stay.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\t' => shown.push(letter),
+            letter if letter.is_control() || is_hidden(letter) => shown.extend(letter.escape_unicode()),
+            letter => shown.push(letter),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_dis_7a_what_cannot_be_seen_is_shown() {
+        for (text, expected) in [
+            ("plain\n\ttext", "plain\n\ttext"),
+            ("\u{1b}[31mred", "\\u{1b}[31mred"),
+            ("a\u{202e}b\u{e0041}", "a\\u{202e}b\\u{e0041}"),
+            ("\r\u{7}", "\\u{d}\\u{7}"),
+            ("größe 日本 😀", "größe 日本 😀"),
+        ] {
+            assert_eq!(visible(text), expected);
+        }
+    }
+}

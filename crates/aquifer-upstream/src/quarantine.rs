@@ -1,0 +1,171 @@
+//! Which definitions may be called, and which wait for somebody to accept them (R-DIS-7a). Pure.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use aquifer_discovery::PinBook;
+use aquifer_discovery::digest::{Part, Pin, changed_parts};
+use aquifer_discovery::pins::Verdict;
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+
+/// Which definitions of an upstream that was served before wait until somebody accepts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum QuarantinePolicy {
+    /// Those that changed.
+    #[default]
+    Changed,
+    /// Those that changed, and new ones.
+    New,
+    /// None: whatever the upstream says is taken over.
+    Off,
+}
+
+/// A definition, and the operation that was made of it.
+pub(crate) struct Candidate<'a> {
+    pub(crate) pin: &'a Pin,
+    pub(crate) operation: &'a str,
+    pub(crate) category: Category,
+    pub(crate) danger: Danger,
+    /// The definition that was reviewed with an adapter file, if it is known.
+    pub(crate) reviewed: Option<&'a Pin>,
+}
+
+/// Why an operation cannot be called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// Its definition is not the accepted one.
+    Changed(Vec<Part>),
+    /// It is new, and the operator wants to see new ones first.
+    New,
+    /// It cannot be pinned: too many tools have come and gone.
+    NoRoom,
+    /// What was accepted could not be read yet.
+    Unread,
+    /// Its pin could not be written yet.
+    Unwritten,
+}
+
+impl Reason {
+    /// Whether somebody has to accept it. Otherwise it passes with time.
+    pub(crate) fn is_for_review(&self) -> bool {
+        matches!(self, Reason::Changed(_) | Reason::New | Reason::NoRoom)
+    }
+
+    /// In words, for callers: nothing of the definition itself.
+    pub(crate) fn words(&self) -> Arc<str> {
+        match self {
+            Reason::Changed(parts) => {
+                let parts: Vec<&str> = parts.iter().map(|part| part.as_str()).collect();
+                let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+                format!("Quarantined: its definition changed{parts} since it was accepted. An operator can review it.")
+                    .into()
+            }
+            Reason::New => "Quarantined: it is new and nobody has accepted it. An operator can review it.".into(),
+            Reason::NoRoom => {
+                "Quarantined: too many tools of this source have come and gone to remember one more. An operator can \
+                 review it."
+                    .into()
+            }
+            Reason::Unread | Reason::Unwritten => {
+                "Quarantined for now: its definition cannot be compared with the accepted one, because the state store \
+                 does not answer. This passes by itself."
+                    .into()
+            }
+        }
+    }
+}
+
+/// What came of judging.
+#[derive(Debug, Default)]
+pub(crate) struct Judgement {
+    /// What may not be called, by tool.
+    pub(crate) quarantined: HashMap<String, Reason>,
+    /// Since when tools are pinned that were pinned before, in milliseconds since the epoch.
+    pub(crate) since: HashMap<String, u64>,
+    /// The book with what was pinned now, if anything was.
+    pub(crate) book: Option<PinBook>,
+    /// The tools that were pinned now.
+    pub(crate) pinned: Vec<String>,
+    /// Changes that were taken over unasked.
+    pub(crate) followed: Vec<String>,
+}
+
+impl Judgement {
+    /// Judges definitions. `book` is what is pinned: none if nothing ever was, `Err` if that is not known.
+    pub(crate) fn of(
+        candidates: &[Candidate<'_>],
+        book: Result<Option<&PinBook>, ()>,
+        policy: QuarantinePolicy,
+        may_pin: bool,
+        now: u64,
+    ) -> Self {
+        let mut judgement = Self::default();
+        let Ok(known) = book else {
+            if policy == QuarantinePolicy::Off {
+                return judgement;
+            }
+            let all = candidates.iter().map(|one| (one.pin.tool.clone(), Reason::Unread));
+            return Self { quarantined: all.collect(), ..judgement };
+        };
+        let mut book = known.cloned().unwrap_or_default();
+        for one in candidates {
+            judgement.consider(one, &mut book, known.is_some(), policy, may_pin, now);
+        }
+        judgement.book = (!judgement.pinned.is_empty()).then_some(book);
+        judgement
+    }
+
+    fn consider(
+        &mut self,
+        one: &Candidate<'_>,
+        book: &mut PinBook,
+        is_known: bool,
+        policy: QuarantinePolicy,
+        may_pin: bool,
+        now: u64,
+    ) {
+        let tool = &one.pin.tool;
+        let follows = policy == QuarantinePolicy::Off;
+        if let Some(reviewed) = one.reviewed {
+            let pinned = book.get(tool).filter(|pinned| pinned.is(one.pin));
+            match reviewed.digest == one.pin.digest || pinned.is_some() {
+                true => drop(self.since.insert(tool.clone(), pinned.map_or(0, |pinned| pinned.since))),
+                false if follows => self.followed.push(tool.clone()),
+                false => self.quarantine(tool, Reason::Changed(changed_parts(reviewed, one.pin))),
+            }
+            return;
+        }
+        let since = book.get(tool).map(|pinned| pinned.since);
+        match book.judge(one.pin) {
+            Verdict::Same => drop(since.map(|since| self.since.insert(tool.clone(), since))),
+            Verdict::Changed(parts) if !follows => self.quarantine(tool, Reason::Changed(parts)),
+            Verdict::New if is_known && policy == QuarantinePolicy::New => self.quarantine(tool, Reason::New),
+            verdict => {
+                if let (Verdict::Changed(_), Some(since)) = (verdict, since) {
+                    self.followed.push(tool.clone());
+                    self.since.insert(tool.clone(), since);
+                }
+                if !may_pin {
+                    return;
+                }
+                match book.pin(one.pin, one.operation, one.category, one.danger, now) {
+                    Ok(()) => self.pinned.push(tool.clone()),
+                    Err(_) => self.quarantine(tool, Reason::NoRoom),
+                }
+            }
+        }
+    }
+
+    fn quarantine(&mut self, tool: &str, reason: Reason) {
+        self.quarantined.insert(tool.to_owned(), reason);
+    }
+
+    /// What was pinned now could not be written: it waits until it can be.
+    pub(crate) fn without_writing(mut self) -> Self {
+        for tool in std::mem::take(&mut self.pinned) {
+            self.quarantined.entry(tool).or_insert(Reason::Unwritten);
+        }
+        Self { book: None, ..self }
+    }
+}

@@ -1,0 +1,237 @@
+//! Looking at quarantined definitions, and accepting them (R-DIS-7a).
+//!
+//! Who accepts a definition accepts the one that was shown, by its digest. The server is asked again right before the pin
+//! is written, and what an earlier look has shown is remembered: a definition that changes between looking and accepting
+//! is not accepted.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use aquifer_discovery::digest::{Part, Pin};
+use aquifer_discovery::tool::Tool;
+use aquifer_discovery::{Bundle, PinBook};
+use aquifer_engine::clock::SharedClock;
+use aquifer_engine::store::{StoreError, milliseconds};
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::operation::Operation;
+
+use crate::accepted;
+use crate::interrogate::interrogate;
+use crate::pinning::{Ledger, Pinning, Written};
+use crate::quarantine::{QuarantinePolicy, Reason};
+use crate::served::{Capture, Draft, Origin};
+use crate::settings::Settings;
+use crate::words::Words;
+
+/// How long it is remembered what a look has shown.
+const SHOWN_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// How often pins are written against others who write them, too.
+const MAX_WRITES: u32 = 5;
+
+/// Why definitions could not be looked at or accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum ReviewError {
+    /// The server is not there.
+    #[error("{}", .0.message())]
+    Unreached(Failure),
+    /// The state store does not answer.
+    #[error("{0}")]
+    Store(String),
+    /// A definition is not the one that was shown.
+    #[error("the definition of '{tool}' changed after it was shown. Look at it again before accepting it")]
+    Changed {
+        /// The tool.
+        tool: String,
+    },
+    /// Accepting takes a store that the serving process reads, too.
+    #[error(
+        "with state.store = \"memory\" accepted definitions live in the serving process: restart it to accept what its \
+         servers say now"
+    )]
+    NotShared,
+}
+
+impl From<StoreError> for ReviewError {
+    fn from(error: StoreError) -> Self {
+        ReviewError::Store(error.to_string())
+    }
+}
+
+/// A definition that waits for somebody to accept it.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// The tool's name, exactly.
+    pub tool: String,
+    /// The name of its operation.
+    pub operation: String,
+    /// Which parts changed; empty for a tool that is new.
+    pub changed: Vec<Part>,
+    /// The definition that was accepted, if it is still known in full.
+    pub before: Option<Tool>,
+    /// The definition that waits.
+    pub now: Tool,
+    /// Its digest.
+    pub digest: String,
+    /// Whether an earlier look has shown another definition than this one.
+    pub is_unseen: bool,
+}
+
+/// What a look at one upstream found.
+pub struct Examination {
+    /// What the server says, without anybody's decisions.
+    pub bundle: Bundle,
+    /// What is quarantined.
+    pub findings: Vec<Finding>,
+    /// Pinned tools that the server no longer lists.
+    pub gone: usize,
+    /// What the operator should know.
+    pub notes: Vec<String>,
+    settings: Settings,
+    pinning: Pinning,
+    clock: SharedClock,
+    capture: Capture,
+}
+
+/// Asks a server what it says now, and compares that with what was accepted. Nothing is pinned; it is only remembered
+/// what was shown.
+pub async fn examine(settings: Settings, pinning: Pinning, clock: SharedClock) -> Result<Examination, ReviewError> {
+    let said = interrogate(&settings).await.map_err(ReviewError::Unreached)?;
+    let capture = Capture::new(said, Origin::Server, clock.now());
+    let record = pinning.store().get(&Ledger::key(&settings)).await?;
+    // A record that cannot be read holds nothing that was accepted.
+    let (book, is_unreadable) = match record.as_ref().map(|record| PinBook::read(&record.value)) {
+        None => (None, false),
+        Some(Ok(book)) => (Some(book), false),
+        Some(Err(_)) => (Some(PinBook::default()), true),
+    };
+    let mut judged_by = settings.clone();
+    if is_unreadable {
+        judged_by.quarantine = QuarantinePolicy::New;
+    }
+    let draft = Draft::new(&judged_by, &Words::new(&settings), &capture, book.as_ref());
+    let judgement = draft.judge(Ok(book.as_ref()), false, milliseconds(clock.now()));
+    let accepted = book.as_ref().map(|book| accepted::read(&settings, book)).unwrap_or_default();
+    let reviewed = reviewed_with_adapter(&settings);
+    let shown = shown(&pinning, &settings).await;
+    let operations: HashMap<&str, &Operation> =
+        draft.operations().iter().filter_map(|one| Some((one.backing.tool()?, one))).collect();
+    let pins: HashMap<&str, &Pin> = capture.pins.iter().map(|pin| (pin.tool.as_str(), pin)).collect();
+    let mut findings: Vec<Finding> = capture
+        .listing
+        .tools
+        .iter()
+        .filter_map(|tool| {
+            let reason = judgement.quarantined.get(&tool.name)?;
+            let digest = &pins.get(tool.name.as_str())?.digest;
+            let changed = match reason {
+                Reason::Changed(parts) => parts.clone(),
+                _ => Vec::new(),
+            };
+            let before = accepted.get(&tool.name).or_else(|| reviewed.get(&tool.name)).cloned();
+            Some(Finding {
+                tool: tool.name.clone(),
+                operation: operations.get(tool.name.as_str())?.name.to_string(),
+                changed,
+                before,
+                now: tool.clone(),
+                is_unseen: shown.get(&tool.name).is_some_and(|seen| seen != digest),
+                digest: digest.clone(),
+            })
+        })
+        .collect();
+    findings.sort_by(|one, other| one.tool.cmp(&other.tool));
+    let gone = book.as_ref().map_or(0, |book| book.count_missing(pins.keys().copied()));
+    let notes = draft.notes();
+    let bundle = capture.bundle(&Settings { overrides: None, ..settings.clone() }, book.as_ref());
+    drop(draft);
+    Ok(Examination { bundle, findings, gone, notes, settings, pinning, clock, capture })
+}
+
+impl Examination {
+    /// Remembers what was shown, so that only this is accepted later.
+    pub async fn remember_shown(&self) -> Result<(), ReviewError> {
+        if self.findings.is_empty() || !self.pinning.outlives_process() {
+            return Ok(());
+        }
+        let shown: BTreeMap<&str, &str> =
+            self.findings.iter().map(|found| (found.tool.as_str(), found.digest.as_str())).collect();
+        let value = serde_json::to_vec(&shown).unwrap_or_default();
+        let key = shown_key(&self.settings);
+        for _ in 0..MAX_WRITES {
+            let version = self.pinning.store().get(&key).await?.map(|record| record.version);
+            if self.pinning.store().compare_and_set(&key, version, value.clone(), SHOWN_FOR).await? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Accepts the definitions of these tools, exactly as they were found.
+    pub async fn accept(&self, tools: &[&str]) -> Result<(), ReviewError> {
+        if !self.pinning.outlives_process() {
+            return Err(ReviewError::NotShared);
+        }
+        let accepted: Vec<&Finding> =
+            self.findings.iter().filter(|found| tools.contains(&found.tool.as_str())).collect();
+        let now = interrogate(&self.settings).await.map_err(ReviewError::Unreached)?;
+        let now = Capture::new(now, Origin::Server, self.clock.now());
+        let live: HashMap<&str, &Pin> = now.pins.iter().map(|pin| (pin.tool.as_str(), pin)).collect();
+        for found in &accepted {
+            if live.get(found.tool.as_str()).is_none_or(|pin| pin.digest != found.digest) {
+                return Err(ReviewError::Changed { tool: found.tool.clone() });
+            }
+        }
+        let ledger = Ledger::new(self.pinning.clone(), &self.settings);
+        for _ in 0..MAX_WRITES {
+            let record = self.pinning.store().get(&Ledger::key(&self.settings)).await?;
+            let version = record.as_ref().map(|record| record.version);
+            let mut book = record.and_then(|record| PinBook::read(&record.value).ok()).unwrap_or_default();
+            self.pin(&accepted, &mut book)?;
+            match ledger.write(&book, version).await {
+                Written::Done => {
+                    accepted::keep(&self.settings, &book, self.capture.listing.tools.iter());
+                    return Ok(());
+                }
+                Written::Conflict => {}
+                Written::Failed => return Err(ReviewError::Store("the state store does not take it".to_owned())),
+            }
+        }
+        Err(ReviewError::Store("others write the pins of this source again and again".to_owned()))
+    }
+
+    fn pin(&self, accepted: &[&Finding], book: &mut PinBook) -> Result<(), ReviewError> {
+        let draft = Draft::new(&self.settings, &Words::new(&self.settings), &self.capture, Some(book));
+        let operations: HashMap<&str, &Operation> =
+            draft.operations().iter().filter_map(|one| Some((one.backing.tool()?, one))).collect();
+        let pins: HashMap<&str, &Pin> = self.capture.pins.iter().map(|pin| (pin.tool.as_str(), pin)).collect();
+        let now = milliseconds(self.clock.now());
+        for found in accepted {
+            let tool = found.tool.as_str();
+            let (Some(pin), Some(made)) = (pins.get(tool), operations.get(tool)) else { continue };
+            if book.pin(pin, &made.name, made.category, made.danger, now).is_ok() {
+                continue;
+            }
+            book.make_room(pins.keys().copied());
+            book.pin(pin, &made.name, made.category, made.danger, now)
+                .map_err(|error| ReviewError::Store(error.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+/// The definitions that were reviewed with an adapter's file, as far as it holds them.
+fn reviewed_with_adapter(settings: &Settings) -> HashMap<String, Tool> {
+    let operations = settings.adapter.iter().flat_map(|adapter| &adapter.operations);
+    operations.filter_map(|operation| operation.reviewed_tool()).map(|tool| (tool.name.clone(), tool)).collect()
+}
+
+fn shown_key(settings: &Settings) -> String {
+    Ledger::key(settings).replacen("pins/", "review/", 1)
+}
+
+/// What an earlier look has shown, by tool.
+async fn shown(pinning: &Pinning, settings: &Settings) -> BTreeMap<String, String> {
+    let record = pinning.store().get(&shown_key(settings)).await.ok().flatten();
+    record.and_then(|record| serde_json::from_slice(&record.value).ok()).unwrap_or_default()
+}

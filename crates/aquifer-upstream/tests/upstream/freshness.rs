@@ -1,0 +1,111 @@
+//! What is cached is served at once and never for longer than it takes to ask.
+
+use aquifer_engine::Source as _;
+use aquifer_engine::source::CatalogState;
+use serde_json::{Value, json};
+
+use crate::definitions::{Scripted, SharedStore, WAYS, reader};
+use crate::support::{Folder, Served, Stage, fake, until};
+
+async fn source(stage: &Stage) -> Value {
+    stage.get("introspect", json!({ "query": "summary" })).await["summary"]["sources"][0].clone()
+}
+
+#[tokio::test]
+async fn a_server_that_nobody_calls_is_asked_all_the_same() {
+    for way in WAYS {
+        let unsure = json!({ "name": "frobnicate", "description": "Frobnicate.", "inputSchema": { "type": "object" } });
+        let server = Scripted::new(way, &json!([unsure]));
+        let store = SharedStore::new();
+        drop(Stage::pinned_up(server.settings(), &store).await);
+        server.cached(".json", "Frobnicate.").await;
+        // It gains a tool while it is not served.
+        server.list(&json!([unsure, reader("get_it", "Get it.")]));
+        let stage = Stage::pinned(server.settings(), &store).await;
+        assert_eq!(stage.operations(), ["frobnicate"], "{way:?}: there at once");
+        until("the new tool is there", async || {
+            stage.refresh();
+            stage.operations() == ["frobnicate", "get_it"]
+        })
+        .await;
+        assert!(server.called().is_empty(), "{way:?}: nobody called anything");
+        let told = source(&stage).await;
+        assert_eq!((&told["name"], &told["status"], &told["quarantined"]), (&json!("fake"), &json!("live"), &json!(0)));
+        assert!(told["catalog_age_seconds"].is_u64(), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_catalog_says_where_it_comes_from_and_how_old_it_is() {
+    let folder = Folder::new();
+    let broken = folder.file("broken");
+    let mut settings = fake(&["--exit-while", &broken]);
+    settings.cache_dir = Some(folder.0.join("cache"));
+    std::fs::write(&broken, "").unwrap();
+    let store = SharedStore::new();
+    // Nothing is known of it.
+    let stage = Stage::pinned(settings.clone(), &store).await;
+    assert_eq!(stage.upstream.status().state, CatalogState::Unavailable);
+    assert_eq!(stage.upstream.status().catalog_age, None);
+    std::fs::remove_file(&broken).unwrap();
+    until("it is asked again and again", async || stage.upstream.is_up()).await;
+    assert_eq!(stage.upstream.status().state, CatalogState::Live);
+    until("the cache is written", async || {
+        std::fs::read_dir(folder.0.join("cache")).is_ok_and(|files| files.count() == 2)
+    })
+    .await;
+    drop(stage);
+    std::fs::write(&broken, "").unwrap();
+    let stage = Stage::pinned(settings, &store).await;
+    let age = stage.upstream.status().catalog_age.unwrap();
+    assert!(age.as_secs() < 3_600, "{age:?}");
+    // It is asked without anybody wanting it, and found to be away.
+    until("it is known to be away", async || stage.upstream.status().state == CatalogState::Unavailable).await;
+    stage.refresh();
+    let told = source(&stage).await;
+    assert_eq!(told["status"], "unavailable", "{told}");
+    let one = json!({ "query": "operations", "name": "echo", "fields": "full" });
+    let one = stage.get("introspect", one).await;
+    assert_eq!(one["operation"]["source_status"]["status"], "unavailable", "{one}");
+    let all = stage.get("introspect", json!({ "query": "operations", "fields": "full", "first": 3 })).await;
+    assert_eq!(all["operations"][0]["source_status"], "unavailable", "{all}");
+    // And again and again until it is there.
+    std::fs::remove_file(&broken).unwrap();
+    until("it is there", async || stage.upstream.status().state == CatalogState::Live).await;
+    stage.refresh();
+    assert_eq!(source(&stage).await["status"], "live");
+    // A connection that ends leaves what it said.
+    stage.refused("die", json!({}), "UPSTREAM_UNAVAILABLE").await;
+    until("the connection has ended", async || !stage.upstream.is_up()).await;
+    assert_eq!(stage.upstream.status().state, CatalogState::Cached);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_servers_are_asked_and_none_waits_for_one_that_hangs() {
+    let server = Served::start(0, &[]);
+    let folder = Folder::new();
+    let store = SharedStore::new();
+    let named = |number: usize, flags: &[&str]| {
+        let mut settings = if flags.is_empty() { server.settings() } else { fake(flags) };
+        settings.name = format!("server{number}");
+        settings.cache_dir = Some(folder.0.clone());
+        settings
+    };
+    for number in 0..6 {
+        drop(Stage::pinned_up(named(number, &[]), &store).await);
+    }
+    until("the caches are written", async || std::fs::read_dir(&folder.0).unwrap().count() == 12).await;
+    // Three that never answer stand in front. Their definitions are not known, so they get no turn either way.
+    let mut stages = Vec::new();
+    for number in 10..13 {
+        stages.push(Stage::pinned(named(number, &["--mute"]), &store).await);
+    }
+    for number in 0..6 {
+        let stage = Stage::pinned(named(number, &[]), &store).await;
+        assert!(stage.operations().contains(&"echo".to_owned()), "there at once");
+        stages.push(stage);
+    }
+    for stage in stages.iter().skip(3) {
+        until("it is asked", async || stage.upstream.is_up()).await;
+    }
+}

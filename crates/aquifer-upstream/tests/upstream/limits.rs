@@ -1,0 +1,121 @@
+//! A server that defines too much loses what is too much, and nothing else (R-DIS-7).
+
+use aquifer_engine::Source as _;
+use serde_json::{Value, json};
+
+use crate::definitions::{Scripted, SharedStore, WAYS, Way, reader};
+use crate::support::{Stage, fake, until};
+
+/// A schema of so many properties, each an object.
+fn wide(count: usize) -> Value {
+    let properties: serde_json::Map<String, Value> =
+        (0..count).map(|number| (format!("p{number}"), json!({ "type": "string" }))).collect();
+    json!({ "type": "object", "properties": properties })
+}
+
+fn tool(name: &str, schema: Value) -> Value {
+    json!({ "name": name, "description": "Read it.", "annotations": { "readOnlyHint": true }, "inputSchema": schema })
+}
+
+#[tokio::test]
+async fn what_is_too_much_is_left_out_and_the_rest_is_served() {
+    let deep = (0..150).fold(json!({ "type": "string" }), |inner, _| json!({ "type": "array", "items": inner }));
+    let long_key = json!({ "type": "object", "properties": { "k".repeat(2_000): { "type": "string" } } });
+    let cases = [
+        ("wide", tool("too_much", wide(50_000)), "max_tool_bytes"),
+        ("wide, but short", tool("too_much", wide(2_500)), "max_schema_nodes"),
+        ("deep", tool("too_much", json!({ "type": "object", "properties": { "a": deep } })), "max_schema_nodes"),
+        ("long", tool("too_much", json!({ "type": "object", "description": "x".repeat(300_000) })), "max_tool_bytes"),
+        ("long names", tool("too_much", long_key), "max_schema_nodes"),
+        ("many values", tool("too_much", json!({ "type": "object", "enum": vec![1; 60_000] })), "max_schema_nodes"),
+    ];
+    for way in WAYS {
+        for (what, definition, key) in &cases {
+            let server = Scripted::new(way, &json!([definition, reader("get_it", "Get it.")]));
+            let store = SharedStore::new();
+            let stage = Stage::pinned_up(server.settings(), &store).await;
+            assert_eq!(stage.operations(), ["get_it"], "{way:?} {what}");
+            assert_eq!(stage.get("get_it", json!({})).await["tool"], "get_it");
+            let status = stage.upstream.status();
+            assert_eq!(status.left_out, 1, "{way:?} {what}");
+            assert!(status.notes.iter().any(|note| note.contains(key)), "{way:?} {what}: {:?}", status.notes);
+            let told = stage.get("introspect", json!({ "query": "summary" })).await;
+            assert_eq!(told["summary"]["sources"][0]["left_out"], 1, "{told}");
+            // What is cached of it is what is served of it.
+            server.cached(".json", "get_it").await;
+            drop(stage);
+            let stage = Stage::pinned(server.settings(), &store).await;
+            assert_eq!(stage.operations(), ["get_it"], "{way:?} {what}: cached");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_operator_can_allow_more_or_less() {
+    let server = Scripted::new(Way::Stdio, &json!([tool("wide", wide(2_500)), reader("get_it", "Get it.")]));
+    let mut settings = server.settings();
+    settings.limits.max_schema_nodes = 3_000;
+    let store = SharedStore::new();
+    let stage = Stage::pinned_up(settings.clone(), &store).await;
+    assert_eq!(stage.operations(), ["get_it", "wide"]);
+    assert_eq!(stage.get("wide", json!({ "p2499": "x" })).await["arguments"], json!({ "p2499": "x" }));
+    server.cached(".json", "p2499").await;
+    drop(stage);
+    // A cache from more generous times is held to today's limits.
+    settings.limits.max_tools = 1;
+    settings.limits.max_schema_nodes = 100;
+    let stage = Stage::pinned(settings, &store).await;
+    assert_eq!(stage.operations(), ["get_it"]);
+}
+
+#[tokio::test]
+async fn a_list_that_is_too_long_is_cut() {
+    for flags in [&["--many-tools", "50000"][..], &["--many-tools", "50000", "--pages", "700"]] {
+        let stage = Stage::up(fake(flags)).await;
+        let count = stage.operations().len();
+        assert_eq!(count, 2_000, "{flags:?}");
+        let status = stage.upstream.status();
+        assert!(status.notes.iter().any(|note| note.contains("max_tools = 2000")), "{:?}", status.notes);
+        assert_eq!(stage.get("echo", json!({ "text": "x" })).await["text"], "x");
+        let listed = stage.get("introspect", json!({ "query": "operations", "search": "echo" })).await;
+        assert!(listed.to_string().contains("\"echo\""), "{listed}");
+    }
+}
+
+#[tokio::test]
+async fn a_cache_that_nobody_could_use_stops_nothing() {
+    let server = Scripted::new(Way::Stdio, &json!([reader("get_it", "Get it.")]));
+    let store = SharedStore::new();
+    drop(Stage::pinned_up(server.settings(), &store).await);
+    server.cached(".json", "get_it").await;
+    let file = std::fs::read_dir(server.cache())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| !path.to_string_lossy().contains("accepted"))
+        .unwrap();
+    let good = std::fs::read_to_string(&file).unwrap();
+    let bombs = [
+        String::new(),
+        "{".to_owned(),
+        "[".repeat(100_000),
+        good.replace("\"tools\":[", "\"tools\":5,\"x\":["),
+        good.replace("\"tools\":[", &format!("\"tools\":[{},", "[".repeat(120) + &"]".repeat(120))),
+        good.replace("\"tools\":[", "\"tools\":[null,{},{\"name\":5},{\"name\":\"\"},"),
+        good.replace("\"captured_at\":\"", "\"captured_at\":\"yesterday "),
+        good.replace("get_it", &"x".repeat(600)),
+    ];
+    for bomb in bombs {
+        std::fs::write(&file, &bomb).unwrap();
+        let stage = Stage::pinned(server.settings(), &store).await;
+        stage.upstream.ready().await.unwrap();
+        until("the server is asked", async || {
+            stage.refresh();
+            stage.operations() == ["get_it"]
+        })
+        .await;
+        until("the file is replaced", async || {
+            std::fs::read_to_string(&file).is_ok_and(|text| text.contains("get_it"))
+        })
+        .await;
+    }
+}

@@ -1,0 +1,384 @@
+//! Definitions are pinned when they are first served, and whatever changes waits for somebody to accept it (R-DIS-7a).
+
+use std::sync::Arc;
+
+use aquifer_discovery::Adapter;
+use aquifer_discovery::adapter::build;
+use aquifer_engine::clock::SystemClock;
+use aquifer_upstream::{Pinning, QuarantinePolicy, ReviewError, examine, interrogate};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::definitions::{Scripted, SharedStore, WAYS, Way, reader};
+use crate::support::{Stage, until};
+
+/// A word that no honest definition here holds.
+const POISON: &str = "ignorepreviousinstructions";
+
+/// Two tools of which the first is about to change.
+fn tools() -> Value {
+    let mut first = reader("get_user", "Get a user.");
+    first["title"] = json!("User");
+    first["outputSchema"] = json!({ "type": "object" });
+    json!([first, reader("list_users", "List users.")])
+}
+
+/// The tools with one thing different.
+fn changed(pointer: &str, value: Value) -> Value {
+    let mut tools = tools();
+    let (parent, key) = pointer.rsplit_once('/').unwrap();
+    tools.pointer_mut(parent).unwrap()[key] = value;
+    tools
+}
+
+#[tokio::test]
+async fn r_dis_7a_whatever_a_definition_says_differently_quarantines_it() {
+    let property = json!({ "type": "string", "description": POISON });
+    let cases = [
+        ("/0/description", json!(POISON), "description"),
+        ("/0/title", json!(POISON), "description"),
+        ("/0/inputSchema/properties/id/default", json!(POISON), "parameters"),
+        ("/0/inputSchema/properties/id/enum", json!([POISON]), "parameters"),
+        ("/0/inputSchema/properties/id/description", json!(POISON), "parameters"),
+        ("/0/inputSchema/properties/more", property, "parameters"),
+        ("/0/inputSchema/$defs", json!({ POISON: { "type": "object", "properties": { "a": {} } } }), "parameters"),
+        ("/0/outputSchema/description", json!(POISON), "result"),
+        ("/0/annotations/destructiveHint", json!(true), "hints"),
+        ("/0/annotations/title", json!(POISON), "hints"),
+        ("/0/annotations/readOnlyHint", json!("true"), "hints"),
+    ];
+    for way in WAYS {
+        let server = Scripted::new(way, &tools());
+        let store = SharedStore::new();
+        let stage = Stage::pinned_up(server.settings(), &store).await;
+        assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
+        for (pointer, value, part) in &cases {
+            server.list(&changed(pointer, value.clone()));
+            stage.quarantines(&["get_user"]).await;
+            let told = stage.told().await;
+            assert!(!told.contains(POISON), "{way:?} {pointer}: {told}");
+            let shown = stage.get("introspect", json!({ "query": "operations", "name": "get_user" })).await;
+            let words = format!("Quarantined: its definition changed ({part}) since it was accepted. ");
+            assert!(shown["operation"]["description"].as_str().unwrap().starts_with(&words), "{pointer}: {shown}");
+            assert_eq!(shown["operation"]["parameters"], json!([]), "{pointer}");
+            assert_eq!(shown["operation"]["semantic_category"], "READ", "{pointer}: as it was accepted");
+            let found = stage.get("introspect", json!({ "query": "operations", "search": POISON })).await;
+            assert!(!found.to_string().contains(POISON), "{pointer}");
+            // Neither the new nor the old parameters are taken.
+            for params in [json!({}), json!({ "id": 1 })] {
+                let answer = stage.ask("get_user", params).await;
+                let code = answer["error"]["code"].as_str().unwrap_or_default();
+                assert!(["PERMISSION_DENIED", "VALIDATION_UNKNOWN_PARAM"].contains(&code), "{pointer}: {answer}");
+            }
+            // Its neighbour is what it was, and it is, too, as soon as it says the same again.
+            assert_eq!(stage.get("list_users", json!({})).await["tool"], "list_users");
+            server.list(&tools());
+            stage.quarantines(&[]).await;
+            assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user", "{pointer}");
+        }
+        let called = server.called();
+        let got = called.iter().filter(|name| *name == "get_user").count();
+        assert_eq!(got, 1 + cases.len(), "{way:?}: nothing quarantined was called: {called:?}");
+    }
+}
+
+#[tokio::test]
+async fn r_dis_7a_what_a_definition_does_not_say_differently_changes_nothing() {
+    let server = Scripted::new(Way::Stdio, &tools());
+    let store = SharedStore::new();
+    let stage = Stage::pinned_up(server.settings(), &store).await;
+    let mut reordered = tools();
+    reordered.as_array_mut().unwrap().reverse();
+    let other_order = json!({ "outputSchema": { "type": "object" }, "inputSchema": tools()[0]["inputSchema"],
+        "annotations": { "readOnlyHint": true }, "description": "Get a user.", "title": "User", "name": "get_user" });
+    let unknown_field = changed("/0/_meta", json!({ "anything": [1] }));
+    for same in [reordered, json!([other_order, tools()[1]]), unknown_field] {
+        server.list(&same);
+        let before = stage.upstream_generation();
+        until("it is listed again", async || stage.upstream_generation() > before).await;
+        stage.quarantines(&[]).await;
+        assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user", "{same}");
+    }
+}
+
+#[tokio::test]
+async fn r_dis_7a_a_restart_accepts_nothing() {
+    for way in WAYS {
+        let server = Scripted::new(way, &tools());
+        let store = SharedStore::new();
+        drop(Stage::pinned_up(server.settings(), &store).await);
+        server.cached(".json", "Get a user.").await;
+        server.list(&changed("/0/description", json!(POISON)));
+        // What is cached is what was accepted; the change is found while nobody calls anything.
+        let stage = Stage::pinned(server.settings(), &store).await;
+        assert!(stage.operations().contains(&"get_user".to_owned()), "{way:?}: there at once");
+        stage.quarantines(&["get_user"]).await;
+        server.cached(".json", POISON).await;
+        drop(stage);
+        // Now the cache holds the change, and it is quarantined from the first moment, also without the server.
+        let stage = Stage::pinned(server.settings(), &store).await;
+        assert_eq!(stage.upstream.quarantined().len(), 1, "{way:?}");
+        assert!(!stage.told().await.contains(POISON), "{way:?}");
+        stage.refused("get_user", json!({}), "PERMISSION_DENIED").await;
+        assert!(server.called().is_empty(), "{way:?}");
+    }
+}
+
+#[tokio::test]
+async fn r_dis_7a_a_cached_catalog_that_somebody_edits_is_held_to_the_pins() {
+    let server = Scripted::new(Way::Stdio, &tools());
+    let store = SharedStore::new();
+    drop(Stage::pinned_up(server.settings(), &store).await);
+    server.cached(".json", "Get a user.").await;
+    let file = std::fs::read_dir(server.cache())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| !path.to_string_lossy().contains("accepted"))
+        .unwrap();
+    let edited = std::fs::read_to_string(&file).unwrap().replace("Get a user.", POISON);
+    std::fs::write(&file, edited).unwrap();
+    let stage = Stage::pinned(server.settings(), &store).await;
+    assert!(!stage.told().await.contains(POISON));
+    // The server itself says what was accepted, and that is all that counts.
+    stage.quarantines(&[]).await;
+    assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
+}
+
+#[tokio::test]
+async fn r_dis_7a_the_operator_says_what_waits() {
+    let more = |tools: Value| {
+        let mut tools = tools;
+        tools.as_array_mut().unwrap().push(reader("get_more", POISON));
+        tools
+    };
+    for (policy, of_new, of_changed) in [
+        (QuarantinePolicy::Changed, &[][..], &["get_user"][..]),
+        (QuarantinePolicy::New, &["get_more"], &["get_more", "get_user"]),
+        (QuarantinePolicy::Off, &[], &[]),
+    ] {
+        let server = Scripted::new(Way::Stdio, &tools());
+        let store = SharedStore::new();
+        let mut settings = server.settings();
+        settings.quarantine = policy;
+        let stage = Stage::pinned_up(settings.clone(), &store).await;
+        stage.quarantines(&[]).await;
+        server.list(&more(tools()));
+        until("the new one is there", async || {
+            stage.refresh();
+            stage.operations().contains(&"get_more".to_owned())
+        })
+        .await;
+        stage.quarantines(of_new).await;
+        assert_eq!(stage.told().await.contains(POISON), of_new.is_empty(), "{policy:?}");
+        server.list(&more(changed("/0/description", json!("Get a user, and more."))));
+        stage.quarantines(of_changed).await;
+        drop(stage);
+        let stage = Stage::pinned_up(settings, &store).await;
+        stage.quarantines(of_changed).await;
+    }
+}
+
+#[tokio::test]
+async fn r_dis_7a_leaving_and_coming_back_changes_nothing() {
+    let server = Scripted::new(Way::Stdio, &tools());
+    let store = SharedStore::new();
+    let mut settings = server.settings();
+    settings.quarantine = QuarantinePolicy::New;
+    let stage = Stage::pinned_up(settings, &store).await;
+    let alone = json!([tools()[1]]);
+    for (back, quarantined) in [
+        (tools(), &[][..]),
+        (changed("/0/description", json!(POISON)), &["get_user"]),
+        (changed("/0/description", json!(POISON)), &["get_user"]),
+        (tools(), &[]),
+    ] {
+        // An empty list is what a server says that is only starting.
+        for away in [&alone, &json!([])] {
+            server.list(away);
+            until("it is gone", async || {
+                stage.refresh();
+                !stage.operations().contains(&"get_user".to_owned())
+            })
+            .await;
+        }
+        server.list(&back);
+        until("it is back", async || {
+            stage.refresh();
+            stage.operations().contains(&"get_user".to_owned())
+        })
+        .await;
+        stage.quarantines(quarantined).await;
+    }
+}
+
+#[tokio::test]
+async fn r_dis_7a_a_server_that_lists_nothing_at_first_is_not_pinned_by_that() {
+    let server = Scripted::new(Way::Stdio, &json!([]));
+    let store = SharedStore::new();
+    let mut settings = server.settings();
+    settings.quarantine = QuarantinePolicy::New;
+    let stage = Stage::pinned_up(settings, &store).await;
+    assert!(store.keys().await.is_empty());
+    server.list(&tools());
+    until("its tools are there", async || {
+        stage.refresh();
+        stage.operations().contains(&"get_user".to_owned())
+    })
+    .await;
+    stage.quarantines(&[]).await;
+    assert_eq!(store.keys().await.len(), 1);
+}
+
+#[tokio::test]
+async fn r_dis_7a_without_its_store_nothing_unjudged_is_called() {
+    let server = Scripted::new(Way::Stdio, &tools());
+    let store = SharedStore::new();
+    drop(Stage::pinned_up(server.settings(), &store).await);
+    server.cached(".json", "Get a user.").await;
+    store.fail(true, true);
+    let stage = Stage::pinned(server.settings(), &store).await;
+    stage.upstream.ready().await.unwrap();
+    stage.quarantines(&["get_user", "list_users"]).await;
+    let refused = stage.refused("get_user", json!({}), "PERMISSION_DENIED").await;
+    assert!(refused["message"].as_str().unwrap().contains("the state store does not answer"), "{refused}");
+    // It is read as soon as it can be, and what was read goes on being known.
+    store.fail(false, true);
+    stage.quarantines(&[]).await;
+    assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
+    store.fail(true, true);
+    server.list(&json!([tools()[0], tools()[1], reader("get_more", "Get more.")]));
+    stage.quarantines(&["get_more"]).await;
+    assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
+    // What could not be pinned is pinned when that is possible.
+    store.fail(false, false);
+    stage.quarantines(&[]).await;
+    assert_eq!(stage.get("get_more", json!({ "id": 1 })).await["tool"], "get_more");
+    assert_eq!(server.called(), ["get_user", "get_user", "get_more"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r_dis_7a_processes_that_pin_at_once_agree() {
+    let many: Value = (0..40).map(|number| reader(&format!("get_{number}"), "Get it.")).collect();
+    let server = Scripted::new(Way::Stdio, &many);
+    let store = SharedStore::new();
+    let opened = (0..4).map(|_| Stage::pinned_up(server.settings(), &store));
+    let stages = futures::future::join_all(opened).await;
+    assert_eq!(store.keys().await.len(), 1);
+    for stage in &stages {
+        stage.quarantines(&[]).await;
+        assert_eq!(stage.get("get_7", json!({})).await["tool"], "get_7");
+    }
+}
+
+#[tokio::test]
+async fn r_dis_7a_what_is_accepted_is_what_was_shown() {
+    for way in WAYS {
+        let server = Scripted::new(way, &tools());
+        let store = SharedStore::new();
+        let stage = Stage::pinned_up(server.settings(), &store).await;
+        server.cached(".accepted.json", "Get a user.").await;
+        let look = async || examine(server.settings(), Pinning::read_only(store.clone()), Arc::new(SystemClock)).await;
+        assert!(look().await.unwrap().findings.is_empty());
+        server.list(&changed("/0/description", json!("Get a user, politely.")));
+        stage.quarantines(&["get_user"]).await;
+        let seen = look().await.unwrap();
+        let [found] = seen.findings.as_slice() else { panic!("{:?}", seen.findings) };
+        assert_eq!((found.tool.as_str(), found.operation.as_str()), ("get_user", "get_user"));
+        let before = found.before.as_ref().and_then(|tool| tool.text("description"));
+        assert_eq!((before, found.now.text("description")), (Some("Get a user."), Some("Get a user, politely.")));
+        // While somebody thinks about it, it changes again.
+        server.list(&changed("/0/description", json!(POISON)));
+        seen.remember_shown().await.unwrap();
+        let refused = seen.accept(&["get_user"]).await;
+        assert!(matches!(&refused, Err(ReviewError::Changed { tool }) if tool == "get_user"), "{way:?}");
+        // A later look knows that this is not what was shown.
+        let later = look().await.unwrap();
+        assert!(later.findings[0].is_unseen, "{way:?}");
+        stage.quarantines(&["get_user"]).await;
+        server.list(&changed("/0/description", json!("Get a user, politely.")));
+        let again = look().await.unwrap();
+        assert!(!again.findings[0].is_unseen, "{way:?}");
+        again.accept(&["get_user"]).await.unwrap();
+        // The running gateway notices by itself.
+        stage.quarantines(&[]).await;
+        let shown = stage.get("introspect", json!({ "query": "operations", "name": "get_user" })).await;
+        assert_eq!(shown["operation"]["description"], "Get a user, politely.", "{way:?}");
+        assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
+        // And what was accepted before is now the change.
+        server.list(&tools());
+        stage.quarantines(&["get_user"]).await;
+        drop(stage);
+        let stage = Stage::pinned_up(server.settings(), &store).await;
+        stage.quarantines(&["get_user"]).await;
+    }
+}
+
+#[tokio::test]
+async fn r_dis_7a_acceptance_needs_a_store_that_the_gateway_reads_too() {
+    let server = Scripted::new(Way::Stdio, &tools());
+    let clock = Arc::new(SystemClock);
+    let looked = examine(server.settings(), Pinning::in_memory(clock.clone()), clock).await.unwrap();
+    assert!(matches!(looked.accept(&["get_user"]).await, Err(ReviewError::NotShared)));
+}
+
+#[tokio::test]
+async fn r_dis_7a_a_record_that_cannot_be_read_accepts_nothing() {
+    use aquifer_engine::store::StateStore as _;
+    let server = Scripted::new(Way::Stdio, &tools());
+    let store = SharedStore::new();
+    drop(Stage::pinned_up(server.settings(), &store).await);
+    let key = store.keys().await.remove(0);
+    let version = store.get(&key).await.unwrap().map(|record| record.version);
+    let spoilt = br#"{"version":99,"tools":{}}"#.to_vec();
+    assert!(store.compare_and_set(&key, version, spoilt, std::time::Duration::from_secs(60)).await.unwrap());
+    let stage = Stage::pinned(server.settings(), &store).await;
+    stage.upstream.ready().await.unwrap();
+    stage.quarantines(&["get_user", "list_users"]).await;
+    let looked = examine(server.settings(), store.pinning(), Arc::new(SystemClock)).await.unwrap();
+    assert_eq!(looked.findings.len(), 2, "somebody has to accept them anew");
+    looked.accept(&["get_user", "list_users"]).await.unwrap();
+    stage.quarantines(&[]).await;
+}
+
+#[tokio::test]
+async fn r_dis_7a_an_adapter_is_held_to_the_definitions_it_was_reviewed_with() {
+    for way in WAYS {
+        let server = Scripted::new(way, &tools());
+        let said = interrogate(&server.settings()).await.unwrap();
+        let built = build(&said.bundle(&server.settings(), Timestamp::UNIX_EPOCH)).unwrap();
+        for sidecar in [Some(built.sidecar.as_str()), None] {
+            server.list(&tools());
+            let store = SharedStore::new();
+            let mut settings = server.settings();
+            settings.adapter = Some(Adapter::read(&built.adapter, sidecar).unwrap());
+            settings.cache_dir = Some(server.folder.0.join(format!("cache-{}", sidecar.is_some())));
+            let stage = Stage::pinned(settings.clone(), &store).await;
+            assert!(stage.operations().contains(&"get_user".to_owned()), "known before anything is started");
+            assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
+            server.list(&changed("/0/description", json!(POISON)));
+            stage.quarantines(&["get_user"]).await;
+            stage.refused("get_user", json!({}), "PERMISSION_DENIED").await;
+            assert!(!stage.told().await.contains(POISON));
+            drop(stage);
+            let stage = Stage::pinned_up(settings.clone(), &store).await;
+            stage.quarantines(&["get_user"]).await;
+            let looked = examine(settings.clone(), store.pinning(), Arc::new(SystemClock)).await.unwrap();
+            looked.accept(&["get_user"]).await.unwrap();
+            stage.quarantines(&[]).await;
+            assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user");
+            // An accepted change does not unmake the review: what was reviewed is accepted as well.
+            server.list(&tools());
+            match sidecar {
+                Some(_) => stage.quarantines(&[]).await,
+                None => stage.quarantines(&["get_user"]).await,
+            }
+            // A tool that is not listed has no definition to be held to.
+            server.list(&json!([tools()[1]]));
+            until("it is gone", async || {
+                stage.refresh();
+                !stage.operations().contains(&"get_user".to_owned())
+            })
+            .await;
+        }
+    }
+}

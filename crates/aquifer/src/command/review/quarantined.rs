@@ -1,0 +1,171 @@
+//! Definitions that wait for somebody to accept them.
+
+use std::fmt::Write as _;
+use std::io::{BufRead as _, Write as _};
+
+use anyhow::bail;
+use aquifer_discovery::{redact, visible};
+use aquifer_gate::audit::{Entry, Event};
+use aquifer_protocol::suggest;
+use aquifer_upstream::{Examination, Finding, ReviewError};
+
+use super::diff;
+use crate::cli::ReviewArgs;
+use crate::config::Config;
+use crate::safety::{self, Place};
+use crate::sources::quoted;
+
+/// Digits of a digest that stand for it on the command line.
+const DIGITS: usize = 16;
+
+/// What is quarantined, with every difference and how to accept it.
+pub(super) fn shown(arguments: &ReviewArgs, source: &str, found: &Examination) -> String {
+    let mut out = String::new();
+    for finding in &found.findings {
+        let _ = writeln!(out, "{}", heading(finding));
+        out.push_str(&diff::of(finding.before.as_ref(), &finding.now, arguments.all));
+        let _ = writeln!(out, "  To accept it: {}\n", command(arguments, source, finding));
+    }
+    out
+}
+
+/// The command that accepts a definition. The tool's name is the upstream's word, so everything is quoted for a shell.
+fn command(arguments: &ReviewArgs, source: &str, finding: &Finding) -> String {
+    let mut words = vec!["aquifer".to_owned(), "review".to_owned()];
+    words.extend(arguments.source.clone());
+    if let Some(config) = &arguments.config {
+        words.extend(["--config".to_owned(), config.display().to_string()]);
+    }
+    let is_file = arguments.source.as_deref().is_some_and(|source| source.ends_with(".json"));
+    if is_file || (arguments.source.is_none() && arguments.config.is_some()) {
+        words.extend(["--server".to_owned(), source.to_owned()]);
+    }
+    words.extend(["--accept".to_owned(), format!("{}@{}", visible(&finding.tool), short(finding))]);
+    if !arguments.upstream.command.is_empty() {
+        words.push("--".to_owned());
+        words.extend(redact::arguments(&arguments.upstream.command));
+    }
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn heading(finding: &Finding) -> String {
+    let parts: Vec<&str> = finding.changed.iter().map(|part| part.as_str()).collect();
+    let what = match (parts.as_slice(), &finding.before) {
+        ([], _) => "is new and nobody has accepted it".to_owned(),
+        (parts, None) => {
+            format!(
+                "changed since it was accepted: {}. What it was is no longer known, so all of it is shown",
+                parts.join(", ")
+            )
+        }
+        (parts, Some(_)) => format!("changed since it was accepted: {}", parts.join(", ")),
+    };
+    let seen = if finding.is_unseen { ". It is not what was shown before" } else { "" };
+    format!("quarantined  {} {what}{seen}", visible(&finding.tool))
+}
+
+fn short(finding: &Finding) -> String {
+    finding.digest.trim_start_matches("sha256:").chars().take(DIGITS).collect()
+}
+
+/// The definitions that are to be accepted. A word names a tool, perhaps with the beginning of the digest that was shown.
+pub(super) fn chosen<'a>(found: &'a Examination, words: &[String]) -> anyhow::Result<Vec<&'a Finding>> {
+    let named = |name: &str| {
+        found.findings.iter().find(|one| one.tool == name || one.operation == name || visible(&one.tool) == name)
+    };
+    let mut chosen = Vec::new();
+    for word in words {
+        let (name, digest) = match (named(word), word.rsplit_once('@')) {
+            (None, Some((name, digest))) => (name, Some(digest.trim_start_matches("sha256:"))),
+            _ => (word.as_str(), None),
+        };
+        let Some(finding) = named(name) else { continue };
+        match digest {
+            Some(digest) if digest.len() < DIGITS => bail!("'{word}' has too few digits of a digest: give {DIGITS}"),
+            Some(digest) if !finding.digest.trim_start_matches("sha256:").starts_with(digest) => {
+                bail!("the definition of '{name}' is no longer the one with this digest. Look at it again")
+            }
+            // Which definition is meant is not said, so it has to be the one that was shown.
+            None if finding.is_unseen => {
+                bail!(
+                    "the definition of '{name}' is not the one that was shown before. Look at it again, then accept it"
+                )
+            }
+            _ => chosen.push(finding),
+        }
+    }
+    Ok(chosen)
+}
+
+fn is_listed(found: &Examination, name: &str) -> bool {
+    let operations = &found.bundle.normalized_bundle.operations;
+    operations.iter().any(|made| {
+        made.source_tool_name == name || made.operation_name == name || visible(&made.source_tool_name) == name
+    })
+}
+
+/// Whether a word names a tool of this server.
+pub(super) fn knows(found: &Examination, word: &str) -> bool {
+    is_listed(found, word) || word.rsplit_once('@').is_some_and(|(name, _)| is_listed(found, name))
+}
+
+/// What was probably meant by a tool that is not there.
+pub(super) fn nearest<'a>(found: impl Iterator<Item = &'a Examination>, word: &str) -> Option<String> {
+    let names: Vec<&str> = found
+        .flat_map(|one| &one.bundle.normalized_bundle.operations)
+        .map(|made| made.source_tool_name.as_str())
+        .collect();
+    suggest::nearest(word, names).map(str::to_owned)
+}
+
+/// Asks a person about each.
+pub(super) fn ask<'a>(found: &'a Examination, source: &str) -> anyhow::Result<Vec<&'a Finding>> {
+    let mut accepted = Vec::new();
+    let mut answers = std::io::stdin().lock().lines();
+    for (index, finding) in found.findings.iter().enumerate() {
+        eprintln!("\n[{}/{}] {source}: {}", index + 1, found.findings.len(), heading(finding));
+        eprint!("{}", diff::of(finding.before.as_ref(), &finding.now, true));
+        eprint!("Accept this definition? [y/N/q] > ");
+        std::io::stderr().flush()?;
+        match answers.next().transpose()?.unwrap_or_default().trim() {
+            "y" | "yes" => accepted.push(finding),
+            "q" => break,
+            _ => {}
+        }
+    }
+    Ok(accepted)
+}
+
+/// Accepts definitions, and puts that on record.
+pub(super) async fn accept(
+    found: &Examination,
+    source: &str,
+    accepted: &[&Finding],
+    config: &Config,
+) -> anyhow::Result<()> {
+    if accepted.is_empty() {
+        return Ok(());
+    }
+    let tools: Vec<&str> = accepted.iter().map(|finding| finding.tool.as_str()).collect();
+    found.accept(&tools).await.map_err(told)?;
+    let clock = safety::steady_clock();
+    let store = Place::of(&config.state)?.open(&config.state, &clock)?;
+    let audit = safety::audit(config, store, &clock)?;
+    for finding in accepted {
+        let reason = format!("tool '{}', definition {}, at the command line", visible(&finding.tool), finding.digest);
+        let entry = Entry::new(Event::DefinitionAccepted).named(source, &finding.operation).reason(&reason);
+        if let Err(error) = audit.record(entry).await {
+            tracing::error!(%error, "the definition is accepted, but that is not on record");
+        }
+        eprintln!("'{}' is accepted", visible(&finding.tool));
+    }
+    Ok(())
+}
+
+/// What a person is told.
+pub(super) fn told(error: ReviewError) -> anyhow::Error {
+    match error {
+        ReviewError::Unreached(failure) => crate::sources::Unreached::new(failure).into(),
+        other => anyhow::anyhow!("{other}"),
+    }
+}

@@ -1,0 +1,37 @@
+//! Where the catalogs of sources come from, for operators.
+
+use std::fmt::Write as _;
+
+use aquifer_engine::source::SourceStatus;
+use serde_json::{Value, json};
+
+use crate::sources::{Opened, ago};
+
+/// Where each source's catalog comes from, how old it is, and what is to be known of it.
+pub(super) fn to_json(opened: &[Opened]) -> Vec<Value> {
+    let told = opened.iter().map(|one| {
+        let SourceStatus { state, catalog_age, quarantined, left_out, notes } = one.source.status();
+        json!({
+            "name": one.source.name(), "status": state.as_str(), "quarantined": quarantined, "left_out": left_out,
+            "catalog_age_seconds": catalog_age.map(|age| age.as_secs()), "notes": notes,
+        })
+    });
+    told.collect()
+}
+
+/// The same in lines, of MCP servers.
+pub(super) fn to_text(opened: &[Opened]) -> String {
+    let mut out = String::new();
+    for one in opened.iter().filter(|one| one.upstream.is_some()) {
+        let SourceStatus { state, catalog_age, quarantined, notes, .. } = one.source.status();
+        let age = catalog_age.map(|age| format!(", listed {}", ago(age))).unwrap_or_default();
+        let _ = write!(out, "\n{}: {}{age}", one.source.name(), state.as_str());
+        if quarantined > 0 {
+            let _ = write!(out, ", {quarantined} quarantined (see aquifer review)");
+        }
+        for note in notes {
+            let _ = write!(out, "\n  {note}");
+        }
+    }
+    if out.is_empty() { out } else { out + "\n" }
+}
