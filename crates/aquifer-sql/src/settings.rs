@@ -91,6 +91,8 @@ pub struct TableSettings {
     pub key: Vec<String>,
     /// Columns that nobody is to see or change.
     pub hide: Vec<String>,
+    /// Columns that are served although their names look like secrets.
+    pub show: Vec<String>,
     /// Values derived from each row.
     pub computed: Vec<ComputedSettings>,
 }
@@ -190,6 +192,17 @@ impl Target {
         };
         let name = crate::names::snake(&name.unwrap_or_default());
         if name.is_empty() { "database".to_owned() } else { name }
+    }
+
+    /// Which file it is, however it was written; nothing for what ends with the process.
+    pub(crate) fn place(&self) -> Option<String> {
+        match self {
+            Target::Sqlite(path) => {
+                let whole = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+                Some(format!("sqlite {}", whole.unwrap_or_else(|_| path.clone()).display()))
+            }
+            Target::Memory(_) | Target::Postgres(_) => None,
+        }
     }
 
     /// A target for messages: whatever may be a password is left out.

@@ -104,6 +104,7 @@ impl Trouble {
                     "Source '{source}' was lost while the change was made final: it may have been made or not. Read, then decide"
                 ),
             )
+            .with_unknown_outcome()
             .detail("source", source)
             .because(cause),
             Trouble::Denied { reason, cause } => {
@@ -113,7 +114,10 @@ impl Trouble {
             }
             Trouble::Violation(violation) => violation.into_failure(served),
             Trouble::Invalid { problem, column, cause } => {
-                let name = column.as_deref().map(|column| served.and_then(|known| known.parameter(column)).unwrap_or(column));
+                // Of a column that callers do not see they are not told either.
+                let is_told = |column: &&str| served.is_none_or(|served| !served.table.is_withheld(column));
+                let column = column.as_deref().filter(is_told);
+                let name = column.map(|column| served.and_then(|known| known.parameter(column)).unwrap_or(column));
                 let name = name.unwrap_or("params");
                 Failure::invalid_value(name, problem).because(cause)
             }
@@ -128,7 +132,8 @@ impl Trouble {
                 let failure = Failure::new(Code::UpstreamError, format!("Source '{source}' refused the call"))
                     .detail("source", source)
                     .because(cause);
-                match words {
+                let is_told = |words: &String| served.is_none_or(|served| !served.table.speaks_of_withheld(words));
+                match words.filter(is_told) {
                     Some(words) => failure.detail("upstream_error", bounded(&words)),
                     None => failure,
                 }

@@ -1,6 +1,7 @@
 //! PostgreSQL: a pool whose sessions for reading cannot write, prepared statements, and queries that end when nobody
 //! waits for them.
 
+mod lineage;
 mod pool;
 mod reflect;
 mod rows;
@@ -39,6 +40,8 @@ pub(crate) struct Postgres {
     readers: Pool,
     writers: Pool,
     timeout: Duration,
+    /// Which database it is, without the user and the password.
+    place: String,
 }
 
 /// Makes connections.
@@ -104,11 +107,19 @@ impl Postgres {
             let manager = Manager { config: config.clone(), tls: tls.clone(), timeout: settings.timeout, writes };
             Pool::new(manager, size, settings.timeout)
         };
+        // Without a name the database is called like the user.
+        let name = config.get_dbname().or(config.get_user()).unwrap_or_default();
         Ok(Self {
             readers: pool(settings.connections, false),
             writers: pool(settings.connections / 2, true),
             timeout: settings.timeout,
+            place: format!("postgres {:?} {:?} {name}", config.get_hosts(), config.get_ports()),
         })
+    }
+
+    /// Which database it is, without secrets.
+    pub(crate) fn place(&self) -> &str {
+        &self.place
     }
 
     /// Looks what there is.
@@ -239,6 +250,18 @@ impl<'l> Talk<'l> {
         }
         self.link.prepared.insert(sql.to_owned(), (statement.clone(), uses));
         Ok(statement)
+    }
+
+    /// The table and the column that each output of a query is, where it is one and nothing else. The query is only
+    /// prepared, never run.
+    async fn origins(&mut self, query: &str) -> Result<Vec<Option<(u32, i16)>>, Trouble> {
+        self.link.busy = true;
+        let Ok(prepared) = tokio::time::timeout(self.patience, self.link.client.prepare(query)).await else {
+            return Err(silence());
+        };
+        self.link.busy = false;
+        let prepared = prepared.map_err(|error| trouble::of(&error))?;
+        Ok(prepared.columns().iter().map(|column| column.table_oid().zip(column.column_id())).collect())
     }
 
     async fn each(

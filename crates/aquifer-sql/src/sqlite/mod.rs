@@ -1,10 +1,13 @@
 //! SQLite: reads in passing where they are soon done, everything else on threads that may block.
 
+mod collation;
+mod full_text;
 mod functions;
 mod lane;
 mod reflect;
 mod rows;
 mod trouble;
+mod views;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -50,7 +53,8 @@ impl Sqlite {
         let settings = settings.clone();
         let look = move |link: &mut Link| {
             let version = schema_version(&link.connection)?;
-            let model = reflect::model(&link.connection, &link.brake(), &settings)?;
+            let mut model = reflect::model(&link.connection, &link.brake(), &settings)?;
+            views::trace(&mut link.connection, &mut model)?;
             Ok((model, (link.file, version)))
         };
         let turn = self.readers.turn().await?;

@@ -2,6 +2,8 @@
 //! requirements. PostgreSQL takes part with the feature `postgres`, which `cargo xtask test` turns on.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod hidden;
+mod hidden_settings;
 mod injection;
 mod judged;
 mod reading;
