@@ -1,5 +1,7 @@
 //! SQL that the database has kept as text: rules such as `CHECK (status IN ('open', 'closed'))`, definitions of columns and
-//! of virtual tables. Read in pieces, not parsed: where a piece could be a name, it is taken for one.
+//! of virtual tables, functions. Read in pieces, not parsed: where a piece could be a name, it is taken for one.
+
+use crate::statement::Dialect;
 
 /// A rule found in a table's definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,9 +109,8 @@ pub(crate) fn words_of_any(rule: &str) -> Vec<String> {
     if !only_any {
         return Vec::new();
     }
-    // From behind the bracket on: to SQLite it would begin a name.
     let list = rule.split_once("ARRAY[").map(|(_, list)| list).unwrap_or_default();
-    pieces(list)
+    pieces_of(list, Dialect::Postgres)
         .into_iter()
         .map(|(piece, _)| piece)
         .take_while(|piece| *piece != Piece::Mark(']'))
@@ -204,8 +205,45 @@ impl Mentions {
     }
 }
 
-/// The pieces of SQL and where each begins. Comments are none.
+/// What PostgreSQL code does, as far as its words tell.
+pub(crate) struct Words {
+    /// Every word, in small letters.
+    pub(crate) all: Vec<String>,
+    /// Every word before a parenthesis, with the schema before it.
+    pub(crate) called: Vec<(Option<String>, String)>,
+}
+
+impl Words {
+    /// The words of code; nothing if it is written in a way that they cannot be told from texts in it.
+    pub(crate) fn of_postgres(code: &str) -> Option<Self> {
+        // In some texts it keeps a quote from being the last.
+        if code.contains('\\') {
+            return None;
+        }
+        let pieces: Vec<Piece> = pieces_of(code, Dialect::Postgres).into_iter().map(|(piece, _)| piece).collect();
+        let word = |index: Option<usize>| pieces.get(index?)?.word().map(str::to_lowercase);
+        let all = (0..pieces.len()).filter_map(|index| word(Some(index))).collect();
+        let mut called = Vec::new();
+        for (index, _) in pieces.iter().enumerate().filter(|(_, piece)| **piece == Piece::Mark('(')) {
+            let Some(name) = word(index.checked_sub(1)) else { continue };
+            let is_qualified = index.checked_sub(2).and_then(|dot| pieces.get(dot)) == Some(&Piece::Mark('.'));
+            let schema = is_qualified.then(|| word(index.checked_sub(3)).unwrap_or_default());
+            called.push((schema, name));
+        }
+        Some(Self { all, called })
+    }
+}
+
 fn pieces(sql: &str) -> Vec<(Piece, usize)> {
+    pieces_of(sql, Dialect::Sqlite)
+}
+
+/// The pieces of SQL and where each begins. Comments are none.
+fn pieces_of(sql: &str, dialect: Dialect) -> Vec<(Piece, usize)> {
+    let quotes: &[char] = match dialect {
+        Dialect::Sqlite => &['\'', '"', '`', '['],
+        Dialect::Postgres => &['\'', '"'],
+    };
     let mut pieces = Vec::new();
     let mut letters = sql.char_indices().peekable();
     while let Some((start, letter)) = letters.next() {
@@ -226,7 +264,7 @@ fn pieces(sql: &str) -> Vec<(Piece, usize)> {
                     previous = letter;
                 }
             }
-            '\'' | '"' | '`' | '[' => {
+            letter if quotes.contains(&letter) => {
                 let close = if letter == '[' { ']' } else { letter };
                 let mut text = String::new();
                 while let Some((_, letter)) = letters.next() {
@@ -256,7 +294,7 @@ fn pieces(sql: &str) -> Vec<(Piece, usize)> {
 }
 
 #[cfg(test)]
-#[allow(clippy::indexing_slicing, reason = "tests")]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 
@@ -298,6 +336,17 @@ mod tests {
             let found = definition_of(column, sql);
             assert_eq!(found, expected.map(|words| words.into_iter().map(str::to_owned).collect()), "{column}");
         }
+    }
+
+    #[test]
+    fn code_is_read_for_what_it_calls() {
+        let code = "BEGIN NEW.at := now(); -- nextval('a')\n PERFORM sales.f(ARRAY[g('h(')], 'i(j)'); RETURN \"K\" (1); END";
+        let words = Words::of_postgres(code).unwrap();
+        let called: Vec<(Option<&str>, &str)> =
+            words.called.iter().map(|(schema, name)| (schema.as_deref(), name.as_str())).collect();
+        assert_eq!(called, [(None, "now"), (Some("sales"), "f"), (None, "g"), (None, "k")]);
+        assert!(words.all.contains(&"perform".to_owned()) && !words.all.contains(&"nextval".to_owned()));
+        assert!(Words::of_postgres("SELECT E'\\'' || f('x')").is_none());
     }
 
     #[test]

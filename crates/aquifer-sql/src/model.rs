@@ -64,6 +64,47 @@ pub(crate) struct Table {
     pub(crate) unlisted: Vec<Arc<str>>,
     /// Columns that are kept from callers.
     pub(crate) withheld: Withheld,
+    /// How changes can be rehearsed.
+    pub(crate) rehearsal: Rehearsal,
+}
+
+/// How changes of a table can be rehearsed: done, and undone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rehearsal {
+    /// Whether creating a row leaves no trace once it is undone.
+    pub(crate) create: bool,
+    pub(crate) update: bool,
+    pub(crate) delete: bool,
+    /// Columns whose defaults cannot be tried: drawing from a sequence is never undone.
+    pub(crate) drawn: Vec<DrawnColumn>,
+}
+
+impl Rehearsal {
+    /// Of a database that undoes everything.
+    pub(crate) const COMPLETE: Self = Self { create: true, update: true, delete: true, drawn: Vec::new() };
+}
+
+/// A column whose default must not be tried.
+#[derive(Debug, Clone)]
+pub(crate) struct DrawnColumn {
+    pub(crate) name: Arc<str>,
+    pub(crate) quoted: Name,
+    /// Whether it takes a value of ours only if that is insisted on.
+    pub(crate) is_identity: bool,
+    /// The sequences it draws from.
+    pub(crate) draws_from: Vec<i64>,
+    pub(crate) drawing: Drawing,
+}
+
+/// What can be known of a default without trying it.
+#[derive(Debug, Clone)]
+pub(crate) enum Drawing {
+    /// The value it would have, as an expression that changes nothing.
+    Predicted(Fragment),
+    /// This user may not draw it: without a value for the column no row can be made.
+    Refused,
+    /// Nothing.
+    Unknown,
 }
 
 /// Columns that are kept from callers, although the database would show them.
@@ -213,6 +254,8 @@ pub(crate) struct Unique {
 pub(crate) struct Check {
     pub(crate) name: Arc<str>,
     pub(crate) columns: Vec<Arc<str>>,
+    /// What must not be false, where the database tells it for a row.
+    pub(crate) expression: Option<Fragment>,
 }
 
 /// Rows here refer to rows there.

@@ -236,7 +236,7 @@ impl<'a> Naming<'a> {
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::model::{Key, Permits, Withheld};
+    use crate::model::{Key, Permits, Rehearsal, Withheld};
     use crate::settings::{TableSettings, Target};
     use crate::statement::Name;
 
@@ -256,6 +256,7 @@ mod tests {
             hashes: false,
             unlisted: Vec::new(),
             withheld: Withheld::default(),
+            rehearsal: Rehearsal::COMPLETE,
         }
     }
 

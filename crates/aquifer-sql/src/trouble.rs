@@ -32,6 +32,8 @@ pub(crate) enum Trouble {
     SchemaChanged { cause: String },
     /// The database refused, perhaps with words for its users.
     Refused { words: Option<String>, cause: String },
+    /// Our own part of it broke. What was not kept by then is undone.
+    Broken { cause: String },
 }
 
 /// A constraint that was broken.
@@ -128,6 +130,7 @@ impl Trouble {
             .detail("source", source)
             .detail("schema_changed", true)
             .because(cause),
+            Trouble::Broken { cause } => Failure::internal(cause),
             Trouble::Refused { words, cause } => {
                 let failure = Failure::new(Code::UpstreamError, format!("Source '{source}' refused the call"))
                     .detail("source", source)

@@ -188,7 +188,13 @@ fn define(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<
     };
     let mut operation = Operation::new(&verb.of(served), category, &description);
     operation.backing = Backing::Table(served.table.name.clone());
-    operation.has_safe_dry_run = true;
+    operation.has_safe_dry_run = match verb {
+        Verb::Create => served.table.rehearsal.create,
+        Verb::Update => served.table.rehearsal.update,
+        Verb::Delete => served.table.rehearsal.delete,
+        // There is nothing to rehearse.
+        Verb::List | Verb::Search | Verb::Get => false,
+    };
     operation.returns = match verb {
         Verb::List | Verb::Search => Returns {
             type_name: "object".into(),

@@ -1,6 +1,8 @@
 //! PostgreSQL: a pool whose sessions for reading cannot write, prepared statements, and queries that end when nobody
 //! waits for them.
 
+mod effects;
+mod harmless;
 mod lineage;
 mod pool;
 mod reflect;
@@ -166,6 +168,8 @@ impl Postgres {
         let mut talk = Talk::on(&mut link, self.timeout);
         talk.batch(if work.needs_snapshot() { "BEGIN ISOLATION LEVEL REPEATABLE READ" } else { "BEGIN" }).await?;
         let answer = work.run(&mut talk).await;
+        // A rehearsal is never kept, whatever comes of it.
+        let answer = answer.map(|(output, keep)| (output, keep && !work.is_rehearsal()));
         let fault = match end(&mut talk, answer).await {
             Ok(output) => return Ok(output),
             Err(fault) => fault,
@@ -185,6 +189,11 @@ impl Postgres {
 /// Keeps what was done, or undoes what was only tried.
 async fn end<T>(talk: &mut Talk<'_>, answer: Result<(T, bool), Fault>) -> Result<T, Fault> {
     match answer {
+        // The server would answer COMMIT with ROLLBACK, and call that a success.
+        Ok((_, true)) if talk.has_failed => {
+            let cause = "a statement had failed before the change was to be kept".to_owned();
+            Err(Trouble::Refused { words: None, cause }.into())
+        }
         Ok((output, true)) => match talk.batch("COMMIT").await {
             Ok(()) => Ok(output),
             Err(Trouble::Unavailable { cause, .. } | Trouble::Lost { cause }) => Err(Trouble::Unknown { cause }.into()),
@@ -217,11 +226,14 @@ pub(super) struct Talk<'l> {
     link: &'l mut Link,
     /// The server stops statements by itself, in time. This is for a server that no longer does anything.
     patience: Duration,
+    /// Whether a statement has failed, and with it the transaction that it stood in.
+    has_failed: bool,
 }
 
 impl<'l> Talk<'l> {
     fn on(link: &'l mut Lent<'_>, timeout: Duration) -> Self {
-        Self { link: &mut **link, patience: timeout + CONNECT_PATIENCE.min(timeout) }
+        let patience = timeout + CONNECT_PATIENCE.min(timeout);
+        Self { link: &mut **link, patience, has_failed: false }
     }
 
     async fn batch(&mut self, sql: &'static str) -> Result<(), Trouble> {
@@ -289,6 +301,7 @@ impl<'l> Talk<'l> {
         let Ok(done) = done else { return Err(silence()) };
         self.link.busy = false;
         done.map_err(|error: tokio_postgres::Error| {
+            self.has_failed = true;
             // A table that has changed under a prepared statement is met by preparing it again.
             self.link.prepared.remove(statement.text());
             trouble::of(&error)

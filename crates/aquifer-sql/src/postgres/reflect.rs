@@ -8,11 +8,12 @@ use aquifer_protocol::schema::Comparison;
 use aquifer_query::FieldType;
 use serde_json::Value;
 
+use super::effects::Effects;
 use super::{Talk, lineage};
 use crate::checks;
 use crate::model::{
-    Check, Column, ColumnId, ForeignKey, Key, Model, OnDelete, Permits, PostgresRead, PostgresStore, Store, Table,
-    TextIndex, Unique, Withheld,
+    Check, Column, ColumnId, ForeignKey, Key, Model, OnDelete, Permits, PostgresRead, PostgresStore, Rehearsal, Store,
+    Table, TextIndex, Unique, Withheld,
 };
 use crate::rows::Reader;
 use crate::session::Session as _;
@@ -80,7 +81,8 @@ const COLUMNS_END: &str = "::text[]) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') 
 const CONSTRAINTS: &str = "
     SELECT json_build_object('id', k.conrelid::int8, 'name', k.conname, 'kind', k.contype, 'columns', k.conkey,
         'to', k.confrelid::int8, 'to_columns', k.confkey, 'on_delete', k.confdeltype,
-        'rule', CASE WHEN k.contype = 'c' THEN pg_get_constraintdef(k.oid) END)::text
+        'rule', CASE WHEN k.contype = 'c' THEN pg_get_constraintdef(k.oid) END,
+        'expression', CASE WHEN k.contype = 'c' THEN pg_get_expr(k.conbin, k.conrelid) END)::text
     FROM pg_constraint k
     JOIN pg_class c ON c.oid = k.conrelid
     JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -132,6 +134,11 @@ pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings) -> Result<Mo
         let all = columns.get(&table).map(Vec::as_slice).unwrap_or_default();
         all.iter().map(|row| (row["number"].as_i64().unwrap_or(0), text(row, "name"))).collect()
     };
+    // Nothing is rehearsed where nothing can be changed.
+    let effects = match settings.read_only {
+        true => Effects::default(),
+        false => Effects::read(talk, &schemas).await?,
+    };
     let mut tables = Vec::new();
     // In the order of the schemas, so that the first one's tables get the plain names.
     for schema in &schemas {
@@ -141,7 +148,8 @@ pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings) -> Result<Mo
             }
             let of = |all: &HashMap<i64, Vec<Value>>| all.get(&id(row)).cloned().unwrap_or_default();
             let found = Found { row, columns: of(&columns), constraints: of(&constraints), indexes: of(&indexes) };
-            tables.extend(found.table(settings, &names, &numbers));
+            let table = found.table(settings, &names, &numbers);
+            tables.extend(table.map(|table| Table { rehearsal: effects.rehearsal(id(row)), ..table }));
         }
     }
     let mut model = Model { tables, flows: Vec::new() };
@@ -205,7 +213,11 @@ impl Found<'_> {
         };
         let of_kind = |kind: &'static str| self.constraints.iter().filter(move |row| text(row, "kind") == kind);
         let mut checks: Vec<Check> = of_kind("c")
-            .map(|row| Check { name: text(row, "name").into(), columns: named(&row["columns"], &own) })
+            .map(|row| Check {
+                name: text(row, "name").into(),
+                columns: named(&row["columns"], &own),
+                expression: row["expression"].as_str().map(Fragment::trusted),
+            })
             .collect();
         // A domain's rule is one about every column of the domain.
         for column in &self.columns {
@@ -213,7 +225,7 @@ impl Found<'_> {
                 let (rule, name): (&str, Arc<str>) = (text(rule, "name"), text(column, "name").into());
                 match checks.iter_mut().find(|known| &*known.name == rule) {
                     Some(known) => known.columns.push(name),
-                    None => checks.push(Check { name: rule.into(), columns: vec![name] }),
+                    None => checks.push(Check { name: rule.into(), columns: vec![name], expression: None }),
                 }
             }
         }
@@ -306,6 +318,7 @@ impl Found<'_> {
             hashes: yes(self.row, "hashes"),
             unlisted: self.columns.iter().filter(|row| !is_shown(row)).map(|row| text(row, "name").into()).collect(),
             withheld: Withheld::default(),
+            rehearsal: Rehearsal::default(),
         })
     }
 

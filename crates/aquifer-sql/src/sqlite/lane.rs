@@ -171,13 +171,18 @@ impl Turn<'_> {
             links.keep(link);
             answer
         };
-        tokio::task::spawn_blocking(run).await.unwrap_or_else(|cause| {
-            Err(Trouble::Refused { words: None, cause: format!("a thread ended badly: {cause}") }.into())
-        })
+        let ended = |cause| Trouble::Broken { cause: format!("a thread ended badly: {cause}") };
+        tokio::task::spawn_blocking(run).await.unwrap_or_else(|cause| Err(ended(cause).into()))
     }
 }
 
 impl Link {
+    /// Whether nobody waits any more for what the connection is busy with.
+    pub(super) fn is_abandoned(&self) -> bool {
+        let job = self.job.lock().unwrap_or_else(PoisonError::into_inner);
+        job.as_ref().is_some_and(|job| job.left.load(Ordering::Relaxed))
+    }
+
     pub(super) fn brake(&self) -> Brake<'_> {
         Brake(&self.job)
     }

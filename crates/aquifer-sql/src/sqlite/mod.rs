@@ -9,6 +9,7 @@ mod rows;
 mod trouble;
 mod views;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt;
@@ -97,18 +98,10 @@ impl Sqlite {
     pub(crate) async fn write<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         let seen = self.seen.clone();
         let turn = self.writer.turn().await?;
-        turn.apart(move |link| {
-            let connection = &mut link.connection;
-            connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| trouble::of(&error))?;
-            let (answer, _) = at_once(connection, &work);
-            let answer = answer.and_then(|(output, keep)| {
-                let end = if keep { "COMMIT" } else { "ROLLBACK" };
-                connection.execute_batch(end).map_err(|error| trouble::of(&error))?;
-                Ok(output)
-            });
-            if !connection.is_autocommit() {
-                let _ = connection.execute_batch("ROLLBACK");
-            }
+        let is_committing = Arc::new(AtomicBool::new(false));
+        let committing = is_committing.clone();
+        let written = turn.apart(move |link| {
+            let answer = transact(link, &work, &committing);
             note(&seen, link);
             let connection = &mut link.connection;
             answer.map_err(|fault| match fault {
@@ -118,9 +111,55 @@ impl Sqlite {
                 }
                 fault => fault,
             })
+        });
+        written.await.map_err(|fault| match fault {
+            // The thread is gone, and with it the knowledge of what it had done by then.
+            Fault::Trouble(Trouble::Broken { cause }) if is_committing.load(Ordering::Relaxed) => {
+                Trouble::Unknown { cause }.into()
+            }
+            fault => fault,
         })
-        .await
     }
+}
+
+/// Does all of it or nothing. Says when it begins to keep what was done.
+fn transact<W: Work>(link: &mut Link, work: &W, committing: &AtomicBool) -> Result<W::Output, Fault> {
+    if !work.is_rehearsal() {
+        return transact_as_set(link, work, committing);
+    }
+    // Nothing of a rehearsal can be kept: SQLite itself refuses to.
+    link.connection.commit_hook(Some(|| true)).map_err(|error| trouble::of(&error))?;
+    let answer = transact_as_set(link, work, committing);
+    link.connection.commit_hook(None::<fn() -> bool>).map_err(|error| trouble::of(&error))?;
+    answer
+}
+
+fn transact_as_set<W: Work>(link: &mut Link, work: &W, committing: &AtomicBool) -> Result<W::Output, Fault> {
+    link.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| trouble::of(&error))?;
+    let (answer, _) = at_once(&mut link.connection, work);
+    let answer = answer.and_then(|(output, keep)| {
+        if !keep || work.is_rehearsal() {
+            link.connection.execute_batch("ROLLBACK").map_err(|error| trouble::of(&error))?;
+        } else if link.is_abandoned() {
+            return Err(Trouble::Timeout { cause: "nobody waits for the change any more".to_owned() }.into());
+        } else {
+            committing.store(true, Ordering::Relaxed);
+            commit(&link.connection)?;
+        }
+        Ok(output)
+    });
+    if !link.connection.is_autocommit() {
+        let _ = link.connection.execute_batch("ROLLBACK");
+    }
+    answer
+}
+
+/// Keeps what was done. A failure that leaves the transaction open has kept nothing, nor has one for want of room; after
+/// any other the file may hold the change or not.
+fn commit(connection: &Connection) -> Result<(), Trouble> {
+    let Err(error) = connection.execute_batch("COMMIT") else { return Ok(()) };
+    let is_known = !connection.is_autocommit() || error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
+    if is_known { Err(trouble::of(&error)) } else { Err(Trouble::Unknown { cause: error.to_string() }) }
 }
 
 /// Reads; anything but the answer stays as it was.

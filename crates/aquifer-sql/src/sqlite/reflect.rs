@@ -13,8 +13,8 @@ use super::collation;
 use super::full_text::{self, FullText};
 use super::lane::Brake;
 use crate::model::{
-    Check, Column, ColumnId, Flow, ForeignKey, Key, Model, OnDelete, Permits, SqliteStore, Store, Table, TimeStyle,
-    Unique, Withheld,
+    Check, Column, ColumnId, Flow, ForeignKey, Key, Model, OnDelete, Permits, Rehearsal, SqliteStore, Store, Table,
+    TimeStyle, Unique, Withheld,
 };
 use crate::settings::Settings;
 use crate::statement::Name;
@@ -168,7 +168,8 @@ fn table(
         let mentioned = columns.iter().filter(|column| {
             check.names.iter().any(|name| name.eq_ignore_ascii_case(&column.name))
         });
-        Check { name: check.text.into(), columns: mentioned.map(|column| column.name.clone()).collect() }
+        let columns = mentioned.map(|column| column.name.clone()).collect();
+        Check { name: check.text.into(), columns, expression: None }
     });
     let table = Table {
         schema: None,
@@ -185,6 +186,7 @@ fn table(
         hashes: false,
         unlisted: Vec::new(),
         withheld: Withheld::default(),
+        rehearsal: Rehearsal::COMPLETE,
     };
     Ok((table, flows))
 }

@@ -4,6 +4,7 @@ mod cascade;
 pub(crate) mod change;
 mod explain;
 mod merge;
+mod undrawn;
 pub(crate) mod probe;
 pub(crate) mod read;
 pub(crate) mod relationships;

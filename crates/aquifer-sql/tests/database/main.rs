@@ -7,6 +7,7 @@ mod hidden_settings;
 mod injection;
 mod judged;
 mod reading;
+mod rehearsals;
 mod relationships;
 mod schema_changes;
 mod sqlite_failures;
