@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use aquifer_engine::source::Resolved;
 use aquifer_protocol::error::Failure;
-use aquifer_protocol::spelling::fold;
 use serde_json::{Map, Value};
 
 use super::{Action, Offer, Verb, generic};
+use crate::names;
 use crate::work::relationships::Direction;
 
 /// Tables that are named where a caller could mean several.
@@ -84,11 +84,7 @@ impl Offer {
             return Ok(index);
         }
         let exact = self.tables_called(|alias| alias == name);
-        let folded = fold(name);
-        let found = match exact.is_empty() && !folded.is_empty() {
-            true => self.tables_called(|alias| fold(alias) == folded),
-            false => exact,
-        };
+        let found = if exact.is_empty() { self.tables_spelled(name) } else { exact };
         match found.as_slice() {
             [] => Err(generic::no_table(self, name)),
             [only] => Ok(*only),
@@ -98,6 +94,17 @@ impl Offer {
                 let problem = format!("could mean several tables. Use one of these names: {}", names.join(", "));
                 Err(Failure::invalid_value(parameter, problem).detail("suggestions", names))
             }
+        }
+    }
+
+    /// Tables that are called so in another case or another style, such as `OrderLine` for `order_line`.
+    fn tables_spelled(&self, name: &str) -> Vec<usize> {
+        let (lower, snake) = (name.to_lowercase(), names::snake(name));
+        // Not whatever has the same words in it.
+        let is_name = name.chars().all(|c| c.is_alphanumeric() || "_-. ".contains(c));
+        match is_name && !snake.is_empty() {
+            true => self.tables_called(|alias| alias.to_lowercase() == lower || names::snake(alias) == snake),
+            false => Vec::new(),
         }
     }
 

@@ -353,3 +353,43 @@ impl Session for Talk<'_> {
         self.each(statement, |_| ControlFlow::Continue(())).await
     }
 }
+
+/// With a server, which only some have.
+#[cfg(all(test, feature = "postgres"))]
+#[allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::settings::Target;
+    use crate::statement::Dialect;
+
+    /// Adds a row, fails, and goes on as if nothing had happened.
+    struct Careless;
+
+    impl Work for Careless {
+        type Output = ();
+
+        fn needs_snapshot(&self) -> bool {
+            false
+        }
+
+        async fn run<S: Session>(&self, session: &mut S) -> Result<((), bool), Fault> {
+            let mut good = Statement::new(Dialect::Postgres);
+            good.push("SELECT 1");
+            session.execute(&good).await?;
+            let mut bad = Statement::new(Dialect::Postgres);
+            bad.push("SELECT 1 / 0");
+            let _ = session.execute(&bad).await;
+            Ok(((), true))
+        }
+    }
+
+    /// To COMMIT in a transaction that has failed the server answers ROLLBACK, which is no error to the driver.
+    #[tokio::test]
+    async fn r_saf_5_a_commit_that_would_roll_back_is_a_plain_failure() {
+        let url = std::env::var("AQUIFER_TEST_POSTGRES").expect("AQUIFER_TEST_POSTGRES is set: cargo xtask test does it");
+        let settings = Settings::of("here", Target::Postgres(url.clone()));
+        let postgres = Postgres::new(&url, &settings).unwrap();
+        let answer = postgres.write(Careless).await;
+        assert!(matches!(answer, Err(Fault::Trouble(Trouble::Refused { .. }))), "{answer:?}");
+    }
+}

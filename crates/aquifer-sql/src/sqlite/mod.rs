@@ -288,3 +288,97 @@ impl Session for Talk<'_> {
         std::future::ready(self.executed(statement))
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::settings::{Target, memory_name};
+    use crate::statement::Dialect;
+
+    /// Adds a thing, and then does as it is told.
+    #[derive(Clone, Copy)]
+    enum Adding {
+        Kept,
+        /// A rehearsal that wants to be kept all the same.
+        Rehearsed,
+        Panics,
+    }
+
+    impl Work for Adding {
+        type Output = ();
+
+        fn needs_snapshot(&self) -> bool {
+            false
+        }
+
+        fn is_rehearsal(&self) -> bool {
+            matches!(self, Adding::Rehearsed)
+        }
+
+        async fn run<S: Session>(&self, session: &mut S) -> Result<((), bool), Fault> {
+            let mut statement = Statement::new(Dialect::Sqlite);
+            statement.push("INSERT INTO things DEFAULT VALUES");
+            session.execute(&statement).await?;
+            if matches!(self, Adding::Rehearsed) {
+                // Not even by ending the transaction does anything of it stay.
+                let mut end = Statement::new(Dialect::Sqlite);
+                end.push("COMMIT");
+                let _ = session.execute(&end).await;
+                session.execute(&statement).await?;
+            }
+            assert!(!matches!(self, Adding::Panics), "on purpose");
+            Ok(((), true))
+        }
+    }
+
+    fn database(name: &str) -> (Sqlite, Connection) {
+        let other = Connection::open(memory_name(name)).unwrap();
+        other.execute_batch("CREATE TABLE things (id INTEGER PRIMARY KEY)").unwrap();
+        let settings = Settings::of("here", Target::Memory(name.to_owned()));
+        (Sqlite::new(Place::Memory(name.to_owned()), &settings), other)
+    }
+
+    fn things(connection: &Connection) -> i64 {
+        connection.query_row("SELECT count(*) FROM things", [], |row| row.get(0)).unwrap()
+    }
+
+    #[tokio::test]
+    async fn r_req_9_nothing_of_a_rehearsal_can_be_kept() {
+        let (sqlite, other) = database("kept-nothing");
+        for round in 0..3 {
+            let _ = sqlite.write(Adding::Rehearsed).await;
+            assert_eq!(things(&other), round, "nothing of it is there");
+            // And what is meant to be kept is, on the same connection.
+            sqlite.write(Adding::Kept).await.unwrap();
+            assert_eq!(things(&other), round + 1);
+        }
+    }
+
+    #[tokio::test]
+    async fn r_saf_5_a_panic_before_the_end_keeps_nothing_and_is_not_in_doubt() {
+        let (sqlite, other) = database("kept-panic");
+        let broken = sqlite.write(Adding::Panics).await;
+        assert!(matches!(broken, Err(Fault::Trouble(Trouble::Broken { .. }))), "{broken:?}");
+        assert_eq!(things(&other), 0);
+        sqlite.write(Adding::Kept).await.unwrap();
+        assert_eq!(things(&other), 1);
+    }
+
+    /// After a failure that ends the transaction nobody knows what the file holds.
+    #[test]
+    fn r_saf_5_a_commit_that_fails_is_in_doubt_unless_the_transaction_is_open() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let parent = "CREATE TABLE a (id INTEGER PRIMARY KEY); CREATE TABLE b (a INTEGER REFERENCES a(id) DEFERRABLE INITIALLY DEFERRED);";
+        connection.execute_batch(&format!("PRAGMA foreign_keys = ON; {parent}")).unwrap();
+        connection.execute_batch("BEGIN; INSERT INTO b VALUES (1)").unwrap();
+        assert!(matches!(commit(&connection), Err(Trouble::Violation(_))));
+        connection.execute_batch("ROLLBACK").unwrap();
+        connection.commit_hook(Some(|| true)).unwrap();
+        connection.execute_batch("BEGIN; INSERT INTO a VALUES (1)").unwrap();
+        assert!(matches!(commit(&connection), Err(Trouble::Unknown { .. })));
+        connection.commit_hook(None::<fn() -> bool>).unwrap();
+        connection.execute_batch("BEGIN; INSERT INTO a VALUES (1)").unwrap();
+        assert!(commit(&connection).is_ok());
+    }
+}
