@@ -10,22 +10,31 @@ use crate::exposure::{self, Mismatch};
 use crate::model::{Model, Table};
 use crate::name_book::NameBook;
 use crate::name_store::NameStore;
+use crate::names::Words;
 use crate::offer::Offer;
 use crate::session::Fault;
 use crate::settings::Settings;
+use crate::trouble::Trouble;
 use crate::work::probe::Probe;
 
 /// What one look leaves to the next.
 pub(crate) struct Looking {
     names: NameBook,
     store: Option<NameStore>,
-    /// Whether a look has succeeded, and with it whether names were read from the store.
+    /// Whether a look has succeeded, and tables have names.
     has_looked: bool,
 }
 
 impl Looking {
     pub(crate) fn new(store: Option<NameStore>) -> Self {
         Self { names: NameBook::default(), store, has_looked: false }
+    }
+
+    /// Reads the names that tables had before, unless tables have names by now.
+    async fn load_names(&mut self) {
+        if let (Some(store), false) = (&self.store, self.has_looked) {
+            self.names = store.load().await;
+        }
     }
 }
 
@@ -36,10 +45,8 @@ impl Database {
     /// longer fit: somebody has changed the tables, and the others are still right.
     pub async fn look(&self) -> Result<(), Failure> {
         let mut looking = self.looking.lock().await;
-        let model = match &self.backend {
-            Backend::Sqlite(sqlite) => sqlite.reflect(&self.settings).await,
-            Backend::Postgres(postgres) => postgres.reflect(&self.settings).await,
-        };
+        // The store is asked meanwhile: nobody is to wait for names.
+        let (model, ()) = tokio::join!(self.reflect(), looking.load_names());
         let mut model = model.map_err(|trouble| trouble.into_failure(&self.settings.name, None))?;
         self.report_typos(&model);
         let mismatches = exposure::restrict(&mut model, &self.settings);
@@ -58,15 +65,18 @@ impl Database {
         Ok(())
     }
 
-    /// Names the tables, as they were called before where that is known.
-    async fn name_tables(&self, looking: &mut Looking, model: &Model) -> Vec<crate::names::Words> {
-        if let (Some(store), false) = (&looking.store, looking.has_looked) {
-            looking.names = store.load().await;
+    async fn reflect(&self) -> Result<Model, Trouble> {
+        match &self.backend {
+            Backend::Sqlite(sqlite) => sqlite.reflect(&self.settings).await,
+            Backend::Postgres(postgres) => postgres.reflect(&self.settings).await,
         }
+    }
+
+    /// Names the tables, as they were called before where that is known.
+    async fn name_tables(&self, looking: &mut Looking, model: &Model) -> Vec<Words> {
         let before = looking.names.clone();
         let words = looking.names.assign(&model.tables, &self.settings, self.clock.now());
-        // Written at every start, even unchanged: a record lasts only so long.
-        if let Some(store) = looking.store.as_ref().filter(|_| !looking.has_looked || looking.names != before) {
+        if let Some(store) = looking.store.as_ref().filter(|_| looking.names != before) {
             store.save(&looking.names).await;
         }
         words

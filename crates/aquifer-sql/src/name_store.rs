@@ -11,8 +11,8 @@ use crate::name_book::NameBook;
 /// How long a call to the store may take. Nobody is to wait for names.
 const STORE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long names are kept that nobody asks for.
-const RECORD_TTL: Duration = Duration::from_secs(2 * 365 * 24 * 60 * 60);
+/// How long names are kept. They are written only when they change, so this has to be longer than that may take.
+const RECORD_TTL: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
 /// How often writing is tried where others write at the same time.
 const MAX_ATTEMPTS: usize = 4;

@@ -74,6 +74,7 @@ impl Wanted<'_> {
         let kept = Kept::of(&self.config.state);
         let mut plans = Plans::make(self.targets, self.upstream, &self.config.source, &kept)?;
         plans.log_in(self, &kept);
+        plans.remember_names(&self.config.state);
         Ok(plans)
     }
 }

@@ -8,6 +8,7 @@ mod client_file;
 mod database;
 mod hidden;
 mod login;
+mod names;
 mod naming;
 mod place;
 mod trust;
@@ -20,6 +21,7 @@ use anyhow::{Context, bail};
 use aquifer_discovery::name::snake;
 use aquifer_discovery::servers::Server;
 use aquifer_engine::clock::SystemClock;
+use aquifer_engine::store::StateStore;
 use aquifer_engine::{Mount, Source};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::suggest;
@@ -74,7 +76,8 @@ pub(crate) struct Origin {
 enum Kind {
     Demo,
     Tasks,
-    Database(Box<aquifer_sql::Settings>),
+    /// A database, and where the names of its tables are kept.
+    Database(Box<aquifer_sql::Settings>, Option<names::NamesStore>),
     Upstream(Box<aquifer_upstream::Settings>),
 }
 
@@ -172,7 +175,7 @@ impl Plans {
                 Some(found) => {
                     let name = source.name.clone().unwrap_or_else(|| found.name());
                     let settings = database::settings(source, &name, found)?;
-                    self.plans.push(Plan::of(source, &name, Kind::Database(Box::new(settings)))?);
+                    self.plans.push(Plan::of(source, &name, Kind::Database(Box::new(settings), None))?);
                 }
                 None => bail!(
                     "unknown source '{}'. This version serves: demo: (a sample shop), tasks: (the example adapter), \
@@ -218,8 +221,10 @@ impl Plans {
         let (mut names, mut prefixes) = (Vec::new(), Vec::new());
         for plan in &mut self.plans {
             plan.name = naming::unlike(&plan.name, &names, "-");
-            if let Kind::Upstream(settings) = &mut plan.kind {
-                settings.name.clone_from(&plan.name);
+            match &mut plan.kind {
+                Kind::Upstream(settings) => settings.name.clone_from(&plan.name),
+                Kind::Database(settings, _) => settings.name.clone_from(&plan.name),
+                Kind::Demo | Kind::Tasks => {}
             }
             names.push(plan.name.clone());
             if several && plan.prefix.is_none() {
@@ -264,10 +269,11 @@ impl Plan {
         let (name, prefix, trust, origin) = (self.name, self.prefix, self.trust, self.origin);
         let mut absent = None;
         let source: Arc<dyn Source> = match self.kind {
-            Kind::Demo => database(demo(&origin.config, &name)?, key, Absence::Fails).await?.0,
+            Kind::Demo => database(demo(&origin.config, &name)?, key, Absence::Fails, None).await?.0,
             Kind::Tasks => Board::default().into_adapter(&name).build().context("the task board cannot be built")?,
-            Kind::Database(settings) => {
-                let (database, found) = database(*settings, key, absence).await?;
+            Kind::Database(settings, names) => {
+                let store = names.as_ref().and_then(names::NamesStore::open);
+                let (database, found) = database(*settings, key, absence, store).await?;
                 absent = (!found).then(|| database.clone());
                 database
             }
@@ -356,12 +362,14 @@ async fn database(
     settings: aquifer_sql::Settings,
     key: &CursorKey,
     absence: Absence,
+    store: Option<Arc<dyn StateStore>>,
 ) -> anyhow::Result<(Arc<Database>, bool)> {
     let name = settings.name.clone();
-    let database = Database::new(settings, key.clone(), Arc::new(SystemClock)).map_err(told)?;
+    let database = Database::with_store(settings, key.clone(), Arc::new(SystemClock), store).map_err(told)?;
     match database.look().await {
         Ok(()) => Ok((database, true)),
-        Err(failure) if absence != Absence::IsServed => Err(told(failure)),
+        // It would not get better by waiting for it.
+        Err(failure) if absence != Absence::IsServed || database.is_misconfigured() => Err(told(failure)),
         Err(failure) => {
             eprintln!("aquifer: {}; trying again until '{name}' is there", failure.message());
             Ok((database, false))

@@ -14,7 +14,7 @@ impl Kind {
         match self {
             Kind::Demo => "demo:".to_owned(),
             Kind::Tasks => "tasks:".to_owned(),
-            Kind::Database(settings) => database(&settings.target),
+            Kind::Database(settings, _) => database(&settings.target),
             Kind::Upstream(settings) => server(&settings.transport),
         }
     }
