@@ -163,7 +163,9 @@ pub(crate) fn definition_of(column: &str, sql: &str) -> Option<Vec<String>> {
             _ => {}
         }
         match &mut inside {
-            Some(found) if depth == 0 || (depth == 1 && piece == Piece::Mark(',')) => return Some(std::mem::take(found)),
+            Some(found) if depth == 0 || (depth == 1 && piece == Piece::Mark(',')) => {
+                return Some(std::mem::take(found));
+            }
             Some(found) => found.extend(piece.name().map(str::to_owned)),
             None if begins && depth == 1 && piece.name().is_some_and(|name| name.eq_ignore_ascii_case(column)) => {
                 inside = Some(Vec::new());
@@ -340,7 +342,8 @@ mod tests {
 
     #[test]
     fn code_is_read_for_what_it_calls() {
-        let code = "BEGIN NEW.at := now(); -- nextval('a')\n PERFORM sales.f(ARRAY[g('h(')], 'i(j)'); RETURN \"K\" (1); END";
+        let code =
+            "BEGIN NEW.at := now(); -- nextval('a')\n PERFORM sales.f(ARRAY[g('h(')], 'i(j)'); RETURN \"K\" (1); END";
         let words = Words::of_postgres(code).unwrap();
         let called: Vec<(Option<&str>, &str)> =
             words.called.iter().map(|(schema, name)| (schema.as_deref(), name.as_str())).collect();

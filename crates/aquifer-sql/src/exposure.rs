@@ -5,12 +5,13 @@
 //! no longer applies is not served at all. A column that shows a hidden one's values (a generated column, a column of a
 //! view, a reference) is hidden with it, and so is the full-text index that holds its words.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use aquifer_protocol::suggest;
+use aquifer_query::FieldType;
 
-use crate::model::{ColumnId, Flow, Key, Model, Table, Withheld};
+use crate::model::{Column, ColumnId, Flow, Key, Model, Table, Withheld};
 use crate::secret_names::looks_secret;
 use crate::settings::{Settings, TableSettings};
 
@@ -40,8 +41,19 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings) -> Vec<Mismatch> 
     for (table, withdrawn) in model.tables.iter().zip(&withdrawn) {
         hidden.extend(if *withdrawn { every_column(table).collect() } else { chosen(table, settings) });
     }
+    hidden.extend(secrets_elsewhere(model, &flows));
     let exempt: HashSet<ColumnId> = model.tables.iter().flat_map(|table| exempt(table, settings)).collect();
-    spread(&mut hidden, &flows, &exempt);
+    let spared = spread(&mut hidden, &flows, &exempt);
+    for table in &model.tables {
+        for key in table
+            .key_columns()
+            .filter(|key| spared.contains(&table.id_of(&key.name)) && !is_shown(table, settings, key))
+        {
+            let (table, column) = (table.full_name(), &*key.name);
+            let source = &*settings.name;
+            tracing::warn!(source, table, column, "a key shows values of a hidden column, and cannot be left out");
+        }
+    }
     for (table, withdrawn) in model.tables.iter_mut().zip(&mut withdrawn) {
         mismatches.extend(check_presets(table, settings, &hidden));
         withhold(table, settings, &hidden);
@@ -69,6 +81,7 @@ pub(crate) fn perhaps_withheld(model: &Model, settings: &Settings, more: &[Flow]
         let fits = check_columns(table, settings).is_empty();
         hidden.extend(if fits { chosen(table, settings) } else { every_column(table).collect() });
     }
+    hidden.extend(secrets_elsewhere(model, &flows));
     spread(&mut hidden, &flows, &HashSet::new());
     hidden.into_iter().collect()
 }
@@ -161,6 +174,10 @@ fn said<'a>(table: &Table, settings: &'a Settings) -> Option<&'a TableSettings> 
     settings.table(table.schema.as_deref(), &table.name)
 }
 
+fn is_shown(table: &Table, settings: &Settings, column: &Column) -> bool {
+    said(table, settings).is_some_and(|said| said.show.iter().any(|shown| **shown == *column.name))
+}
+
 fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     // Another case of the same name is nearer than any other name.
     let same = known.clone().find(|name| name.eq_ignore_ascii_case(wrong));
@@ -219,19 +236,32 @@ fn all_flows(model: &Model) -> Vec<Flow> {
     flows
 }
 
-/// Hides what shows hidden values, until nothing more does.
-fn spread(hidden: &mut HashSet<ColumnId>, flows: &[Flow], exempt: &HashSet<ColumnId>) {
-    loop {
-        let reached: Vec<ColumnId> = flows
-            .iter()
-            .filter(|flow| hidden.contains(&flow.from) && !hidden.contains(&flow.to) && !exempt.contains(&flow.to))
-            .map(|flow| flow.to.clone())
-            .collect();
-        if reached.is_empty() {
-            return;
-        }
-        hidden.extend(reached);
+/// Hides what shows hidden values, until nothing more does. Says what would be hidden but is exempt.
+fn spread(hidden: &mut HashSet<ColumnId>, flows: &[Flow], exempt: &HashSet<ColumnId>) -> Vec<ColumnId> {
+    let mut leading: HashMap<&ColumnId, Vec<&ColumnId>> = HashMap::new();
+    for flow in flows {
+        leading.entry(&flow.from).or_default().push(&flow.to);
     }
+    let mut waiting: Vec<ColumnId> = hidden.iter().cloned().collect();
+    let mut spared = Vec::new();
+    while let Some(from) = waiting.pop() {
+        for to in leading.get(&from).into_iter().flatten() {
+            if exempt.contains(*to) {
+                spared.push((*to).clone());
+            } else if hidden.insert((*to).clone()) {
+                waiting.push((*to).clone());
+            }
+        }
+    }
+    spared
+}
+
+/// Columns of tables that are not offered, whose names look like secrets: a view may show them under any other name.
+fn secrets_elsewhere<'a>(model: &'a Model, flows: &'a [Flow]) -> impl Iterator<Item = ColumnId> + 'a {
+    let offered: Vec<ColumnId> = model.tables.iter().map(|table| table.id_of("")).collect();
+    let is_elsewhere = move |column: &ColumnId| !offered.iter().any(|table| table.is_beside(column));
+    let from = flows.iter().map(|flow| &flow.from).filter(|column| looks_secret(column.column(), &FieldType::Text));
+    from.filter(move |column| is_elsewhere(column)).cloned()
 }
 
 /// Takes the hidden columns out of a table, with whatever is about them.

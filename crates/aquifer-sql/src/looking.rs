@@ -55,7 +55,10 @@ impl Database {
             return Err(self.misconfiguration(&mismatches));
         }
         for mismatch in mismatches {
-            tracing::error!(source = self.settings.name, "{mismatch}; what it is about is not served until it is mended");
+            tracing::error!(
+                source = self.settings.name,
+                "{mismatch}; what it is about is not served until it is mended"
+            );
         }
         let settings = self.without_broken_expressions(&model).await;
         let words = self.name_tables(&mut looking, &model).await;

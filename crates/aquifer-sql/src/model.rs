@@ -39,6 +39,20 @@ impl ColumnId {
     pub(crate) fn of_postgres(schema: &str, table: &str, column: &str) -> Self {
         Self { table: format!("{schema}.{table}").into(), column: column.into() }
     }
+
+    /// Whatever a view reads, as one: what its columns may show that are no columns of tables.
+    pub(crate) fn everything_in(&self) -> Self {
+        Self { table: self.table.clone(), column: "".into() }
+    }
+
+    pub(crate) fn column(&self) -> &str {
+        &self.column
+    }
+
+    /// Whether it is a column of the same table.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        self.table == other.table
+    }
 }
 
 /// A table or a view.

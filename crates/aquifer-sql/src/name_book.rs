@@ -233,7 +233,7 @@ impl<'a> Naming<'a> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 mod tests {
     use super::*;
     use crate::model::{Key, Permits, Rehearsal, Withheld};

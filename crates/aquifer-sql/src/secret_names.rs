@@ -82,7 +82,8 @@ const PASSWORDS: &[&str] = &[
 ];
 
 /// Whose pass it is, where `pass` alone could be a mountain's.
-const PASS_OF: &[&str] = &["user", "db", "smtp", "mail", "ftp", "admin", "login", "account", "auth", "root", "member", "hashed"];
+const PASS_OF: &[&str] =
+    &["user", "db", "smtp", "mail", "ftp", "admin", "login", "account", "auth", "root", "member", "hashed"];
 
 /// Endings that written-together names are recognised by: `accesstoken`, `userpassword`.
 const ENDINGS: &[&str] = &["password", "passwd", "token", "secret", "apikey", "privatekey", "secretkey", "accesskey"];
@@ -183,8 +184,7 @@ pub(crate) fn looks_secret(column: &str, of: &FieldType) -> bool {
 
 fn names_secret(column: &str) -> bool {
     let snake = snake(column);
-    let words: Vec<&str> =
-        snake.split('_').map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit())).collect();
+    let words: Vec<&str> = snake.split('_').map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit())).collect();
     // A number of its own (`password_2`) leaves nothing.
     let mut words: &[&str] = &words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>();
     if words.first().is_some_and(|first| WHETHER.contains(first)) {

@@ -165,7 +165,10 @@ impl Effects {
         };
         let letter = |row: &Value, name: &str| text(row, name).chars().next().unwrap_or('a');
         let mut effects = Self {
-            triggers: of("trigger").filter(|row| !is_harmless(row)).map(|row| (number(row, "id"), number(row, "kind"))).collect(),
+            triggers: of("trigger")
+                .filter(|row| !is_harmless(row))
+                .map(|row| (number(row, "id"), number(row, "kind")))
+                .collect(),
             rules: of("rule").map(|row| (number(row, "id"), number(row, "kind"))).collect(),
             references: of("reference")
                 .map(|row| Reference {
@@ -231,7 +234,8 @@ impl Effects {
             .filter(|(_, parent)| *parent == table)
             .all(|(child, _)| self.is_traceless(*child, event, seen))
             && referring.into_iter().all(|reference| {
-                !draws(reference) && follow(reference).is_none_or(|event| self.is_traceless(reference.from, event, seen))
+                !draws(reference)
+                    && follow(reference).is_none_or(|event| self.is_traceless(reference.from, event, seen))
             })
     }
 }

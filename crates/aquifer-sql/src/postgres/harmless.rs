@@ -117,7 +117,10 @@ mod tests {
             ("BEGIN NEW.updated_at = now(); RETURN NEW; END", true),
             ("BEGIN IF (NEW.a IS NULL) THEN RAISE EXCEPTION 'insert % please', NEW.a; END IF; RETURN NEW; END;", true),
             ("BEGIN PERFORM pg_notify('changed', row_to_json(NEW)::text); RETURN NEW; END", true),
-            ("begin new.words := setweight(to_tsvector('simple', coalesce(new.title, '')), 'A'); return new; end", true),
+            (
+                "begin new.words := setweight(to_tsvector('simple', coalesce(new.title, '')), 'A'); return new; end",
+                true,
+            ),
             ("SELECT lower($1) || pg_catalog.upper($2)", true),
             ("BEGIN NEW.id := nextval('s'); RETURN NEW; END", false),
             ("BEGIN NEW.id := NEXTVAL ('s'); RETURN NEW; END", false),

@@ -82,7 +82,13 @@ impl View {
         let mut view = Self {
             schema: text(row, "schema").to_owned(),
             name: text(row, "name").to_owned(),
-            columns: row["columns"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
+            columns: row["columns"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
             reads: BTreeSet::new(),
             numbers: HashMap::new(),
             definition: text(row, "definition").to_owned(),
@@ -105,13 +111,12 @@ impl View {
 
     /// The flows into this view. Without origins every output may show everything the view reads.
     fn flows(&self, origins: &[Option<(u32, i16)>]) -> Vec<Flow> {
-        let mut flows = Vec::new();
+        let everything = self.column("").everything_in();
+        let mut flows: Vec<Flow> =
+            self.reads.iter().map(|from| Flow { from: from.clone(), to: everything.clone() }).collect();
         for (index, name) in self.columns.iter().enumerate() {
-            let to = self.column(name);
-            match origins.get(index).and_then(|origin| self.numbers.get(origin.as_ref()?)) {
-                Some(from) => flows.push(Flow { from: from.clone(), to }),
-                None => flows.extend(self.reads.iter().map(|from| Flow { from: from.clone(), to: to.clone() })),
-            }
+            let origin = origins.get(index).and_then(|origin| self.numbers.get(origin.as_ref()?));
+            flows.push(Flow { from: origin.unwrap_or(&everything).clone(), to: self.column(name) });
         }
         flows
     }

@@ -386,7 +386,8 @@ mod tests {
     /// To COMMIT in a transaction that has failed the server answers ROLLBACK, which is no error to the driver.
     #[tokio::test]
     async fn r_saf_5_a_commit_that_would_roll_back_is_a_plain_failure() {
-        let url = std::env::var("AQUIFER_TEST_POSTGRES").expect("AQUIFER_TEST_POSTGRES is set: cargo xtask test does it");
+        let url =
+            std::env::var("AQUIFER_TEST_POSTGRES").expect("AQUIFER_TEST_POSTGRES is set: cargo xtask test does it");
         let settings = Settings::of("here", Target::Postgres(url.clone()));
         let postgres = Postgres::new(&url, &settings).unwrap();
         let answer = postgres.write(Careless).await;

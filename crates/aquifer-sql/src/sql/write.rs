@@ -48,7 +48,8 @@ pub(crate) fn insert(
     if values.is_empty() && predicted.is_empty() {
         statement.push(" DEFAULT VALUES");
     } else {
-        let names = values.iter().map(|(column, _)| &column.quoted).chain(predicted.iter().map(|(drawn, _)| &drawn.quoted));
+        let names =
+            values.iter().map(|(column, _)| &column.quoted).chain(predicted.iter().map(|(drawn, _)| &drawn.quoted));
         for (index, name) in names.enumerate() {
             statement.push(if index == 0 { " (" } else { ", " }).name(name);
         }

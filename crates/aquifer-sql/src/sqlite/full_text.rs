@@ -12,7 +12,8 @@ use crate::model::{ColumnId, Flow, Model, Table, TextIndex};
 use crate::statement::Name;
 
 /// Virtual tables that show the inside of an index or of the file: nothing to be served.
-const INNARDS: &[&str] = &["fts5vocab", "fts4aux", "fts3tokenize", "dbstat", "sqlite_dbpage", "sqlite_stmt", "bytecode"];
+const INNARDS: &[&str] =
+    &["fts5vocab", "fts4aux", "fts3tokenize", "dbstat", "sqlite_dbpage", "sqlite_stmt", "bytecode"];
 
 /// A full-text table.
 pub(super) struct FullText {
@@ -54,7 +55,8 @@ impl FullText {
         let mut not_indexed = Vec::new();
         for argument in checks::split(arguments) {
             let unquoted = |text: &str| text.trim().trim_matches(['"', '\'', '`', '[', ']']).to_owned();
-            match argument.split_once('=').map(|(option, value)| (option.trim().to_ascii_lowercase(), unquoted(value))) {
+            match argument.split_once('=').map(|(option, value)| (option.trim().to_ascii_lowercase(), unquoted(value)))
+            {
                 Some((option, value)) if option == "content" => {
                     found.content = if value.is_empty() { Content::Nowhere } else { Content::Table(value) };
                 }
@@ -73,6 +75,11 @@ impl FullText {
         }
         found.indexed.retain(|column| !not_indexed.iter().any(|other| other.eq_ignore_ascii_case(column)));
         Some(found)
+    }
+
+    /// Its columns, as far as it names them.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(String::as_str)
     }
 
     /// Whether it is only an index over another table.
@@ -112,9 +119,8 @@ impl FullText {
             sources.extend(all.map(|column| same_name(table, &column.to_owned())));
         }
         for trigger in triggers.iter().filter(|trigger| trigger.mentions.has(&self.name)) {
-            let reads = |table: &&Table| {
-                table.name.eq_ignore_ascii_case(&trigger.table) || trigger.mentions.has(&table.name)
-            };
+            let reads =
+                |table: &&Table| table.name.eq_ignore_ascii_case(&trigger.table) || trigger.mentions.has(&table.name);
             for table in model.tables.iter().filter(reads).filter(|table| !self.is(table)) {
                 let read = columns(table).filter(|name| trigger.mentions.has_star || trigger.mentions.has(name));
                 sources.extend(read.map(|name| (ColumnId::of_sqlite(&table.name, name), None)));
@@ -168,10 +174,11 @@ pub(super) fn trace(connection: &Connection, model: &mut Model, all: &[FullText]
                 Some(column) => std::slice::from_ref(column),
                 None => full_text.columns.as_slice(),
             };
-            model.flows.extend(targets.iter().map(|column| Flow {
-                from: from.clone(),
-                to: ColumnId::of_sqlite(&full_text.name, column),
-            }));
+            model.flows.extend(
+                targets
+                    .iter()
+                    .map(|column| Flow { from: from.clone(), to: ColumnId::of_sqlite(&full_text.name, column) }),
+            );
         }
         for table in &mut model.tables {
             let Some(TextIndex::Fts5 { quoted, sources, columns, .. }) = &mut table.index else { continue };
@@ -193,12 +200,16 @@ mod tests {
         for (sql, content, columns, indexed) in [
             ("USING fts5(a, b, tokenize='porter')", Content::Own, "a b", "a b"),
             ("USING fts5(a, b UNINDEXED, content='')", Content::Nowhere, "a b", "a"),
-            ("USING fts5(\"a b\", content = 'notes', content_rowid = 'id')", Content::Table("notes".into()), "a b", "a b"),
+            (
+                "USING fts5(\"a b\", content = 'notes', content_rowid = 'id')",
+                Content::Table("notes".into()),
+                "a b",
+                "a b",
+            ),
             ("using FTS4(content=\"u\", a, b, notindexed=b)", Content::Table("u".into()), "a b", "a"),
         ] {
-            let found = FullText::of("t", &format!("CREATE VIRTUAL TABLE t {sql}")).map(|found| {
-                (found.content, found.columns.join(" "), found.indexed.join(" "))
-            });
+            let found = FullText::of("t", &format!("CREATE VIRTUAL TABLE t {sql}"))
+                .map(|found| (found.content, found.columns.join(" "), found.indexed.join(" ")));
             assert_eq!(found, Some((content, columns.to_owned(), indexed.to_owned())), "{sql}");
         }
         assert!(FullText::of("t", "CREATE VIRTUAL TABLE t USING rtree(id, a, b)").is_none());

@@ -9,7 +9,6 @@ mod rows;
 mod trouble;
 mod views;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt;
@@ -98,10 +97,8 @@ impl Sqlite {
     pub(crate) async fn write<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         let seen = self.seen.clone();
         let turn = self.writer.turn().await?;
-        let is_committing = Arc::new(AtomicBool::new(false));
-        let committing = is_committing.clone();
-        let written = turn.apart(move |link| {
-            let answer = transact(link, &work, &committing);
+        turn.apart(move |link| {
+            let answer = transact(link, &work);
             note(&seen, link);
             let connection = &mut link.connection;
             answer.map_err(|fault| match fault {
@@ -111,30 +108,24 @@ impl Sqlite {
                 }
                 fault => fault,
             })
-        });
-        written.await.map_err(|fault| match fault {
-            // The thread is gone, and with it the knowledge of what it had done by then.
-            Fault::Trouble(Trouble::Broken { cause }) if is_committing.load(Ordering::Relaxed) => {
-                Trouble::Unknown { cause }.into()
-            }
-            fault => fault,
         })
+        .await
     }
 }
 
-/// Does all of it or nothing. Says when it begins to keep what was done.
-fn transact<W: Work>(link: &mut Link, work: &W, committing: &AtomicBool) -> Result<W::Output, Fault> {
+/// Does all of it or nothing.
+fn transact<W: Work>(link: &mut Link, work: &W) -> Result<W::Output, Fault> {
     if !work.is_rehearsal() {
-        return transact_as_set(link, work, committing);
+        return transact_as_set(link, work);
     }
     // Nothing of a rehearsal can be kept: SQLite itself refuses to.
     link.connection.commit_hook(Some(|| true)).map_err(|error| trouble::of(&error))?;
-    let answer = transact_as_set(link, work, committing);
+    let answer = transact_as_set(link, work);
     link.connection.commit_hook(None::<fn() -> bool>).map_err(|error| trouble::of(&error))?;
     answer
 }
 
-fn transact_as_set<W: Work>(link: &mut Link, work: &W, committing: &AtomicBool) -> Result<W::Output, Fault> {
+fn transact_as_set<W: Work>(link: &mut Link, work: &W) -> Result<W::Output, Fault> {
     link.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| trouble::of(&error))?;
     let (answer, _) = at_once(&mut link.connection, work);
     let answer = answer.and_then(|(output, keep)| {
@@ -143,7 +134,7 @@ fn transact_as_set<W: Work>(link: &mut Link, work: &W, committing: &AtomicBool) 
         } else if link.is_abandoned() {
             return Err(Trouble::Timeout { cause: "nobody waits for the change any more".to_owned() }.into());
         } else {
-            committing.store(true, Ordering::Relaxed);
+            link.begin_commit();
             commit(&link.connection)?;
         }
         Ok(output)

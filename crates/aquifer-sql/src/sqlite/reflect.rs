@@ -165,9 +165,8 @@ fn table(
         Permits::NONE
     };
     let checks = checks.into_iter().map(|check| {
-        let mentioned = columns.iter().filter(|column| {
-            check.names.iter().any(|name| name.eq_ignore_ascii_case(&column.name))
-        });
+        let mentioned =
+            columns.iter().filter(|column| check.names.iter().any(|name| name.eq_ignore_ascii_case(&column.name)));
         let columns = mentioned.map(|column| column.name.clone()).collect();
         Check { name: check.text.into(), columns, expression: None }
     });

@@ -4,10 +4,10 @@ mod cascade;
 pub(crate) mod change;
 mod explain;
 mod merge;
-mod undrawn;
 pub(crate) mod probe;
 pub(crate) mod read;
 pub(crate) mod relationships;
+mod undrawn;
 
 use aquifer_protocol::response::{Data, JsonText};
 use aquifer_protocol::warning::Warning;

@@ -47,7 +47,9 @@ async fn r_saf_2_sqlite_columns_are_compared_as_they_say() {
          CREATE VIEW seen AS SELECT login, upper(name) AS loud, name FROM people;",
     );
     let mut settings = file.settings();
-    settings.tables.insert("seen".to_owned(), TableSettings { key: vec!["login".to_owned()], ..TableSettings::default() });
+    settings
+        .tables
+        .insert("seen".to_owned(), TableSettings { key: vec!["login".to_owned()], ..TableSettings::default() });
     let database = open(settings).await.unwrap();
     for (operation, parameter, expected) in [
         ("get_person", "login", Comparison::IgnoreCase),

@@ -100,7 +100,8 @@ async fn r_saf_2_policy_sees_the_table_behind_every_alias() {
     }
     assert_eq!(rules.judged.lock().unwrap().len(), before);
     let listed = stage.get("list_tables", json!({ "sort": "name" })).await;
-    let names: Vec<&str> = listed["items"].as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        listed["items"].as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["customers", "odd_names", "order_lines", "orders"]);
     for name in names {
         let schema = stage.get("get_table_schema", json!({ "table_name": name })).await;
@@ -146,7 +147,10 @@ async fn r_saf_2_a_denied_table_is_denied_by_every_way() {
         ("query_relationships", json!({ "root": root("orders"), "direction": "both" })),
         ("query_relationships", json!({ "root": root("Order"), "direction": "incoming" })),
         ("query_relationships", json!({ "root": root("customer"), "direction": "incoming" })),
-        ("query_relationships", json!({ "root": root("customers"), "direction": "both", "depth": 3, "include": ["root"] })),
+        (
+            "query_relationships",
+            json!({ "root": root("customers"), "direction": "both", "depth": 3, "include": ["root"] }),
+        ),
         ("query_relationships", json!({ "root": root("order_lines"), "direction": "outgoing" })),
     ];
     for (operation, params) in refused {
@@ -156,7 +160,10 @@ async fn r_saf_2_a_denied_table_is_denied_by_every_way() {
         ("list_records", json!({ "table_name": "customers" })),
         ("query_relationships", json!({ "root": root("customers"), "direction": "outgoing", "depth": 5 })),
         ("query_relationships", json!({ "root": root("order_line"), "direction": "incoming" })),
-        ("query_relationships", json!({ "root": root("customers"), "direction": "both", "relationship": "order_lines.order_id" })),
+        (
+            "query_relationships",
+            json!({ "root": root("customers"), "direction": "both", "relationship": "order_lines.order_id" }),
+        ),
     ];
     for (operation, params) in allowed {
         let answer = stage.ask(operation, params.clone()).await;
@@ -172,10 +179,24 @@ async fn r_saf_2_a_denied_table_is_denied_by_every_way() {
 async fn r_req_3_controls_do_not_come_in_by_the_key() {
     let file = File::of(TABLES);
     let (stage, _) = stage(file.settings(), Behind::File(file), &[]).await;
-    for name in ["dry_run", "dryRun", "DRY_RUN", "dry-run", "if_match", "ifMatch", "input", "Input", "confirmationToken", "fields"] {
+    for name in [
+        "dry_run",
+        "dryRun",
+        "DRY_RUN",
+        "dry-run",
+        "if_match",
+        "ifMatch",
+        "input",
+        "Input",
+        "confirmationToken",
+        "fields",
+    ] {
         for (operation, params) in [
             ("create_record", json!({ "table_name": "orders", "values": { "note": "a", name: true } })),
-            ("update_record", json!({ "table_name": "orders", "key": { "id": 1, name: true }, "input": { "note": "a" } })),
+            (
+                "update_record",
+                json!({ "table_name": "orders", "key": { "id": 1, name: true }, "input": { "note": "a" } }),
+            ),
             ("delete_record", json!({ "table_name": "order_lines", "key": { "id": 1, name: true } })),
         ] {
             let answer = stage.ask(operation, params).await;
@@ -193,7 +214,9 @@ async fn r_req_3_controls_do_not_come_in_by_the_key() {
     let twice = json!({ "table_name": "Odd Name", "key": { "The Key": 1 }, "input": input });
     stage.refused("update_record", twice, "VALIDATION_INVALID_VALUE").await;
     // A column that is called like a control is meant by its own name.
-    let made = stage.get("create_record", json!({ "table_name": "Odd Name", "values": { "The Key": 1, "dry_run": "kept" } })).await;
+    let made = stage
+        .get("create_record", json!({ "table_name": "Odd Name", "values": { "The Key": 1, "dry_run": "kept" } }))
+        .await;
     assert_eq!(made["dry_run"], "kept");
     assert_eq!(stage.value("SELECT dry_run FROM \"Odd Name\"").await, "kept");
     let _: Value = made;

@@ -149,7 +149,8 @@ async fn r_ext_6_columns_that_look_like_secrets_are_left_out_and_said_to_be() {
         // A row that needs one cannot be made, which is said.
         assert!(!stage.operations().contains(&"create_account".to_owned()));
         let listed = stage.details("list_accounts").await["description"].as_str().unwrap().to_owned();
-        let said = "Rows cannot be created here: a column without a default is left out. Left out: pin (looks like a secret).";
+        let said =
+            "Rows cannot be created here: a column without a default is left out. Left out: pin (looks like a secret).";
         assert!(listed.ends_with(said), "{listed}");
         // A key is never left out.
         assert_eq!(stage.get("get_session", json!({ "token": "key-of-the-row" })).await["started"], 1);
@@ -251,7 +252,8 @@ async fn r_ext_6_an_index_over_a_hidden_column_finds_nothing() {
         assert_eq!(found["warnings"][0]["code"], "SEARCH_NOT_INDEXED", "{more}");
     }
     // One that does not cover it stays in use.
-    let harmless = "CREATE VIRTUAL TABLE users_fts USING fts5(name, notes UNINDEXED, content='users', content_rowid='id');
+    let harmless =
+        "CREATE VIRTUAL TABLE users_fts USING fts5(name, notes UNINDEXED, content='users', content_rowid='id');
                     CREATE TRIGGER t AFTER INSERT ON users BEGIN
                         INSERT INTO users_fts(rowid, name) VALUES (new.id, new.name); END;
                     INSERT INTO users_fts(users_fts) VALUES ('rebuild');";
@@ -357,6 +359,76 @@ async fn r_ext_6_what_shows_a_hidden_column_is_hidden_too() {
     }
 }
 
+/// Ways by which a view may show what it does not name.
+#[tokio::test]
+async fn r_ext_6_views_show_a_hidden_column_by_no_detour() {
+    let users = "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT);
+                 INSERT INTO users VALUES (1, 'Ann', '{\"a\": \"hunterzz\"}');
+                 CREATE VIRTUAL TABLE finder USING fts5(name, notes); INSERT INTO finder SELECT name, notes FROM users;";
+    for view in [
+        "SELECT e.value AS n FROM users, json_each(users.notes) e",
+        "SELECT e.key AS k, e.atom AS a FROM users, json_tree(users.notes) e",
+        "SELECT (SELECT group_concat(notes) FROM users) AS n",
+        "SELECT id, CASE WHEN name = 'Ann' THEN notes END AS n FROM users",
+        "SELECT id, max(notes) OVER () AS n FROM users",
+        "SELECT n FROM (SELECT notes AS n FROM users)",
+        "SELECT u.* FROM users u",
+        "SELECT name AS n FROM users EXCEPT SELECT 'x' UNION SELECT notes FROM users",
+        "WITH RECURSIVE w(n, i) AS (SELECT 'x', 0 UNION ALL SELECT notes, i + 1 FROM w, users WHERE i < 2) SELECT n FROM w",
+        "SELECT a.name AS n, b.notes AS m FROM users a LEFT JOIN users b USING (id)",
+        // The index itself, its text, and its words.
+        "SELECT notes AS n FROM finder",
+        "SELECT snippet(finder, 1, '', '', '', 10) AS n FROM finder",
+        "SELECT c1 AS n FROM finder_content",
+        "SELECT hex(block) AS n, block AS b FROM finder_data",
+    ] {
+        let stage = Stage::sqlite_with(&format!("{users} CREATE VIEW seen AS {view};"), hide(&["users.notes"])).await;
+        nothing_tells(&stage).await;
+        let all = stage.ask("list_seens", json!({ "fields": "full" })).await.to_string();
+        for letters in [SECRET, "68756E746572", "aHVudGVy"] {
+            assert!(!all.contains(letters), "{view}: {all}");
+        }
+    }
+    let vocabulary = format!(
+        "{users} CREATE VIRTUAL TABLE words USING fts5vocab(finder, row); CREATE VIEW seen AS SELECT term AS n FROM words;"
+    );
+    nothing_tells(&Stage::sqlite_with(&vocabulary, hide(&["users.notes"])).await).await;
+    // A secret of a table that is not offered is none the less one.
+    let elsewhere = "CREATE TABLE accounts (id INTEGER PRIMARY KEY, name TEXT, password TEXT); INSERT INTO accounts VALUES (1, 'a', 'hunterzz');
+                     CREATE VIEW seen AS SELECT id, name, password AS p FROM accounts;";
+    let stage = Stage::sqlite_with(elsewhere, |settings| settings.exclude = vec!["accounts".to_owned()]).await;
+    nothing_tells(&stage).await;
+    assert_eq!(stage.get("list_seens", json!({ "fields": "full" })).await["items"], json!([{ "id": 1, "name": "a" }]));
+}
+
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn r_ext_6_views_of_a_server_show_a_hidden_column_by_no_detour() {
+    let users = "CREATE TABLE users (id int PRIMARY KEY, name text, notes text);
+                 INSERT INTO users VALUES (1, 'Ann', '{\"a\": \"hunterzz\"}'); CREATE SCHEMA private;
+                 CREATE TABLE private.accounts (id int PRIMARY KEY, password text); INSERT INTO private.accounts VALUES (1, 'hunterzz');";
+    for view in [
+        "SELECT e.value AS n FROM users, jsonb_each_text(users.notes::jsonb) e",
+        "SELECT (SELECT string_agg(notes, ',') FROM users) AS n",
+        "SELECT id, CASE WHEN name = 'Ann' THEN notes END AS n FROM users",
+        "SELECT id, max(notes) OVER () AS n FROM users",
+        "SELECT n FROM (SELECT notes AS n FROM users OFFSET 0) x",
+        "SELECT x.n FROM (SELECT u AS n FROM users u) x",
+        "SELECT (x.n).notes AS m FROM (SELECT u AS n FROM users u) x",
+        "SELECT u.* FROM users u",
+        "SELECT name AS n FROM users UNION SELECT notes FROM users",
+        "WITH RECURSIVE w(n, i) AS (SELECT 'x', 0 UNION ALL SELECT notes, i + 1 FROM w, users WHERE i < 2) SELECT n FROM w",
+        "SELECT a.name AS n, b.notes AS m FROM users a LEFT JOIN users b USING (id)",
+        "SELECT array_agg(users) AS n FROM users",
+        "SELECT notes AS n FROM users GROUP BY 1",
+        "SELECT id, password AS p FROM private.accounts",
+        "SELECT id, substr(password, 1) AS p FROM private.accounts",
+    ] {
+        let stage = Stage::postgres_with(&format!("{users} CREATE VIEW seen AS {view};"), hide(&["users.notes"])).await;
+        nothing_tells(&stage).await;
+    }
+}
+
 /// What a broken rule says must not tell of a hidden column.
 #[tokio::test]
 async fn r_res_4_broken_rules_do_not_tell_of_hidden_columns() {
@@ -385,9 +457,11 @@ async fn r_res_4_broken_rules_do_not_tell_of_hidden_columns() {
             let error = stage.refused(operation, params, code).await.to_string();
             assert!(!error.contains("notes") && !error.contains("Notes") && !error.contains(SECRET), "{error}");
         }
-        let error = stage.refused("update_user", json!({ "id": 1, "input": { "size": 50 } }), "VALIDATION_INVALID_VALUE").await;
+        let error =
+            stage.refused("update_user", json!({ "id": 1, "input": { "size": 50 } }), "VALIDATION_INVALID_VALUE").await;
         assert_eq!(error["details"]["constraint"], "fine", "{error}");
-        let error = stage.refused("update_user", json!({ "id": 1, "input": { "name": "silver" } }), "UPSTREAM_ERROR").await;
+        let error =
+            stage.refused("update_user", json!({ "id": 1, "input": { "name": "silver" } }), "UPSTREAM_ERROR").await;
         assert_eq!(error["details"]["upstream_error"], "No silver", "{error}");
     }
 }

@@ -105,7 +105,10 @@ async fn r_ext_6_a_table_whose_hide_no_longer_fits_is_withdrawn() {
         Stage::postgres_with(POSTGRES, hide).await,
     ];
     for stage in stages {
-        assert_eq!(stage.get("list_users", json!({ "fields": "full" })).await["items"], json!([{ "id": 1, "name": "Ann" }]));
+        assert_eq!(
+            stage.get("list_users", json!({ "fields": "full" })).await["items"],
+            json!([{ "id": 1, "name": "Ann" }])
+        );
         stage.behind("ALTER TABLE users RENAME COLUMN notes TO remarks").await;
         assert!(stage.engine.reload().await.is_empty());
         let names = stage.operations();

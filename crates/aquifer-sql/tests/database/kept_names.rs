@@ -69,8 +69,7 @@ impl StateStore for Beyond {
 
 async fn start(settings: Settings, store: &Arc<Beyond>) -> Arc<Database> {
     let store: Arc<dyn StateStore> = store.clone();
-    let database =
-        Database::with_store(settings, CursorKey::new([7; 32]), Arc::new(SystemClock), Some(store)).unwrap();
+    let database = Database::with_store(settings, CursorKey::new([7; 32]), Arc::new(SystemClock), Some(store)).unwrap();
     database.look().await.unwrap();
     database
 }
@@ -92,10 +91,17 @@ fn delete_of(database: &Database, table: &str) -> String {
 
 #[tokio::test]
 async fn r_saf_2_a_newcomer_takes_no_name_within_a_process() {
-    let stage = Stage::sqlite("CREATE TABLE \"Order\" (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO \"Order\" VALUES (1, 'old');").await;
+    let stage = Stage::sqlite(
+        "CREATE TABLE \"Order\" (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO \"Order\" VALUES (1, 'old');",
+    )
+    .await;
     assert_eq!(stage.get("get_order", json!({ "id": 1 })).await["a"], "old");
     // Alone, these would be called so before it.
-    stage.behind("CREATE TABLE orders (id INTEGER PRIMARY KEY, a TEXT); CREATE TABLE \"order_\" (id INTEGER PRIMARY KEY);").await;
+    stage
+        .behind(
+            "CREATE TABLE orders (id INTEGER PRIMARY KEY, a TEXT); CREATE TABLE \"order_\" (id INTEGER PRIMARY KEY);",
+        )
+        .await;
     stage.behind("INSERT INTO orders VALUES (1, 'new')").await;
     assert!(stage.engine.reload().await.is_empty());
     assert_eq!(stage.get("get_order", json!({ "id": 1 })).await["a"], "old");
@@ -146,7 +152,8 @@ async fn r_saf_2_the_operators_words_win_over_remembered_ones() {
     let store = Beyond::new();
     start(file.settings(), &store).await;
     let mut said = file.settings();
-    let words = TableSettings { singular: Some("order".into()), plural: Some("orders".into()), ..TableSettings::default() };
+    let words =
+        TableSettings { singular: Some("order".into()), plural: Some("orders".into()), ..TableSettings::default() };
     said.tables.insert("sales".to_owned(), words);
     let database = start(said, &store).await;
     assert_eq!(table_of(&database, "delete_order").as_deref(), Some("sales"));
@@ -177,7 +184,12 @@ async fn a_store_that_fails_costs_nothing_but_memory() {
         let now = store.inner.get(&key).await.unwrap().map(|record| record.version);
         store.inner.compare_and_set(&key, now, nonsense.to_vec(), Duration::from_secs(60)).await.unwrap();
         let database = start(file.settings(), &store).await;
-        assert_eq!(table_of(&database, "delete_order").as_deref(), Some("orders"), "{}", String::from_utf8_lossy(nonsense));
+        assert_eq!(
+            table_of(&database, "delete_order").as_deref(),
+            Some("orders"),
+            "{}",
+            String::from_utf8_lossy(nonsense)
+        );
         assert_eq!(store.records().await[0].1["orders"], json!(["order", "orders"]));
     }
     let _ = version;

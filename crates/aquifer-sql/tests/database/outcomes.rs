@@ -40,7 +40,8 @@ async fn r_saf_5_a_change_that_is_left_is_whole_or_not_there() {
     .await;
     for round in 0..60 {
         let engine = stage.engine.clone();
-        let change = tokio::spawn(async move { crate::support::ask(&engine, "create_note", json!({ "body": "x" })).await });
+        let change =
+            tokio::spawn(async move { crate::support::ask(&engine, "create_note", json!({ "body": "x" })).await });
         for _ in 0..round {
             tokio::task::yield_now().await;
         }

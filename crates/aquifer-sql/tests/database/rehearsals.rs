@@ -209,9 +209,11 @@ mod postgres {
         }
         assert!(done >= 9 && refused >= 8, "{done} {refused}");
         // The keys that were foretold are given next.
-        for (operation, params) in
-            [("create_owner", json!({ "name": "Cy" })), ("create_thing", json!({ "label": "x" })), ("create_part", json!({}))]
-        {
+        for (operation, params) in [
+            ("create_owner", json!({ "name": "Cy" })),
+            ("create_thing", json!({ "label": "x" })),
+            ("create_part", json!({})),
+        ] {
             let foretold = rehearse(&stage, operation, params.clone()).await["data"]["after"].clone();
             let made = stage.get(operation, params).await;
             assert_eq!((&foretold["id"], &foretold["n"]), (&made["id"], &made["n"]), "{operation}");

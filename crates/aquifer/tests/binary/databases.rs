@@ -60,7 +60,10 @@ fn r_ext_6_what_does_not_fit_is_refused_at_the_start_and_ignored_later() {
 #[test]
 fn r_saf_2_a_table_is_called_the_same_after_a_restart() {
     let folder = Folder::new();
-    let file = folder.database("shop.db", "CREATE TABLE \"Order\" (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO \"Order\" VALUES (1, 'old');");
+    let file = folder.database(
+        "shop.db",
+        "CREATE TABLE \"Order\" (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO \"Order\" VALUES (1, 'old');",
+    );
     let target = format!("sqlite:{file}");
     let mut piped = serve(&folder, &[&target]);
     assert_eq!(piped.data("read", "get_order", json!({ "id": 1 }))["a"], "old");
@@ -82,7 +85,9 @@ fn r_saf_2_a_table_is_called_the_same_after_a_restart() {
 #[test]
 fn r_saf_2_two_databases_of_one_name_are_told_apart() {
     let (one, two) = (Folder::new(), Folder::new());
-    let sql = |word: &str| format!("CREATE TABLE orders (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO orders VALUES (1, '{word}');");
+    let sql = |word: &str| {
+        format!("CREATE TABLE orders (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO orders VALUES (1, '{word}');")
+    };
     let files = [one.database("shop.db", &sql("one")), two.database("shop.db", &sql("two"))];
     for style in ["tables", "generic"] {
         let source = |file: &String| format!("[[source]]\ntarget = \"sqlite:{file}\"\nstyle = \"{style}\"\n");
