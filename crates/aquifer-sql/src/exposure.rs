@@ -13,7 +13,7 @@ use aquifer_query::FieldType;
 
 use crate::model::{Column, ColumnId, Flow, Key, Model, Table, Withheld};
 use crate::secret_names::looks_secret;
-use crate::settings::{Settings, TableSettings};
+use crate::settings::{Settings, TableSettings, Target};
 
 /// Something in the settings that does not fit the tables. For the operator, not for callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +41,7 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings) -> Vec<Mismatch> 
     for (table, withdrawn) in model.tables.iter().zip(&withdrawn) {
         hidden.extend(if *withdrawn { every_column(table).collect() } else { chosen(table, settings) });
     }
+    hidden.extend(hidden_elsewhere(model, settings));
     hidden.extend(secrets_elsewhere(model, &flows));
     let exempt: HashSet<ColumnId> = model.tables.iter().flat_map(|table| exempt(table, settings)).collect();
     let spared = spread(&mut hidden, &flows, &exempt);
@@ -81,6 +82,7 @@ pub(crate) fn perhaps_withheld(model: &Model, settings: &Settings, more: &[Flow]
         let fits = check_columns(table, settings).is_empty();
         hidden.extend(if fits { chosen(table, settings) } else { every_column(table).collect() });
     }
+    hidden.extend(hidden_elsewhere(model, settings));
     hidden.extend(secrets_elsewhere(model, &flows));
     spread(&mut hidden, &flows, &HashSet::new());
     hidden.into_iter().collect()
@@ -254,6 +256,24 @@ fn spread(hidden: &mut HashSet<ColumnId>, flows: &[Flow], exempt: &HashSet<Colum
         }
     }
     spared
+}
+
+/// Columns that the operator hides in tables that are not offered: a view may show them.
+fn hidden_elsewhere(model: &Model, settings: &Settings) -> Vec<ColumnId> {
+    let is_offered = |name: &str| model.tables.iter().any(|table| *table.name == *name || table.full_name() == name);
+    let elsewhere = settings.tables.iter().filter(|(name, _)| !is_offered(name));
+    let mut all = Vec::new();
+    for (table, column) in elsewhere.flat_map(|(name, said)| said.hide.iter().map(move |column| (name, column))) {
+        match (&settings.target, table.split_once('.')) {
+            (Target::Sqlite(_) | Target::Memory(_), _) => all.push(ColumnId::of_sqlite(table, column)),
+            (Target::Postgres(_), Some((schema, table))) => all.push(ColumnId::of_postgres(schema, table, column)),
+            (Target::Postgres(_), None) => {
+                let schemas = settings.schemas.iter().map(String::as_str).chain(["public"]);
+                all.extend(schemas.map(|schema| ColumnId::of_postgres(schema, table, column)));
+            }
+        }
+    }
+    all
 }
 
 /// Columns of tables that are not offered, whose names look like secrets: a view may show them under any other name.

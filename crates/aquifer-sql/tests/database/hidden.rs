@@ -27,7 +27,7 @@ async fn both(sqlite: &str, postgres: &str, set: impl Fn(&mut Settings)) -> Vec<
 fn hide(columns: &'static [&'static str]) -> impl Fn(&mut Settings) {
     move |settings| {
         for column in columns {
-            let (table, column) = column.split_once('.').unwrap();
+            let (table, column) = column.rsplit_once('.').unwrap();
             settings.tables.entry(table.to_owned()).or_default().hide.push(column.to_owned());
         }
     }
@@ -374,6 +374,8 @@ async fn r_ext_6_views_show_a_hidden_column_by_no_detour() {
         "SELECT n FROM (SELECT notes AS n FROM users)",
         "SELECT u.* FROM users u",
         "SELECT name AS n FROM users EXCEPT SELECT 'x' UNION SELECT notes FROM users",
+        "SELECT notes AS n FROM users UNION ALL SELECT name FROM users",
+        "SELECT n FROM (SELECT notes AS n FROM users UNION ALL SELECT name FROM users)",
         "WITH RECURSIVE w(n, i) AS (SELECT 'x', 0 UNION ALL SELECT notes, i + 1 FROM w, users WHERE i < 2) SELECT n FROM w",
         "SELECT a.name AS n, b.notes AS m FROM users a LEFT JOIN users b USING (id)",
         // The index itself, its text, and its words.
@@ -393,6 +395,23 @@ async fn r_ext_6_views_show_a_hidden_column_by_no_detour() {
         "{users} CREATE VIRTUAL TABLE words USING fts5vocab(finder, row); CREATE VIEW seen AS SELECT term AS n FROM words;"
     );
     nothing_tells(&Stage::sqlite_with(&vocabulary, hide(&["users.notes"])).await).await;
+    // Several queries as one, under another view.
+    for view in ["SELECT n FROM under", "SELECT n AS m, 1 AS one FROM under", "SELECT max(n) AS m FROM under"] {
+        let under = "CREATE VIEW under AS SELECT notes AS n FROM users UNION ALL SELECT name FROM users;";
+        let stage =
+            Stage::sqlite_with(&format!("{users}{under} CREATE VIEW seen AS {view};"), hide(&["users.notes"])).await;
+        nothing_tells(&stage).await;
+    }
+    // What is hidden in a table that is not offered is hidden all the same.
+    let not_offered = |settings: &mut Settings| {
+        hide(&["users.notes"])(settings);
+        settings.exclude = vec!["users".to_owned(), "finder".to_owned()];
+    };
+    let stage =
+        Stage::sqlite_with(&format!("{users} CREATE VIEW seen AS SELECT id, notes AS n FROM users;"), not_offered)
+            .await;
+    nothing_tells(&stage).await;
+    assert_eq!(stage.get("list_seens", json!({ "fields": "full" })).await["items"], json!([{ "id": 1 }]));
     // A secret of a table that is not offered is none the less one.
     let elsewhere = "CREATE TABLE accounts (id INTEGER PRIMARY KEY, name TEXT, password TEXT); INSERT INTO accounts VALUES (1, 'a', 'hunterzz');
                      CREATE VIEW seen AS SELECT id, name, password AS p FROM accounts;";
@@ -417,6 +436,7 @@ async fn r_ext_6_views_of_a_server_show_a_hidden_column_by_no_detour() {
         "SELECT (x.n).notes AS m FROM (SELECT u AS n FROM users u) x",
         "SELECT u.* FROM users u",
         "SELECT name AS n FROM users UNION SELECT notes FROM users",
+        "SELECT notes AS n FROM users UNION SELECT name FROM users",
         "WITH RECURSIVE w(n, i) AS (SELECT 'x', 0 UNION ALL SELECT notes, i + 1 FROM w, users WHERE i < 2) SELECT n FROM w",
         "SELECT a.name AS n, b.notes AS m FROM users a LEFT JOIN users b USING (id)",
         "SELECT array_agg(users) AS n FROM users",
@@ -424,9 +444,15 @@ async fn r_ext_6_views_of_a_server_show_a_hidden_column_by_no_detour() {
         "SELECT id, password AS p FROM private.accounts",
         "SELECT id, substr(password, 1) AS p FROM private.accounts",
     ] {
-        let stage = Stage::postgres_with(&format!("{users} CREATE VIEW seen AS {view};"), hide(&["users.notes"])).await;
-        nothing_tells(&stage).await;
+        let made = format!("{users} CREATE VIEW seen AS {view};");
+        nothing_tells(&Stage::postgres_with(&made, hide(&["users.notes"])).await).await;
     }
+    let made = format!("{users} CREATE VIEW seen AS SELECT id, notes AS n FROM users;");
+    let not_offered = |settings: &mut Settings| {
+        hide(&["public.users.notes"])(settings);
+        settings.exclude = vec!["users".to_owned()];
+    };
+    nothing_tells(&Stage::postgres_with(&made, not_offered).await).await;
 }
 
 /// What a broken rule says must not tell of a hidden column.
