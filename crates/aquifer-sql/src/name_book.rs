@@ -17,6 +17,9 @@ const GONE_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Names of more tables than this are not remembered once the tables are gone.
 const MAX_GONE: usize = 1_000;
 
+/// Words in the names of generic operations: `list_tables`, `get_table_schema`, `create_record`.
+const OF_ALL_TABLES: &[&str] = &["record", "records", "table", "tables", "table_schema", "table_schemas"];
+
 /// The most bytes the book has when it is written down.
 const MAX_BYTES: usize = 512 * 1024;
 
@@ -159,7 +162,10 @@ impl<'a> Naming<'a> {
                 chosen.entry(word).or_insert(index);
             }
         }
-        Self { tables, settings, given: vec![None; tables.len()], taken: HashSet::new(), chosen, configured }
+        // Where one set of operations is for all tables, no table's own operations can be called like those.
+        let of_all = if settings.is_generic(tables.len()) { OF_ALL_TABLES } else { &[] };
+        let taken = of_all.iter().map(|word| (*word).to_owned()).collect();
+        Self { tables, settings, given: vec![None; tables.len()], taken, chosen, configured }
     }
 
     fn is_configured(&self, index: usize) -> bool {
@@ -335,6 +341,17 @@ mod tests {
         let mut book = NameBook::default();
         plurals(&mut book, &["orders"], &settings(&[]), 0);
         assert_eq!(plurals(&mut book, &["sales"], &settings(&[("sales", None, Some("orders"))]), 0), ["orders"]);
+    }
+
+    #[test]
+    fn a_table_is_not_called_like_the_operations_for_all_tables() {
+        let mut book = NameBook::default();
+        let tables = ["records", "tables", "orders"];
+        assert_eq!(plurals(&mut book, &tables, &settings(&[]), 0), tables);
+        let generic = Settings { style: crate::settings::Style::Generic, ..settings(&[]) };
+        let named = plurals(&mut book, &tables, &generic, 0);
+        assert!(named[0].starts_with("records_x") && named[1].starts_with("tables_x"), "{named:?}");
+        assert_eq!(named[2], "orders");
     }
 
     #[test]

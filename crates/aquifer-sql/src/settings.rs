@@ -145,6 +145,15 @@ impl Settings {
         }
     }
 
+    /// Whether so many tables are served by one set of operations.
+    pub(crate) fn is_generic(&self, tables: usize) -> bool {
+        match self.style {
+            Style::Tables => false,
+            Style::Generic => true,
+            Style::Auto => tables > MOST_TABLES,
+        }
+    }
+
     /// Whether a table is offered.
     pub(crate) fn offers(&self, schema: Option<&str>, table: &str) -> bool {
         let full = schema.map(|schema| format!("{schema}.{table}"));

@@ -14,7 +14,7 @@ use aquifer_protocol::operation::Operation;
 use crate::model::{Column, Key, Model, OnDelete, Table};
 use crate::names;
 use crate::served::Served;
-use crate::settings::{MOST_TABLES, Settings, Style};
+use crate::settings::Settings;
 use crate::statement::Name;
 
 /// Everything a database offers at one moment.
@@ -133,11 +133,7 @@ impl Offer {
                 Arc::new(collection::served(table, words_of, settings, &incoming))
             })
             .collect();
-        let generic = match settings.style {
-            Style::Tables => false,
-            Style::Generic => true,
-            Style::Auto => tables.len() > MOST_TABLES,
-        };
+        let generic = settings.is_generic(tables.len());
         if tables.is_empty() {
             return Self::empty();
         }

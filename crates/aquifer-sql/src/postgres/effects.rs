@@ -15,7 +15,8 @@ use crate::model::{Drawing, DrawnColumn, Rehearsal};
 use crate::statement::{Dialect, Fragment, Name, Statement};
 use crate::trouble::Trouble;
 
-/// Everything that may run with a change, of all tables: references lead anywhere.
+/// Everything that may run with a change, of all tables: references lead anywhere. Code is `hidden` where an operator, a
+/// cast or a view of the database's own calls functions (of PostgreSQL's those that draw from sequences, by number).
 const PARTS: &str = "
     WITH used AS (
         SELECT t.tgrelid AS relation, 'trigger' AS part, t.tgtype::int AS kind, t.tgfoid AS function, 0 AS number
@@ -63,6 +64,25 @@ const PARTS: &str = "
     SELECT json_build_object('part', 'child', 'id', i.inhrelid::int8, 'to', i.inhparent::int8)::text FROM pg_inherits i
     UNION ALL
     SELECT json_build_object('part', 'foreign', 'id', c.oid::int8)::text FROM pg_class c WHERE c.relkind = 'f'
+    UNION ALL
+    SELECT json_build_object('part', 'hidden')::text WHERE EXISTS (
+        SELECT FROM pg_operator o JOIN pg_namespace n ON n.oid = o.oprnamespace
+        WHERE n.nspname <> 'pg_catalog' AND NOT EXISTS (SELECT FROM pg_depend d
+            WHERE d.classid = 'pg_operator'::regclass AND d.objid = o.oid AND d.deptype = 'e')
+        UNION ALL
+        SELECT FROM pg_cast k JOIN pg_proc p ON p.oid = k.castfunc JOIN pg_namespace n ON n.oid = p.pronamespace
+        WHERE n.nspname <> 'pg_catalog' AND NOT EXISTS (SELECT FROM pg_depend d
+            WHERE d.classid = 'pg_cast'::regclass AND d.objid = k.oid AND d.deptype = 'e')
+        UNION ALL
+        SELECT FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE r.ev_type = '1' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+            AND r.ev_action::text ~ ':funcid (1574|1576|1765) '
+        UNION ALL
+        SELECT FROM pg_rewrite r JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+            AND d.refclassid = 'pg_proc'::regclass
+        JOIN pg_proc p ON p.oid = d.refobjid AND p.provolatile = 'v'
+        WHERE r.ev_type = '1' AND NOT EXISTS (SELECT FROM pg_depend e
+            WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e'))
     UNION ALL
     SELECT json_build_object('part', 'shadow', 'name', p.proname)::text
     FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
@@ -153,7 +173,8 @@ impl Effects {
         let known: Vec<String> = harmless::FUNCTIONS.split(' ').map(str::to_owned).collect();
         let parts = ask(talk, PARTS, PARTS_END, &known).await?;
         let of = |part: &'static str| parts.iter().filter(move |row| text(row, "part") == part);
-        let harmless = Harmless::new(of("shadow").map(|row| text(row, "name").to_owned()));
+        let shadowed = of("shadow").map(|row| text(row, "name").to_owned());
+        let harmless = Harmless::new(shadowed, of("hidden").next().is_some());
         let is_harmless = |row: &&Value| {
             harmless.is_function(&Function {
                 schema: text(row, "schema"),

@@ -132,6 +132,23 @@ async fn r_saf_2_a_name_that_could_mean_several_tables_means_none() {
     stage.refused("list_records", json!({ "table_name": "BigBox" }), "VALIDATION_INVALID_VALUE").await;
 }
 
+/// Tables whose own operations would be called like the generic ones.
+#[tokio::test]
+async fn r_saf_2_tables_called_like_the_operations_are_served_under_other_names() {
+    let file = File::of(
+        "CREATE TABLE records (id INTEGER PRIMARY KEY, a TEXT); CREATE TABLE tables (id INTEGER PRIMARY KEY);
+         CREATE TABLE table_schema (id INTEGER PRIMARY KEY); INSERT INTO records VALUES (1, 'x');",
+    );
+    let (stage, rules) = stage(file.settings(), Behind::File(file), &[]).await;
+    let row = stage.get("get_record", json!({ "table_name": "records", "key": { "id": 1 } })).await;
+    assert_eq!(row["a"], "x");
+    assert!(rules.last().starts_with("get_record_x") && rules.last().ends_with("table records"), "{}", rules.last());
+    for table in ["tables", "table_schema"] {
+        assert_eq!(stage.get("list_records", json!({ "table_name": table })).await["items"], json!([]));
+    }
+    assert_eq!(stage.get("list_tables", json!({})).await["items"].as_array().unwrap().len(), 3);
+}
+
 #[tokio::test]
 async fn r_saf_2_a_denied_table_is_denied_by_every_way() {
     let file = File::of(TABLES);

@@ -356,6 +356,24 @@ mod postgres {
             (format!("{thing} CREATE FUNCTION lower(int) RETURNS int LANGUAGE sql AS $$ SELECT 1 $$;
                       CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.a := lower(NEW.a); RETURN NEW; END $$;
                       CREATE TRIGGER t BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION f();"), [false, true, true]),
+            // Calls that no code names.
+            (
+                format!(
+                    "{thing}{loud} CREATE FUNCTION draw(int, int) RETURNS int LANGUAGE sql AS $$ SELECT nextval('log_id_seq')::int $$;
+                      CREATE OPERATOR @@@ (FUNCTION = draw, LEFTARG = int, RIGHTARG = int);
+                      CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.a := NEW.a @@@ 1; RETURN NEW; END $$;
+                      CREATE TRIGGER t BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION f();"
+                ),
+                [false, true, true],
+            ),
+            (
+                format!(
+                    "{thing}{loud} CREATE VIEW drawn AS SELECT nextval('log_id_seq') AS n;
+                      CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN SELECT n INTO NEW.a FROM drawn; RETURN NEW; END $$;
+                      CREATE TRIGGER t BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION f();"
+                ),
+                [false, true, true],
+            ),
             // Sequences of its own are foretold.
             ("CREATE TABLE things (id serial PRIMARY KEY, a int);".to_owned(), [true, true, true]),
         ] {
