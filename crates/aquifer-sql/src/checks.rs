@@ -1,4 +1,7 @@
-//! `CHECK (status IN ('open', 'closed'))`: rules that say which words a column takes.
+//! SQL that the database has kept as text: rules such as `CHECK (status IN ('open', 'closed'))`, definitions of columns and
+//! of virtual tables, functions. Read in pieces, not parsed: where a piece could be a name, it is taken for one.
+
+use crate::statement::Dialect;
 
 /// A rule found in a table's definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -7,6 +10,8 @@ pub(crate) struct Found {
     pub(crate) text: String,
     /// The column, if it is about one.
     pub(crate) column: Option<String>,
+    /// Every name in it, columns among others.
+    pub(crate) names: Vec<String>,
     /// The words it allows, if that is all it says.
     pub(crate) words: Vec<String>,
 }
@@ -17,6 +22,27 @@ enum Piece {
     Word(String),
     Text(String),
     Mark(char),
+}
+
+impl Piece {
+    fn word(&self) -> Option<&str> {
+        match self {
+            Piece::Word(word) => Some(word),
+            Piece::Text(_) | Piece::Mark(_) => None,
+        }
+    }
+
+    /// What it says, where it may be a name: SQLite takes even text in single quotes for one.
+    fn name(&self) -> Option<&str> {
+        match self {
+            Piece::Word(name) | Piece::Text(name) => Some(name),
+            Piece::Mark(_) => None,
+        }
+    }
+
+    fn is_word(&self, word: &str) -> bool {
+        self.word().is_some_and(|own| own.eq_ignore_ascii_case(word))
+    }
 }
 
 /// Every `CHECK` of a `CREATE TABLE`.
@@ -47,7 +73,8 @@ pub(crate) fn of_definition(sql: &str) -> Vec<Found> {
                     _ => text,
                 };
                 let (column, words) = words_of(&inner);
-                found.push(Found { text, column, words });
+                let names = inner.into_iter().filter_map(Piece::word).map(str::to_owned).collect();
+                found.push(Found { text, column, names, words });
                 break;
             }
         }
@@ -82,9 +109,8 @@ pub(crate) fn words_of_any(rule: &str) -> Vec<String> {
     if !only_any {
         return Vec::new();
     }
-    // From behind the bracket on: to SQLite it would begin a name.
     let list = rule.split_once("ARRAY[").map(|(_, list)| list).unwrap_or_default();
-    pieces(list)
+    pieces_of(list, Dialect::Postgres)
         .into_iter()
         .map(|(piece, _)| piece)
         .take_while(|piece| *piece != Piece::Mark(']'))
@@ -126,8 +152,100 @@ pub(crate) fn names(list: &str) -> Vec<String> {
     names.collect()
 }
 
-/// The pieces of SQL and where each begins. Comments are none.
+/// What `CREATE TABLE` says of a column after its name, as names and words; nothing if the column is not found.
+pub(crate) fn definition_of(column: &str, sql: &str) -> Option<Vec<String>> {
+    let pieces = pieces(sql);
+    let (mut depth, mut begins, mut inside) = (0, false, None::<Vec<String>>);
+    for (piece, _) in pieces {
+        match &piece {
+            Piece::Mark('(') => depth += 1,
+            Piece::Mark(')') => depth -= 1,
+            _ => {}
+        }
+        match &mut inside {
+            Some(found) if depth == 0 || (depth == 1 && piece == Piece::Mark(',')) => {
+                return Some(std::mem::take(found));
+            }
+            Some(found) => found.extend(piece.name().map(str::to_owned)),
+            None if begins && depth == 1 && piece.name().is_some_and(|name| name.eq_ignore_ascii_case(column)) => {
+                inside = Some(Vec::new());
+            }
+            None => {}
+        }
+        begins = depth == 1 && matches!(piece, Piece::Mark('(' | ','));
+    }
+    inside
+}
+
+/// The module of a `CREATE VIRTUAL TABLE`, in small letters, and what stands in its parentheses.
+pub(crate) fn virtual_table(sql: &str) -> Option<(String, &str)> {
+    let pieces = pieces(sql);
+    let using = pieces.iter().position(|(piece, _)| piece.is_word("using"))?;
+    let (module, start) = pieces.get(using + 1)?;
+    let arguments = sql.get(*start..)?;
+    let arguments = arguments.find('(').zip(arguments.rfind(')')).and_then(|(from, to)| arguments.get(from + 1..to));
+    Some((module.name()?.to_ascii_lowercase(), arguments.unwrap_or_default()))
+}
+
+/// What a trigger or a view mentions.
+pub(crate) struct Mentions {
+    names: Vec<String>,
+    /// Whether it may mean columns without naming them.
+    pub(crate) has_star: bool,
+}
+
+impl Mentions {
+    pub(crate) fn of(sql: &str) -> Self {
+        let pieces = pieces(sql);
+        let has_star = pieces.iter().any(|(piece, _)| *piece == Piece::Mark('*'));
+        Self { names: pieces.iter().filter_map(|(piece, _)| piece.name()).map(str::to_owned).collect(), has_star }
+    }
+
+    /// Whether this stands there as a name or a word.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
+}
+
+/// What PostgreSQL code does, as far as its words tell.
+pub(crate) struct Words {
+    /// Every word, in small letters.
+    pub(crate) all: Vec<String>,
+    /// Every word before a parenthesis, with the schema before it.
+    pub(crate) called: Vec<(Option<String>, String)>,
+}
+
+impl Words {
+    /// The words of code; nothing if it is written in a way that they cannot be told from texts in it.
+    pub(crate) fn of_postgres(code: &str) -> Option<Self> {
+        // In some texts it keeps a quote from being the last.
+        if code.contains('\\') {
+            return None;
+        }
+        let pieces: Vec<Piece> = pieces_of(code, Dialect::Postgres).into_iter().map(|(piece, _)| piece).collect();
+        let word = |index: Option<usize>| pieces.get(index?)?.word().map(str::to_lowercase);
+        let all = (0..pieces.len()).filter_map(|index| word(Some(index))).collect();
+        let mut called = Vec::new();
+        for (index, _) in pieces.iter().enumerate().filter(|(_, piece)| **piece == Piece::Mark('(')) {
+            let Some(name) = word(index.checked_sub(1)) else { continue };
+            let is_qualified = index.checked_sub(2).and_then(|dot| pieces.get(dot)) == Some(&Piece::Mark('.'));
+            let schema = is_qualified.then(|| word(index.checked_sub(3)).unwrap_or_default());
+            called.push((schema, name));
+        }
+        Some(Self { all, called })
+    }
+}
+
 fn pieces(sql: &str) -> Vec<(Piece, usize)> {
+    pieces_of(sql, Dialect::Sqlite)
+}
+
+/// The pieces of SQL and where each begins. Comments are none.
+fn pieces_of(sql: &str, dialect: Dialect) -> Vec<(Piece, usize)> {
+    let quotes: &[char] = match dialect {
+        Dialect::Sqlite => &['\'', '"', '`', '['],
+        Dialect::Postgres => &['\'', '"'],
+    };
     let mut pieces = Vec::new();
     let mut letters = sql.char_indices().peekable();
     while let Some((start, letter)) = letters.next() {
@@ -148,7 +266,7 @@ fn pieces(sql: &str) -> Vec<(Piece, usize)> {
                     previous = letter;
                 }
             }
-            '\'' | '"' | '`' | '[' => {
+            letter if quotes.contains(&letter) => {
                 let close = if letter == '[' { ']' } else { letter };
                 let mut text = String::new();
                 while let Some((_, letter)) = letters.next() {
@@ -178,7 +296,7 @@ fn pieces(sql: &str) -> Vec<(Piece, usize)> {
 }
 
 #[cfg(test)]
-#[allow(clippy::indexing_slicing, reason = "tests")]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 
@@ -202,6 +320,48 @@ mod tests {
         );
         assert_eq!(words_of_any("CHECK ((s = ANY (ARRAY['it''s'::text, '[b]'::text])))"), ["it's", "[b]"]);
         assert!(words_of_any("CHECK ((a > 0))").is_empty());
+        assert_eq!(found[0].names, ["st at", "IN"]);
         assert_eq!(split("a, b(c, d), 'e,f'"), ["a", " b(c, d)", " 'e,f'"]);
+    }
+    #[test]
+    fn definitions_of_columns_are_found_wherever_they_stand() {
+        let sql = "CREATE TABLE \"a (b\" (id INTEGER, -- c, d\n [the sum] INT AS (x + \"y z\") STORED, 'odd' TEXT, last, CHECK (id > 0))";
+        for (column, expected) in [
+            ("id", Some(vec!["INTEGER"])),
+            ("THE SUM", Some(vec!["INT", "AS", "x", "y z", "STORED"])),
+            ("odd", Some(vec!["TEXT"])),
+            ("last", Some(vec![])),
+            ("x", None),
+            ("c", None),
+            ("b", None),
+        ] {
+            let found = definition_of(column, sql);
+            assert_eq!(found, expected.map(|words| words.into_iter().map(str::to_owned).collect()), "{column}");
+        }
+    }
+
+    #[test]
+    fn code_is_read_for_what_it_calls() {
+        let code =
+            "BEGIN NEW.at := now(); -- nextval('a')\n PERFORM sales.f(ARRAY[g('h(')], 'i(j)'); RETURN \"K\" (1); END";
+        let words = Words::of_postgres(code).unwrap();
+        let called: Vec<(Option<&str>, &str)> =
+            words.called.iter().map(|(schema, name)| (schema.as_deref(), name.as_str())).collect();
+        assert_eq!(called, [(None, "now"), (Some("sales"), "f"), (None, "g"), (None, "k")]);
+        assert!(words.all.contains(&"perform".to_owned()) && !words.all.contains(&"nextval".to_owned()));
+        assert!(Words::of_postgres("SELECT E'\\'' || f('x')").is_none());
+    }
+
+    #[test]
+    fn virtual_tables_name_their_module() {
+        for (sql, expected) in [
+            ("CREATE VIRTUAL TABLE \"using x\" USING fts5(a, b)", Some(("fts5", "a, b"))),
+            ("create virtual table t using\n\"FTS4\" ( content=\"u\" )", Some(("fts4", " content=\"u\" "))),
+            ("CREATE VIRTUAL TABLE t USING fts5vocab", Some(("fts5vocab", ""))),
+            ("CREATE TABLE t (a)", None),
+        ] {
+            let found = virtual_table(sql);
+            assert_eq!(found.as_ref().map(|(module, rest)| (module.as_str(), *rest)), expected, "{sql}");
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! A database as a source: it is reflected, offers what was found, and answers calls.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::source::{Answer, Call, Outcome, Resolved};
+use aquifer_engine::store::StateStore;
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_query::evaluate::evaluate;
@@ -17,7 +19,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use crate::model::{Model, Table};
+use crate::looking::Looking;
+use crate::name_store::NameStore;
 use crate::offer::{Action, Offer, Verb, generic as generic_tables};
 use crate::postgres::Postgres;
 use crate::served::Served;
@@ -28,7 +31,6 @@ use crate::statement::Dialect;
 use crate::trouble::Trouble;
 use crate::work::Done;
 use crate::work::change::{Common, Create, Delete, Update};
-use crate::work::probe::Probe;
 use crate::work::read::{Get, Query};
 use crate::work::relationships::{Direction, Walk, key_of};
 
@@ -37,30 +39,31 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_
 
 /// A database that answers calls.
 pub struct Database {
-    settings: Settings,
-    backend: Backend,
+    pub(crate) settings: Settings,
+    pub(crate) backend: Backend,
     key: CursorKey,
-    clock: SharedClock,
-    offer: ArcSwap<Offer>,
-    changes: watch::Sender<u64>,
+    pub(crate) clock: SharedClock,
+    pub(crate) offer: ArcSwap<Offer>,
+    pub(crate) changes: watch::Sender<u64>,
     /// Only one look at a time.
-    looking: tokio::sync::Mutex<()>,
+    pub(crate) looking: tokio::sync::Mutex<Looking>,
+    pub(crate) misconfigured: AtomicBool,
 }
 
-enum Backend {
+pub(crate) enum Backend {
     Sqlite(Sqlite),
     Postgres(Box<Postgres>),
 }
 
 impl Backend {
-    fn dialect(&self) -> Dialect {
+    pub(crate) fn dialect(&self) -> Dialect {
         match self {
             Backend::Sqlite(_) => Dialect::Sqlite,
             Backend::Postgres(_) => Dialect::Postgres,
         }
     }
 
-    async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
+    pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         match self {
             Backend::Sqlite(sqlite) => sqlite.read(work).await,
             Backend::Postgres(postgres) => postgres.read(work).await,
@@ -78,6 +81,16 @@ impl Backend {
 impl Database {
     /// A database that nobody has looked into yet. Until somebody does, it offers only `list_tables`.
     pub fn new(settings: Settings, key: CursorKey, clock: SharedClock) -> Result<Arc<Self>, Failure> {
+        Self::with_store(settings, key, clock, None)
+    }
+
+    /// The same, with a store that remembers what tables are called, so that their names survive a restart.
+    pub fn with_store(
+        settings: Settings,
+        key: CursorKey,
+        clock: SharedClock,
+        store: Option<Arc<dyn StateStore>>,
+    ) -> Result<Arc<Self>, Failure> {
         let backend = match &settings.target {
             Target::Sqlite(path) => Backend::Sqlite(Sqlite::new(Place::File(path.clone()), &settings)),
             Target::Memory(name) => Backend::Sqlite(Sqlite::new(Place::Memory(name.clone()), &settings)),
@@ -86,6 +99,15 @@ impl Database {
                 Backend::Postgres(Box::new(postgres.map_err(|trouble| trouble.into_failure(&settings.name, None))?))
             }
         };
+        let place = match &backend {
+            Backend::Sqlite(_) => settings.target.place(),
+            Backend::Postgres(postgres) => Some(postgres.place().to_owned()),
+        };
+        // What ends with the process needs no memory beyond it.
+        let names = store.filter(|store| store.outlives_process()).zip(place).map(|(store, place)| {
+            let place = format!("{place} {}", settings.schemas.join(","));
+            NameStore::new(store, &settings.name, &place)
+        });
         Ok(Arc::new(Self {
             offer: ArcSwap::from_pointee(Offer::unknown("nobody has tried yet")),
             backend,
@@ -93,7 +115,8 @@ impl Database {
             key,
             clock,
             changes: watch::Sender::new(0),
-            looking: tokio::sync::Mutex::new(()),
+            looking: tokio::sync::Mutex::new(Looking::new(names)),
+            misconfigured: AtomicBool::new(false),
         }))
     }
 
@@ -105,64 +128,9 @@ impl Database {
         Ok(database)
     }
 
-    /// Looks what there is now, and offers it. What is under way goes on with what was offered before.
-    pub async fn look(&self) -> Result<(), Failure> {
-        let _only = self.looking.lock().await;
-        let model = match &self.backend {
-            Backend::Sqlite(sqlite) => sqlite.reflect(&self.settings).await,
-            Backend::Postgres(postgres) => postgres.reflect(&self.settings).await,
-        };
-        match model {
-            Ok(model) => {
-                self.report_typos(&model);
-                let settings = self.without_broken_expressions(&model).await;
-                self.offer.store(Arc::new(Offer::of(model, &settings)));
-                self.changes.send_modify(|count| *count += 1);
-                Ok(())
-            }
-            Err(trouble) => Err(trouble.into_failure(&self.settings.name, None)),
-        }
-    }
-
-    /// Reports tables and columns that the operator speaks of and that are not there.
-    fn report_typos(&self, model: &Model) {
-        for (name, said) in &self.settings.tables {
-            let named = |table: &&Table| {
-                let full = table.schema.as_deref().map(|schema| format!("{schema}.{}", table.name));
-                *table.name == **name || full.as_deref() == Some(name)
-            };
-            let Some(table) = model.tables.iter().find(named) else {
-                tracing::warn!(
-                    source = self.settings.name,
-                    "the configuration speaks of table '{name}', which is not there"
-                );
-                continue;
-            };
-            let columns = said.presets.values().flatten().chain(&said.hide).chain(&said.key);
-            for column in columns.filter(|column| table.column(column).is_none()) {
-                tracing::warn!(source = self.settings.name, "table '{name}' has no column '{column}'");
-            }
-        }
-    }
-
-    /// What the operator said, without computed fields that the database does not understand. Those are reported.
-    async fn without_broken_expressions(&self, model: &Model) -> Settings {
-        let mut settings = self.settings.clone();
-        for table in &model.tables {
-            let schema = table.schema.as_deref();
-            let said =
-                self.settings.table(schema, &table.name).map(|said| said.computed.as_slice()).unwrap_or_default();
-            for computed in said {
-                let (table, dialect) = (table.quoted.clone(), self.backend.dialect());
-                let probe = Probe { dialect, table, computed: computed.clone() };
-                let Err(Fault::Trouble(trouble)) = self.backend.read(probe).await else { continue };
-                tracing::error!(source = settings.name, ?trouble, "computed field '{}' is left out", computed.name);
-                for known in settings.tables.values_mut() {
-                    known.computed.retain(|other| other.name != computed.name || other.sql != computed.sql);
-                }
-            }
-        }
-        settings
+    /// Whether the last look failed because the settings do not fit the tables. Looking again does not mend that.
+    pub fn is_misconfigured(&self) -> bool {
+        self.misconfigured.load(Ordering::Relaxed)
     }
 
     /// Tries to look until it succeeds, more and more patiently.
@@ -309,7 +277,7 @@ impl Database {
         const LARGEST: u64 = 100;
         let root = params.get("root").and_then(Value::as_object).cloned().unwrap_or_default();
         let table = root.get("element_type").and_then(Value::as_str).unwrap_or_default();
-        let index = offer.table_named(table).ok_or_else(|| generic_tables::no_table(offer, table))?;
+        let index = offer.find_table("element_type", table)?;
         let served = offer.table(index).ok_or_else(|| generic_tables::no_table(offer, table))?;
         let key = key_of(served, &root)?;
         if key.is_empty() {
@@ -387,8 +355,7 @@ fn reason(failure: &Failure) -> &str {
 
 /// The table a generic request is about.
 fn named(offer: &Offer, params: &Map<String, Value>) -> Result<usize, Failure> {
-    let name = params.get("table_name").and_then(Value::as_str).unwrap_or_default();
-    offer.table_named(name).ok_or_else(|| generic_tables::no_table(offer, name))
+    offer.find_table("table_name", params.get("table_name").and_then(Value::as_str).unwrap_or_default())
 }
 
 /// The parts of a single row that are wanted, its version among them unless each was named.

@@ -7,12 +7,17 @@
 mod cell;
 mod checks;
 mod database;
+mod exposure;
 mod inflect;
+mod looking;
 mod model;
+mod name_book;
+mod name_store;
 mod names;
 mod offer;
 mod postgres;
 mod rows;
+mod secret_names;
 mod served;
 mod session;
 mod settings;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use aquifer_protocol::schema::Comparison;
 use aquifer_query::FieldType;
 
 use crate::statement::{Fragment, Name};
@@ -10,6 +11,48 @@ use crate::statement::{Fragment, Name};
 #[derive(Debug, Default)]
 pub(crate) struct Model {
     pub(crate) tables: Vec<Table>,
+    /// Where values of one column can be seen in another one.
+    pub(crate) flows: Vec<Flow>,
+}
+
+/// Values of one column can be seen in another: a generated column, a column of a view, a reference.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Flow {
+    pub(crate) from: ColumnId,
+    pub(crate) to: ColumnId,
+}
+
+/// A column of any table, whether that is offered or not.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ColumnId {
+    table: Arc<str>,
+    column: Arc<str>,
+}
+
+impl ColumnId {
+    /// A column of SQLite, where case does not matter.
+    pub(crate) fn of_sqlite(table: &str, column: &str) -> Self {
+        Self { table: table.to_ascii_lowercase().into(), column: column.to_ascii_lowercase().into() }
+    }
+
+    /// A column of PostgreSQL.
+    pub(crate) fn of_postgres(schema: &str, table: &str, column: &str) -> Self {
+        Self { table: format!("{schema}.{table}").into(), column: column.into() }
+    }
+
+    /// Whatever a view reads, as one: what its columns may show that are no columns of tables.
+    pub(crate) fn everything_in(&self) -> Self {
+        Self { table: self.table.clone(), column: "".into() }
+    }
+
+    pub(crate) fn column(&self) -> &str {
+        &self.column
+    }
+
+    /// Whether it is a column of the same table.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        self.table == other.table
+    }
 }
 
 /// A table or a view.
@@ -31,6 +74,62 @@ pub(crate) struct Table {
     pub(crate) may: Permits,
     /// Whether the database has a function that hashes whole rows.
     pub(crate) hashes: bool,
+    /// Columns that exist but cannot be offered: this user may not read them, or they only serve an index.
+    pub(crate) unlisted: Vec<Arc<str>>,
+    /// Columns that are kept from callers.
+    pub(crate) withheld: Withheld,
+    /// How changes can be rehearsed.
+    pub(crate) rehearsal: Rehearsal,
+}
+
+/// How changes of a table can be rehearsed: done, and undone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rehearsal {
+    /// Whether creating a row leaves no trace once it is undone.
+    pub(crate) create: bool,
+    pub(crate) update: bool,
+    pub(crate) delete: bool,
+    /// Columns whose defaults cannot be tried: drawing from a sequence is never undone.
+    pub(crate) drawn: Vec<DrawnColumn>,
+}
+
+impl Rehearsal {
+    /// Of a database that undoes everything.
+    pub(crate) const COMPLETE: Self = Self { create: true, update: true, delete: true, drawn: Vec::new() };
+}
+
+/// A column whose default must not be tried.
+#[derive(Debug, Clone)]
+pub(crate) struct DrawnColumn {
+    pub(crate) name: Arc<str>,
+    pub(crate) quoted: Name,
+    /// Whether it takes a value of ours only if that is insisted on.
+    pub(crate) is_identity: bool,
+    /// The sequences it draws from.
+    pub(crate) draws_from: Vec<i64>,
+    pub(crate) drawing: Drawing,
+}
+
+/// What can be known of a default without trying it.
+#[derive(Debug, Clone)]
+pub(crate) enum Drawing {
+    /// The value it would have, as an expression that changes nothing.
+    Predicted(Fragment),
+    /// This user may not draw it: without a value for the column no row can be made.
+    Refused,
+    /// Nothing.
+    Unknown,
+}
+
+/// Columns that are kept from callers, although the database would show them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Withheld {
+    /// Every one of them. Their names must not appear in messages.
+    pub(crate) columns: Vec<Arc<str>>,
+    /// Those that callers are told of: their names look like secrets.
+    pub(crate) secrets: Vec<Arc<str>>,
+    /// Whether a row needs a value in one of them, so that nobody can create one.
+    pub(crate) prevents_create: bool,
 }
 
 /// What may be done.
@@ -74,9 +173,16 @@ pub(crate) struct Column {
     pub(crate) range: Option<(f64, f64)>,
     pub(crate) may_insert: bool,
     pub(crate) may_update: bool,
+    /// How the database compares two values that are text to callers.
+    pub(crate) comparison: Comparison,
 }
 
 impl Column {
+    /// Whether no row can be made without a value for it.
+    pub(crate) fn is_required(&self) -> bool {
+        !self.nullable && !self.has_default && !self.generated
+    }
+
     /// Whether PostgreSQL has a type for it that means nothing here.
     pub(crate) fn is_shown_as_text(&self) -> bool {
         matches!(&self.store, Store::Postgres(store) if store.read == PostgresRead::AsText)
@@ -162,6 +268,8 @@ pub(crate) struct Unique {
 pub(crate) struct Check {
     pub(crate) name: Arc<str>,
     pub(crate) columns: Vec<Arc<str>>,
+    /// What must not be false, where the database tells it for a row.
+    pub(crate) expression: Option<Fragment>,
 }
 
 /// Rows here refer to rows there.
@@ -188,12 +296,58 @@ pub(crate) enum OnDelete {
 #[derive(Debug, Clone)]
 pub(crate) enum TextIndex {
     /// An FTS5 table, and the column of this table that its row numbers are in.
-    Fts5 { quoted: Name, columns: Vec<Arc<str>>, rowid: Name },
+    Fts5 { quoted: Name, columns: Vec<Arc<str>>, rowid: Name, sources: Vec<ColumnId> },
     /// A tsvector, kept or indexed, its configuration, and the columns its words are from, if that is known.
-    Vector { vector: Fragment, configuration: Fragment, columns: Vec<Arc<str>> },
+    Vector { vector: Fragment, configuration: Fragment, columns: Vec<Arc<str>>, sources: Vec<ColumnId> },
+}
+
+impl TextIndex {
+    /// Every column whose words may be in the index. Whoever may search it learns what is in them.
+    pub(crate) fn sources(&self) -> &[ColumnId] {
+        match self {
+            TextIndex::Fts5 { sources, .. } | TextIndex::Vector { sources, .. } => sources,
+        }
+    }
 }
 
 impl Table {
+    /// Its name with the schema, where there is one: what tells it from every other table.
+    pub(crate) fn full_name(&self) -> String {
+        match &self.schema {
+            Some(schema) => format!("{schema}.{}", self.name),
+            None => self.name.to_string(),
+        }
+    }
+
+    /// A column of this table among those of all tables.
+    pub(crate) fn id_of(&self, column: &str) -> ColumnId {
+        match &self.schema {
+            Some(schema) => ColumnId::of_postgres(schema, &self.name, column),
+            None => ColumnId::of_sqlite(&self.name, column),
+        }
+    }
+
+    /// Whether the column exists but callers are not to know of it.
+    pub(crate) fn is_withheld(&self, column: &str) -> bool {
+        let mut all = self.withheld.columns.iter().chain(&self.unlisted);
+        all.any(|name| name.eq_ignore_ascii_case(column))
+    }
+
+    /// Whether somebody's words mention a column that callers are not to know of.
+    pub(crate) fn speaks_of_withheld(&self, words: &str) -> bool {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let mut all = self.withheld.columns.iter().filter(|name| !name.is_empty());
+        let (words, any) = (words.to_lowercase(), !self.withheld.columns.is_empty());
+        any && all.any(|name| {
+            let name = name.to_lowercase();
+            words.match_indices(&name).any(|(start, found)| {
+                let before = words.get(..start).and_then(|text| text.chars().next_back());
+                let after = words.get(start + found.len()..).and_then(|text| text.chars().next());
+                !before.is_some_and(is_part) && !after.is_some_and(is_part)
+            })
+        })
+    }
+
     pub(crate) fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| &*column.name == name)
     }

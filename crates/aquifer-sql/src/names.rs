@@ -9,8 +9,11 @@ use crate::settings::TableSettings;
 /// clients accept.
 const LONGEST: usize = 30;
 
+/// The length of a mark with the line before it.
+const MARK: usize = 7;
+
 /// What the rows of a table are called.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Words {
     pub(crate) singular: String,
     pub(crate) plural: String,
@@ -42,22 +45,36 @@ pub(crate) fn snake(name: &str) -> String {
     if snake.starts_with(|c: char| c.is_ascii_digit()) { format!("n{snake}") } else { snake.to_owned() }
 }
 
-/// What the rows of a table are called, unlike any called so before.
-pub(crate) fn words(table: &str, said: Option<&TableSettings>, taken: &mut HashSet<String>) -> Words {
-    let base = shorten(&snake(table));
+/// What the rows of a table would be called if it were alone. `name` has the schema before it, where that is told apart.
+pub(crate) fn words(name: &str, said: Option<&TableSettings>) -> Words {
+    let base = shorten(&snake(name));
     let base = if base.is_empty() { "table".to_owned() } else { base };
-    let own = |said: Option<&String>| said.map(|word| shorten(&snake(word))).filter(|word| !word.is_empty());
-    let singular = own(said.and_then(|said| said.singular.as_ref())).unwrap_or_else(|| last_word(&base, false));
-    let plural = own(said.and_then(|said| said.plural.as_ref())).unwrap_or_else(|| last_word(&base, true));
-    let mut words = Words { singular: singular.clone(), plural: plural.clone() };
-    let mut number = 2;
-    while taken.contains(&words.singular) || taken.contains(&words.plural) {
-        words = Words { singular: format!("{singular}_{number}"), plural: format!("{plural}_{number}") };
-        number += 1;
+    let (singular, plural) = chosen(said);
+    Words {
+        singular: singular.unwrap_or_else(|| last_word(&base, false)),
+        plural: plural.unwrap_or_else(|| last_word(&base, true)),
     }
-    taken.insert(words.singular.clone());
-    taken.insert(words.plural.clone());
-    words
+}
+
+/// The words that the operator chose: for one row, and for several.
+pub(crate) fn chosen(said: Option<&TableSettings>) -> (Option<String>, Option<String>) {
+    let own = |said: Option<&String>| said.map(|word| shorten(&snake(word))).filter(|word| !word.is_empty());
+    (own(said.and_then(|said| said.singular.as_ref())), own(said.and_then(|said| said.plural.as_ref())))
+}
+
+/// The words with a mark made from the table's own name, so that the same table always gets the same ones.
+pub(crate) fn marked(words: &Words, table: &str, round: u32) -> Words {
+    let mark = mark(&if round == 0 { table.to_owned() } else { format!("{table}/{round}") });
+    let marked = |word: &str| {
+        let kept = word.get(..LONGEST - MARK).unwrap_or(word).trim_end_matches('_');
+        format!("{kept}_{mark}")
+    };
+    Words { singular: marked(&words.singular), plural: marked(&words.plural) }
+}
+
+/// Whether a word can stand in the name of an operation.
+pub(crate) fn is_usable(word: &str) -> bool {
+    aquifer_protocol::operation::is_snake_case(word) && word.len() <= LONGEST + MARK
 }
 
 /// Whether a table's name is already the one for several.
@@ -85,9 +102,14 @@ fn shorten(name: &str) -> String {
     if name.len() <= LONGEST {
         return name.to_owned();
     }
-    let mark = name.bytes().fold(0xcbf2_9ce4_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    let kept = name.get(..LONGEST - 7).unwrap_or(name).trim_end_matches('_');
-    format!("{kept}_x{:05x}", mark & 0xf_ffff)
+    let kept = name.get(..LONGEST - MARK).unwrap_or(name).trim_end_matches('_');
+    format!("{kept}_{}", mark(name))
+}
+
+/// A short mark of a name: the same on every machine and in every version.
+fn mark(name: &str) -> String {
+    let hash = name.bytes().fold(0xcbf2_9ce4_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    format!("x{:05x}", hash & 0xf_ffff)
 }
 
 /// Names for parameters, one for each column, unlike each other and unlike those in `taken`.
@@ -148,18 +170,22 @@ mod tests {
             ("movies", "movie", "movies"),
             ("analyses", "analysis", "analyses"),
         ] {
-            let words = words(table, None, &mut HashSet::new());
+            let words = words(table, None);
             assert_eq!((words.singular.as_str(), words.plural.as_str()), (singular, plural), "{table}");
         }
     }
 
     #[test]
-    fn equal_names_are_told_apart_and_long_ones_shortened() {
-        let mut taken = HashSet::new();
-        assert_eq!(words("orders", None, &mut taken).plural, "orders");
-        assert_eq!(words("Orders", None, &mut taken).plural, "orders_2");
-        let long = words(&"very_long_name_".repeat(5), None, &mut taken);
-        assert!(long.plural.len() <= LONGEST + 2, "{long:?}");
+    fn long_names_are_shortened_and_marks_are_of_the_table() {
+        let long = words(&"very_long_name_".repeat(5), None);
+        assert!(long.plural.len() <= LONGEST, "{long:?}");
+        let orders = words("Orders", None);
+        let marked_words = marked(&orders, "Orders", 0);
+        assert!(marked_words.plural.starts_with("orders_x") && marked_words.singular.starts_with("order_x"));
+        assert_eq!(marked_words, marked(&orders, "Orders", 0));
+        assert_ne!(marked_words, marked(&orders, "orders", 0));
+        assert_ne!(marked_words, marked(&orders, "Orders", 1));
+        assert!(marked(&long, "x", 0).plural.len() <= LONGEST);
     }
 
     #[test]

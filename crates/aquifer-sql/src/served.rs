@@ -52,6 +52,12 @@ pub(crate) struct Children {
 }
 
 impl Served {
+    /// Everything a caller may call the table: its rows' names first, then its own.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let (words, table) = (&self.words, &self.table);
+        vec![words.plural.clone(), words.singular.clone(), table.name.to_string(), table.full_name()]
+    }
+
     /// The parameter that stands for a column.
     pub(crate) fn parameter(&self, column: &str) -> Option<&str> {
         let position = self.table.columns.iter().position(|known| &*known.name == column)?;

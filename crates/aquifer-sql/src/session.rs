@@ -59,6 +59,11 @@ pub(crate) trait Work: Send + Sync + 'static {
         false
     }
 
+    /// Whether none of its changes may be kept, whatever it says in the end.
+    fn is_rehearsal(&self) -> bool {
+        false
+    }
+
     /// Does it, perhaps more than once: a read that takes long is begun anew elsewhere. What is said beside the output is
     /// whether its changes are to be kept.
     fn run<S: Session>(&self, session: &mut S) -> impl Future<Output = Result<(Self::Output, bool), Fault>> + Send;

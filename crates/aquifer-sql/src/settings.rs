@@ -91,6 +91,8 @@ pub struct TableSettings {
     pub key: Vec<String>,
     /// Columns that nobody is to see or change.
     pub hide: Vec<String>,
+    /// Columns that are served although their names look like secrets.
+    pub show: Vec<String>,
     /// Values derived from each row.
     pub computed: Vec<ComputedSettings>,
 }
@@ -143,6 +145,15 @@ impl Settings {
         }
     }
 
+    /// Whether so many tables are served by one set of operations.
+    pub(crate) fn is_generic(&self, tables: usize) -> bool {
+        match self.style {
+            Style::Tables => false,
+            Style::Generic => true,
+            Style::Auto => tables > MOST_TABLES,
+        }
+    }
+
     /// Whether a table is offered.
     pub(crate) fn offers(&self, schema: Option<&str>, table: &str) -> bool {
         let full = schema.map(|schema| format!("{schema}.{table}"));
@@ -190,6 +201,17 @@ impl Target {
         };
         let name = crate::names::snake(&name.unwrap_or_default());
         if name.is_empty() { "database".to_owned() } else { name }
+    }
+
+    /// Which file it is, however it was written; nothing for what ends with the process.
+    pub(crate) fn place(&self) -> Option<String> {
+        match self {
+            Target::Sqlite(path) => {
+                let whole = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+                Some(format!("sqlite {}", whole.unwrap_or_else(|_| path.clone()).display()))
+            }
+            Target::Memory(_) | Target::Postgres(_) => None,
+        }
     }
 
     /// A target for messages: whatever may be a password is left out.

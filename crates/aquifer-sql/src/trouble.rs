@@ -32,6 +32,8 @@ pub(crate) enum Trouble {
     SchemaChanged { cause: String },
     /// The database refused, perhaps with words for its users.
     Refused { words: Option<String>, cause: String },
+    /// Our own part of it broke. What was not kept by then is undone.
+    Broken { cause: String },
 }
 
 /// A constraint that was broken.
@@ -104,6 +106,7 @@ impl Trouble {
                     "Source '{source}' was lost while the change was made final: it may have been made or not. Read, then decide"
                 ),
             )
+            .with_unknown_outcome()
             .detail("source", source)
             .because(cause),
             Trouble::Denied { reason, cause } => {
@@ -113,7 +116,10 @@ impl Trouble {
             }
             Trouble::Violation(violation) => violation.into_failure(served),
             Trouble::Invalid { problem, column, cause } => {
-                let name = column.as_deref().map(|column| served.and_then(|known| known.parameter(column)).unwrap_or(column));
+                // Of a column that callers do not see they are not told either.
+                let is_told = |column: &&str| served.is_none_or(|served| !served.table.is_withheld(column));
+                let column = column.as_deref().filter(is_told);
+                let name = column.map(|column| served.and_then(|known| known.parameter(column)).unwrap_or(column));
                 let name = name.unwrap_or("params");
                 Failure::invalid_value(name, problem).because(cause)
             }
@@ -124,11 +130,13 @@ impl Trouble {
             .detail("source", source)
             .detail("schema_changed", true)
             .because(cause),
+            Trouble::Broken { cause } => Failure::internal(cause),
             Trouble::Refused { words, cause } => {
                 let failure = Failure::new(Code::UpstreamError, format!("Source '{source}' refused the call"))
                     .detail("source", source)
                     .because(cause);
-                match words {
+                let is_told = |words: &String| served.is_none_or(|served| !served.table.speaks_of_withheld(words));
+                match words.filter(is_told) {
                     Some(words) => failure.detail("upstream_error", bounded(&words)),
                     None => failure,
                 }

@@ -257,6 +257,9 @@ pub(crate) struct TableConfig {
     pub(crate) key: Vec<String>,
     #[serde(default)]
     pub(crate) hide: Vec<String>,
+    /// Columns to be served although their names look like secrets.
+    #[serde(default)]
+    pub(crate) show: Vec<String>,
     #[serde(default)]
     pub(crate) presets: BTreeMap<String, Vec<String>>,
     #[serde(default)]

@@ -7,6 +7,7 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::{Operation, Returns, Role};
 use aquifer_protocol::schema::{Kind, Parameter, Schema, Shape, Types};
+use aquifer_protocol::spelling::fold;
 use aquifer_protocol::suggest;
 use aquifer_query::collection::{Field, Pages};
 use aquifer_query::parameters::{parameters, types};
@@ -29,31 +30,52 @@ pub(super) fn translate(
     params.remove("table_name");
     for (place, inner) in ["key", "values"].map(|place| (place, params.remove(place))) {
         let Some(Value::Object(inner)) = inner else { continue };
-        for (name, value) in inner {
-            let name = served.parameter(&name).map_or(name.clone(), str::to_owned);
-            // Where columns are expected nothing else is meant.
-            if RESERVED.contains(&name.as_str()) {
+        for (name, value) in by_parameter(served, place, inner)? {
+            // Where columns are expected nothing else is meant, in whatever spelling.
+            if !served.parameters.iter().any(|known| **known == *name) && is_reserved(&name) {
                 let problem = format!("has '{name}', which is no column of '{}'", served.words.plural);
                 return Err(Failure::invalid_value(place, problem));
             }
-            params.insert(name, value);
+            if params.insert(name, value).is_some() {
+                return Err(Failure::invalid_value(place, "names a column twice"));
+            }
         }
     }
     if let Some(Value::Object(input)) = params.get_mut("input") {
-        let renamed = std::mem::take(input).into_iter();
-        input.extend(renamed.map(|(name, value)| (served.parameter(&name).map_or(name.clone(), str::to_owned), value)));
+        *input = by_parameter(served, "input", std::mem::take(input))?;
     }
     let operation: Arc<str> = verb.of(served).into();
     if !offer.offers(&operation) {
         let cannot = match verb {
             Verb::Search => "has no text to search",
             Verb::Get => "has no key to find one row by",
+            Verb::Create if served.table.withheld.prevents_create => {
+                "takes no new rows: a column without a default is left out"
+            }
             Verb::Create | Verb::Update | Verb::Delete => "can only be read",
             Verb::List => "cannot be listed",
         };
         return Err(Failure::invalid_value("table_name", format!("names a table which {cannot}")));
     }
     Ok((operation, params))
+}
+
+/// Values under the names of their parameters, where a caller may have named the columns instead.
+fn by_parameter(served: &Served, place: &str, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+    let mut named = Map::new();
+    for (name, value) in given {
+        let name = served.parameter(&name).map_or(name.clone(), str::to_owned);
+        if named.insert(name, value).is_some() {
+            return Err(Failure::invalid_value(place, "names a column twice"));
+        }
+    }
+    Ok(named)
+}
+
+/// Whether the name is one that operations use for themselves, or would be taken for it.
+fn is_reserved(name: &str) -> bool {
+    let folded = fold(name);
+    RESERVED.iter().any(|reserved| fold(reserved) == folded)
 }
 
 /// The generic operations.
@@ -157,8 +179,10 @@ fn table_schema() -> Operation {
     operation.role = Role::Discovery;
     operation.is_indirect = true;
     operation.parameters = vec![table_name()];
-    operation.returns =
-        Returns { type_name: "object".into(), description: "{table_name, columns, key, references, computed}".into() };
+    operation.returns = Returns {
+        type_name: "object".into(),
+        description: "{table_name, columns, key, references, computed, presets, left_out?}".into(),
+    };
     operation
 }
 
@@ -188,7 +212,7 @@ pub(crate) fn tables(offer: &Offer) -> Vec<Value> {
         let mut item = Map::new();
         item.insert("name".to_owned(), served.words.plural.as_str().into());
         item.insert("writable".to_owned(), (may.insert || may.update || may.delete).into());
-        item.insert("searchable".to_owned(), served.table.index.is_some().into());
+        item.insert("searchable".to_owned(), (!served.collection.text.is_empty()).into());
         item.insert("columns".to_owned(), served.table.columns.len().into());
         if let Some(comment) = &served.table.comment {
             item.insert("description".to_owned(), comment.chars().take(200).collect::<String>().into());
@@ -236,16 +260,32 @@ pub(crate) fn schema_of(offer: &Offer, index: usize, served: &Served) -> Value {
     let related = |known: &&super::Relationship| known.from == index || known.to == index;
     let references: Vec<&str> = offer.relationships.iter().filter(related).map(|known| &*known.name).collect();
     let computed: Vec<&str> = served.collection.computed.iter().map(|computed| &*computed.name).collect();
-    json!({
+    let mut schema = json!({
         "table_name": served.words.plural, "columns": columns, "key": key, "references": references,
         "computed": computed, "presets": served.collection.preset_names(),
-    })
+    });
+    let secrets = &served.table.withheld.secrets;
+    if let Some(schema) = schema.as_object_mut().filter(|_| !secrets.is_empty()) {
+        // Because their names look like secrets.
+        schema.insert("left_out".to_owned(), secrets.iter().map(|name| Value::from(&**name)).collect());
+    }
+    schema
 }
 
-/// There is no table of that name.
+/// There is no table of that name. Suggested are the names that list_tables has, whichever of a table's names is near.
 pub(crate) fn no_table(offer: &Offer, name: &str) -> Failure {
-    let known = offer.tables.iter().map(|served| served.words.plural.as_str());
-    let near = suggest::near(name, known, 3);
+    let aliases: Vec<(String, &str)> = offer
+        .tables
+        .iter()
+        .flat_map(|served| served.names().into_iter().map(|alias| (alias, served.words.plural.as_str())))
+        .collect();
+    let found = suggest::near(name, aliases.iter().map(|(alias, _)| alias.as_str()), 6);
+    let mut near: Vec<&str> = Vec::new();
+    for (_, plural) in found.iter().filter_map(|found| aliases.iter().find(|(alias, _)| alias == found)) {
+        if !near.contains(plural) && near.len() < 3 {
+            near.push(plural);
+        }
+    }
     let hint = match near.first() {
         Some(name) => format!("Did you mean '{name}'?"),
         None => "Find its name with list_tables".to_owned(),

@@ -14,7 +14,7 @@ use aquifer_protocol::operation::Operation;
 use crate::model::{Column, Key, Model, OnDelete, Table};
 use crate::names;
 use crate::served::Served;
-use crate::settings::{MOST_TABLES, Settings, Style};
+use crate::settings::Settings;
 use crate::statement::Name;
 
 /// Everything a database offers at one moment.
@@ -120,33 +120,8 @@ impl Offer {
         }
     }
 
-    pub(crate) fn of(mut model: Model, settings: &Settings) -> Self {
-        hide(&mut model, settings);
+    pub(crate) fn of(mut model: Model, words: Vec<names::Words>, settings: &Settings) -> Self {
         complete_references(&mut model);
-        let mut taken = HashSet::new();
-        let first_schema = settings.schemas.first().map_or("public", String::as_str);
-        let mut named: Vec<(usize, names::Words)> = Vec::new();
-        // Whoever is written like an operation's name is called so, even if others would be called the same before it:
-        // `orders` before `order`, and both before `Orders`.
-        let rank = |table: &Table| match &*table.name {
-            name if !aquifer_protocol::operation::is_snake_case(name) => 2,
-            name if names::is_plural(name) => 0,
-            _ => 1,
-        };
-        for turn in 0..3 {
-            for (index, table) in model.tables.iter().enumerate().filter(|(_, table)| rank(table) == turn) {
-                let said = settings.table(table.schema.as_deref(), &table.name);
-                let words = match table.schema.as_deref() {
-                    Some(schema) if schema != first_schema => {
-                        names::words(&format!("{schema}_{}", table.name), said, &mut taken)
-                    }
-                    _ => names::words(&table.name, said, &mut taken),
-                };
-                named.push((index, words));
-            }
-        }
-        named.sort_by_key(|(index, _)| *index);
-        let words: Vec<names::Words> = named.into_iter().map(|(_, words)| words).collect();
         let references = references(&model.tables, &words);
         // Only rows with a key can be told apart in a graph.
         let has_key = |table: usize| {
@@ -170,11 +145,7 @@ impl Offer {
                 Arc::new(collection::served(table, words_of, settings, &incoming))
             })
             .collect();
-        let generic = match settings.style {
-            Style::Tables => false,
-            Style::Generic => true,
-            Style::Auto => tables.len() > MOST_TABLES,
-        };
+        let generic = settings.is_generic(tables.len());
         if tables.is_empty() {
             return Self::empty();
         }
@@ -228,34 +199,10 @@ impl Offer {
     pub(crate) fn table(&self, index: usize) -> Option<&Arc<Served>> {
         self.tables.get(index)
     }
-
-    /// The table a caller means: by its rows' name, or by its own.
-    pub(crate) fn table_named(&self, name: &str) -> Option<usize> {
-        let called = |test: fn(&Served, &str) -> bool| self.tables.iter().position(|served| test(served, name));
-        called(|served, name| served.words.plural == name)
-            .or_else(|| called(|served, name| *served.table.name == *name))
-            .or_else(|| called(|served, name| served.words.singular == name))
-    }
 }
 
 fn is_relationships(operation: &Operation) -> bool {
     &*operation.name == "query_relationships"
-}
-
-/// Takes out the columns that the operator wants nobody to see. A key cannot be hidden: rows would be lost with it.
-fn hide(model: &mut Model, settings: &Settings) {
-    for table in &mut model.tables {
-        let Some(said) = settings.table(table.schema.as_deref(), &table.name) else { continue };
-        let key: Vec<Arc<str>> = table.key_columns().map(|column| column.name.clone()).collect();
-        let hidden = |name: &Arc<str>| said.hide.iter().any(|hidden| **hidden == **name) && !key.contains(name);
-        table.columns.retain(|column| !hidden(&column.name));
-        table.foreign.retain(|foreign| !foreign.columns.iter().any(hidden));
-        let positions: Vec<usize> =
-            key.iter().filter_map(|name| table.columns.iter().position(|column| column.name == *name)).collect();
-        if let Key::Columns(old) = &mut table.key {
-            *old = positions;
-        }
-    }
 }
 
 /// A reference that names no columns means the key.

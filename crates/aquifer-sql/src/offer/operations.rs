@@ -65,13 +65,27 @@ fn enter_type(served: &Served, relationships: &[Relationship], tables: &[Arc<Ser
             Parameter { required: true, ..Parameter::optional(&column.name, schema) }
         })
         .collect();
-    let about = about(served);
+    let about = format!("{}{}", about(served), left_out(served));
     let mut name: Arc<str> = type_name(served).into();
     while types.contains_key(&name) {
         name = format!("{name}Row").into();
     }
     types.insert(name.clone(), Arc::new(Schema::object(fields).describe(about.trim())));
     name
+}
+
+/// What callers should know about columns they do not see. Those that the operator has hidden are not spoken of.
+pub(super) fn left_out(served: &Served) -> String {
+    let withheld = &served.table.withheld;
+    let mut words = String::new();
+    if withheld.prevents_create {
+        words.push_str(" Rows cannot be created here: a column without a default is left out.");
+    }
+    if !withheld.secrets.is_empty() {
+        let looks = if withheld.secrets.len() == 1 { "looks like a secret" } else { "look like secrets" };
+        words.push_str(&format!(" Left out: {} ({looks}).", withheld.secrets.join(", ")));
+    }
+    words
 }
 
 /// Where columns refer to: `customers.id`.
@@ -148,8 +162,10 @@ fn define(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<
         Verb::List => (
             Category::Read,
             format!(
-                "List {spoken_many}: filter, sort, select fields, sum.{about} Pages of {}, no more than {}.",
-                pages.default, pages.largest
+                "List {spoken_many}: filter, sort, select fields, sum.{about} Pages of {}, no more than {}.{}",
+                pages.default,
+                pages.largest,
+                left_out(served)
             ),
         ),
         Verb::Search => {
@@ -172,7 +188,13 @@ fn define(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<
     };
     let mut operation = Operation::new(&verb.of(served), category, &description);
     operation.backing = Backing::Table(served.table.name.clone());
-    operation.has_safe_dry_run = true;
+    operation.has_safe_dry_run = match verb {
+        Verb::Create => served.table.rehearsal.create,
+        Verb::Update => served.table.rehearsal.update,
+        Verb::Delete => served.table.rehearsal.delete,
+        // There is nothing to rehearse.
+        Verb::List | Verb::Search | Verb::Get => false,
+    };
     operation.returns = match verb {
         Verb::List | Verb::Search => Returns {
             type_name: "object".into(),
@@ -248,8 +270,13 @@ fn described(column: &Column, references: &[(Arc<str>, String)]) -> Schema {
 fn schema(of: &FieldType, column: &Column) -> Schema {
     let formatted = |format| Schema { format: Some(format), ..Schema::string() };
     match of {
-        FieldType::Text => Schema { length: Span { min: None, max: column.length }, ..Schema::string() },
-        FieldType::Word(words) => Schema::one_of(words.iter().map(|word| &**word)),
+        FieldType::Text => {
+            let length = Span { min: None, max: column.length };
+            Schema { length, comparison: column.comparison, ..Schema::string() }
+        }
+        FieldType::Word(words) => {
+            Schema { comparison: column.comparison, ..Schema::one_of(words.iter().map(|word| &**word)) }
+        }
         FieldType::Integer => {
             let (minimum, maximum) = column.range.unzip();
             Schema { range: Range { minimum, maximum, ..Range::default() }, ..Schema::of(Kind::Integer) }
@@ -268,7 +295,7 @@ fn schema(of: &FieldType, column: &Column) -> Schema {
         FieldType::Boolean => Schema::of(Kind::Boolean),
         FieldType::Time => formatted(Format::DateTime),
         FieldType::Date => formatted(Format::Date),
-        FieldType::Uuid => formatted(Format::Uuid),
+        FieldType::Uuid => Schema { comparison: column.comparison, ..formatted(Format::Uuid) },
         FieldType::Bytes => {
             let base64 = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
             Schema { pattern: Some(Pattern::new(base64)), ..Schema::string() }
@@ -299,6 +326,7 @@ fn bare(column: &Column) -> Column {
         range: None,
         may_insert: true,
         may_update: true,
+        comparison: column.comparison,
     }
 }
 
@@ -407,7 +435,7 @@ pub(crate) fn tables() -> Operation {
     operation.aggregation_support = Some(aggregation_support(&collection));
     operation.returns = Returns {
         type_name: "object".into(),
-        description: "{items: [{name, kind, columns, description}], pageInfo}".into(),
+        description: "{items: [{name, writable, searchable, columns, description}], pageInfo}".into(),
     };
     operation
 }

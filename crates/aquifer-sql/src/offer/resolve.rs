@@ -12,7 +12,11 @@ use aquifer_protocol::error::Failure;
 use serde_json::{Map, Value};
 
 use super::{Action, Offer, Verb, generic};
+use crate::names;
 use crate::work::relationships::Direction;
+
+/// Tables that are named where a caller could mean several.
+const MAX_SUGGESTIONS: usize = 5;
 
 impl Offer {
     /// Resolves a request of an indirect operation.
@@ -78,8 +82,43 @@ impl Offer {
 
     /// The table that a parameter names.
     fn named_table(&self, params: &Map<String, Value>, parameter: &str) -> Result<usize, Failure> {
-        let name = params.get(parameter).and_then(Value::as_str).unwrap_or_default();
-        self.table_named(name).ok_or_else(|| generic::no_table(self, name))
+        self.find_table(parameter, params.get(parameter).and_then(Value::as_str).unwrap_or_default())
+    }
+
+    /// The table a caller means. Its plural is its one name; its singular, its own name, the same with its schema, and
+    /// other spellings of all of these will do where they can mean only one table.
+    pub(crate) fn find_table(&self, parameter: &str, name: &str) -> Result<usize, Failure> {
+        if let Some(index) = self.tables.iter().position(|served| served.words.plural == name) {
+            return Ok(index);
+        }
+        let exact = self.tables_called(|alias| alias == name);
+        let found = if exact.is_empty() { self.tables_spelled(name) } else { exact };
+        match found.as_slice() {
+            [] => Err(generic::no_table(self, name)),
+            [only] => Ok(*only),
+            several => {
+                let names = several.iter().filter_map(|index| self.table(*index)).map(|served| &*served.words.plural);
+                let names: Vec<&str> = names.take(MAX_SUGGESTIONS).collect();
+                let problem = format!("could mean several tables. Use one of these names: {}", names.join(", "));
+                Err(Failure::invalid_value(parameter, problem).detail("suggestions", names))
+            }
+        }
+    }
+
+    /// Tables that are called so in another case or another style, such as `OrderLine` for `order_line`.
+    fn tables_spelled(&self, name: &str) -> Vec<usize> {
+        let (lower, snake) = (name.to_lowercase(), names::snake(name));
+        // Not whatever has the same words in it.
+        let is_name = name.chars().all(|c| c.is_alphanumeric() || "_-. ".contains(c));
+        match is_name && !snake.is_empty() {
+            true => self.tables_called(|alias| alias.to_lowercase() == lower || names::snake(alias) == snake),
+            false => Vec::new(),
+        }
+    }
+
+    fn tables_called(&self, test: impl Fn(&str) -> bool) -> Vec<usize> {
+        let all = self.tables.iter().enumerate();
+        all.filter(|(_, served)| served.names().iter().any(|alias| test(alias))).map(|(index, _)| index).collect()
     }
 
     /// Every name of a table, with the one that the caller used.

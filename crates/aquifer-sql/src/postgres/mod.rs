@@ -1,6 +1,9 @@
 //! PostgreSQL: a pool whose sessions for reading cannot write, prepared statements, and queries that end when nobody
 //! waits for them.
 
+mod effects;
+mod harmless;
+mod lineage;
 mod pool;
 mod reflect;
 mod rows;
@@ -39,6 +42,8 @@ pub(crate) struct Postgres {
     readers: Pool,
     writers: Pool,
     timeout: Duration,
+    /// Which database it is, without the user and the password.
+    place: String,
 }
 
 /// Makes connections.
@@ -104,11 +109,19 @@ impl Postgres {
             let manager = Manager { config: config.clone(), tls: tls.clone(), timeout: settings.timeout, writes };
             Pool::new(manager, size, settings.timeout)
         };
+        // Without a name the database is called like the user.
+        let name = config.get_dbname().or(config.get_user()).unwrap_or_default();
         Ok(Self {
             readers: pool(settings.connections, false),
             writers: pool(settings.connections / 2, true),
             timeout: settings.timeout,
+            place: format!("postgres {:?} {:?} {name}", config.get_hosts(), config.get_ports()),
         })
+    }
+
+    /// Which database it is, without secrets.
+    pub(crate) fn place(&self) -> &str {
+        &self.place
     }
 
     /// Looks what there is.
@@ -155,6 +168,8 @@ impl Postgres {
         let mut talk = Talk::on(&mut link, self.timeout);
         talk.batch(if work.needs_snapshot() { "BEGIN ISOLATION LEVEL REPEATABLE READ" } else { "BEGIN" }).await?;
         let answer = work.run(&mut talk).await;
+        // A rehearsal is never kept, whatever comes of it.
+        let answer = answer.map(|(output, keep)| (output, keep && !work.is_rehearsal()));
         let fault = match end(&mut talk, answer).await {
             Ok(output) => return Ok(output),
             Err(fault) => fault,
@@ -174,6 +189,11 @@ impl Postgres {
 /// Keeps what was done, or undoes what was only tried.
 async fn end<T>(talk: &mut Talk<'_>, answer: Result<(T, bool), Fault>) -> Result<T, Fault> {
     match answer {
+        // The server would answer COMMIT with ROLLBACK, and call that a success.
+        Ok((_, true)) if talk.has_failed => {
+            let cause = "a statement had failed before the change was to be kept".to_owned();
+            Err(Trouble::Refused { words: None, cause }.into())
+        }
         Ok((output, true)) => match talk.batch("COMMIT").await {
             Ok(()) => Ok(output),
             Err(Trouble::Unavailable { cause, .. } | Trouble::Lost { cause }) => Err(Trouble::Unknown { cause }.into()),
@@ -206,11 +226,14 @@ pub(super) struct Talk<'l> {
     link: &'l mut Link,
     /// The server stops statements by itself, in time. This is for a server that no longer does anything.
     patience: Duration,
+    /// Whether a statement has failed, and with it the transaction that it stood in.
+    has_failed: bool,
 }
 
 impl<'l> Talk<'l> {
     fn on(link: &'l mut Lent<'_>, timeout: Duration) -> Self {
-        Self { link: &mut **link, patience: timeout + CONNECT_PATIENCE.min(timeout) }
+        let patience = timeout + CONNECT_PATIENCE.min(timeout);
+        Self { link: &mut **link, patience, has_failed: false }
     }
 
     async fn batch(&mut self, sql: &'static str) -> Result<(), Trouble> {
@@ -241,6 +264,18 @@ impl<'l> Talk<'l> {
         Ok(statement)
     }
 
+    /// The table and the column that each output of a query is, where it is one and nothing else. The query is only
+    /// prepared, never run.
+    async fn origins(&mut self, query: &str) -> Result<Vec<Option<(u32, i16)>>, Trouble> {
+        self.link.busy = true;
+        let Ok(prepared) = tokio::time::timeout(self.patience, self.link.client.prepare(query)).await else {
+            return Err(silence());
+        };
+        self.link.busy = false;
+        let prepared = prepared.map_err(|error| trouble::of(&error))?;
+        Ok(prepared.columns().iter().map(|column| column.table_oid().zip(column.column_id())).collect())
+    }
+
     async fn each(
         &mut self,
         statement: &Statement,
@@ -266,6 +301,7 @@ impl<'l> Talk<'l> {
         let Ok(done) = done else { return Err(silence()) };
         self.link.busy = false;
         done.map_err(|error: tokio_postgres::Error| {
+            self.has_failed = true;
             // A table that has changed under a prepared statement is met by preparing it again.
             self.link.prepared.remove(statement.text());
             trouble::of(&error)
@@ -315,5 +351,46 @@ impl Session for Talk<'_> {
 
     async fn execute(&mut self, statement: &Statement) -> Result<u64, Trouble> {
         self.each(statement, |_| ControlFlow::Continue(())).await
+    }
+}
+
+/// With a server, which only some have.
+#[cfg(all(test, feature = "postgres"))]
+#[allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::settings::Target;
+    use crate::statement::Dialect;
+
+    /// Adds a row, fails, and goes on as if nothing had happened.
+    struct Careless;
+
+    impl Work for Careless {
+        type Output = ();
+
+        fn needs_snapshot(&self) -> bool {
+            false
+        }
+
+        async fn run<S: Session>(&self, session: &mut S) -> Result<((), bool), Fault> {
+            let mut good = Statement::new(Dialect::Postgres);
+            good.push("SELECT 1");
+            session.execute(&good).await?;
+            let mut bad = Statement::new(Dialect::Postgres);
+            bad.push("SELECT 1 / 0");
+            let _ = session.execute(&bad).await;
+            Ok(((), true))
+        }
+    }
+
+    /// To COMMIT in a transaction that has failed the server answers ROLLBACK, which is no error to the driver.
+    #[tokio::test]
+    async fn r_saf_5_a_commit_that_would_roll_back_is_a_plain_failure() {
+        let url =
+            std::env::var("AQUIFER_TEST_POSTGRES").expect("AQUIFER_TEST_POSTGRES is set: cargo xtask test does it");
+        let settings = Settings::of("here", Target::Postgres(url.clone()));
+        let postgres = Postgres::new(&url, &settings).unwrap();
+        let answer = postgres.write(Careless).await;
+        assert!(matches!(answer, Err(Fault::Trouble(Trouble::Refused { .. }))), "{answer:?}");
     }
 }

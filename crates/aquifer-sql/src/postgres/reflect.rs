@@ -4,14 +4,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use aquifer_protocol::schema::Comparison;
 use aquifer_query::FieldType;
 use serde_json::Value;
 
-use super::Talk;
+use super::effects::Effects;
+use super::{Talk, lineage};
 use crate::checks;
 use crate::model::{
-    Check, Column, ForeignKey, Key, Model, OnDelete, Permits, PostgresRead, PostgresStore, Store, Table, TextIndex,
-    Unique,
+    Check, Column, ColumnId, ForeignKey, Key, Model, OnDelete, Permits, PostgresRead, PostgresStore, Rehearsal, Store,
+    Table, TextIndex, Unique, Withheld,
 };
 use crate::rows::Reader;
 use crate::session::Session as _;
@@ -57,6 +59,7 @@ const COLUMNS: &str = "
         'rules', (SELECT json_agg(json_build_object('name', k.conname, 'rule', pg_get_constraintdef(k.oid)))
                   FROM chain c JOIN pg_constraint k ON k.contypid = c.domain WHERE c.outside = t.oid),
         'generated', a.attgenerated <> '' OR a.attidentity = 'a',
+        'deterministic', coalesce((SELECT l.collisdeterministic FROM pg_collation l WHERE l.oid = a.attcollation), true),
         'comment', col_description(a.attrelid, a.attnum),
         'select', has_column_privilege(a.attrelid, a.attnum, 'SELECT'),
         'insert', has_column_privilege(a.attrelid, a.attnum, 'INSERT'),
@@ -78,7 +81,8 @@ const COLUMNS_END: &str = "::text[]) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') 
 const CONSTRAINTS: &str = "
     SELECT json_build_object('id', k.conrelid::int8, 'name', k.conname, 'kind', k.contype, 'columns', k.conkey,
         'to', k.confrelid::int8, 'to_columns', k.confkey, 'on_delete', k.confdeltype,
-        'rule', CASE WHEN k.contype = 'c' THEN pg_get_constraintdef(k.oid) END)::text
+        'rule', CASE WHEN k.contype = 'c' THEN pg_get_constraintdef(k.oid) END,
+        'expression', CASE WHEN k.contype = 'c' THEN pg_get_expr(k.conbin, k.conrelid) END)::text
     FROM pg_constraint k
     JOIN pg_class c ON c.oid = k.conrelid
     JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -95,6 +99,9 @@ const INDEXES: &str = "
         'vector', (SELECT a.attname FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[0]),
         'made', (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d
                  WHERE d.adrelid = i.indrelid AND d.adnum = i.indkey[0]),
+        'is_made', (SELECT a.attgenerated <> '' FROM pg_attribute a
+                    WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[0]),
+        'whole', position(':varattno 0 ' IN coalesce(i.indexprs::text, '')) > 0,
         'over', (SELECT json_agg(DISTINCT a.attname) FROM pg_depend d
                  JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
                  WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = i.indrelid
@@ -127,6 +134,11 @@ pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings) -> Result<Mo
         let all = columns.get(&table).map(Vec::as_slice).unwrap_or_default();
         all.iter().map(|row| (row["number"].as_i64().unwrap_or(0), text(row, "name"))).collect()
     };
+    // Nothing is rehearsed where nothing can be changed.
+    let effects = match settings.read_only {
+        true => Effects::default(),
+        false => Effects::read(talk, &schemas).await?,
+    };
     let mut tables = Vec::new();
     // In the order of the schemas, so that the first one's tables get the plain names.
     for schema in &schemas {
@@ -136,13 +148,16 @@ pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings) -> Result<Mo
             }
             let of = |all: &HashMap<i64, Vec<Value>>| all.get(&id(row)).cloned().unwrap_or_default();
             let found = Found { row, columns: of(&columns), constraints: of(&constraints), indexes: of(&indexes) };
-            tables.extend(found.table(settings, &names, &numbers));
+            let table = found.table(settings, &names, &numbers);
+            tables.extend(table.map(|table| Table { rehearsal: effects.rehearsal(id(row)), ..table }));
         }
     }
-    Ok(Model { tables })
+    let mut model = Model { tables, flows: Vec::new() };
+    lineage::trace(talk, &mut model, settings, &schemas).await?;
+    Ok(model)
 }
 
-async fn ask(
+pub(super) async fn ask(
     talk: &mut Talk<'_>,
     question: &'static str,
     rest: &'static str,
@@ -167,11 +182,11 @@ fn id(row: &Value) -> i64 {
     row["id"].as_i64().unwrap_or(0)
 }
 
-fn text<'a>(row: &'a Value, name: &str) -> &'a str {
+pub(super) fn text<'a>(row: &'a Value, name: &str) -> &'a str {
     row[name].as_str().unwrap_or_default()
 }
 
-fn yes(row: &Value, name: &str) -> bool {
+pub(super) fn yes(row: &Value, name: &str) -> bool {
     row[name].as_bool().unwrap_or(false)
 }
 
@@ -198,7 +213,11 @@ impl Found<'_> {
         };
         let of_kind = |kind: &'static str| self.constraints.iter().filter(move |row| text(row, "kind") == kind);
         let mut checks: Vec<Check> = of_kind("c")
-            .map(|row| Check { name: text(row, "name").into(), columns: named(&row["columns"], &own) })
+            .map(|row| Check {
+                name: text(row, "name").into(),
+                columns: named(&row["columns"], &own),
+                expression: row["expression"].as_str().map(Fragment::trusted),
+            })
             .collect();
         // A domain's rule is one about every column of the domain.
         for column in &self.columns {
@@ -206,7 +225,7 @@ impl Found<'_> {
                 let (rule, name): (&str, Arc<str>) = (text(rule, "name"), text(column, "name").into());
                 match checks.iter_mut().find(|known| &*known.name == rule) {
                     Some(known) => known.columns.push(name),
-                    None => checks.push(Check { name: rule.into(), columns: vec![name] }),
+                    None => checks.push(Check { name: rule.into(), columns: vec![name], expression: None }),
                 }
             }
         }
@@ -289,7 +308,7 @@ impl Found<'_> {
             name: name.into(),
             quoted: Name::qualified(schema, name),
             comment: self.row["comment"].as_str().map(Arc::from),
-            index: self.indexes.iter().find_map(text_index),
+            index: self.indexes.iter().find_map(|row| self.text_index(row)),
             columns,
             key,
             unique,
@@ -297,34 +316,47 @@ impl Found<'_> {
             foreign,
             may: Permits { insert: may("insert") && !needs_hidden, update: may("update"), delete: may("delete") },
             hashes: yes(self.row, "hashes"),
+            unlisted: self.columns.iter().filter(|row| !is_shown(row)).map(|row| text(row, "name").into()).collect(),
+            withheld: Withheld::default(),
+            rehearsal: Rehearsal::default(),
         })
     }
-}
 
-/// A full-text index, over a column or over an expression, and the configuration its words were made with.
-fn text_index(row: &Value) -> Option<TextIndex> {
-    if !yes(row, "text") || !yes(row, "select") {
-        return None;
-    }
-    let expression = row["expression"].as_str();
-    let (vector, made) = match (row["vector"].as_str(), expression) {
-        (Some(column), _) => {
-            let mut statement = Statement::new(Dialect::Postgres);
-            statement.push("t.").name(&Name::reflected(column));
-            (Fragment::trusted(statement.text()), row["made"].as_str().unwrap_or_default())
+    /// A full-text index, over a column or over an expression, and the configuration its words were made with.
+    fn text_index(&self, row: &Value) -> Option<TextIndex> {
+        if !yes(row, "text") || !yes(row, "select") {
+            return None;
         }
-        (None, Some(expression)) => (Fragment::trusted(expression), expression),
-        _ => return None,
-    };
-    // `to_tsvector('english'::regconfig, …)`; without one it is the database's default.
-    let named = made.split_once("to_tsvector('").and_then(|(_, rest)| rest.split_once("'::regconfig"));
-    let configuration = match named {
-        Some((name, _)) => format!("'{name}'::regconfig"),
-        None => "get_current_ts_config()".to_owned(),
-    };
-    let over = row["over"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let columns = over.filter(|name| Some(*name) != row["vector"].as_str()).map(Arc::from).collect();
-    Some(TextIndex::Vector { vector, configuration: Fragment::trusted(&configuration), columns })
+        let expression = row["expression"].as_str();
+        let (vector, made) = match (row["vector"].as_str(), expression) {
+            (Some(column), _) => {
+                let mut statement = Statement::new(Dialect::Postgres);
+                statement.push("t.").name(&Name::reflected(column));
+                (Fragment::trusted(statement.text()), row["made"].as_str().unwrap_or_default())
+            }
+            (None, Some(expression)) => (Fragment::trusted(expression), expression),
+            _ => return None,
+        };
+        // `to_tsvector('english'::regconfig, …)`; without one it is the database's default.
+        let named = made.split_once("to_tsvector('").and_then(|(_, rest)| rest.split_once("'::regconfig"));
+        let configuration = match named {
+            Some((name, _)) => format!("'{name}'::regconfig"),
+            None => "get_current_ts_config()".to_owned(),
+        };
+        let over: Vec<&str> = row["over"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let columns = over.iter().filter(|name| Some(**name) != row["vector"].as_str()).map(|name| Arc::from(*name));
+        let columns: Vec<Arc<str>> = columns.collect();
+        // A column that a trigger fills, or a function of the whole row, may hold words of any column.
+        let is_known = !yes(row, "whole") && (row["vector"].is_null() || yes(row, "is_made"));
+        let (schema, table) = (text(self.row, "schema"), text(self.row, "name"));
+        let sources: Vec<ColumnId> = if is_known {
+            over.iter().map(|name| ColumnId::of_postgres(schema, table, name)).collect()
+        } else {
+            self.columns.iter().map(|column| ColumnId::of_postgres(schema, table, text(column, "name"))).collect()
+        };
+        let configuration = Fragment::trusted(&configuration);
+        Some(TextIndex::Vector { vector, configuration, columns, sources })
+    }
 }
 
 /// Whether callers see the column. What an index looks at is nothing to look at.
@@ -380,6 +412,23 @@ fn column(row: &Value, words: Vec<String>) -> Column {
         range,
         may_insert: yes(row, "insert"),
         may_update: yes(row, "update"),
+        comparison: comparison(row, read),
+    }
+}
+
+/// How two values are compared that are text to callers. Of a list, how its elements are.
+fn comparison(row: &Value, read: PostgresRead) -> Comparison {
+    let of = if text(row, "category") == "A" { text(row, "element") } else { text(row, "type") };
+    match of {
+        "citext" => Comparison::IgnoreCase,
+        "bpchar" => Comparison::IgnoreTrailingBlanks,
+        "uuid" => Comparison::Uuid,
+        _ if !yes(row, "deterministic") => Comparison::Unknown,
+        // Cut off after 63 bytes, without a word.
+        "name" => Comparison::Unknown,
+        // `10.0.0.1` and `10.0.0.1/32` are one address: types with a sense of their own compare by that.
+        _ if matches!(read, PostgresRead::Native | PostgresRead::AsText) => Comparison::Unknown,
+        _ => Comparison::Exact,
     }
 }
 

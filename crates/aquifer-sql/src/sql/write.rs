@@ -8,9 +8,9 @@ use super::operand;
 use super::select::by_key;
 use super::selection::Outputs;
 use super::value::Scope;
-use crate::model::{Column, Key, SqliteStore, Store, TimeStyle};
+use crate::model::{Column, DrawnColumn, Key, SqliteStore, Store, TimeStyle};
 use crate::rows::{Places, Reader, Shape};
-use crate::statement::{Bind, Dialect, Statement};
+use crate::statement::{Bind, Dialect, Fragment, Statement};
 
 /// A statement, and how what it returns is to be read.
 pub(crate) struct Change {
@@ -33,22 +33,37 @@ pub(crate) enum Given<'a> {
     Json(String),
 }
 
-/// Makes a row of these values.
-pub(crate) fn insert(scope: &Scope<'_>, values: Vec<(&Column, Given<'_>)>, select: &[Path]) -> Change {
+/// Makes a row of these values. The columns in `predicted` get the values they would have drawn by themselves.
+pub(crate) fn insert(
+    scope: &Scope<'_>,
+    values: Vec<(&Column, Given<'_>)>,
+    predicted: &[(&DrawnColumn, &Fragment)],
+    select: &[Path],
+) -> Change {
     let mut statement = Statement::new(scope.dialect);
     statement.push("INSERT INTO ").name(&scope.served.table.quoted);
     if scope.dialect == Dialect::Postgres {
         statement.push(" AS t");
     }
-    if values.is_empty() {
+    if values.is_empty() && predicted.is_empty() {
         statement.push(" DEFAULT VALUES");
     } else {
-        for (index, (column, _)) in values.iter().enumerate() {
-            statement.push(if index == 0 { " (" } else { ", " }).name(&column.quoted);
+        let names =
+            values.iter().map(|(column, _)| &column.quoted).chain(predicted.iter().map(|(drawn, _)| &drawn.quoted));
+        for (index, name) in names.enumerate() {
+            statement.push(if index == 0 { " (" } else { ", " }).name(name);
         }
+        statement.push(")");
+        if predicted.iter().any(|(drawn, _)| drawn.is_identity) {
+            statement.push(" OVERRIDING SYSTEM VALUE");
+        }
+        let count = values.len();
         for (index, (column, value)) in values.into_iter().enumerate() {
-            statement.push(if index == 0 { ") VALUES (" } else { ", " });
+            statement.push(if index == 0 { " VALUES (" } else { ", " });
             assigned(&mut statement, column, value);
+        }
+        for (index, (_, value)) in predicted.iter().enumerate() {
+            statement.push(if index + count == 0 { " VALUES (" } else { ", " }).fragment(value);
         }
         statement.push(")");
     }
@@ -100,6 +115,37 @@ fn returning(scope: &Scope<'_>, statement: &mut Statement, select: &[Path]) -> R
             Returns::Key(readers)
         }
     }
+}
+
+/// Whether a rule holds for a row of these values, which are all it is about.
+pub(crate) fn holds(scope: &Scope<'_>, rule: &Fragment, values: Vec<(&Column, &Value)>) -> Statement {
+    let mut statement = Statement::new(scope.dialect);
+    statement.push("SELECT count(*) FROM (SELECT ");
+    for (index, (column, value)) in values.into_iter().enumerate() {
+        statement.push(if index == 0 { "" } else { ", " });
+        assigned(&mut statement, column, Given::Value(value));
+        statement.push(" AS ").name(&column.quoted);
+    }
+    // What cannot be decided is no offence.
+    statement.push(") AS t WHERE (").fragment(rule).push(") IS NOT FALSE");
+    statement
+}
+
+/// Has the database read these values, and do nothing with them.
+pub(crate) fn read_values(scope: &Scope<'_>, values: Vec<(&Column, &Value)>) -> Statement {
+    let mut statement = Statement::new(scope.dialect);
+    statement.push("SELECT count(*) FROM (SELECT 1 AS one");
+    for (column, value) in values {
+        statement.push(", ");
+        assigned(&mut statement, column, Given::Value(value));
+        if let Store::Postgres(store) = &column.store {
+            statement.push("::").fragment(&store.whole);
+        }
+        statement.push(" AS ").name(&column.quoted);
+    }
+    // Where nobody asks for them, they would not be read.
+    statement.push(" OFFSET 0) AS t");
+    statement
 }
 
 /// A value to be kept.

@@ -68,6 +68,8 @@ struct Job {
     /// How often it may still be asked whether to stop.
     looks: AtomicU32,
     left: AtomicBool,
+    /// Whether it has begun to keep a change.
+    commits: AtomicBool,
 }
 
 impl Job {
@@ -81,7 +83,7 @@ impl Job {
 
     fn new(patience: Duration, looks: u32) -> Arc<Self> {
         let (deadline, left) = (Instant::now() + patience, AtomicBool::new(false));
-        Arc::new(Self { deadline, looks: AtomicU32::new(looks), left })
+        Arc::new(Self { deadline, looks: AtomicU32::new(looks), left, commits: AtomicBool::new(false) })
     }
 
     fn stops(&self) -> bool {
@@ -161,7 +163,7 @@ impl Turn<'_> {
     {
         let Turn { lane, permit } = self;
         let job = Job::within(lane.timeout);
-        let _leaves = LeavesOnDrop(job.clone());
+        let leaves = LeavesOnDrop(job.clone());
         let links = lane.links.clone();
         let run = move || {
             // Held until the work is really over, even if nobody waits for it.
@@ -172,12 +174,27 @@ impl Turn<'_> {
             answer
         };
         tokio::task::spawn_blocking(run).await.unwrap_or_else(|cause| {
-            Err(Trouble::Refused { words: None, cause: format!("a thread ended badly: {cause}") }.into())
+            let cause = format!("a thread ended badly: {cause}");
+            // With the thread went the knowledge of what it had kept by then.
+            let is_unknown = leaves.0.commits.load(Ordering::Relaxed);
+            Err(if is_unknown { Trouble::Unknown { cause } } else { Trouble::Broken { cause } }.into())
         })
     }
 }
 
 impl Link {
+    /// Notes that a change is about to be kept.
+    pub(super) fn begin_commit(&self) {
+        let job = self.job.lock().unwrap_or_else(PoisonError::into_inner);
+        job.iter().for_each(|job| job.commits.store(true, Ordering::Relaxed));
+    }
+
+    /// Whether nobody waits any more for what the connection is busy with.
+    pub(super) fn is_abandoned(&self) -> bool {
+        let job = self.job.lock().unwrap_or_else(PoisonError::into_inner);
+        job.as_ref().is_some_and(|job| job.left.load(Ordering::Relaxed))
+    }
+
     pub(super) fn brake(&self) -> Brake<'_> {
         Brake(&self.job)
     }

@@ -1,10 +1,13 @@
 //! SQLite: reads in passing where they are soon done, everything else on threads that may block.
 
+mod collation;
+mod full_text;
 mod functions;
 mod lane;
 mod reflect;
 mod rows;
 mod trouble;
+mod views;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -50,7 +53,8 @@ impl Sqlite {
         let settings = settings.clone();
         let look = move |link: &mut Link| {
             let version = schema_version(&link.connection)?;
-            let model = reflect::model(&link.connection, &link.brake(), &settings)?;
+            let mut model = reflect::model(&link.connection, &link.brake(), &settings)?;
+            views::trace(&mut link.connection, &mut model)?;
             Ok((model, (link.file, version)))
         };
         let turn = self.readers.turn().await?;
@@ -94,17 +98,7 @@ impl Sqlite {
         let seen = self.seen.clone();
         let turn = self.writer.turn().await?;
         turn.apart(move |link| {
-            let connection = &mut link.connection;
-            connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| trouble::of(&error))?;
-            let (answer, _) = at_once(connection, &work);
-            let answer = answer.and_then(|(output, keep)| {
-                let end = if keep { "COMMIT" } else { "ROLLBACK" };
-                connection.execute_batch(end).map_err(|error| trouble::of(&error))?;
-                Ok(output)
-            });
-            if !connection.is_autocommit() {
-                let _ = connection.execute_batch("ROLLBACK");
-            }
+            let answer = transact(link, &work);
             note(&seen, link);
             let connection = &mut link.connection;
             answer.map_err(|fault| match fault {
@@ -117,6 +111,46 @@ impl Sqlite {
         })
         .await
     }
+}
+
+/// Does all of it or nothing.
+fn transact<W: Work>(link: &mut Link, work: &W) -> Result<W::Output, Fault> {
+    if !work.is_rehearsal() {
+        return transact_as_set(link, work);
+    }
+    // Nothing of a rehearsal can be kept: SQLite itself refuses to.
+    link.connection.commit_hook(Some(|| true)).map_err(|error| trouble::of(&error))?;
+    let answer = transact_as_set(link, work);
+    link.connection.commit_hook(None::<fn() -> bool>).map_err(|error| trouble::of(&error))?;
+    answer
+}
+
+fn transact_as_set<W: Work>(link: &mut Link, work: &W) -> Result<W::Output, Fault> {
+    link.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| trouble::of(&error))?;
+    let (answer, _) = at_once(&mut link.connection, work);
+    let answer = answer.and_then(|(output, keep)| {
+        if !keep || work.is_rehearsal() {
+            link.connection.execute_batch("ROLLBACK").map_err(|error| trouble::of(&error))?;
+        } else if link.is_abandoned() {
+            return Err(Trouble::Timeout { cause: "nobody waits for the change any more".to_owned() }.into());
+        } else {
+            link.begin_commit();
+            commit(&link.connection)?;
+        }
+        Ok(output)
+    });
+    if !link.connection.is_autocommit() {
+        let _ = link.connection.execute_batch("ROLLBACK");
+    }
+    answer
+}
+
+/// Keeps what was done. A failure that leaves the transaction open has kept nothing, nor has one for want of room; after
+/// any other the file may hold the change or not.
+fn commit(connection: &Connection) -> Result<(), Trouble> {
+    let Err(error) = connection.execute_batch("COMMIT") else { return Ok(()) };
+    let is_known = !connection.is_autocommit() || error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
+    if is_known { Err(trouble::of(&error)) } else { Err(Trouble::Unknown { cause: error.to_string() }) }
 }
 
 /// Reads; anything but the answer stays as it was.
@@ -243,5 +277,99 @@ impl Session for Talk<'_> {
 
     fn execute(&mut self, statement: &Statement) -> impl Future<Output = Result<u64, Trouble>> + Send {
         std::future::ready(self.executed(statement))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::settings::{Target, memory_name};
+    use crate::statement::Dialect;
+
+    /// Adds a thing, and then does as it is told.
+    #[derive(Clone, Copy)]
+    enum Adding {
+        Kept,
+        /// A rehearsal that wants to be kept all the same.
+        Rehearsed,
+        Panics,
+    }
+
+    impl Work for Adding {
+        type Output = ();
+
+        fn needs_snapshot(&self) -> bool {
+            false
+        }
+
+        fn is_rehearsal(&self) -> bool {
+            matches!(self, Adding::Rehearsed)
+        }
+
+        async fn run<S: Session>(&self, session: &mut S) -> Result<((), bool), Fault> {
+            let mut statement = Statement::new(Dialect::Sqlite);
+            statement.push("INSERT INTO things DEFAULT VALUES");
+            session.execute(&statement).await?;
+            if matches!(self, Adding::Rehearsed) {
+                // Not even by ending the transaction does anything of it stay.
+                let mut end = Statement::new(Dialect::Sqlite);
+                end.push("COMMIT");
+                let _ = session.execute(&end).await;
+                session.execute(&statement).await?;
+            }
+            assert!(!matches!(self, Adding::Panics), "on purpose");
+            Ok(((), true))
+        }
+    }
+
+    fn database(name: &str) -> (Sqlite, Connection) {
+        let other = Connection::open(memory_name(name)).unwrap();
+        other.execute_batch("CREATE TABLE things (id INTEGER PRIMARY KEY)").unwrap();
+        let settings = Settings::of("here", Target::Memory(name.to_owned()));
+        (Sqlite::new(Place::Memory(name.to_owned()), &settings), other)
+    }
+
+    fn things(connection: &Connection) -> i64 {
+        connection.query_row("SELECT count(*) FROM things", [], |row| row.get(0)).unwrap()
+    }
+
+    #[tokio::test]
+    async fn r_req_9_nothing_of_a_rehearsal_can_be_kept() {
+        let (sqlite, other) = database("kept-nothing");
+        for round in 0..3 {
+            let _ = sqlite.write(Adding::Rehearsed).await;
+            assert_eq!(things(&other), round, "nothing of it is there");
+            // And what is meant to be kept is, on the same connection.
+            sqlite.write(Adding::Kept).await.unwrap();
+            assert_eq!(things(&other), round + 1);
+        }
+    }
+
+    #[tokio::test]
+    async fn r_saf_5_a_panic_before_the_end_keeps_nothing_and_is_not_in_doubt() {
+        let (sqlite, other) = database("kept-panic");
+        let broken = sqlite.write(Adding::Panics).await;
+        assert!(matches!(broken, Err(Fault::Trouble(Trouble::Broken { .. }))), "{broken:?}");
+        assert_eq!(things(&other), 0);
+        sqlite.write(Adding::Kept).await.unwrap();
+        assert_eq!(things(&other), 1);
+    }
+
+    /// After a failure that ends the transaction nobody knows what the file holds.
+    #[test]
+    fn r_saf_5_a_commit_that_fails_is_in_doubt_unless_the_transaction_is_open() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let parent = "CREATE TABLE a (id INTEGER PRIMARY KEY); CREATE TABLE b (a INTEGER REFERENCES a(id) DEFERRABLE INITIALLY DEFERRED);";
+        connection.execute_batch(&format!("PRAGMA foreign_keys = ON; {parent}")).unwrap();
+        connection.execute_batch("BEGIN; INSERT INTO b VALUES (1)").unwrap();
+        assert!(matches!(commit(&connection), Err(Trouble::Violation(_))));
+        connection.execute_batch("ROLLBACK").unwrap();
+        connection.commit_hook(Some(|| true)).unwrap();
+        connection.execute_batch("BEGIN; INSERT INTO a VALUES (1)").unwrap();
+        assert!(matches!(commit(&connection), Err(Trouble::Unknown { .. })));
+        connection.commit_hook(None::<fn() -> bool>).unwrap();
+        connection.execute_batch("BEGIN; INSERT INTO a VALUES (1)").unwrap();
+        assert!(commit(&connection).is_ok());
     }
 }

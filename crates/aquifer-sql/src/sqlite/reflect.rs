@@ -3,14 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use aquifer_protocol::schema::Comparison;
 use aquifer_query::FieldType;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, Result};
 
 use super::super::checks;
+use super::collation;
+use super::full_text::{self, FullText};
 use super::lane::Brake;
 use crate::model::{
-    Check, Column, ForeignKey, Key, Model, OnDelete, Permits, SqliteStore, Store, Table, TextIndex, TimeStyle, Unique,
+    Check, Column, ColumnId, Flow, ForeignKey, Key, Model, OnDelete, Permits, Rehearsal, SqliteStore, Store, Table,
+    TimeStyle, Unique, Withheld,
 };
 use crate::settings::Settings;
 use crate::statement::Name;
@@ -32,20 +36,23 @@ pub(super) fn model(connection: &Connection, brake: &Brake<'_>, settings: &Setti
         }
     }
     found.sort();
-    let indexes: Vec<Fts> = found
-        .iter()
-        .filter(|(_, kind, _)| kind == "virtual")
-        .filter_map(|(name, _, _)| Fts::of(name, &definition(connection, name).ok()?))
-        .collect();
-    let mut tables = Vec::new();
+    let of_virtual = found.iter().filter(|(_, kind, _)| kind == "virtual");
+    let of_virtual: Vec<(&String, String)> =
+        of_virtual.map(|(name, _, _)| Ok((name, definition(connection, name)?))).collect::<Result<_>>()?;
+    let indexes: Vec<FullText> = of_virtual.iter().filter_map(|(name, sql)| FullText::of(name, sql)).collect();
+    let mut model = Model::default();
     for (name, kind, without_rowid) in &found {
         // An index over another table is no table of its own.
-        let is_index = indexes.iter().any(|index| index.name == *name && index.content.is_some());
-        if is_index || !settings.offers(None, name) {
+        let is_index = indexes.iter().any(|index| index.name == *name && index.is_index_only());
+        let shows_innards = of_virtual.iter().any(|(own, sql)| *own == name && full_text::shows_innards(sql));
+        if is_index || shows_innards || !settings.offers(None, name) {
             continue;
         }
         match table(connection, brake, settings, name, kind, *without_rowid, &indexes) {
-            Ok(table) => tables.push(table),
+            Ok((table, flows)) => {
+                model.tables.push(table);
+                model.flows.extend(flows);
+            }
             // A view of what is gone, or a virtual table of a module that is not here: the rest can be served.
             Err(rusqlite::Error::SqliteFailure(code, message)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => {
                 tracing::warn!(table = name, cause = message, "a table cannot be understood, and is left out");
@@ -53,7 +60,8 @@ pub(super) fn model(connection: &Connection, brake: &Brake<'_>, settings: &Setti
             Err(error) => return Err(error),
         }
     }
-    Ok(Model { tables })
+    full_text::trace(connection, &mut model, &indexes)?;
+    Ok(model)
 }
 
 fn definition(connection: &Connection, name: &str) -> Result<String> {
@@ -68,11 +76,13 @@ fn table(
     name: &str,
     kind: &str,
     without_rowid: bool,
-    indexes: &[Fts],
-) -> Result<Table> {
+    indexes: &[FullText],
+) -> Result<(Table, Vec<Flow>)> {
     let sql = definition(connection, name)?;
     let quoted = Name::reflected(name);
     let checks = checks::of_definition(&sql);
+    // Of views it is known once what they show is.
+    let is_stored = kind != "view";
     let mut sampler = Sampler { connection, brake, table: quoted.clone(), left: PATIENCE };
     let mut columns = Vec::new();
     let mut key: Vec<(i64, usize)> = Vec::new();
@@ -96,6 +106,8 @@ fn table(
         };
         let words = checks.iter().find(of_column).map(|check| &check.words);
         let (of, store) = kind_of(&mut sampler, &column, &declared, words)?;
+        let collation = if is_stored { collation::of_column(connection, name, &column)? } else { None };
+        let comparison = collation::comparison(&of, &declared, collation.as_deref());
         columns.push(Column {
             name: column.as_str().into(),
             quoted: Name::reflected(&column),
@@ -109,8 +121,10 @@ fn table(
             range: None,
             may_insert: true,
             may_update: true,
+            comparison,
         });
     }
+    let flows = generated(name, &sql, &columns);
     key.sort_unstable();
     let is_table = kind == "table";
     let mut key: Vec<usize> = key.into_iter().map(|(_, position)| position).collect();
@@ -131,7 +145,7 @@ fn table(
         told_apart = told_apart && !holds_null(connection, &quoted, &column.quoted)?;
         column.nullable = !told_apart;
     }
-    let unique = unique_keys(connection, name)?;
+    let unique = unique_keys(connection, name, &mut columns)?;
     let free_name = || ROWIDS.into_iter().find(|rowid| !columns.iter().any(|c| c.name.eq_ignore_ascii_case(rowid)));
     let key = if told_apart {
         Key::Columns(key)
@@ -144,33 +158,53 @@ fn table(
         Key::None
     };
     let numbered = kind != "view" && !without_rowid;
-    let index = indexes.iter().find(|index| index.serves(name, numbered)).map(|index| TextIndex::Fts5 {
-        quoted: Name::reflected(&index.name),
-        columns: index.columns.iter().map(|column| column.as_str().into()).collect(),
-        rowid: Name::reflected(&index.rowid),
-    });
+    let index = indexes.iter().find(|index| index.serves(name, numbered)).map(FullText::index);
     let may = if is_table && !settings.read_only {
         Permits { insert: true, update: true, delete: true }
     } else {
         Permits::NONE
     };
-    Ok(Table {
+    let checks = checks.into_iter().map(|check| {
+        let mentioned =
+            columns.iter().filter(|column| check.names.iter().any(|name| name.eq_ignore_ascii_case(&column.name)));
+        let columns = mentioned.map(|column| column.name.clone()).collect();
+        Check { name: check.text.into(), columns, expression: None }
+    });
+    let table = Table {
         schema: None,
         name: name.into(),
         quoted,
         comment: None,
+        checks: checks.collect(),
         columns,
         key,
         unique,
-        checks: checks
-            .into_iter()
-            .map(|check| Check { name: check.text.into(), columns: check.column.into_iter().map(Arc::from).collect() })
-            .collect(),
         foreign: foreign_keys(connection, name)?,
         index,
         may,
         hashes: false,
-    })
+        unlisted: Vec::new(),
+        withheld: Withheld::default(),
+        rehearsal: Rehearsal::COMPLETE,
+    };
+    Ok((table, flows))
+}
+
+/// What generated columns are made of. One whose definition is not found may be made of all others.
+fn generated(table: &str, sql: &str, columns: &[Column]) -> Vec<Flow> {
+    let mut flows = Vec::new();
+    for column in columns.iter().filter(|column| column.generated) {
+        let definition = checks::definition_of(&column.name, sql);
+        let is_source = |other: &&Column| {
+            let mentioned = |words: &Vec<String>| words.iter().any(|word| word.eq_ignore_ascii_case(&other.name));
+            other.name != column.name && definition.as_ref().is_none_or(mentioned)
+        };
+        flows.extend(columns.iter().filter(is_source).map(|other| Flow {
+            from: ColumnId::of_sqlite(table, &other.name),
+            to: ColumnId::of_sqlite(table, &column.name),
+        }));
+    }
+    flows
 }
 
 /// What SQLite calls the number of a row, unless a column is called so.
@@ -205,6 +239,7 @@ fn rowid(name: &str) -> Column {
         range: None,
         may_insert: false,
         may_update: false,
+        comparison: Comparison::Exact,
     }
 }
 
@@ -350,18 +385,29 @@ impl Sampler<'_> {
     }
 }
 
-fn unique_keys(connection: &Connection, table: &str) -> Result<Vec<Unique>> {
+/// The unique keys of a table. Where one compares its columns otherwise than they compare themselves, two values that are
+/// alike to either count as alike.
+fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> Result<Vec<Unique>> {
     let mut statement =
         connection.prepare("SELECT name FROM pragma_index_list(?1) WHERE \"unique\" = 1 AND partial = 0")?;
     let names: Vec<String> = statement.query_map([table], |row| row.get(0))?.collect::<Result<_>>()?;
     let mut unique = Vec::new();
     for name in names {
-        let mut statement = connection.prepare("SELECT name FROM pragma_index_info(?1) ORDER BY seqno")?;
-        let columns: Vec<Option<String>> = statement.query_map([&name], |row| row.get(0))?.collect::<Result<_>>()?;
+        let sql = "SELECT name, coll FROM pragma_index_xinfo(?1) WHERE key = 1 ORDER BY seqno";
+        let mut statement = connection.prepare(sql)?;
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let parts: Vec<(Option<String>, Option<String>)> =
+            statement.query_map([&name], read)?.collect::<Result<_>>()?;
+        for (column, collation) in &parts {
+            let known = columns.iter_mut().find(|known| Some(&*known.name) == column.as_deref());
+            let Some(known) = known.filter(|known| matches!(known.of, FieldType::Text | FieldType::Word(_))) else {
+                continue;
+            };
+            known.comparison = collation::looser(known.comparison, collation::of_collation(collation.as_deref()));
+        }
         // An index over an expression has a column without a name.
-        if let Some(columns) =
-            columns.into_iter().map(|column| column.map(Arc::from)).collect::<Option<Vec<Arc<str>>>>()
-        {
+        let names = parts.into_iter().map(|(column, _)| column.map(Arc::from));
+        if let Some(columns) = names.collect::<Option<Vec<Arc<str>>>>() {
             unique.push(Unique { name: name.as_str().into(), columns });
         }
     }
@@ -402,49 +448,4 @@ fn foreign_keys(connection: &Connection, table: &str) -> Result<Vec<ForeignKey>>
         }
     }
     Ok(keys.into_iter().map(|(_, key)| key).collect())
-}
-
-/// A full-text index.
-struct Fts {
-    name: String,
-    /// The table it is over, unless it holds its text itself.
-    content: Option<String>,
-    columns: Vec<String>,
-    /// The column of that table that holds the numbers of the index's rows.
-    rowid: String,
-}
-
-impl Fts {
-    fn of(name: &str, sql: &str) -> Option<Self> {
-        let lower = sql.to_lowercase();
-        let start = lower.find("using fts5")?;
-        let arguments = sql.get(start..)?;
-        let arguments = arguments.get(arguments.find('(')? + 1..arguments.rfind(')')?)?;
-        let (mut content, mut columns, mut rowid) = (None, Vec::new(), "rowid".to_owned());
-        for argument in checks::split(arguments) {
-            let unquoted = |text: &str| text.trim().trim_matches(['"', '\'', '`', '[', ']']).to_owned();
-            match argument.split_once('=') {
-                Some((option, value)) if option.trim().eq_ignore_ascii_case("content") => {
-                    content = Some(unquoted(value)).filter(|content| !content.is_empty());
-                }
-                Some((option, value)) if option.trim().eq_ignore_ascii_case("content_rowid") => rowid = unquoted(value),
-                Some(_) => {}
-                None => {
-                    let mut words = checks::names(argument).into_iter();
-                    let column = words.next();
-                    let is_searched = !words.any(|word| word.eq_ignore_ascii_case("unindexed"));
-                    columns.extend(column.filter(|_| is_searched));
-                }
-            }
-        }
-        Some(Self { name: name.to_owned(), content, columns, rowid })
-    }
-
-    /// Whether it finds rows of the table, by their numbers unless it says by what else.
-    fn serves(&self, table: &str, numbered: bool) -> bool {
-        match &self.content {
-            Some(content) => content.eq_ignore_ascii_case(table) && (numbered || self.rowid != "rowid"),
-            None => self.name == table,
-        }
-    }
 }

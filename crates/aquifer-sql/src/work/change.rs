@@ -1,5 +1,5 @@
 //! Making, changing and removing one row. A rehearsal does all of it and then undoes it, so that it fails where the real
-//! thing would.
+//! thing would; what cannot be undone it does not do.
 
 use std::sync::Arc;
 
@@ -114,11 +114,19 @@ impl Work for Create {
         false
     }
 
+    fn is_rehearsal(&self) -> bool {
+        self.common.dry_run
+    }
+
     async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
         let Create { common, values } = self;
         let given =
             values.iter().filter_map(|(name, value)| Some((common.served.table.column(name)?, Given::Value(value))));
-        let change = write::insert(&common.scope(), given.collect(), &common.whole());
+        let predicted = match common.predicted(values)? {
+            Some(predicted) => predicted,
+            None => return Ok((common.checked_only(session, values).await?, false)),
+        };
+        let change = write::insert(&common.scope(), given.collect(), &predicted, &common.whole());
         let made = common.changed(session, change).await?;
         let row = made.unwrap_or_else(|| b"{}".to_vec());
         if common.dry_run {
@@ -149,6 +157,10 @@ impl Work for Update {
 
     fn needs_snapshot(&self) -> bool {
         false
+    }
+
+    fn is_rehearsal(&self) -> bool {
+        self.common.dry_run
     }
 
     async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
@@ -204,6 +216,10 @@ impl Work for Delete {
     /// needs to be locked: if somebody else changes the row meanwhile, this is undone and begun again.
     fn needs_snapshot(&self) -> bool {
         true
+    }
+
+    fn is_rehearsal(&self) -> bool {
+        self.common.dry_run
     }
 
     async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {

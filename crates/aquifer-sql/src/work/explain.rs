@@ -101,7 +101,7 @@ impl Common {
     }
 
     /// The reference of the row that leads nowhere.
-    async fn missing<S: Session>(&self, session: &mut S, row: &Map<String, Value>) -> Option<&ForeignKey> {
+    pub(super) async fn missing<S: Session>(&self, session: &mut S, row: &Map<String, Value>) -> Option<&ForeignKey> {
         let table = &self.served.table;
         for foreign in &table.foreign {
             let pairs = foreign.columns.iter().zip(&foreign.to_columns);
@@ -124,7 +124,7 @@ impl Common {
     }
 
     /// What callers call the table that a reference leads to, if it is offered.
-    fn parent(&self, foreign: &ForeignKey) -> Option<String> {
+    pub(super) fn parent(&self, foreign: &ForeignKey) -> Option<String> {
         let is_it = |known: &&Relationship| {
             known.from == self.index && known.columns == foreign.columns && known.to_columns == foreign.to_columns
         };
@@ -182,7 +182,7 @@ fn broken(kind: Constraint, columns: Vec<String>, other: Option<String>) -> Faul
     Trouble::Violation(Violation { kind, constraint: None, columns, other, cause }).into()
 }
 
-async fn count<S: Session>(session: &mut S, statement: &Statement) -> Option<i64> {
+pub(super) async fn count<S: Session>(session: &mut S, statement: &Statement) -> Option<i64> {
     let reader = match statement.dialect() {
         Dialect::Sqlite => Reader::Plain,
         Dialect::Postgres => Reader::Integer,

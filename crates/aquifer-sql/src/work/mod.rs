@@ -7,6 +7,7 @@ mod merge;
 pub(crate) mod probe;
 pub(crate) mod read;
 pub(crate) mod relationships;
+mod undrawn;
 
 use aquifer_protocol::response::{Data, JsonText};
 use aquifer_protocol::warning::Warning;

@@ -64,8 +64,14 @@ fn rows() -> Vec<Value> {
 }
 
 async fn bench() -> Bench {
-    let extras =
-        Extras { types: "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')", without: &["sqlite"], ..Extras::default() };
+    let extras = Extras {
+        types: "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')",
+        without: &["sqlite"],
+        settings: Some(|settings| {
+            settings.tables.entry("kinds".to_owned()).or_default().show = vec!["token".to_owned()]
+        }),
+        ..Extras::default()
+    };
     Bench::new(tables(), &[("kinds", rows())], extras).await
 }
 

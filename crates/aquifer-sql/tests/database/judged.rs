@@ -1,4 +1,4 @@
-//! Columns whose type is judged by what they hold, or kept as what it is, and columns nobody is to see.
+//! Columns whose type is judged by what they hold, or kept as what it is.
 
 use serde_json::{Value, json};
 
@@ -69,29 +69,6 @@ async fn r_col_12_a_column_called_like_the_version_does_not_stand_in_for_it() {
     stage.refused("update_thing", refused, "CONFLICT_VERSION_MISMATCH").await;
     let version = stage.get("get_thing", json!({ "id": 1 })).await["_etag"].clone();
     stage.get("update_thing", json!({ "id": 1, "input": { "name": "b" }, "if_match": version })).await;
-}
-
-#[tokio::test]
-async fn a_hidden_column_is_nowhere() {
-    let stage = Stage::sqlite_with(
-        "CREATE TABLE users (id INTEGER PRIMARY KEY, password TEXT, name TEXT); INSERT INTO users VALUES (1, 'hunter2', 'Ann');",
-        |settings| settings.tables.entry("users".to_owned()).or_default().hide = vec!["password".to_owned(), "id".to_owned()],
-    )
-    .await;
-    let row = stage.get("get_user", json!({ "id": 1, "fields": "full" })).await;
-    assert_eq!((&row["id"], &row["name"], row.get("password")), (&json!(1), &json!("Ann"), None));
-    assert_eq!(ids(&stage, "search_users", json!({ "query": "hunter2" })).await, [0_i64; 0]);
-    for params in [
-        json!({ "filter": { "password": "hunter2" } }),
-        json!({ "sort": "password" }),
-        json!({ "fields": ["password"] }),
-        json!({ "aggregate": { "x": { "group_by": "password" } } }),
-    ] {
-        stage.refused("list_users", params, "VALIDATION_UNKNOWN_FIELD").await;
-    }
-    stage.refused("create_user", json!({ "password": "x" }), "VALIDATION_UNKNOWN_PARAM").await;
-    let told = serde_json::to_string(&stage.details("create_user").await).unwrap();
-    assert!(!told.contains("password"), "{told}");
 }
 
 #[tokio::test]

@@ -2,9 +2,16 @@
 //! requirements. PostgreSQL takes part with the feature `postgres`, which `cargo xtask test` turns on.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod comparison;
+mod generic;
+mod hidden;
+mod hidden_settings;
 mod injection;
 mod judged;
+mod kept_names;
+mod outcomes;
 mod reading;
+mod rehearsals;
 mod relationships;
 mod schema_changes;
 mod sqlite_failures;

@@ -33,14 +33,14 @@ fn says(error: &Value, words: &str) {
 }
 
 /// A way to the server that can be opened, closed and held up.
-struct Gate {
+pub(crate) struct Gate {
     address: SocketAddr,
     way: watch::Sender<Way>,
     listening: Option<tokio::task::JoinHandle<()>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
+pub(crate) enum Way {
     Open,
     /// Whoever is on the way is cut off.
     Cut,
@@ -55,7 +55,7 @@ impl Gate {
         Self { address: listener.local_addr().unwrap(), way: watch::Sender::new(Way::Open), listening: None }
     }
 
-    async fn open() -> Self {
+    pub(crate) async fn open() -> Self {
         let mut gate = Self::closed().await;
         gate.listen().await;
         gate
@@ -71,11 +71,11 @@ impl Gate {
         }));
     }
 
-    fn set(&self, way: Way) {
+    pub(crate) fn set(&self, way: Way) {
         self.way.send_replace(way);
     }
 
-    fn settings(&self, server: &Server, role: &str) -> Settings {
+    pub(crate) fn settings(&self, server: &Server, role: &str) -> Settings {
         let (host, port) = address();
         let url = server.url_of(role).replace(&format!("@{host}:{port}/"), &format!("@{}/", self.address));
         Settings::new("here", &url).unwrap()
@@ -109,7 +109,7 @@ async fn pass(mut near: TcpStream, mut way: watch::Receiver<Way>) {
     }
 }
 
-async fn role_on(server: &Server) -> String {
+pub(crate) async fn role_on(server: &Server) -> String {
     let role = server.role().await;
     server.run(&format!("GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}")).await;
     role
@@ -202,11 +202,11 @@ async fn running(stage: &Stage) -> String {
     stage.value(&sql).await
 }
 
-async fn until_running(stage: &Stage, count: &'static str) {
+pub(crate) async fn until_running(stage: &Stage, count: &'static str) {
     until(&format!("{count} run"), || async { running(stage).await == count }).await;
 }
 
-fn asked(stage: &Stage, operation: &'static str, params: Value) -> tokio::task::JoinHandle<Value> {
+pub(crate) fn asked(stage: &Stage, operation: &'static str, params: Value) -> tokio::task::JoinHandle<Value> {
     let engine = stage.engine.clone();
     tokio::spawn(async move { ask(&engine, operation, params).await })
 }
@@ -363,6 +363,7 @@ async fn r_res_4_a_line_that_is_cut_while_a_change_is_made_final() {
     let answer = change.await.unwrap();
     assert_eq!(answer["error"]["code"], "UPSTREAM_UNAVAILABLE", "{answer}");
     says(&answer["error"], "it may have been made or not");
+    assert_eq!(answer["error"]["details"]["outcome"], "unknown", "{answer}");
     gate.set(Way::Open);
     stage.behind("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'aquifer' AND datname = current_database()").await;
     stage.get("list_notes", json!({})).await;

@@ -69,6 +69,7 @@ fn tables(tables: &BTreeMap<String, config::TableConfig>) -> anyhow::Result<BTre
                 presets: said.presets.clone(),
                 key: said.key.clone(),
                 hide: said.hide.clone(),
+                show: said.show.clone(),
                 computed,
             },
         );

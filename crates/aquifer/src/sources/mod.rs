@@ -11,6 +11,7 @@ mod login;
 mod naming;
 pub(crate) mod pins;
 mod place;
+mod store;
 mod trust;
 mod upstream;
 
@@ -23,6 +24,7 @@ use anyhow::{Context, bail};
 use aquifer_discovery::name::snake;
 use aquifer_discovery::servers::Server;
 use aquifer_engine::clock::SystemClock;
+use aquifer_engine::store::StateStore;
 use aquifer_engine::{Mount, Source};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::suggest;
@@ -94,6 +96,7 @@ impl Origin {
 enum Kind {
     Demo,
     Tasks,
+    /// A database, and where the names of its tables are kept.
     Database(Box<aquifer_sql::Settings>),
     Upstream(Box<aquifer_upstream::Settings>),
 }
@@ -316,10 +319,14 @@ impl Plan {
         let (name, prefix, trust, origin) = (self.name, self.prefix, self.trust, self.origin);
         let mut absent = None;
         let source: Arc<dyn Source> = match self.kind {
-            Kind::Demo => database(demo(&origin.config, &name)?, key, Absence::Fails).await?.0,
+            Kind::Demo => database(demo(&origin.config, &name)?, key, Absence::Fails, None).await?.0,
             Kind::Tasks => Board::default().into_adapter(&name).build().context("the task board cannot be built")?,
             Kind::Database(settings) => {
-                let (database, found) = database(*settings, key, absence).await?;
+                let store = match pins::is_looking(absence) {
+                    true => store::looked_into(&self.state),
+                    false => store::opened(&self.state),
+                };
+                let (database, found) = database(*settings, key, absence, Some(store)).await?;
                 absent = (!found).then(|| database.clone());
                 database
             }
@@ -451,12 +458,14 @@ async fn database(
     settings: aquifer_sql::Settings,
     key: &CursorKey,
     absence: Absence,
+    store: Option<Arc<dyn StateStore>>,
 ) -> anyhow::Result<(Arc<Database>, bool)> {
     let name = settings.name.clone();
-    let database = Database::new(settings, key.clone(), Arc::new(SystemClock)).map_err(told)?;
+    let database = Database::with_store(settings, key.clone(), Arc::new(SystemClock), store).map_err(told)?;
     match database.look().await {
         Ok(()) => Ok((database, true)),
-        Err(failure) if absence != Absence::IsServed => Err(told(failure)),
+        // It would not get better by waiting for it.
+        Err(failure) if absence != Absence::IsServed || database.is_misconfigured() => Err(told(failure)),
         Err(failure) => {
             eprintln!("aquifer: {}; trying again until '{name}' is there", failure.message());
             Ok((database, false))

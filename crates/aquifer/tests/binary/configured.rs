@@ -169,7 +169,7 @@ fn a_table_is_described_as_was_said() {
 #[test]
 fn a_hidden_column_is_nowhere() {
     let desk = Desk::new();
-    let hide = "tables.authors.hide = [\"born\"]\ntables.authors.presets.all = [\"name\", \"born\"]";
+    let hide = "tables.authors.hide = [\"born\"]\ntables.authors.presets.all = [\"name\"]";
     let generic = &format!("style = \"generic\"\n{hide}");
     for (keys, operation, params) in [
         (hide, "list_authors", json!({ "fields": "full" })),

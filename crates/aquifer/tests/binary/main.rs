@@ -9,6 +9,7 @@ mod command_line;
 mod configured;
 mod conformance;
 mod cursors;
+mod databases;
 mod demo;
 mod documents;
 mod floods;

@@ -1,0 +1,320 @@
+//! What of a database callers get to see: the operator's `hide` and `show`, columns whose names look like secrets, and
+//! whatever shows the values of either.
+//!
+//! What is hidden has to stay hidden. Settings that do not fit the tables are therefore errors, and a table whose `hide`
+//! no longer applies is not served at all. A column that shows a hidden one's values (a generated column, a column of a
+//! view, a reference) is hidden with it, and so is the full-text index that holds its words.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use aquifer_protocol::suggest;
+use aquifer_query::FieldType;
+
+use crate::model::{Column, ColumnId, Flow, Key, Model, Table, Withheld};
+use crate::secret_names::looks_secret;
+use crate::settings::{Settings, TableSettings, Target};
+
+/// Something in the settings that does not fit the tables. For the operator, not for callers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mismatch(pub(crate) String);
+
+impl std::fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Takes out of the model what callers are not to see. Says which settings do not fit; tables whose `hide` or `show` is
+/// among them are taken out whole.
+pub(crate) fn restrict(model: &mut Model, settings: &Settings) -> Vec<Mismatch> {
+    let mut mismatches = Vec::new();
+    let mut withdrawn = vec![false; model.tables.len()];
+    check_tables(model, settings, &mut mismatches);
+    for (table, withdrawn) in model.tables.iter().zip(&mut withdrawn) {
+        let found = check_columns(table, settings);
+        *withdrawn = !found.is_empty();
+        mismatches.extend(found);
+    }
+    let flows = all_flows(model);
+    let mut hidden: HashSet<ColumnId> = HashSet::new();
+    for (table, withdrawn) in model.tables.iter().zip(&withdrawn) {
+        hidden.extend(if *withdrawn { every_column(table).collect() } else { chosen(table, settings) });
+    }
+    hidden.extend(hidden_elsewhere(model, settings));
+    hidden.extend(secrets_elsewhere(model, &flows));
+    let exempt: HashSet<ColumnId> = model.tables.iter().flat_map(|table| exempt(table, settings)).collect();
+    let spared = spread(&mut hidden, &flows, &exempt);
+    for table in &model.tables {
+        for key in table
+            .key_columns()
+            .filter(|key| spared.contains(&table.id_of(&key.name)) && !is_shown(table, settings, key))
+        {
+            let (table, column) = (table.full_name(), &*key.name);
+            let source = &*settings.name;
+            tracing::warn!(source, table, column, "a key shows values of a hidden column, and cannot be left out");
+        }
+    }
+    for (table, withdrawn) in model.tables.iter_mut().zip(&mut withdrawn) {
+        mismatches.extend(check_presets(table, settings, &hidden));
+        withhold(table, settings, &hidden);
+        if table.columns.is_empty() && !*withdrawn {
+            tracing::warn!(
+                source = settings.name,
+                table = table.full_name(),
+                "a table is not served, since all of its columns show values of hidden ones"
+            );
+            *withdrawn = true;
+        }
+    }
+    let mut withdrawn = withdrawn.into_iter();
+    model.tables.retain(|_| !withdrawn.next().unwrap_or(false));
+    mismatches
+}
+
+/// Columns that are hidden, or may be, by what is known so far: for reflection, which looks closer at what shows them.
+pub(crate) fn perhaps_withheld(model: &Model, settings: &Settings, more: &[Flow]) -> BTreeSet<ColumnId> {
+    let mut flows = all_flows(model);
+    flows.extend_from_slice(more);
+    let mut hidden: HashSet<ColumnId> = HashSet::new();
+    for table in &model.tables {
+        // One that turns out not to fit is hidden as a whole.
+        let fits = check_columns(table, settings).is_empty();
+        hidden.extend(if fits { chosen(table, settings) } else { every_column(table).collect() });
+    }
+    hidden.extend(hidden_elsewhere(model, settings));
+    hidden.extend(secrets_elsewhere(model, &flows));
+    spread(&mut hidden, &flows, &HashSet::new());
+    hidden.into_iter().collect()
+}
+
+/// What an operator says of tables must be about tables.
+fn check_tables(model: &Model, settings: &Settings, mismatches: &mut Vec<Mismatch>) {
+    for (name, said) in settings.tables.iter().filter(|(_, said)| !(said.hide.is_empty() && said.show.is_empty())) {
+        let is_meant = |table: &&Table| *table.name == **name || table.full_name() == *name;
+        let what = if said.hide.is_empty() { "show" } else { "hide" };
+        if model.tables.iter().any(|table| is_meant(&table)) || is_not_wanted(settings, name) {
+            continue;
+        }
+        let known: Vec<String> =
+            model.tables.iter().flat_map(|table| [table.name.to_string(), table.full_name()]).collect();
+        let hint = nearest(name, known.iter().map(String::as_str));
+        let words = format!("'{what}' is set for table '{name}', but no such table can be served.{hint}");
+        mismatches.push(Mismatch(words));
+    }
+    for table in &model.tables {
+        // The one with the schema is the only one that counts, so it must not say less.
+        let bare = settings.tables.get(&*table.name);
+        let full = table.schema.as_ref().and_then(|_| settings.tables.get(&table.full_name()));
+        if let (Some(bare), Some(full)) = (bare, full)
+            && let Some(column) = bare.hide.iter().find(|column| !full.hide.contains(column))
+        {
+            mismatches.push(Mismatch(format!(
+                "table '{}' is set twice, and only the entry for '{}' hides '{column}': name both by their schema",
+                table.full_name(),
+                table.name
+            )));
+        }
+    }
+}
+
+/// Whether a table is left out by `include` and `exclude`, so that nothing need be said of it.
+fn is_not_wanted(settings: &Settings, name: &str) -> bool {
+    match name.split_once('.') {
+        Some((schema, table)) => !settings.offers(Some(schema), table),
+        None => {
+            let mut schemas = settings.schemas.iter().map(String::as_str).chain(["public"]);
+            !settings.offers(None, name) || schemas.all(|schema| !settings.offers(Some(schema), name))
+        }
+    }
+}
+
+/// What an operator hides or shows must be columns.
+fn check_columns(table: &Table, settings: &Settings) -> Vec<Mismatch> {
+    let Some(said) = said(table, settings) else { return Vec::new() };
+    let mut mismatches = Vec::new();
+    let mut report = |words: String| mismatches.push(Mismatch(format!("table '{}': {words}", table.full_name())));
+    let listed = || table.columns.iter().map(|column| &*column.name);
+    let unlisted = || table.unlisted.iter().map(|column| &**column);
+    for column in &said.hide {
+        if !listed().chain(unlisted()).any(|known| known == column) {
+            let hint = nearest(column, listed());
+            report(format!("'hide' names '{column}', which is not a column of it.{hint}"));
+        } else if table.key_columns().any(|key| *key.name == **column) {
+            report(format!("'hide' names '{column}', which is part of its key: rows are found and told apart by it"));
+        }
+    }
+    for column in &said.show {
+        if said.hide.contains(column) {
+            report(format!("'{column}' is both in 'hide' and in 'show'"));
+        } else if unlisted().any(|known| known == column) {
+            report(format!("'show' names '{column}', which this user of the database may not read"));
+        } else if !listed().any(|known| known == column) {
+            let hint = nearest(column, listed());
+            report(format!("'show' names '{column}', which is not a column of it.{hint}"));
+        }
+    }
+    mismatches
+}
+
+/// A preset is offered to callers by name, so it must not promise what they do not get.
+fn check_presets(table: &Table, settings: &Settings, hidden: &HashSet<ColumnId>) -> Vec<Mismatch> {
+    let Some(said) = said(table, settings) else { return Vec::new() };
+    let all = said.presets.iter().flat_map(|(preset, columns)| columns.iter().map(move |column| (preset, column)));
+    let is_hidden = |column: &str| hidden.contains(&table.id_of(column)) && table.column(column).is_some();
+    all.filter(|(_, column)| is_hidden(column))
+        .map(|(preset, column)| {
+            let name = table.full_name();
+            Mismatch(format!(
+                "table '{name}': preset '{preset}' names '{column}', which is left out. Take it from the preset, or list it in 'show'"
+            ))
+        })
+        .collect()
+}
+
+fn said<'a>(table: &Table, settings: &'a Settings) -> Option<&'a TableSettings> {
+    settings.table(table.schema.as_deref(), &table.name)
+}
+
+fn is_shown(table: &Table, settings: &Settings, column: &Column) -> bool {
+    said(table, settings).is_some_and(|said| said.show.iter().any(|shown| **shown == *column.name))
+}
+
+fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    // Another case of the same name is nearer than any other name.
+    let same = known.clone().find(|name| name.eq_ignore_ascii_case(wrong));
+    match same.or_else(|| suggest::nearest(wrong, known)) {
+        Some(name) => format!(" Did you mean '{name}'?"),
+        None => String::new(),
+    }
+}
+
+fn every_column(table: &Table) -> impl Iterator<Item = ColumnId> {
+    let listed = table.columns.iter().map(|column| &*column.name);
+    listed.chain(table.unlisted.iter().map(|name| &**name)).map(|name| table.id_of(name))
+}
+
+/// The columns that are hidden by name: the operator's, and those that look like secrets.
+fn chosen(table: &Table, settings: &Settings) -> HashSet<ColumnId> {
+    let said = said(table, settings);
+    let hide = said.map(|said| said.hide.as_slice()).unwrap_or_default();
+    let hide = hide.iter().map(|column| table.id_of(column));
+    hide.chain(secrets(table, settings).map(|column| table.id_of(column))).collect()
+}
+
+/// The columns that look like secrets, and that the operator has not listed.
+fn secrets<'a>(table: &'a Table, settings: &'a Settings) -> impl Iterator<Item = &'a Arc<str>> {
+    let show = said(table, settings).map(|said| said.show.as_slice()).unwrap_or_default();
+    table
+        .columns
+        .iter()
+        .filter(|column| looks_secret(&column.name, &column.of))
+        .map(|column| &column.name)
+        .filter(move |name| !show.iter().any(|shown| **shown == ***name))
+        .filter(|name| !table.key_columns().any(|key| key.name == **name))
+}
+
+/// Columns that stay whatever they show: those the operator lists, and keys, without which rows would be lost.
+fn exempt(table: &Table, settings: &Settings) -> Vec<ColumnId> {
+    let show = said(table, settings).map(|said| said.show.as_slice()).unwrap_or_default();
+    let keys = table.key_columns().map(|column| &*column.name);
+    show.iter().map(String::as_str).chain(keys).map(|name| table.id_of(name)).collect()
+}
+
+/// Everything that shows other columns' values. A reference holds the very value that it refers to.
+fn all_flows(model: &Model) -> Vec<Flow> {
+    let mut flows = model.flows.clone();
+    for table in &model.tables {
+        for foreign in &table.foreign {
+            for (own, to) in foreign.columns.iter().zip(&foreign.to_columns) {
+                let from = match &foreign.to_schema {
+                    Some(schema) => ColumnId::of_postgres(schema, &foreign.to_table, to),
+                    None => ColumnId::of_sqlite(&foreign.to_table, to),
+                };
+                flows.push(Flow { from, to: table.id_of(own) });
+            }
+        }
+    }
+    flows
+}
+
+/// Hides what shows hidden values, until nothing more does. Says what would be hidden but is exempt.
+fn spread(hidden: &mut HashSet<ColumnId>, flows: &[Flow], exempt: &HashSet<ColumnId>) -> Vec<ColumnId> {
+    let mut leading: HashMap<&ColumnId, Vec<&ColumnId>> = HashMap::new();
+    for flow in flows {
+        leading.entry(&flow.from).or_default().push(&flow.to);
+    }
+    let mut waiting: Vec<ColumnId> = hidden.iter().cloned().collect();
+    let mut spared = Vec::new();
+    while let Some(from) = waiting.pop() {
+        for to in leading.get(&from).into_iter().flatten() {
+            if exempt.contains(*to) {
+                spared.push((*to).clone());
+            } else if hidden.insert((*to).clone()) {
+                waiting.push((*to).clone());
+            }
+        }
+    }
+    spared
+}
+
+/// Columns that the operator hides in tables that are not offered: a view may show them.
+fn hidden_elsewhere(model: &Model, settings: &Settings) -> Vec<ColumnId> {
+    let is_offered = |name: &str| model.tables.iter().any(|table| *table.name == *name || table.full_name() == name);
+    let elsewhere = settings.tables.iter().filter(|(name, _)| !is_offered(name));
+    let mut all = Vec::new();
+    for (table, column) in elsewhere.flat_map(|(name, said)| said.hide.iter().map(move |column| (name, column))) {
+        match (&settings.target, table.split_once('.')) {
+            (Target::Sqlite(_) | Target::Memory(_), _) => all.push(ColumnId::of_sqlite(table, column)),
+            (Target::Postgres(_), Some((schema, table))) => all.push(ColumnId::of_postgres(schema, table, column)),
+            (Target::Postgres(_), None) => {
+                let schemas = settings.schemas.iter().map(String::as_str).chain(["public"]);
+                all.extend(schemas.map(|schema| ColumnId::of_postgres(schema, table, column)));
+            }
+        }
+    }
+    all
+}
+
+/// Columns of tables that are not offered, whose names look like secrets: a view may show them under any other name.
+fn secrets_elsewhere<'a>(model: &'a Model, flows: &'a [Flow]) -> impl Iterator<Item = ColumnId> + 'a {
+    let offered: Vec<ColumnId> = model.tables.iter().map(|table| table.id_of("")).collect();
+    let is_elsewhere = move |column: &ColumnId| !offered.iter().any(|table| table.is_beside(column));
+    let from = flows.iter().map(|flow| &flow.from).filter(|column| looks_secret(column.column(), &FieldType::Text));
+    from.filter(move |column| is_elsewhere(column)).cloned()
+}
+
+/// Takes the hidden columns out of a table, with whatever is about them.
+fn withhold(table: &mut Table, settings: &Settings, hidden: &HashSet<ColumnId>) {
+    let secrets: Vec<Arc<str>> = secrets(table, settings).cloned().collect();
+    let is_hidden = |name: &str| hidden.contains(&table.id_of(name));
+    let columns: Vec<Arc<str>> =
+        table.columns.iter().map(|column| column.name.clone()).filter(|name| is_hidden(name)).collect();
+    let is_needed = table.columns.iter().any(|column| is_hidden(&column.name) && column.is_required());
+    let prevents_create = table.may.insert && is_needed;
+    let loses_index = table.index.as_ref().is_some_and(|index| index.sources().iter().any(|id| hidden.contains(id)));
+    let hide = said(table, settings).map(|said| said.hide.as_slice()).unwrap_or_default();
+    // The operator's own are not named to callers, whatever they look like.
+    let secrets = secrets.into_iter().filter(|name| !hide.iter().any(|hidden| **hidden == **name)).collect();
+    if loses_index {
+        tracing::info!(
+            source = settings.name,
+            table = table.full_name(),
+            "a full-text index is not used, since it may hold words of a hidden column"
+        );
+        table.index = None;
+    }
+    if columns.is_empty() {
+        return;
+    }
+    let key: Vec<Arc<str>> = table.key_columns().map(|column| column.name.clone()).collect();
+    table.columns.retain(|column| !columns.contains(&column.name));
+    table.foreign.retain(|foreign| !foreign.columns.iter().any(|name| columns.contains(name)));
+    let position = |name: &Arc<str>| table.columns.iter().position(|column| column.name == *name);
+    let positions: Vec<usize> = key.iter().filter_map(position).collect();
+    if let Key::Columns(old) = &mut table.key {
+        *old = positions;
+    }
+    table.may.insert &= !prevents_create;
+    table.withheld = Withheld { columns, secrets, prevents_create };
+}

@@ -1,0 +1,373 @@
+//! The names that tables have been given. A table keeps its name: no table that appears later takes it away, not after a
+//! restart either, because callers, rules and clients' memories know the table by it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::model::Table;
+use crate::names::{self, Words};
+use crate::settings::Settings;
+
+/// How long the name of a table that is gone stays reserved. It may come back, as it does in many migrations.
+const GONE_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Names of more tables than this are not remembered once the tables are gone.
+const MAX_GONE: usize = 1_000;
+
+/// Words in the names of generic operations: `list_tables`, `get_table_schema`, `create_record`.
+const OF_ALL_TABLES: &[&str] = &["record", "records", "table", "tables", "table_schema", "table_schemas"];
+
+/// The most bytes the book has when it is written down.
+const MAX_BYTES: usize = 512 * 1024;
+
+/// The names of tables, by the tables' own names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct NameBook {
+    entries: BTreeMap<String, Entry>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    words: Words,
+    /// When the table was first missed, in seconds since 1970.
+    gone_since: Option<i64>,
+}
+
+impl NameBook {
+    /// Names every table. What the operator chose comes first, then what tables are called already.
+    pub(crate) fn assign(&mut self, tables: &[Table], settings: &Settings, now: Timestamp) -> Vec<Words> {
+        let full_names: Vec<String> = tables.iter().map(Table::full_name).collect();
+        self.forget(&full_names, now.as_second());
+        let mut naming = Naming::new(tables, settings);
+        for entry in self.entries.values().filter(|entry| entry.gone_since.is_some()) {
+            naming.reserve(&entry.words);
+        }
+        for (index, name) in full_names.iter().enumerate() {
+            if let Some(entry) = self.entries.get(name).filter(|_| !naming.is_configured(index)) {
+                naming.give(index, entry.words.clone());
+            }
+        }
+        let words = naming.finish(&full_names);
+        for (index, (name, words)) in full_names.into_iter().zip(&words).enumerate() {
+            let said = tables.get(index).and_then(|table| settings.table(table.schema.as_deref(), &table.name));
+            // What the operator chose is not remembered: it holds as long as the configuration says so.
+            if names::chosen(said) == (None, None) {
+                self.entries.insert(name, Entry { words: words.clone(), gone_since: None });
+            } else {
+                self.entries.remove(&name);
+            }
+        }
+        words
+    }
+
+    /// Notes which tables are gone, and drops those that have been gone for long.
+    fn forget(&mut self, present: &[String], now: i64) {
+        let present: HashSet<&str> = present.iter().map(String::as_str).collect();
+        for (name, entry) in &mut self.entries {
+            entry.gone_since = match present.contains(name.as_str()) {
+                true => None,
+                // A clock that was set back must not make it stay for ever.
+                false => Some(entry.gone_since.unwrap_or(now).min(now)),
+            };
+        }
+        let ttl = i64::try_from(GONE_TTL.as_secs()).unwrap_or(i64::MAX);
+        self.entries.retain(|_, entry| entry.gone_since.is_none_or(|since| now.saturating_sub(since) < ttl));
+        let gone = self.entries.values().filter(|entry| entry.gone_since.is_some()).count();
+        self.drop_gone(gone.saturating_sub(MAX_GONE));
+    }
+
+    /// Drops so many of those that have been gone longest. Says whether there were as many.
+    fn drop_gone(&mut self, count: usize) -> bool {
+        let mut gone: Vec<(i64, String)> =
+            self.entries.iter().filter_map(|(name, entry)| Some((entry.gone_since?, name.clone()))).collect();
+        gone.sort();
+        let dropped = gone.iter().take(count).filter(|(_, name)| self.entries.remove(name).is_some()).count();
+        dropped == count
+    }
+
+    /// What is written down: `{"orders": ["order", "orders"], "old": ["old", "olds", 1767225600]}`. As much as there is room
+    /// for, the tables that are there first.
+    pub(crate) fn to_json(&self) -> Vec<u8> {
+        let mut book = self.clone();
+        loop {
+            let text = book.write();
+            if text.len() <= MAX_BYTES {
+                return text;
+            }
+            let spare = book.entries.len() / 4 + 1;
+            if !book.drop_gone(spare) {
+                let last: Vec<String> = book.entries.keys().rev().take(spare).cloned().collect();
+                last.iter().for_each(|name| drop(book.entries.remove(name)));
+            }
+        }
+    }
+
+    fn write(&self) -> Vec<u8> {
+        let entries = self.entries.iter().map(|(name, entry)| {
+            let words = [Value::from(entry.words.singular.as_str()), entry.words.plural.as_str().into()];
+            (name.clone(), words.into_iter().chain(entry.gone_since.map(Value::from)).collect())
+        });
+        Value::Object(entries.collect()).to_string().into_bytes()
+    }
+
+    /// What was written down. Entries that make no sense are left out: names would be given that cannot be called.
+    pub(crate) fn from_json(text: &[u8]) -> Option<Self> {
+        let written: Map<String, Value> = serde_json::from_slice(text).ok()?;
+        let mut entries = BTreeMap::new();
+        for (name, value) in written {
+            let part = |index: usize| value.get(index).and_then(Value::as_str).map(str::to_owned);
+            let (Some(singular), Some(plural)) = (part(0), part(1)) else { continue };
+            if names::is_usable(&singular) && names::is_usable(&plural) {
+                let gone_since = value.get(2).and_then(Value::as_i64);
+                entries.insert(name, Entry { words: Words { singular, plural }, gone_since });
+            }
+        }
+        Some(Self { entries })
+    }
+
+    /// Takes over what somebody else has written down. Where both name a table, the other came first. Tables that are gone
+    /// and not known here were forgotten on purpose.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (name, theirs) in other.entries {
+            match self.entries.get_mut(&name) {
+                Some(ours) => ours.words = theirs.words,
+                None if theirs.gone_since.is_none() => drop(self.entries.insert(name, theirs)),
+                None => {}
+            }
+        }
+    }
+}
+
+/// Names under assignment.
+struct Naming<'a> {
+    tables: &'a [Table],
+    settings: &'a Settings,
+    given: Vec<Option<Words>>,
+    taken: HashSet<String>,
+    /// Words that the operator chose, and for which table.
+    chosen: HashMap<String, usize>,
+    configured: HashSet<usize>,
+}
+
+impl<'a> Naming<'a> {
+    fn new(tables: &'a [Table], settings: &'a Settings) -> Self {
+        let (mut chosen, mut configured) = (HashMap::new(), HashSet::new());
+        for (index, table) in tables.iter().enumerate() {
+            let (singular, plural) = names::chosen(settings.table(table.schema.as_deref(), &table.name));
+            for word in [singular, plural].into_iter().flatten() {
+                configured.insert(index);
+                chosen.entry(word).or_insert(index);
+            }
+        }
+        // Where one set of operations is for all tables, no table's own operations can be called like those.
+        let of_all = if settings.is_generic(tables.len()) { OF_ALL_TABLES } else { &[] };
+        let taken = of_all.iter().map(|word| (*word).to_owned()).collect();
+        Self { tables, settings, given: vec![None; tables.len()], taken, chosen, configured }
+    }
+
+    fn is_configured(&self, index: usize) -> bool {
+        self.configured.contains(&index)
+    }
+
+    fn is_free(&self, index: usize, words: &Words) -> bool {
+        self.is_word_free(index, &words.singular) && self.is_word_free(index, &words.plural)
+    }
+
+    fn is_word_free(&self, index: usize, word: &str) -> bool {
+        !self.taken.contains(word) && self.chosen.get(word).is_none_or(|owner| *owner == index)
+    }
+
+    /// Keeps words for a table that is not there, unless the operator wants them for another.
+    fn reserve(&mut self, words: &Words) {
+        let words = [&words.singular, &words.plural].into_iter().filter(|word| !self.chosen.contains_key(*word));
+        self.taken.extend(words.cloned());
+    }
+
+    /// Gives a table these words, unless they are somebody else's.
+    fn give(&mut self, index: usize, words: Words) {
+        if self.is_free(index, &words) {
+            self.taken.extend([words.singular.clone(), words.plural.clone()]);
+            if let Some(given) = self.given.get_mut(index) {
+                *given = Some(words);
+            }
+        }
+    }
+
+    /// Names the tables that have no name yet.
+    fn finish(mut self, full_names: &[String]) -> Vec<Words> {
+        // Whoever is written like an operation's name is called so, even if others would be called the same before it:
+        // `orders` before `order`, and both before `Orders`. Tables that the operator named come before all of them.
+        let rank = |index: usize, table: &Table| match &*table.name {
+            _ if self.configured.contains(&index) => 0,
+            name if !aquifer_protocol::operation::is_snake_case(name) => 3,
+            name if names::is_plural(name) => 1,
+            _ => 2,
+        };
+        let mut order: Vec<usize> = (0..self.tables.len()).collect();
+        order.sort_by_key(|&index| self.tables.get(index).map(|table| rank(index, table)));
+        let first_schema = self.settings.schemas.first().map_or("public", String::as_str);
+        for index in order {
+            let (Some(table), Some(full_name)) = (self.tables.get(index), full_names.get(index)) else { continue };
+            if self.given.get(index).is_some_and(Option::is_some) {
+                continue;
+            }
+            let said = self.settings.table(table.schema.as_deref(), &table.name);
+            let alone = match table.schema.as_deref() {
+                Some(schema) if schema != first_schema => names::words(&format!("{schema}_{}", table.name), said),
+                _ => names::words(&table.name, said),
+            };
+            let (singular, plural) = names::chosen(said);
+            let mut words = alone.clone();
+            let mut round = 0;
+            while !self.is_free(index, &words) {
+                let marked = names::marked(&alone, full_name, round);
+                // A mark on the one word is no reason for one on the other that the operator chose.
+                let own = |chosen: &Option<String>| chosen.clone().filter(|word| self.is_word_free(index, word));
+                words = Words {
+                    singular: own(&singular).unwrap_or(marked.singular),
+                    plural: own(&plural).unwrap_or(marked.plural),
+                };
+                round += 1;
+            }
+            self.give(index, words);
+        }
+        self.given.into_iter().map(Option::unwrap_or_default).collect()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::model::{Key, Permits, Rehearsal, Withheld};
+    use crate::settings::{TableSettings, Target};
+    use crate::statement::Name;
+
+    fn table(name: &str) -> Table {
+        Table {
+            schema: None,
+            name: name.into(),
+            quoted: Name::reflected(name),
+            comment: None,
+            columns: Vec::new(),
+            key: Key::None,
+            unique: Vec::new(),
+            checks: Vec::new(),
+            foreign: Vec::new(),
+            index: None,
+            may: Permits::NONE,
+            hashes: false,
+            unlisted: Vec::new(),
+            withheld: Withheld::default(),
+            rehearsal: Rehearsal::COMPLETE,
+        }
+    }
+
+    fn settings(said: &[(&str, Option<&str>, Option<&str>)]) -> Settings {
+        let mut settings = Settings::of("here", Target::Memory("x".to_owned()));
+        for (name, singular, plural) in said {
+            let (singular, plural) = (singular.map(str::to_owned), plural.map(str::to_owned));
+            settings.tables.insert((*name).to_owned(), TableSettings { singular, plural, ..TableSettings::default() });
+        }
+        settings
+    }
+
+    fn at(day: i64) -> Timestamp {
+        Timestamp::from_second(1_767_225_600 + day * 24 * 60 * 60).unwrap()
+    }
+
+    /// What the book calls these tables, one for several rows.
+    fn plurals(book: &mut NameBook, tables: &[&str], settings: &Settings, day: i64) -> Vec<String> {
+        let tables: Vec<Table> = tables.iter().map(|name| table(name)).collect();
+        book.assign(&tables, settings, at(day)).into_iter().map(|words| words.plural).collect()
+    }
+
+    #[test]
+    fn r_saf_2_a_name_is_not_taken_away_by_a_newcomer() {
+        let (plain, mut book) = (settings(&[]), NameBook::default());
+        assert_eq!(plurals(&mut book, &["Order"], &plain, 0), ["orders"]);
+        // Alone, each of these would be called so before it.
+        let marked = plurals(&mut book, &["Order", "order", "orders"], &plain, 0);
+        assert_eq!(marked[0], "orders");
+        assert!(marked[1].starts_with("orders_x") && marked[2].starts_with("orders_x") && marked[1] != marked[2]);
+        // In whatever order they come, and after a restart.
+        let mut later = NameBook::from_json(&book.to_json()).unwrap();
+        assert_eq!(plurals(&mut later, &["orders", "Order", "order"], &plain, 1), [&*marked[2], "orders", &*marked[1]]);
+        // A book that is lost is written again: then the best written one is called so.
+        assert_eq!(plurals(&mut NameBook::default(), &["Order", "orders"], &plain, 1)[1], "orders");
+    }
+
+    #[test]
+    fn r_saf_2_a_name_is_reserved_for_a_while_after_its_table_is_gone() {
+        let (plain, mut book) = (settings(&[]), NameBook::default());
+        plurals(&mut book, &["Order"], &plain, 0);
+        assert!(plurals(&mut book, &["orders"], &plain, 1)[0].starts_with("orders_x"));
+        assert_eq!(plurals(&mut book, &["orders", "Order"], &plain, 20)[1], "orders", "it is back");
+        let marked = plurals(&mut book, &["orders"], &plain, 30);
+        plurals(&mut book, &["orders"], &plain, 61);
+        assert_eq!(plurals(&mut book, &["orders"], &plain, 62), marked, "what it is called by then stays");
+        assert_eq!(plurals(&mut book, &["orders", "Order"], &plain, 62)[1], "orders", "the word is free again");
+        // A clock that goes back keeps nothing for ever.
+        plurals(&mut book, &["orders"], &plain, 100);
+        plurals(&mut book, &["orders"], &plain, 10);
+        assert_eq!(plurals(&mut book, &["orders", "ORDER"], &plain, 45)[1], "orders");
+    }
+
+    #[test]
+    fn the_operators_words_win() {
+        let mut book = NameBook::default();
+        assert_eq!(plurals(&mut book, &["orders", "sales"], &settings(&[]), 0), ["orders", "sales"]);
+        let said = settings(&[("sales", Some("order"), Some("orders"))]);
+        let named = plurals(&mut book, &["orders", "sales"], &said, 0);
+        assert!(named[0].starts_with("orders_x") && named[1] == "orders", "{named:?}");
+        // Only what was chosen wins; the other word is nobody's choice.
+        let mut book = NameBook::default();
+        plurals(&mut book, &["orders"], &settings(&[]), 0);
+        let said = settings(&[("Orders", Some("big_order"), None)]);
+        let tables = [table("orders"), table("Orders")];
+        let words = book.assign(&tables, &said, at(0));
+        assert_eq!((words[0].plural.as_str(), words[1].singular.as_str()), ("orders", "big_order"));
+        assert!(words[1].plural.starts_with("orders_x"));
+        // When the operator takes it back, the table is called by its own name.
+        assert_eq!(plurals(&mut book, &["orders", "Orders"], &settings(&[]), 1)[0], "orders");
+        // Two of the same choice are told apart.
+        let said = settings(&[("a", Some("thing"), Some("things")), ("b", Some("thing"), Some("things"))]);
+        let named = plurals(&mut NameBook::default(), &["a", "b"], &said, 0);
+        assert!(named[0] == "things" && named[1].starts_with("things_x"), "{named:?}");
+        // A table that is gone does not keep the operator from choosing.
+        let mut book = NameBook::default();
+        plurals(&mut book, &["orders"], &settings(&[]), 0);
+        assert_eq!(plurals(&mut book, &["sales"], &settings(&[("sales", None, Some("orders"))]), 0), ["orders"]);
+    }
+
+    #[test]
+    fn a_table_is_not_called_like_the_operations_for_all_tables() {
+        let mut book = NameBook::default();
+        let tables = ["records", "tables", "orders"];
+        assert_eq!(plurals(&mut book, &tables, &settings(&[]), 0), tables);
+        let generic = Settings { style: crate::settings::Style::Generic, ..settings(&[]) };
+        let named = plurals(&mut book, &tables, &generic, 0);
+        assert!(named[0].starts_with("records_x") && named[1].starts_with("tables_x"), "{named:?}");
+        assert_eq!(named[2], "orders");
+    }
+
+    #[test]
+    fn a_book_is_bounded_and_read_with_care() {
+        let mut book = NameBook::default();
+        let many: Vec<String> = (0..20_000).map(|n| format!("a_table_with_a_name_of_some_length_{n}")).collect();
+        let names: Vec<&str> = many.iter().map(String::as_str).collect();
+        plurals(&mut book, &names, &settings(&[]), 0);
+        assert!(book.to_json().len() <= MAX_BYTES);
+        plurals(&mut book, &["one"], &settings(&[]), 1);
+        assert!(book.entries.len() <= MAX_GONE + 1);
+        let odd = br#"{"a": ["A b", "c"], "b": ["x"], "c": 5, "d": ["ok", "oks"], "e": ["drop;", "y"], "f": [1, 2]}"#;
+        assert_eq!(NameBook::from_json(odd).unwrap().entries.keys().collect::<Vec<_>>(), ["d"]);
+        assert!(NameBook::from_json(b"[]").is_none() && NameBook::from_json(b"\xff").is_none());
+        let mut ours = NameBook::from_json(br#"{"a": ["x", "xs"], "b": ["y", "ys"]}"#).unwrap();
+        ours.merge(NameBook::from_json(br#"{"a": ["z", "zs"], "c": ["q", "qs"], "d": ["o", "os", 5]}"#).unwrap());
+        assert_eq!(ours.write(), br#"{"a":["z","zs"],"b":["y","ys"],"c":["q","qs"]}"#);
+    }
+}

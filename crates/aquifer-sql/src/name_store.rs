@@ -1,0 +1,76 @@
+//! Where the names of tables are kept beyond this process. A store that fails costs the memory of names, nothing else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aquifer_engine::store::{StateStore, StoreError};
+use sha2::{Digest, Sha256};
+
+use crate::name_book::NameBook;
+
+/// How long a call to the store may take. Nobody is to wait for names.
+const STORE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long names are kept. They are written only when they change, so this has to be longer than that may take.
+const RECORD_TTL: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
+/// How often writing is tried where others write at the same time.
+const MAX_ATTEMPTS: usize = 4;
+
+/// The record that holds the names of one database.
+pub(crate) struct NameStore {
+    store: Arc<dyn StateStore>,
+    key: String,
+}
+
+impl NameStore {
+    /// Where the names of a source's database are kept. `place` says which database it is, without secrets.
+    pub(crate) fn new(store: Arc<dyn StateStore>, source: &str, place: &str) -> Self {
+        let digest = Sha256::digest(place.as_bytes());
+        let hash: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        Self { store, key: format!("names/database/{source}/{hash}") }
+    }
+
+    /// The names that were kept; none if there are none or the store fails.
+    pub(crate) async fn load(&self) -> NameBook {
+        match self.read().await {
+            Ok((book, _)) => book,
+            Err(error) => {
+                tracing::warn!(%error, "the names that tables had before are not known");
+                NameBook::default()
+            }
+        }
+    }
+
+    /// Keeps these names beside those that others have kept.
+    pub(crate) async fn save(&self, book: &NameBook) {
+        if let Err(error) = self.try_save(book).await {
+            tracing::warn!(%error, "the names of tables are not kept for the next start");
+        }
+    }
+
+    async fn try_save(&self, book: &NameBook) -> Result<(), StoreError> {
+        for _ in 0..MAX_ATTEMPTS {
+            let (kept, version) = self.read().await?;
+            let mut merged = book.clone();
+            merged.merge(kept);
+            let writing = self.store.compare_and_set(&self.key, version, merged.to_json(), RECORD_TTL);
+            if bounded(writing).await? {
+                return Ok(());
+            }
+        }
+        Err(StoreError("others keep writing the same record".to_owned()))
+    }
+
+    async fn read(&self) -> Result<(NameBook, Option<u64>), StoreError> {
+        Ok(match bounded(self.store.get(&self.key)).await? {
+            Some(record) => (NameBook::from_json(&record.value).unwrap_or_default(), Some(record.version)),
+            None => (NameBook::default(), None),
+        })
+    }
+}
+
+async fn bounded<T>(call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    let late = || StoreError("the store did not answer in time".to_owned());
+    tokio::time::timeout(STORE_TIMEOUT, call).await.unwrap_or_else(|_| Err(late()))
+}

@@ -1,0 +1,218 @@
+//! Full-text tables of SQLite: what each indexes, and from which columns its words may come.
+//!
+//! Such a table is filled by hand or by triggers, so nothing but its definition, the triggers and the names of its columns
+//! tell what is in it. Whatever these do not rule out is taken for a source.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, Result};
+
+use super::super::checks::{self, Mentions};
+use crate::model::{ColumnId, Flow, Model, Table, TextIndex};
+use crate::statement::Name;
+
+/// Virtual tables that show the inside of an index or of the file: nothing to be served.
+const INNARDS: &[&str] =
+    &["fts5vocab", "fts4aux", "fts3tokenize", "dbstat", "sqlite_dbpage", "sqlite_stmt", "bytecode"];
+
+/// A full-text table.
+pub(super) struct FullText {
+    pub(super) name: String,
+    /// Whether this program can search it.
+    is_searchable: bool,
+    content: Content,
+    /// Every column, and of these the ones that are indexed.
+    columns: Vec<String>,
+    indexed: Vec<String>,
+    /// The column of the table it is over with the numbers of the index's rows.
+    rowid: String,
+}
+
+/// Where a full-text table keeps its text.
+#[derive(Debug, PartialEq, Eq)]
+enum Content {
+    Own,
+    /// In another table or view.
+    Table(String),
+    /// Nowhere: only its words are kept.
+    Nowhere,
+}
+
+impl FullText {
+    pub(super) fn of(name: &str, sql: &str) -> Option<Self> {
+        let (module, arguments) = checks::virtual_table(sql)?;
+        if !["fts3", "fts4", "fts5"].contains(&module.as_str()) {
+            return None;
+        }
+        let mut found = Self {
+            name: name.to_owned(),
+            is_searchable: module == "fts5",
+            content: Content::Own,
+            columns: Vec::new(),
+            indexed: Vec::new(),
+            rowid: "rowid".to_owned(),
+        };
+        let mut not_indexed = Vec::new();
+        for argument in checks::split(arguments) {
+            let unquoted = |text: &str| text.trim().trim_matches(['"', '\'', '`', '[', ']']).to_owned();
+            match argument.split_once('=').map(|(option, value)| (option.trim().to_ascii_lowercase(), unquoted(value)))
+            {
+                Some((option, value)) if option == "content" => {
+                    found.content = if value.is_empty() { Content::Nowhere } else { Content::Table(value) };
+                }
+                Some((option, value)) if option == "content_rowid" => found.rowid = value,
+                Some((option, value)) if option == "notindexed" => not_indexed.push(value),
+                Some(_) => {}
+                None => {
+                    let mut words = checks::names(argument).into_iter();
+                    let Some(column) = words.next() else { continue };
+                    if !words.any(|word| word.eq_ignore_ascii_case("unindexed")) {
+                        found.indexed.push(column.clone());
+                    }
+                    found.columns.push(column);
+                }
+            }
+        }
+        found.indexed.retain(|column| !not_indexed.iter().any(|other| other.eq_ignore_ascii_case(column)));
+        Some(found)
+    }
+
+    /// Its columns, as far as it names them.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(String::as_str)
+    }
+
+    /// Whether it is only an index over another table.
+    pub(super) fn is_index_only(&self) -> bool {
+        matches!(self.content, Content::Table(_))
+    }
+
+    /// Whether it finds rows of the table, by their numbers unless it says by what else.
+    pub(super) fn serves(&self, table: &str, numbered: bool) -> bool {
+        self.is_searchable
+            && match &self.content {
+                Content::Table(content) => content.eq_ignore_ascii_case(table) && (numbered || self.rowid != "rowid"),
+                Content::Own | Content::Nowhere => self.name == table,
+            }
+    }
+
+    /// What a search in the table makes use of. Its sources are found once all tables are known.
+    pub(super) fn index(&self) -> TextIndex {
+        TextIndex::Fts5 {
+            quoted: Name::reflected(&self.name),
+            columns: self.indexed.iter().map(|column| Arc::from(column.as_str())).collect(),
+            rowid: Name::reflected(&self.rowid),
+            sources: Vec::new(),
+        }
+    }
+
+    /// The columns whose words may be in it, each with the column of this table they would be in; without one where that
+    /// is not known.
+    fn sources(&self, model: &Model, triggers: &[Trigger]) -> Vec<(ColumnId, Option<String>)> {
+        let mut sources: Vec<(ColumnId, Option<String>)> = Vec::new();
+        let same_name = |table: &str, column: &String| (ColumnId::of_sqlite(table, column), Some(column.clone()));
+        if let Content::Table(table) = &self.content {
+            let all = model.tables.iter().find(|known| known.name.eq_ignore_ascii_case(table));
+            // Without columns of its own it has those of the other table.
+            let all = all.filter(|_| self.columns.is_empty()).into_iter().flat_map(columns);
+            sources.extend(self.indexed.iter().map(|column| same_name(table, column)));
+            sources.extend(all.map(|column| same_name(table, &column.to_owned())));
+        }
+        for trigger in triggers.iter().filter(|trigger| trigger.mentions.has(&self.name)) {
+            let reads =
+                |table: &&Table| table.name.eq_ignore_ascii_case(&trigger.table) || trigger.mentions.has(&table.name);
+            for table in model.tables.iter().filter(reads).filter(|table| !self.is(table)) {
+                let read = columns(table).filter(|name| trigger.mentions.has_star || trigger.mentions.has(name));
+                sources.extend(read.map(|name| (ColumnId::of_sqlite(&table.name, name), None)));
+            }
+        }
+        // One that nothing connects to another table, yet has no columns but those of one, is most likely over that.
+        for table in model.tables.iter().filter(|table| !self.is_index_only() && !self.is(table)) {
+            let has = |column: &String| columns(table).any(|own| own.eq_ignore_ascii_case(column));
+            if !self.columns.is_empty() && self.columns.iter().all(has) {
+                sources.extend(self.columns.iter().map(|column| same_name(&table.name, column)));
+            }
+        }
+        sources
+    }
+
+    fn is(&self, table: &Table) -> bool {
+        *table.name == *self.name
+    }
+}
+
+fn columns(table: &Table) -> impl Iterator<Item = &str> {
+    table.columns.iter().map(|column| &*column.name)
+}
+
+/// Whether a virtual table shows the inside of something else.
+pub(super) fn shows_innards(sql: &str) -> bool {
+    checks::virtual_table(sql).is_some_and(|(module, _)| INNARDS.contains(&module.as_str()))
+}
+
+/// A trigger: the table it is on, and what it mentions.
+struct Trigger {
+    table: String,
+    mentions: Mentions,
+}
+
+/// Finds out which columns full-text tables have their words from, now that all tables are known.
+pub(super) fn trace(connection: &Connection, model: &mut Model, all: &[FullText]) -> Result<()> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    let mut statement = connection.prepare("SELECT tbl_name, sql FROM sqlite_schema WHERE type = 'trigger'")?;
+    let read = |row: &rusqlite::Row<'_>| {
+        let sql: Option<String> = row.get(1)?;
+        Ok(Trigger { table: row.get(0)?, mentions: Mentions::of(&sql.unwrap_or_default()) })
+    };
+    let triggers: Vec<Trigger> = statement.query_map([], read)?.collect::<Result<_>>()?;
+    for full_text in all {
+        let found = full_text.sources(model, &triggers);
+        for (from, column) in &found {
+            let targets = match column {
+                Some(column) => std::slice::from_ref(column),
+                None => full_text.columns.as_slice(),
+            };
+            model.flows.extend(
+                targets
+                    .iter()
+                    .map(|column| Flow { from: from.clone(), to: ColumnId::of_sqlite(&full_text.name, column) }),
+            );
+        }
+        for table in &mut model.tables {
+            let Some(TextIndex::Fts5 { quoted, sources, columns, .. }) = &mut table.index else { continue };
+            if *quoted == Name::reflected(&full_text.name) {
+                let own = columns.iter().map(|column| ColumnId::of_sqlite(&full_text.name, column));
+                sources.extend(found.iter().map(|(from, _)| from.clone()).chain(own));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_text_tables_are_understood() {
+        for (sql, content, columns, indexed) in [
+            ("USING fts5(a, b, tokenize='porter')", Content::Own, "a b", "a b"),
+            ("USING fts5(a, b UNINDEXED, content='')", Content::Nowhere, "a b", "a"),
+            (
+                "USING fts5(\"a b\", content = 'notes', content_rowid = 'id')",
+                Content::Table("notes".into()),
+                "a b",
+                "a b",
+            ),
+            ("using FTS4(content=\"u\", a, b, notindexed=b)", Content::Table("u".into()), "a b", "a"),
+        ] {
+            let found = FullText::of("t", &format!("CREATE VIRTUAL TABLE t {sql}"))
+                .map(|found| (found.content, found.columns.join(" "), found.indexed.join(" ")));
+            assert_eq!(found, Some((content, columns.to_owned(), indexed.to_owned())), "{sql}");
+        }
+        assert!(FullText::of("t", "CREATE VIRTUAL TABLE t USING rtree(id, a, b)").is_none());
+        assert!(shows_innards("CREATE VIRTUAL TABLE v USING fts5vocab(t, row)"));
+    }
+}

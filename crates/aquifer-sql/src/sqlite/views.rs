@@ -1,0 +1,143 @@
+//! Which columns of tables the columns of views show. SQLite says which column an output of a view is, where it is one and
+//! nothing else, and which columns the whole view reads; an output that is anything else may show all of these.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::CStr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aquifer_protocol::schema::Comparison;
+use aquifer_query::FieldType;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::{Connection, Result};
+
+use super::super::checks::Mentions;
+use super::collation;
+use super::full_text::{self, FullText};
+use crate::model::{ColumnId, Flow, Model};
+use crate::statement::{Dialect, Name, Statement};
+
+/// What statements read while they are prepared: tables, and columns of them.
+type Reads = Arc<Mutex<BTreeSet<(String, String)>>>;
+
+/// Words that make several queries one, of which SQLite knows the first one's columns only.
+const COMPOUND: [&str; 3] = ["union", "intersect", "except"];
+
+/// Finds out what views show.
+pub(super) fn trace(connection: &mut Connection, model: &mut Model) -> Result<()> {
+    let known = Definitions::read(connection)?;
+    if known.views.is_empty() {
+        return Ok(());
+    }
+    let reads = Reads::default();
+    let noted = reads.clone();
+    let note = move |context: AuthContext<'_>| {
+        if let AuthAction::Read { table_name, column_name } = context.action {
+            let read = (table_name.to_owned(), column_name.to_owned());
+            noted.lock().unwrap_or_else(PoisonError::into_inner).insert(read);
+        }
+        Authorization::Allow
+    };
+    connection.authorizer(Some(note))?;
+    let traced = trace_all(connection, model, &known, &reads);
+    connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
+    traced
+}
+
+/// What the file defines, as far as views are concerned.
+struct Definitions {
+    views: Vec<(String, Mentions)>,
+    /// Tables whose columns hold what they say, and nothing but that.
+    tables: HashSet<String>,
+    /// Columns of full-text tables. What is behind these, or made of them, may show any of it.
+    full_text: Vec<ColumnId>,
+}
+
+impl Definitions {
+    fn read(connection: &Connection) -> Result<Self> {
+        let mut found = Self { views: Vec::new(), tables: HashSet::new(), full_text: Vec::new() };
+        let sql = "SELECT s.name, s.type, coalesce(s.sql, ''), t.type FROM sqlite_schema s
+                   JOIN pragma_table_list t ON t.schema = 'main' AND t.name = s.name WHERE s.type IN ('view', 'table')";
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (name, is_view, sql): (String, bool, String) =
+                (row.get(0)?, row.get::<_, String>(1)? == "view", row.get(2)?);
+            let is_plain = row.get::<_, String>(3)? != "shadow" && !full_text::shows_innards(&sql);
+            if is_view {
+                found.views.push((name, Mentions::of(&sql)));
+                continue;
+            }
+            if let Some(full_text) = FullText::of(&name, &sql) {
+                found.full_text.extend(full_text.columns().map(|column| ColumnId::of_sqlite(&name, column)));
+            }
+            if is_plain {
+                found.tables.insert(name.to_ascii_lowercase());
+            }
+        }
+        Ok(found)
+    }
+
+    fn is_view(&self, name: &str) -> bool {
+        self.views.iter().any(|(view, _)| view.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether it is a table whose columns are what they are called: not a function, an index's inside, or a view.
+    fn is_table(&self, name: &str) -> bool {
+        self.tables.contains(&name.to_ascii_lowercase())
+    }
+}
+
+fn trace_all(connection: &Connection, model: &mut Model, known: &Definitions, reads: &Reads) -> Result<()> {
+    for table in model.tables.iter_mut().filter(|table| known.is_view(&table.name)) {
+        reads.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut select = Statement::new(Dialect::Sqlite);
+        select.push("SELECT * FROM ").name(&Name::reflected(&table.name));
+        let prepared = connection.prepare(select.text())?;
+        let read = std::mem::take(&mut *reads.lock().unwrap_or_else(PoisonError::into_inner));
+        // Its own columns and those of other views are read on the way to the tables.
+        let is_used = |view: &str| {
+            view.eq_ignore_ascii_case(&table.name) || read.iter().any(|(name, _)| name.eq_ignore_ascii_case(view))
+        };
+        let is_compound = known
+            .views
+            .iter()
+            .filter(|(view, _)| is_used(view))
+            .any(|(_, mentions)| COMPOUND.iter().any(|word| mentions.has(word)));
+        let everything = ColumnId::of_sqlite(&table.name, "").everything_in();
+        let into = |from: ColumnId| Flow { from, to: everything.clone() };
+        for (name, column) in read.iter().filter(|(name, _)| !known.is_view(name)) {
+            model.flows.push(into(ColumnId::of_sqlite(name, column)));
+            if !known.is_table(name) {
+                model.flows.extend(known.full_text.iter().cloned().map(into));
+            }
+        }
+        for index in 0..prepared.column_count() {
+            let name = prepared.column_name(index)?;
+            let Some(column) = table.columns.iter_mut().find(|known| *known.name == *name) else { continue };
+            let text = |part: &CStr| part.to_string_lossy().into_owned();
+            // A function that gives rows has columns, but is no table to ask about them.
+            let origin = match prepared.column_metadata(index).ok().flatten() {
+                Some((_, table, origin, declared, collation, ..)) if !is_compound && known.is_table(&text(table)) => {
+                    Some((text(table), text(origin), declared.map(text), collation.map(text)))
+                }
+                _ => None,
+            };
+            let to = ColumnId::of_sqlite(&table.name, name);
+            match origin {
+                Some((from_table, from_column, declared, collation)) => {
+                    let declared = declared.unwrap_or_default();
+                    column.comparison = collation::comparison(&column.of, &declared, collation.as_deref());
+                    model.flows.push(Flow { from: ColumnId::of_sqlite(&from_table, &from_column), to });
+                }
+                None => {
+                    // An expression may have any collation.
+                    if matches!(column.of, FieldType::Text | FieldType::Word(_)) {
+                        column.comparison = Comparison::Unknown;
+                    }
+                    model.flows.push(Flow { from: everything.clone(), to });
+                }
+            }
+        }
+    }
+    Ok(())
+}

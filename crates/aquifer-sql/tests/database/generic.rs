@@ -1,0 +1,267 @@
+//! Generic operations: policy judges what they stand for, whatever the table is called by.
+
+use std::sync::{Arc, Mutex};
+
+use aquifer_engine::gate::{Decision, Gate, Pass};
+use aquifer_engine::{Context, Engine};
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::surface::{Mode, Profile, Surface};
+use aquifer_protocol::validate::Checked;
+use aquifer_sql::{Settings, Style};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use crate::support::{Behind, File, Stage, open};
+
+/// A gate as rules make one: it denies operations by name, and notes what it was asked about.
+#[derive(Default)]
+struct Rules {
+    denied: Vec<&'static str>,
+    judged: Mutex<Vec<String>>,
+}
+
+impl Gate for Rules {
+    fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
+        let all = std::iter::once(request.operation()).chain(request.also_needs());
+        let mut names: Vec<String> = all.map(|operation| operation.own_name.to_string()).collect();
+        let is_denied = names.iter().any(|name| self.denied.contains(&name.as_str()));
+        if let Some(table) = request.operation().backing.table() {
+            names.push(format!("table {table}"));
+        }
+        self.judged.lock().unwrap().push(names.join(" "));
+        std::future::ready(match is_denied {
+            true => Decision::Refuse(Failure::new(Code::PermissionDenied, "Permission denied")),
+            false => Decision::Allow(Pass::default()),
+        })
+        .boxed()
+    }
+}
+
+impl Rules {
+    fn last(&self) -> String {
+        self.judged.lock().unwrap().last().cloned().unwrap_or_default()
+    }
+}
+
+async fn stage(settings: Settings, behind: Behind, denied: &[&'static str]) -> (Stage, Arc<Rules>) {
+    let rules = Arc::new(Rules { denied: denied.to_vec(), ..Rules::default() });
+    let database = open(Settings { style: Style::Generic, ..settings }).await.unwrap();
+    let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
+    let engine = Engine::builder(surface).gate(rules.clone()).source(database).build().unwrap();
+    (Stage { engine: Arc::new(engine), behind }, rules)
+}
+
+const TABLES: &str = "
+    CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT);
+    CREATE TABLE Orders (id INTEGER PRIMARY KEY, customer_id INTEGER REFERENCES customers(id), note TEXT);
+    CREATE TABLE order_lines (id INTEGER PRIMARY KEY, order_id INTEGER REFERENCES Orders(id), n INTEGER);
+    CREATE TABLE \"Odd Name\" (\"The Key\" INTEGER PRIMARY KEY, dry_run TEXT);
+    INSERT INTO customers VALUES (1, 'Ann'); INSERT INTO Orders VALUES (1, 1, 'x'); INSERT INTO order_lines VALUES (1, 1, 5);";
+
+#[tokio::test]
+async fn r_saf_2_policy_sees_the_table_behind_every_alias() {
+    let file = File::of(TABLES);
+    let (stage, rules) = stage(file.settings(), Behind::File(file), &[]).await;
+    for alias in ["orders", "order", "Orders", "Order", "ORDERS", "oRdErS"] {
+        let key = json!({ "id": 1 });
+        for (operation, params, judged) in [
+            ("list_records", json!({}), "list_orders table Orders"),
+            ("search_records", json!({ "query": "x" }), "search_orders table Orders"),
+            ("get_record", json!({ "key": key }), "get_order table Orders"),
+            ("create_record", json!({ "values": { "note": "y" }, "dry_run": true }), "create_order table Orders"),
+            ("update_record", json!({ "key": key, "input": { "note": "z" } }), "update_order table Orders"),
+            ("delete_record", json!({ "key": key, "dry_run": true }), "delete_order table Orders"),
+            ("get_table_schema", json!({}), "get_table_schema list_orders"),
+        ] {
+            let mut params = params;
+            params["table_name"] = alias.into();
+            let answer = stage.ask(operation, params).await;
+            assert!(answer["success"] == json!(true) || operation == "delete_record", "{operation} {alias}: {answer}");
+            assert_eq!(rules.last(), judged, "{operation} {alias}");
+        }
+    }
+    for (alias, judged) in [
+        ("order_lines", "list_order_lines table order_lines"),
+        ("order_line", "list_order_lines table order_lines"),
+        ("OrderLine", "list_order_lines table order_lines"),
+        ("Odd Name", "list_odd_names table Odd Name"),
+        ("odd-name", "list_odd_names table Odd Name"),
+    ] {
+        stage.get("list_records", json!({ "table_name": alias })).await;
+        assert_eq!(rules.last(), judged, "{alias}");
+    }
+    // Names that mean nothing are judged by nobody, and the nearest is suggested under the name that works.
+    let before = rules.judged.lock().unwrap().len();
+    let error = stage.refused("list_records", json!({ "table_name": "ordres" }), "NOT_FOUND_RESOURCE").await;
+    assert_eq!(error["details"]["suggestions"][0], "orders", "{error}");
+    for nonsense in ["", "_", "sqlite_schema", "orders; --", "main.orders"] {
+        stage.refused("list_records", json!({ "table_name": nonsense }), "NOT_FOUND_RESOURCE").await;
+    }
+    assert_eq!(rules.judged.lock().unwrap().len(), before);
+    let listed = stage.get("list_tables", json!({ "sort": "name" })).await;
+    let names: Vec<&str> =
+        listed["items"].as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["customers", "odd_names", "order_lines", "orders"]);
+    for name in names {
+        let schema = stage.get("get_table_schema", json!({ "table_name": name })).await;
+        assert_eq!(schema["table_name"], name);
+    }
+}
+
+#[tokio::test]
+async fn r_saf_2_a_name_that_could_mean_several_tables_means_none() {
+    let file = File::of(
+        "CREATE TABLE orders (id INTEGER PRIMARY KEY); CREATE TABLE \"order\" (id INTEGER PRIMARY KEY);
+         CREATE TABLE big_box (id INTEGER PRIMARY KEY); CREATE TABLE bigbox (id INTEGER PRIMARY KEY);",
+    );
+    let (stage, rules) = stage(file.settings(), Behind::File(file), &[]).await;
+    // The one is called so, the other is named so.
+    let error = stage.refused("list_records", json!({ "table_name": "order" }), "VALIDATION_INVALID_VALUE").await;
+    let names: Vec<&str> =
+        error["details"]["suggestions"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    assert!(names.contains(&"orders") && names.iter().any(|name| name.starts_with("orders_x")), "{error}");
+    for name in names {
+        stage.get("list_records", json!({ "table_name": name })).await;
+    }
+    // What list_tables says is never in doubt, and what is written exactly is not either.
+    stage.get("list_records", json!({ "table_name": "orders" })).await;
+    assert_eq!(rules.last(), "list_orders table orders");
+    stage.get("list_records", json!({ "table_name": "bigbox" })).await;
+    assert_eq!(rules.last(), "list_bigboxes table bigbox");
+    stage.refused("list_records", json!({ "table_name": "BigBox" }), "VALIDATION_INVALID_VALUE").await;
+}
+
+/// Tables whose own operations would be called like the generic ones.
+#[tokio::test]
+async fn r_saf_2_tables_called_like_the_operations_are_served_under_other_names() {
+    let file = File::of(
+        "CREATE TABLE records (id INTEGER PRIMARY KEY, a TEXT); CREATE TABLE tables (id INTEGER PRIMARY KEY);
+         CREATE TABLE table_schema (id INTEGER PRIMARY KEY); INSERT INTO records VALUES (1, 'x');",
+    );
+    let (stage, rules) = stage(file.settings(), Behind::File(file), &[]).await;
+    let row = stage.get("get_record", json!({ "table_name": "records", "key": { "id": 1 } })).await;
+    assert_eq!(row["a"], "x");
+    assert!(rules.last().starts_with("get_record_x") && rules.last().ends_with("table records"), "{}", rules.last());
+    for table in ["tables", "table_schema"] {
+        assert_eq!(stage.get("list_records", json!({ "table_name": table })).await["items"], json!([]));
+    }
+    assert_eq!(stage.get("list_tables", json!({})).await["items"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn r_saf_2_a_denied_table_is_denied_by_every_way() {
+    let file = File::of(TABLES);
+    let denied = ["list_orders", "update_order"];
+    let (stage, rules) = stage(file.settings(), Behind::File(file), &denied).await;
+    let root = |table: &str| json!({ "element_type": table, "id": 1 });
+    let refused = [
+        ("list_records", json!({ "table_name": "order" })),
+        ("update_record", json!({ "table_name": "ORDER", "key": { "id": 1 }, "input": { "note": "z" } })),
+        ("update_order", json!({ "id": 1, "input": { "note": "z" } })),
+        ("get_table_schema", json!({ "table_name": "Orders" })),
+        // Whatever a walk may reach.
+        ("query_relationships", json!({ "root": root("orders"), "direction": "both" })),
+        ("query_relationships", json!({ "root": root("Order"), "direction": "incoming" })),
+        ("query_relationships", json!({ "root": root("customer"), "direction": "incoming" })),
+        (
+            "query_relationships",
+            json!({ "root": root("customers"), "direction": "both", "depth": 3, "include": ["root"] }),
+        ),
+        ("query_relationships", json!({ "root": root("order_lines"), "direction": "outgoing" })),
+    ];
+    for (operation, params) in refused {
+        stage.refused(operation, params, "PERMISSION_DENIED").await;
+    }
+    let allowed = [
+        ("list_records", json!({ "table_name": "customers" })),
+        ("query_relationships", json!({ "root": root("customers"), "direction": "outgoing", "depth": 5 })),
+        ("query_relationships", json!({ "root": root("order_line"), "direction": "incoming" })),
+        (
+            "query_relationships",
+            json!({ "root": root("customers"), "direction": "both", "relationship": "order_lines.order_id" }),
+        ),
+    ];
+    for (operation, params) in allowed {
+        let answer = stage.ask(operation, params.clone()).await;
+        assert_eq!(answer["success"], json!(true), "{operation} {params}: {answer}");
+        assert!(!answer.to_string().contains("orders:"), "{answer}");
+    }
+    assert!(rules.last().starts_with("query_relationships list_customers"), "{}", rules.last());
+    assert_eq!(stage.value("SELECT note FROM Orders").await, "x");
+}
+
+/// What stands where columns are expected is a column, in no spelling a control.
+#[tokio::test]
+async fn r_req_3_controls_do_not_come_in_by_the_key() {
+    let file = File::of(TABLES);
+    let (stage, _) = stage(file.settings(), Behind::File(file), &[]).await;
+    for name in [
+        "dry_run",
+        "dryRun",
+        "DRY_RUN",
+        "dry-run",
+        "if_match",
+        "ifMatch",
+        "input",
+        "Input",
+        "confirmationToken",
+        "fields",
+    ] {
+        for (operation, params) in [
+            ("create_record", json!({ "table_name": "orders", "values": { "note": "a", name: true } })),
+            (
+                "update_record",
+                json!({ "table_name": "orders", "key": { "id": 1, name: true }, "input": { "note": "a" } }),
+            ),
+            ("delete_record", json!({ "table_name": "order_lines", "key": { "id": 1, name: true } })),
+        ] {
+            let answer = stage.ask(operation, params).await;
+            assert_eq!(answer["error"]["code"], "VALIDATION_INVALID_VALUE", "{operation} {name}: {answer}");
+        }
+    }
+    // Nor does a column come twice under two names.
+    for params in [
+        json!({ "table_name": "Odd Name", "values": { "The Key": 1, "the_key": 2 } }),
+        json!({ "table_name": "Odd Name", "values": { "dry_run": "a", "dry_run_column": "b" } }),
+    ] {
+        stage.refused("create_record", params, "VALIDATION_INVALID_VALUE").await;
+    }
+    let input = json!({ "dry_run": "a", "dry_run_column": "b" });
+    let twice = json!({ "table_name": "Odd Name", "key": { "The Key": 1 }, "input": input });
+    stage.refused("update_record", twice, "VALIDATION_INVALID_VALUE").await;
+    // A column that is called like a control is meant by its own name.
+    let made = stage
+        .get("create_record", json!({ "table_name": "Odd Name", "values": { "The Key": 1, "dry_run": "kept" } }))
+        .await;
+    assert_eq!(made["dry_run"], "kept");
+    assert_eq!(stage.value("SELECT dry_run FROM \"Odd Name\"").await, "kept");
+    let _: Value = made;
+}
+
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn r_saf_2_tables_of_several_schemas_are_told_apart() {
+    let server = crate::server::Server::new(
+        "CREATE SCHEMA sales; CREATE TABLE orders (id int PRIMARY KEY); CREATE TABLE sales.orders (id int PRIMARY KEY);
+         CREATE TABLE sales.\"Leads\" (id int PRIMARY KEY);",
+    )
+    .await;
+    let mut settings = server.settings();
+    settings.schemas = vec!["public".to_owned(), "sales".to_owned()];
+    let (stage, rules) = stage(settings, Behind::Server(server), &[]).await;
+    for (alias, judged) in [
+        ("orders", "list_orders table orders"),
+        ("public.orders", "list_orders table orders"),
+        ("sales.orders", "list_sales_orders table orders"),
+        ("sales_orders", "list_sales_orders table orders"),
+        ("SALES.ORDERS", "list_sales_orders table orders"),
+        ("sales.Leads", "list_sales_leads table Leads"),
+        ("Leads", "list_sales_leads table Leads"),
+        ("leads", "list_sales_leads table Leads"),
+    ] {
+        stage.get("list_records", json!({ "table_name": alias })).await;
+        assert_eq!(rules.last(), judged, "{alias}");
+    }
+    stage.refused("list_records", json!({ "table_name": "Orders" }), "VALIDATION_INVALID_VALUE").await;
+}

@@ -1,0 +1,513 @@
+//! Columns nobody is to see, attacked in every way a caller has: hidden ones, those that look like secrets, and whatever
+//! shows their values.
+
+use aquifer_sql::Settings;
+use serde_json::{Value, json};
+
+use crate::support::Stage;
+
+/// What stands in every hidden column, and must never come out.
+const SECRET: &str = "hunterzz";
+
+/// Both kinds of database, made of these statements.
+async fn both(sqlite: &str, postgres: &str, set: impl Fn(&mut Settings)) -> Vec<Stage> {
+    let mut stages = Vec::new();
+    if !sqlite.is_empty() {
+        stages.push(Stage::sqlite_with(sqlite, &set).await);
+    }
+    #[cfg(feature = "postgres")]
+    if !postgres.is_empty() {
+        stages.push(Stage::postgres_with(postgres, &set).await);
+    }
+    let _ = postgres;
+    stages
+}
+
+/// Hides these columns, each as `table.column`.
+fn hide(columns: &'static [&'static str]) -> impl Fn(&mut Settings) {
+    move |settings| {
+        for column in columns {
+            let (table, column) = column.rsplit_once('.').unwrap();
+            settings.tables.entry(table.to_owned()).or_default().hide.push(column.to_owned());
+        }
+    }
+}
+
+/// Reads, searches and introspects everything there is, and looks for the secret in it.
+async fn nothing_tells(stage: &Stage) {
+    for operation in stage.operations() {
+        let details = stage.details(&operation).await.to_string();
+        assert!(!details.contains(SECRET), "{operation}: {details}");
+        if operation.starts_with("list_") && operation != "list_tables" {
+            let all = stage.ask(&operation, json!({ "fields": "full", "total": true })).await;
+            assert_eq!(all["success"], json!(true), "{operation}: {all}");
+            assert!(!all.to_string().contains(SECRET), "{operation}: {all}");
+        }
+        if operation.starts_with("search_") {
+            for query in [SECRET.to_owned(), format!("\"{SECRET}\""), format!("{SECRET} nothing")] {
+                let found = stage.get(&operation, json!({ "query": query, "total": true, "fields": "full" })).await;
+                assert_eq!(found["items"], json!([]), "{operation}: {found}");
+                assert_eq!(found["pageInfo"]["totalCount"], 0, "{operation}: {found}");
+            }
+        }
+    }
+}
+
+/// None of these names is told anywhere by introspection.
+async fn nowhere(stage: &Stage, names: &[&str]) {
+    let mut told = stage.get("introspect", json!({ "query": "operations" })).await.to_string();
+    for operation in stage.operations() {
+        told += &stage.details(&operation).await.to_string();
+    }
+    let types = stage.get("introspect", json!({ "query": "types" })).await;
+    for kind in types["types"].as_array().unwrap() {
+        told += &stage.get("introspect", json!({ "query": "types", "name": kind["name"] })).await.to_string();
+    }
+    for name in names {
+        assert!(!told.contains(name), "{name} is told");
+    }
+}
+
+const USERS: (&str, &str) = (
+    "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT NOT NULL, notes TEXT, size INTEGER);
+     INSERT INTO users VALUES (1, 'Ann', 'hunterzz', 1), (2, 'Bob', NULL, 2);",
+    "CREATE TABLE users (id int PRIMARY KEY, name text NOT NULL, notes text, size int);
+     INSERT INTO users VALUES (1, 'Ann', 'hunterzz', 1), (2, 'Bob', NULL, 2);",
+);
+
+#[tokio::test]
+async fn r_ext_6_a_hidden_column_is_nowhere() {
+    for stage in both(USERS.0, USERS.1, hide(&["users.notes"])).await {
+        nothing_tells(&stage).await;
+        nowhere(&stage, &["notes"]).await;
+        for params in [
+            json!({ "filter": { "notes": SECRET } }),
+            json!({ "filter": { "Notes": SECRET } }),
+            json!({ "filter": { "not": { "notes": { "is_null": true } } } }),
+            json!({ "sort": "notes" }),
+            json!({ "fields": ["notes"] }),
+            json!({ "fields": ["id", "NOTES"] }),
+            json!({ "aggregate": { "x": { "group_by": "notes", "count": true } } }),
+            json!({ "aggregate": { "x": { "max": "notes" } } }),
+        ] {
+            stage.refused("list_users", params, "VALIDATION_UNKNOWN_FIELD").await;
+        }
+        stage.refused("create_user", json!({ "id": 3, "name": "x", "notes": "x" }), "VALIDATION_UNKNOWN_PARAM").await;
+        for input in [json!({ "notes": "x" }), json!({ "notes": null }), json!({ "Notes": "x" })] {
+            let params = json!({ "id": 1, "input": input });
+            stage.refused("update_user", params, "VALIDATION_UNKNOWN_FIELD").await;
+        }
+        stage.get("update_user", json!({ "id": 1, "input": { "size": 5 } })).await;
+        assert_eq!(stage.value("SELECT notes FROM users WHERE id = 1").await, SECRET, "an update does not touch it");
+        // Neither a version nor a rehearsal says anything about it.
+        let before = stage.get("get_user", json!({ "id": 1 })).await["_etag"].clone();
+        stage.behind("UPDATE users SET notes = 'hunterzz 2' WHERE id = 1").await;
+        assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["_etag"], before);
+        for (operation, params) in [
+            ("create_user", json!({ "id": 9, "name": "x", "dry_run": true })),
+            ("update_user", json!({ "id": 1, "input": { "size": 7 }, "dry_run": true })),
+            ("delete_user", json!({ "id": 1, "dry_run": true })),
+            ("delete_user", json!({ "id": 1 })),
+        ] {
+            let told = stage.get(operation, params).await.to_string();
+            assert!(!told.contains("notes") && !told.contains(SECRET), "{operation}: {told}");
+        }
+    }
+}
+
+const SECRETS: (&str, &str) = (
+    "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, password_hash TEXT, apiKey TEXT DEFAULT 'hunterzz', password_changed_at TEXT);
+     INSERT INTO users VALUES (1, 'Ann', 'hunterzz', 'hunterzz', '2026-01-01T00:00:00Z');
+     CREATE TABLE accounts (id INTEGER PRIMARY KEY, name TEXT, pin TEXT NOT NULL);
+     INSERT INTO accounts VALUES (1, 'a', 'hunterzz');
+     CREATE TABLE sessions (token TEXT PRIMARY KEY, started INTEGER);
+     INSERT INTO sessions VALUES ('key-of-the-row', 1);",
+    "CREATE TABLE users (id int PRIMARY KEY, name text, password_hash text, \"apiKey\" text DEFAULT 'hunterzz', password_changed_at timestamptz);
+     INSERT INTO users VALUES (1, 'Ann', 'hunterzz', 'hunterzz', '2026-01-01T00:00:00Z');
+     CREATE TABLE accounts (id int PRIMARY KEY, name text, pin text NOT NULL);
+     INSERT INTO accounts VALUES (1, 'a', 'hunterzz');
+     CREATE TABLE sessions (token text PRIMARY KEY, started int);
+     INSERT INTO sessions VALUES ('key-of-the-row', 1);",
+);
+
+#[tokio::test]
+async fn r_ext_6_columns_that_look_like_secrets_are_left_out_and_said_to_be() {
+    for stage in both(SECRETS.0, SECRETS.1, |_| {}).await {
+        nothing_tells(&stage).await;
+        let row = stage.get("get_user", json!({ "id": 1, "fields": "full" })).await;
+        let shown: Vec<&String> = row.as_object().unwrap().keys().collect();
+        assert_eq!(shown, ["id", "name", "password_changed_at", "_etag"]);
+        stage.refused("list_users", json!({ "filter": { "password_hash": "x" } }), "VALIDATION_UNKNOWN_FIELD").await;
+        stage.refused("create_user", json!({ "id": 3, "password_hash": "x" }), "VALIDATION_UNKNOWN_PARAM").await;
+        stage.get("update_user", json!({ "id": 1, "input": { "name": "Anna" } })).await;
+        assert_eq!(stage.value("SELECT password_hash FROM users").await, SECRET);
+        let said = "Left out: password_hash, apiKey (look like secrets).";
+        let listed = stage.details("list_users").await["description"].as_str().unwrap().to_owned();
+        assert!(listed.ends_with(said), "{listed}");
+        let kind = stage.get("introspect", json!({ "query": "types", "name": "User" })).await;
+        assert!(kind["type"]["description"].as_str().unwrap().ends_with(said), "{kind}");
+        // A row that needs one cannot be made, which is said.
+        assert!(!stage.operations().contains(&"create_account".to_owned()));
+        let listed = stage.details("list_accounts").await["description"].as_str().unwrap().to_owned();
+        let said =
+            "Rows cannot be created here: a column without a default is left out. Left out: pin (looks like a secret).";
+        assert!(listed.ends_with(said), "{listed}");
+        // A key is never left out.
+        assert_eq!(stage.get("get_session", json!({ "token": "key-of-the-row" })).await["started"], 1);
+    }
+    let show = |settings: &mut Settings| {
+        settings.tables.entry("users".to_owned()).or_default().show = vec!["password_hash".to_owned()];
+        settings.tables.entry("accounts".to_owned()).or_default().show = vec!["pin".to_owned()];
+    };
+    for stage in both(SECRETS.0, SECRETS.1, show).await {
+        assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["password_hash"], SECRET, "the operator lists it");
+        stage.get("create_account", json!({ "id": 2, "pin": "x" })).await;
+        let listed = stage.details("list_users").await["description"].as_str().unwrap().to_owned();
+        assert!(listed.ends_with("Left out: apiKey (looks like a secret)."), "{listed}");
+    }
+    // What the operator hides is not named, whatever it looks like.
+    for stage in both(SECRETS.0, SECRETS.1, hide(&["users.password_hash", "users.apiKey"])).await {
+        nothing_tells(&stage).await;
+        nowhere(&stage, &["password_hash", "apiKey"]).await;
+    }
+}
+
+#[tokio::test]
+async fn r_ext_6_generic_operations_leave_out_the_same() {
+    let generic = |settings: &mut Settings| settings.style = aquifer_sql::Style::Generic;
+    for stage in both(SECRETS.0, SECRETS.1, generic).await {
+        for params in [
+            json!({ "table_name": "users", "fields": ["password_hash"] }),
+            json!({ "table_name": "users", "filter": { "password_hash": "x" } }),
+            json!({ "table_name": "users", "sort": "apiKey" }),
+        ] {
+            stage.refused("list_records", params, "VALIDATION_UNKNOWN_FIELD").await;
+        }
+        let all = stage.get("list_records", json!({ "table_name": "users", "fields": "full" })).await;
+        assert!(!all.to_string().contains(SECRET), "{all}");
+        let found = stage.get("search_records", json!({ "table_name": "users", "query": SECRET })).await;
+        assert_eq!(found["items"], json!([]));
+        let schema = stage.get("get_table_schema", json!({ "table_name": "users" })).await;
+        assert_eq!(schema["left_out"], json!(["password_hash", "apiKey"]));
+        assert!(!schema["columns"].to_string().contains("password_hash"), "{schema}");
+        let input = json!({ "table_name": "users", "key": { "id": 1 }, "input": { "password_hash": "x" } });
+        stage.refused("update_record", input, "VALIDATION_UNKNOWN_FIELD").await;
+        let values = json!({ "table_name": "users", "values": { "id": 2, "apiKey": "x" } });
+        stage.refused("create_record", values, "VALIDATION_UNKNOWN_PARAM").await;
+        let values = json!({ "table_name": "accounts", "values": { "id": 2, "name": "x" } });
+        let error = stage.refused("create_record", values, "VALIDATION_INVALID_VALUE").await;
+        assert!(error["message"].as_str().unwrap().contains("is left out"), "{error}");
+    }
+}
+
+/// Each with an index that covers a hidden column in another way. Searching must neither use it nor find by it.
+#[tokio::test]
+async fn r_ext_6_an_index_over_a_hidden_column_finds_nothing() {
+    let users = "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT);
+                 INSERT INTO users VALUES (1, 'Ann', 'hunterzz');";
+    let sqlite = [
+        "CREATE VIRTUAL TABLE users_fts USING fts5(name, notes, content='users', content_rowid='id');
+         INSERT INTO users_fts(users_fts) VALUES ('rebuild');",
+        // In another case.
+        "CREATE VIRTUAL TABLE users_fts USING FTS5(name, NOTES, content='Users', content_rowid='id');
+         INSERT INTO users_fts(users_fts) VALUES ('rebuild');",
+        // Under another column's name, by a trigger.
+        "CREATE VIRTUAL TABLE users_fts USING fts5(name, content='users', content_rowid='id');
+         CREATE TRIGGER t AFTER INSERT ON users BEGIN
+             INSERT INTO users_fts(rowid, name) VALUES (new.id, new.name || ' ' || new.notes); END;
+         INSERT INTO users VALUES (2, 'Bob', 'hunterzz');",
+        // A table of its own with the text, filled by a trigger under other names.
+        "CREATE VIRTUAL TABLE finder USING fts5(a, b);
+         CREATE TRIGGER t AFTER INSERT ON users BEGIN INSERT INTO finder(a, b) VALUES (new.name, new.notes); END;
+         INSERT INTO users VALUES (2, 'Bob', 'hunterzz');",
+        // The same with a star instead of names.
+        "CREATE VIRTUAL TABLE finder USING fts5(a, b, c);
+         CREATE TRIGGER t AFTER INSERT ON users BEGIN INSERT INTO finder SELECT * FROM users WHERE id = new.id; END;
+         INSERT INTO users VALUES (2, 'Bob', 'hunterzz');",
+        // Filled by hand: only the names tell.
+        "CREATE VIRTUAL TABLE user_search USING fts5(name, notes); INSERT INTO user_search SELECT name, notes FROM users;",
+        // Without text: words only.
+        "CREATE VIRTUAL TABLE user_search USING fts5(name, notes, content='');
+         INSERT INTO user_search(rowid, name, notes) SELECT id, name, notes FROM users;",
+        // Older kinds, over the table, and with all of its columns because none is named.
+        "CREATE VIRTUAL TABLE user_search USING fts4(content=\"users\", name, notes);
+         INSERT INTO user_search(docid, name, notes) SELECT id, name, notes FROM users;",
+        "CREATE VIRTUAL TABLE user_search USING fts4(content=\"users\");
+         INSERT INTO user_search(docid, name, notes) SELECT id, name, notes FROM users;",
+        "CREATE VIRTUAL TABLE user_search USING fts3(name, notes); INSERT INTO user_search SELECT name, notes FROM users;",
+        // The words of an index as a table.
+        "CREATE VIRTUAL TABLE users_fts USING fts5(name, notes, content='users', content_rowid='id');
+         INSERT INTO users_fts(users_fts) VALUES ('rebuild');
+         CREATE VIRTUAL TABLE words USING fts5vocab(users_fts, instance);",
+        // Over a view of the table.
+        "CREATE VIEW people AS SELECT id, name, notes AS text FROM users;
+         CREATE VIRTUAL TABLE people_fts USING fts5(name, text, content='people', content_rowid='id');
+         INSERT INTO people_fts(people_fts) VALUES ('rebuild');",
+    ];
+    for more in sqlite {
+        let stage = Stage::sqlite_with(&format!("{users}{more}"), hide(&["users.notes"])).await;
+        nothing_tells(&stage).await;
+        let found = stage.ask("search_users", json!({ "query": "Ann" })).await;
+        assert_eq!(found["data"]["items"][0]["id"], 1, "{more}: {found}");
+        assert_eq!(found["warnings"][0]["code"], "SEARCH_NOT_INDEXED", "{more}");
+    }
+    // One that does not cover it stays in use.
+    let harmless =
+        "CREATE VIRTUAL TABLE users_fts USING fts5(name, notes UNINDEXED, content='users', content_rowid='id');
+                    CREATE TRIGGER t AFTER INSERT ON users BEGIN
+                        INSERT INTO users_fts(rowid, name) VALUES (new.id, new.name); END;
+                    INSERT INTO users_fts(users_fts) VALUES ('rebuild');";
+    let stage = Stage::sqlite_with(&format!("{users}{harmless}"), hide(&["users.notes"])).await;
+    nothing_tells(&stage).await;
+    assert_eq!(stage.ask("search_users", json!({ "query": "Ann" })).await["warnings"], Value::Null);
+}
+
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn r_ext_6_a_vector_over_a_hidden_column_finds_nothing() {
+    let users = "CREATE TABLE users (id int PRIMARY KEY, name text, notes text); INSERT INTO users VALUES (1, 'Ann', 'hunterzz');";
+    let postgres = [
+        "CREATE INDEX ON users USING gin (to_tsvector('simple', name || ' ' || notes));",
+        "CREATE INDEX ON users USING gist (to_tsvector('simple', coalesce(notes, '')));",
+        "ALTER TABLE users ADD words tsvector GENERATED ALWAYS AS (to_tsvector('simple', name || ' ' || notes)) STORED;
+         CREATE INDEX ON users USING gin (words);",
+        // Nobody knows what a trigger puts there.
+        "ALTER TABLE users ADD words tsvector; CREATE INDEX ON users USING gin (words);
+         CREATE TRIGGER t BEFORE INSERT OR UPDATE ON users FOR EACH ROW
+             EXECUTE FUNCTION tsvector_update_trigger(words, 'pg_catalog.simple', name, notes);
+         UPDATE users SET name = name;",
+        "CREATE FUNCTION all_words(users) RETURNS tsvector LANGUAGE sql IMMUTABLE AS $$ SELECT to_tsvector('simple', $1.name || ' ' || $1.notes) $$;
+         CREATE INDEX ON users USING gin (all_words(users));",
+        "CREATE MATERIALIZED VIEW people AS SELECT id, name, to_tsvector('simple', name || ' ' || notes) AS words FROM users;
+         CREATE INDEX ON people USING gin (words);",
+    ];
+    for more in postgres {
+        let stage = Stage::postgres_with(&format!("{users}{more}"), hide(&["users.notes"])).await;
+        nothing_tells(&stage).await;
+        let found = stage.ask("search_users", json!({ "query": "Ann" })).await;
+        assert_eq!(found["data"]["items"][0]["id"], 1, "{more}: {found}");
+        assert_eq!(found["warnings"][0]["code"], "SEARCH_NOT_INDEXED", "{more}");
+    }
+    let harmless = "CREATE INDEX ON users USING gin (to_tsvector('simple', name));";
+    let stage = Stage::postgres_with(&format!("{users}{harmless}"), hide(&["users.notes"])).await;
+    assert_eq!(stage.ask("search_users", json!({ "query": "Ann" })).await["warnings"], Value::Null);
+}
+
+/// Whatever shows a hidden column's values is hidden with it, whatever it is called.
+#[tokio::test]
+async fn r_ext_6_what_shows_a_hidden_column_is_hidden_too() {
+    let sqlite = "
+        CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT UNIQUE, loud TEXT AS (upper(notes) || lower(notes)) STORED,
+            louder TEXT AS (loud || '!'), harmless TEXT AS (upper(name)));
+        INSERT INTO users (id, name, notes) VALUES (1, 'Ann', 'hunterzz');
+        CREATE TABLE letters (id INTEGER PRIMARY KEY, about TEXT REFERENCES users(Notes), body TEXT);
+        INSERT INTO letters VALUES (1, 'hunterzz', 'hello');
+        CREATE VIEW renamed AS SELECT id, name, notes AS n FROM users;
+        CREATE VIEW made AS SELECT id, name, 'x' || notes AS n, length(name) AS l FROM users;
+        CREATE VIEW joined AS SELECT name AS n FROM users UNION ALL SELECT notes FROM users;
+        CREATE VIEW twice AS SELECT id, n AS m FROM renamed;
+        CREATE VIEW of_joined AS SELECT n FROM joined WHERE n LIKE 'h%';
+        CREATE VIEW inner_one AS SELECT id, (SELECT notes FROM users u WHERE u.id = users.id) AS n FROM users;
+        CREATE VIEW with_one AS WITH w AS (SELECT id AS i, notes AS n FROM users) SELECT i, n FROM w;
+        CREATE VIEW plain AS SELECT id, name FROM users;";
+    let postgres = "
+        CREATE TABLE users (id int PRIMARY KEY, name text, notes text UNIQUE, loud text GENERATED ALWAYS AS (upper(notes) || lower(notes)) STORED,
+            harmless text GENERATED ALWAYS AS (upper(name)) STORED);
+        INSERT INTO users (id, name, notes) VALUES (1, 'Ann', 'hunterzz');
+        CREATE TABLE letters (id int PRIMARY KEY, about text REFERENCES users(notes), body text);
+        INSERT INTO letters VALUES (1, 'hunterzz', 'hello');
+        CREATE VIEW renamed AS SELECT id, name, notes AS n FROM users;
+        CREATE VIEW made AS SELECT id, name, 'x' || notes AS n, length(name) AS l FROM users;
+        CREATE VIEW joined AS SELECT name AS n FROM users UNION ALL SELECT notes FROM users;
+        CREATE VIEW twice AS SELECT id, n AS m FROM renamed;
+        CREATE VIEW of_joined AS SELECT n FROM joined WHERE n LIKE 'h%';
+        CREATE VIEW inner_one AS SELECT id, (SELECT notes FROM users u WHERE u.id = users.id) AS n FROM users;
+        CREATE VIEW with_one AS WITH w AS (SELECT id AS i, notes AS n FROM users) SELECT i, n FROM w;
+        CREATE VIEW whole AS SELECT id, to_jsonb(users) AS j, users::text AS t FROM users;
+        CREATE VIEW plain AS SELECT id, name FROM users;
+        CREATE MATERIALIZED VIEW kept AS SELECT id, notes AS n FROM users;
+        CREATE TABLE staff (office text) INHERITS (users);
+        INSERT INTO staff (id, name, notes, office) VALUES (2, 'Bob', 'hunterzz 2', 'a');";
+    for stage in both(sqlite, postgres, hide(&["users.notes"])).await {
+        nothing_tells(&stage).await;
+        for (operation, shown) in [
+            ("list_users", vec!["id", "name", "harmless"]),
+            ("list_letters", vec!["id", "body"]),
+            ("list_renameds", vec!["id", "name"]),
+            ("list_twices", vec!["id"]),
+            ("list_plains", vec!["id", "name"]),
+            ("list_with_ones", vec!["i"]),
+            ("list_inner_ones", vec!["id"]),
+        ] {
+            let all = stage.get(operation, json!({ "fields": "full" })).await;
+            let row: Vec<&String> = all["items"][0].as_object().unwrap().keys().collect();
+            let row: Vec<&str> = row.into_iter().map(String::as_str).filter(|name| !name.starts_with('_')).collect();
+            assert_eq!(row, shown, "{operation}: {all}");
+        }
+        // Nothing is left of these.
+        let names = stage.operations();
+        assert!(!names.iter().any(|name| name.contains("joined")), "{names:?}");
+    }
+    // The operator's word counts: what is listed is shown.
+    let show = |settings: &mut Settings| {
+        hide(&["users.notes"])(settings);
+        settings.tables.entry("renamed".to_owned()).or_default().show = vec!["n".to_owned()];
+    };
+    for stage in both(sqlite, postgres, show).await {
+        let all = stage.get("list_renameds", json!({ "fields": "full" })).await;
+        assert!(all["items"][0]["n"].as_str().unwrap().contains(SECRET), "{all}");
+    }
+}
+
+/// Ways by which a view may show what it does not name.
+#[tokio::test]
+async fn r_ext_6_views_show_a_hidden_column_by_no_detour() {
+    let users = "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT);
+                 INSERT INTO users VALUES (1, 'Ann', '{\"a\": \"hunterzz\"}');
+                 CREATE VIRTUAL TABLE finder USING fts5(name, notes); INSERT INTO finder SELECT name, notes FROM users;";
+    for view in [
+        "SELECT e.value AS n FROM users, json_each(users.notes) e",
+        "SELECT e.key AS k, e.atom AS a FROM users, json_tree(users.notes) e",
+        "SELECT (SELECT group_concat(notes) FROM users) AS n",
+        "SELECT id, CASE WHEN name = 'Ann' THEN notes END AS n FROM users",
+        "SELECT id, max(notes) OVER () AS n FROM users",
+        "SELECT n FROM (SELECT notes AS n FROM users)",
+        "SELECT u.* FROM users u",
+        "SELECT name AS n FROM users EXCEPT SELECT 'x' UNION SELECT notes FROM users",
+        "SELECT notes AS n FROM users UNION ALL SELECT name FROM users",
+        "SELECT n FROM (SELECT notes AS n FROM users UNION ALL SELECT name FROM users)",
+        "WITH RECURSIVE w(n, i) AS (SELECT 'x', 0 UNION ALL SELECT notes, i + 1 FROM w, users WHERE i < 2) SELECT n FROM w",
+        "SELECT a.name AS n, b.notes AS m FROM users a LEFT JOIN users b USING (id)",
+        // The index itself, its text, and its words.
+        "SELECT notes AS n FROM finder",
+        "SELECT snippet(finder, 1, '', '', '', 10) AS n FROM finder",
+        "SELECT c1 AS n FROM finder_content",
+        "SELECT hex(block) AS n, block AS b FROM finder_data",
+    ] {
+        let stage = Stage::sqlite_with(&format!("{users} CREATE VIEW seen AS {view};"), hide(&["users.notes"])).await;
+        nothing_tells(&stage).await;
+        let all = stage.ask("list_seens", json!({ "fields": "full" })).await.to_string();
+        for letters in [SECRET, "68756E746572", "aHVudGVy"] {
+            assert!(!all.contains(letters), "{view}: {all}");
+        }
+    }
+    let vocabulary = format!(
+        "{users} CREATE VIRTUAL TABLE words USING fts5vocab(finder, row); CREATE VIEW seen AS SELECT term AS n FROM words;"
+    );
+    nothing_tells(&Stage::sqlite_with(&vocabulary, hide(&["users.notes"])).await).await;
+    // Several queries as one, under another view.
+    for view in ["SELECT n FROM under", "SELECT n AS m, 1 AS one FROM under", "SELECT max(n) AS m FROM under"] {
+        let under = "CREATE VIEW under AS SELECT notes AS n FROM users UNION ALL SELECT name FROM users;";
+        let stage =
+            Stage::sqlite_with(&format!("{users}{under} CREATE VIEW seen AS {view};"), hide(&["users.notes"])).await;
+        nothing_tells(&stage).await;
+    }
+    // What is hidden in a table that is not offered is hidden all the same.
+    let not_offered = |settings: &mut Settings| {
+        hide(&["users.notes"])(settings);
+        settings.exclude = vec!["users".to_owned(), "finder".to_owned()];
+    };
+    let stage =
+        Stage::sqlite_with(&format!("{users} CREATE VIEW seen AS SELECT id, notes AS n FROM users;"), not_offered)
+            .await;
+    nothing_tells(&stage).await;
+    assert_eq!(stage.get("list_seens", json!({ "fields": "full" })).await["items"], json!([{ "id": 1 }]));
+    // A secret of a table that is not offered is none the less one.
+    let elsewhere = "CREATE TABLE accounts (id INTEGER PRIMARY KEY, name TEXT, password TEXT); INSERT INTO accounts VALUES (1, 'a', 'hunterzz');
+                     CREATE VIEW seen AS SELECT id, name, password AS p FROM accounts;";
+    let stage = Stage::sqlite_with(elsewhere, |settings| settings.exclude = vec!["accounts".to_owned()]).await;
+    nothing_tells(&stage).await;
+    assert_eq!(stage.get("list_seens", json!({ "fields": "full" })).await["items"], json!([{ "id": 1, "name": "a" }]));
+}
+
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn r_ext_6_views_of_a_server_show_a_hidden_column_by_no_detour() {
+    let users = "CREATE TABLE users (id int PRIMARY KEY, name text, notes text);
+                 INSERT INTO users VALUES (1, 'Ann', '{\"a\": \"hunterzz\"}'); CREATE SCHEMA private;
+                 CREATE TABLE private.accounts (id int PRIMARY KEY, password text); INSERT INTO private.accounts VALUES (1, 'hunterzz');";
+    for view in [
+        "SELECT e.value AS n FROM users, jsonb_each_text(users.notes::jsonb) e",
+        "SELECT (SELECT string_agg(notes, ',') FROM users) AS n",
+        "SELECT id, CASE WHEN name = 'Ann' THEN notes END AS n FROM users",
+        "SELECT id, max(notes) OVER () AS n FROM users",
+        "SELECT n FROM (SELECT notes AS n FROM users OFFSET 0) x",
+        "SELECT x.n FROM (SELECT u AS n FROM users u) x",
+        "SELECT (x.n).notes AS m FROM (SELECT u AS n FROM users u) x",
+        "SELECT u.* FROM users u",
+        "SELECT name AS n FROM users UNION SELECT notes FROM users",
+        "SELECT notes AS n FROM users UNION SELECT name FROM users",
+        "WITH RECURSIVE w(n, i) AS (SELECT 'x', 0 UNION ALL SELECT notes, i + 1 FROM w, users WHERE i < 2) SELECT n FROM w",
+        "SELECT a.name AS n, b.notes AS m FROM users a LEFT JOIN users b USING (id)",
+        "SELECT array_agg(users) AS n FROM users",
+        "SELECT notes AS n FROM users GROUP BY 1",
+        "SELECT id, password AS p FROM private.accounts",
+        "SELECT id, substr(password, 1) AS p FROM private.accounts",
+    ] {
+        let made = format!("{users} CREATE VIEW seen AS {view};");
+        nothing_tells(&Stage::postgres_with(&made, hide(&["users.notes"])).await).await;
+    }
+    let made = format!("{users} CREATE VIEW seen AS SELECT id, notes AS n FROM users;");
+    let not_offered = |settings: &mut Settings| {
+        hide(&["public.users.notes"])(settings);
+        settings.exclude = vec!["users".to_owned()];
+    };
+    nothing_tells(&Stage::postgres_with(&made, not_offered).await).await;
+}
+
+/// What a broken rule says must not tell of a hidden column.
+#[tokio::test]
+async fn r_res_4_broken_rules_do_not_tell_of_hidden_columns() {
+    let sqlite = "
+        CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT DEFAULT 'hunterzz' UNIQUE, size INTEGER,
+            CONSTRAINT fine CHECK (size < 10), CHECK (size <> 5 OR notes = 'hunterzz 5'), CHECK (notes <> name));
+        INSERT INTO users (id, name) VALUES (1, 'Ann');
+        CREATE TRIGGER t BEFORE UPDATE ON users WHEN new.name = 'gold' BEGIN SELECT RAISE(ABORT, 'Notes must not be hunterzz'); END;
+        CREATE TRIGGER u BEFORE UPDATE ON users WHEN new.name = 'silver' BEGIN SELECT RAISE(ABORT, 'No silver'); END;";
+    let postgres = "
+        CREATE TABLE users (id int PRIMARY KEY, name text, notes text DEFAULT 'hunterzz' UNIQUE, size int,
+            CONSTRAINT fine CHECK (size < 10), CHECK (size <> 5 OR notes = 'hunterzz 5'), CHECK (notes <> name));
+        INSERT INTO users (id, name) VALUES (1, 'Ann');
+        CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF new.name = 'gold' THEN RAISE EXCEPTION 'Notes must not be %', new.notes; END IF;
+            IF new.name = 'silver' THEN RAISE EXCEPTION 'No silver'; END IF; RETURN new; END $$;
+        CREATE TRIGGER t BEFORE UPDATE ON users FOR EACH ROW EXECUTE FUNCTION f();";
+    for stage in both(sqlite, postgres, hide(&["users.notes"])).await {
+        for (operation, params, code) in [
+            ("create_user", json!({ "id": 2, "name": "x" }), "CONFLICT_ALREADY_EXISTS"),
+            ("create_user", json!({ "id": 2, "name": "x", "dry_run": true }), "CONFLICT_ALREADY_EXISTS"),
+            ("update_user", json!({ "id": 1, "input": { "size": 5 } }), "VALIDATION_INVALID_VALUE"),
+            ("update_user", json!({ "id": 1, "input": { "name": SECRET } }), "VALIDATION_INVALID_VALUE"),
+            ("update_user", json!({ "id": 1, "input": { "name": "gold" } }), "UPSTREAM_ERROR"),
+        ] {
+            let error = stage.refused(operation, params, code).await.to_string();
+            assert!(!error.contains("notes") && !error.contains("Notes") && !error.contains(SECRET), "{error}");
+        }
+        let error =
+            stage.refused("update_user", json!({ "id": 1, "input": { "size": 50 } }), "VALIDATION_INVALID_VALUE").await;
+        assert_eq!(error["details"]["constraint"], "fine", "{error}");
+        let error =
+            stage.refused("update_user", json!({ "id": 1, "input": { "name": "silver" } }), "UPSTREAM_ERROR").await;
+        assert_eq!(error["details"]["upstream_error"], "No silver", "{error}");
+    }
+}
+
+/// An expression of the operator's may use what callers do not see.
+#[tokio::test]
+async fn an_operators_expression_may_use_a_hidden_column() {
+    let computed = |settings: &mut Settings| {
+        hide(&["users.notes"])(settings);
+        settings.tables.entry("users".to_owned()).or_default().computed = vec![aquifer_sql::ComputedSettings {
+            name: "has_notes".to_owned(),
+            sql: "notes IS NOT NULL".to_owned(),
+            of: aquifer_query::FieldType::Boolean,
+            description: None,
+            filterable: true,
+            sortable: true,
+        }];
+    };
+    for stage in both(USERS.0, USERS.1, computed).await {
+        let all = stage.get("list_users", json!({ "fields": ["id", "_computed.has_notes"], "sort": "id" })).await;
+        assert_eq!(all["items"][0]["_computed"]["has_notes"], json!(true), "{all}");
+    }
+}

@@ -1,0 +1,42 @@
+//! The state store as sources use it: one for the whole process, opened when the first source needs it. Accepted
+//! definitions of MCP servers and the names of tables are kept there.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use aquifer_engine::clock::SystemClock;
+use aquifer_engine::store::{MemoryStore, StateStore};
+
+use crate::config::StateConfig;
+use crate::safety::{self, Place};
+
+/// Sources that a process without a store remembers.
+const MAX_IN_MEMORY: usize = 10_000;
+
+/// The store of this process. Its place does not change while the process runs.
+pub(super) fn opened(state: &StateConfig) -> Arc<dyn StateStore> {
+    static STORE: OnceLock<Arc<dyn StateStore>> = OnceLock::new();
+    STORE.get_or_init(|| open(state)).clone()
+}
+
+/// The same for looking: a store that is not there is not made.
+pub(super) fn looked_into(state: &StateConfig) -> Arc<dyn StateStore> {
+    let is_missing = |file: &Path| !file.exists();
+    match Place::of(state) {
+        Ok(Place::File(file)) if is_missing(&file) => in_memory(),
+        _ => opened(state),
+    }
+}
+
+fn open(state: &StateConfig) -> Arc<dyn StateStore> {
+    Place::of(state).and_then(|place| place.open(state, &safety::steady_clock())).unwrap_or_else(|error| {
+        tracing::error!(
+            "accepted definitions and the names of tables are kept in memory and forgotten with this process: {error:#}"
+        );
+        in_memory()
+    })
+}
+
+fn in_memory() -> Arc<dyn StateStore> {
+    Arc::new(MemoryStore::new(Arc::new(SystemClock), MAX_IN_MEMORY))
+}

@@ -1,0 +1,129 @@
+//! What a database keeps to itself, and what its tables are called, over restarts and changed configurations.
+
+use serde_json::json;
+
+use crate::support::{Folder, Piped, alter, confirmed, forgetful, text, until};
+
+const USERS: &str = "
+    CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT, password_hash TEXT);
+    INSERT INTO users VALUES (1, 'Ann', 'hunterzz', 'hunterzz');
+    CREATE VIRTUAL TABLE users_words USING fts5(name, notes, content='users', content_rowid='id');
+    INSERT INTO users_words(users_words) VALUES ('rebuild');";
+
+fn config(folder: &Folder, file: &str, keys: &str) -> String {
+    folder.file("aquifer.toml", &format!("[[source]]\ntarget = \"sqlite:{file}\"\n{keys}\n"))
+}
+
+fn serve(folder: &Folder, arguments: &[&str]) -> Piped {
+    let mut piped = Piped::spawn(forgetful(folder).arg("serve").args(arguments));
+    piped.initialize("2025-06-18");
+    piped
+}
+
+#[test]
+fn r_ext_6_what_does_not_fit_is_refused_at_the_start_and_ignored_later() {
+    let folder = Folder::new();
+    let file = folder.database("users.db", USERS);
+    for (keys, words) in [
+        ("tables.users.hide = [\"Notes\"]", "'hide' names 'Notes', which is not a column of it. Did you mean 'notes'?"),
+        ("tables.users.hide = [\"id\"]", "'hide' names 'id', which is part of its key"),
+        ("tables.Users.hide = [\"notes\"]", "no such table can be served. Did you mean 'users'?"),
+        ("tables.users.show = [\"password\"]", "'show' names 'password'"),
+        ("tables.users.presets.all = [\"password_hash\"]", "preset 'all' names 'password_hash'"),
+    ] {
+        for arguments in [&["serve"][..], &["introspect"], &["call", "list_users"]] {
+            let path = config(&folder, &file, keys);
+            let output = forgetful(&folder).args(arguments).args(["--config", &path]).output().unwrap();
+            assert_eq!(output.status.code(), Some(2), "{keys} {arguments:?}");
+            assert!(text(&output.stderr).contains(words), "{keys}: {}", text(&output.stderr));
+        }
+    }
+    let path = config(&folder, &file, "tables.users.hide = [\"notes\"]");
+    let mut piped = serve(&folder, &["--config", &path]);
+    let rows = json!([{ "id": 1, "name": "Ann" }]);
+    assert_eq!(piped.data("read", "list_users", json!({ "fields": "full" }))["items"], rows);
+    assert_eq!(piped.data("read", "search_users", json!({ "query": "hunterzz" }))["items"], json!([]));
+    // A change that would not hide is not taken over.
+    config(&folder, &file, "tables.users.hide = [\"NOTES\"]");
+    piped.says("is ignored, what was served stays");
+    assert_eq!(piped.data("read", "list_users", json!({ "fields": "full" }))["items"], rows);
+    config(&folder, &file, "tables.users.hide = [\"notes\"]\ntables.users.show = [\"password_hash\"]");
+    piped.says("the changed configuration is in effect");
+    let shown = piped.data("read", "list_users", json!({ "fields": "full" }));
+    assert_eq!(shown["items"], json!([{ "id": 1, "name": "Ann", "password_hash": "hunterzz" }]));
+    // Nor does a changed table: it goes.
+    alter(&file, "ALTER TABLE users RENAME COLUMN notes TO remarks");
+    until("the table is gone", || (!piped.operations().contains(&"list_users".to_owned())).then_some(()));
+    piped.says("'hide' names 'notes'");
+}
+
+#[test]
+fn r_saf_2_a_table_is_called_the_same_after_a_restart() {
+    let folder = Folder::new();
+    let file = folder.database(
+        "shop.db",
+        "CREATE TABLE \"Order\" (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO \"Order\" VALUES (1, 'old');",
+    );
+    let target = format!("sqlite:{file}");
+    let mut piped = serve(&folder, &[&target]);
+    assert_eq!(piped.data("read", "get_order", json!({ "id": 1 }))["a"], "old");
+    drop(piped);
+    alter(&file, "CREATE TABLE orders (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO orders VALUES (1, 'new');");
+    let mut piped = serve(&folder, &[&target]);
+    assert_eq!(piped.data("read", "get_order", json!({ "id": 1 }))["a"], "old");
+    drop(piped);
+    // Whoever only looks sees the same names.
+    let looked = forgetful(&folder).args(["call", "get_order", "{\"id\":1}", "--source", &target]).output().unwrap();
+    assert!(text(&looked.stdout).contains("old"), "{} {}", text(&looked.stdout), text(&looked.stderr));
+    // Without a memory the name goes to whoever is written so.
+    let other = Folder::new();
+    let mut piped = serve(&other, &[&target]);
+    assert_eq!(piped.data("read", "get_order", json!({ "id": 1 }))["a"], "new");
+}
+
+/// Two files of one name are two sources, and what is meant for the one never reaches the other.
+#[test]
+fn r_saf_2_two_databases_of_one_name_are_told_apart() {
+    let (one, two) = (Folder::new(), Folder::new());
+    let sql = |word: &str| {
+        format!("CREATE TABLE orders (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO orders VALUES (1, '{word}');")
+    };
+    let files = [one.database("shop.db", &sql("one")), two.database("shop.db", &sql("two"))];
+    for style in ["tables", "generic"] {
+        let source = |file: &String| format!("[[source]]\ntarget = \"sqlite:{file}\"\nstyle = \"{style}\"\n");
+        let path = one.file("aquifer.toml", &files.iter().map(source).collect::<String>());
+        let mut piped = serve(&one, &["--config", &path]);
+        let names = piped.operations();
+        for word in ["one", "two"] {
+            let get = if style == "tables" { "get_order" } else { "get_record" };
+            let prefix = names.iter().filter_map(|name| name.strip_suffix(get)).find(|prefix| {
+                let params = match style {
+                    "tables" => json!({ "id": 1 }),
+                    _ => json!({ "table_name": "orders", "key": { "id": 1 } }),
+                };
+                piped.data("read", &format!("{prefix}{get}"), params)["a"] == word
+            });
+            assert!(prefix.is_some(), "{style} {word}: {names:?}");
+        }
+    }
+}
+
+/// A rehearsal over the built program leaves the file byte for byte as it was.
+#[test]
+fn r_req_9_a_rehearsal_leaves_the_file_as_it_was() {
+    let folder = Folder::new();
+    let file = folder.database("users.db", USERS);
+    let target = format!("sqlite:{file}");
+    let before = std::fs::read(&file).unwrap();
+    for (operation, params) in [
+        ("create_user", json!({ "name": "Bo", "dry_run": true })),
+        ("update_user", json!({ "id": 1, "input": { "name": "Bo" }, "dry_run": true })),
+        ("delete_user", json!({ "id": 1, "dry_run": true })),
+    ] {
+        let output = confirmed(&params, |params| {
+            forgetful(&folder).args(["call", operation, params, "--source", &target]).output().unwrap()
+        });
+        assert!(text(&output.stdout).contains("\"would\""), "{operation}: {}", text(&output.stdout));
+        assert_eq!(std::fs::read(&file).unwrap(), before, "{operation}");
+    }
+}
