@@ -56,10 +56,13 @@ pub struct Call {
     replacements: Replacements,
 }
 
+/// A parameter's name and the upstream's own.
+type NamePair = (Arc<str>, Arc<str>);
+
 /// Canonical and original names of parameters. Few are searched, many are indexed.
 #[derive(Debug, Clone, Default)]
 struct Names {
-    all: Vec<(Arc<str>, Arc<str>)>,
+    all: Vec<NamePair>,
     by_name: Option<HashMap<Arc<str>, usize>>,
     by_original: Option<HashMap<Arc<str>, usize>>,
 }
@@ -69,11 +72,11 @@ impl Names {
     const INDEXED: usize = 32;
 
     fn of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        let all: Vec<(Arc<str>, Arc<str>)> = pairs.map(|(name, original)| (name.into(), original.into())).collect();
+        let all: Vec<NamePair> = pairs.map(|(name, original)| (name.into(), original.into())).collect();
         if all.len() <= Self::INDEXED {
             return Self { all, ..Self::default() };
         }
-        let index = |pick: fn(&(Arc<str>, Arc<str>)) -> &Arc<str>| {
+        let index = |pick: fn(&NamePair) -> &Arc<str>| {
             all.iter().enumerate().rev().map(|(place, pair)| (pick(pair).clone(), place)).collect()
         };
         Self { by_name: Some(index(|(name, _)| name)), by_original: Some(index(|(_, original)| original)), all }

@@ -8,6 +8,7 @@ mod classification;
 mod evidence;
 mod fixture;
 mod generated;
+#[cfg(target_os = "linux")]
 mod growth;
 mod laws;
 mod names;

@@ -100,7 +100,6 @@ async fn r_int_6_a_catalog_costs_what_it_is_long() {
         ("parameters", wide(300), wide(1_200)),
     ] {
         let (one, four) = (measured(&small).await, measured(&large).await);
-        println!("{what}: {one:.1} ms, {four:.1} ms");
         assert!(four / one.max(2.0) < MAX_RATIO, "{what}: {one:.1} ms, {four:.1} ms");
     }
 }

@@ -6,6 +6,7 @@ mod batch;
 mod execution;
 mod fixture;
 mod gate;
+#[cfg(target_os = "linux")]
 mod growth;
 mod introspection;
 mod mounts;
