@@ -116,7 +116,7 @@ fn r_dis_6_from_a_server_to_a_reviewed_adapter_and_back() {
     ] {
         assert!(told.contains(words), "{told}");
     }
-    let mut list = vec!["introspect".to_owned(), "--source".to_owned(), "small-adapter.md".to_owned()];
+    let mut list = ["introspect", "--source", "small-adapter.md", "--trust", "validated"].map(str::to_owned).to_vec();
     list.extend(command.map(str::to_owned));
     let (_, listed, said) = go(list);
     assert!(!listed.contains("somebody else") && !listed.contains("fail_better"), "{listed}");

@@ -21,7 +21,7 @@ fn serve(folder: &Folder, arguments: &[&str]) -> Piped {
 }
 
 #[test]
-fn r_ext_6_what_does_not_fit_is_refused_at_the_start_and_ignored_later() {
+fn r_ext_6_what_does_not_fit_is_refused_at_the_start_and_later() {
     let folder = Folder::new();
     let file = folder.database("users.db", USERS);
     for (keys, words) in [
@@ -45,7 +45,7 @@ fn r_ext_6_what_does_not_fit_is_refused_at_the_start_and_ignored_later() {
     assert_eq!(piped.data("read", "search_users", json!({ "query": "hunterzz" }))["items"], json!([]));
     // A change that would not hide is not taken over.
     config(&folder, &file, "tables.users.hide = [\"NOTES\"]");
-    piped.says("is ignored, what was served stays");
+    piped.says("is refused, what was served stays");
     assert_eq!(piped.data("read", "list_users", json!({ "fields": "full" }))["items"], rows);
     config(&folder, &file, "tables.users.hide = [\"notes\"]\ntables.users.show = [\"password_hash\"]");
     piped.says("the changed configuration is in effect");
