@@ -105,12 +105,18 @@ impl Harmless {
             && !(self.has_hidden_calls && self.may_call_unnamed(code))
     }
 
-    /// A single word or text, with a type after it, calls nothing.
+    /// A single word or call of nothing but names, or a text with the type that reads it, uses no operator and no cast.
     fn may_call_unnamed(&self, code: &str) -> bool {
-        let code = code.split("::").next().unwrap_or_default().trim();
-        let is_text =
-            code.len() > 1 && code.starts_with('\'') && code.ends_with('\'') && code.matches('\'').count() == 2;
-        !(is_text || code.chars().all(|c| c.is_alphanumeric() || "_.()".contains(c)))
+        let is_word = |code: &str| code.chars().all(|c| c.is_alphanumeric() || "_.()".contains(c));
+        let is_text = |code: &str| {
+            code.len() > 1 && code.starts_with('\'') && code.ends_with('\'') && code.matches('\'').count() == 2
+        };
+        let is_type = |code: &str| code.chars().all(|c| c.is_alphanumeric() || "_.()[], ".contains(c));
+        let code = code.trim();
+        !match code.split_once("::") {
+            None => is_word(code) || is_text(code),
+            Some((value, kind)) => is_text(value) && is_type(kind),
+        }
     }
 }
 
@@ -159,6 +165,8 @@ mod tests {
             ("0", true),
             ("CURRENT_TIMESTAMP", true),
             ("'a'::text || 'b'::text", false),
+            ("'a'::text::word", false),
+            ("(a)::word", false),
             ("BEGIN NEW.a := NEW.a @@@ 1; RETURN NEW; END", false),
         ] {
             assert_eq!(hidden.is_code(code, &HashSet::new()), expected, "{code}");

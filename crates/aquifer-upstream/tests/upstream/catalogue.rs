@@ -12,7 +12,7 @@ async fn a_cached_catalogue_is_there_at_once_and_the_server_is_asked_in_the_back
     let first = Stage::new(settings.clone());
     assert_eq!(first.operations(), ["upstream_status"], "nothing is known yet");
     first.upstream.ready().await.unwrap();
-    until("the cache is written", async || std::fs::read_dir(&folder.0).unwrap().count() == 2).await;
+    crate::support::until_cached(&folder.0).await;
     drop(first);
     let second = Stage::new(settings.clone());
     assert!(second.operations().contains(&"echo".to_owned()));
@@ -34,10 +34,7 @@ async fn a_cached_catalogue_of_a_server_that_is_gone_says_so() {
     let mut settings = fake(&["--exit-while", &broken]);
     settings.cache_dir = Some(folder.0.join("cache"));
     drop(Stage::up(settings.clone()).await);
-    until("the cache is written", async || {
-        std::fs::read_dir(folder.0.join("cache")).is_ok_and(|files| files.count() == 2)
-    })
-    .await;
+    crate::support::until_cached(&folder.0.join("cache")).await;
     std::fs::write(&broken, "").unwrap();
     let stage = Stage::new(settings);
     stage.refused("echo", json!({}), "UPSTREAM_UNAVAILABLE").await;

@@ -50,10 +50,7 @@ async fn a_catalog_says_where_it_comes_from_and_how_old_it_is() {
     std::fs::remove_file(&broken).unwrap();
     until("it is asked again and again", async || stage.upstream.is_up()).await;
     assert_eq!(stage.upstream.status().state, CatalogState::Live);
-    until("the cache is written", async || {
-        std::fs::read_dir(folder.0.join("cache")).is_ok_and(|files| files.count() == 2)
-    })
-    .await;
+    crate::support::until_cached(&folder.0.join("cache")).await;
     drop(stage);
     std::fs::write(&broken, "").unwrap();
     let stage = Stage::pinned(settings, &store).await;

@@ -67,7 +67,7 @@ async fn r_dis_2_no_secret_is_written() {
     let said = interrogate(&settings).await.unwrap();
     let bundle = said.bundle(&settings, Timestamp::UNIX_EPOCH).write().unwrap();
     let stage = Stage::up(settings.clone()).await;
-    crate::support::until("the cache is written", async || std::fs::read_dir(&folder.0).unwrap().count() == 2).await;
+    crate::support::until_cached(&folder.0).await;
     let cached = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().path());
     let cached: String = cached.map(|file| std::fs::read_to_string(file).unwrap()).collect();
     stage.refused("die", json!({}), "UPSTREAM_UNAVAILABLE").await;

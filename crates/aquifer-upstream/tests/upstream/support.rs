@@ -123,6 +123,16 @@ pub(crate) fn context() -> Context {
     Context::new(Caller::session("tests"), "req_test")
 }
 
+/// Waits until a catalog and the accepted definitions are in a folder, whole.
+pub(crate) async fn until_cached(folder: &std::path::Path) {
+    let is_whole = |file: &std::path::Path| file.extension().is_some_and(|extension| extension == "json");
+    until("the cache is written", async || {
+        let files = std::fs::read_dir(folder).into_iter().flatten();
+        files.flatten().filter(|file| is_whole(&file.path())).count() == 2
+    })
+    .await;
+}
+
 /// Waits until something is so.
 pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;

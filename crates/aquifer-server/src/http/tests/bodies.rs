@@ -15,8 +15,9 @@ async fn half_sent_bodies_stay_within_the_budget_and_lock_nobody_out() {
         half_sent.push(client);
         most = most.max(server.held());
     }
-    // A vector grows by doubling, so one body may take twice its size for a moment.
-    assert!(most <= 8 * MIB + 2 * MIB, "{most} bytes were held");
+    // Connections that make room let go a moment later, and a growing vector may take twice its size.
+    assert!(most <= 2 * 8 * MIB, "{most} bytes were held");
+    until("it is within the budget", || server.held() <= 8 * MIB).await;
     // Calls are made meanwhile by whoever repeats them when told to.
     for _ in 0..20 {
         let answered = async {
