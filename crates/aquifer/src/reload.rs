@@ -15,7 +15,7 @@ use aquifer_gate::SafetyGate;
 
 use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::config::Config;
-use crate::safety::Safety;
+use crate::safety::{Safety, UnusedReporter};
 use crate::setup::{self, Wanted};
 use crate::sources::{self, Absence, Broken, Opened, Plans};
 use crate::state;
@@ -40,6 +40,8 @@ pub(crate) struct Reloader {
     pub(crate) broken: Vec<Broken>,
     /// Every file that was read.
     pub(crate) files: Vec<PathBuf>,
+    /// Reports rules that do nothing.
+    pub(crate) unused: UnusedReporter,
 }
 
 /// What came of a change.
@@ -83,7 +85,7 @@ impl Reloader {
         }
         new.iter().for_each(Opened::look_for);
         setup::report_unmatched(&opened);
-        crate::safety::report_unused(&self.engine, &gate, &opened);
+        self.unused = crate::safety::report_unused(&self.engine, &gate, &opened);
         (self.opened, self.gate, self.config, self.text) = (opened, gate, config, text);
         Ok(Outcome { is_in_effect: true, waiting })
     }

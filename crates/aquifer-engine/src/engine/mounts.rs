@@ -13,19 +13,17 @@ use crate::gate::Gate;
 use crate::snapshot::{Mount, Snapshot};
 
 impl Engine {
-    /// Asks the sources again what they offer, and replaces the catalog if that has changed. Says whether it has.
+    /// Asks the sources again what they offer, and replaces the catalog. Says whether callers can notice a difference.
     ///
+    /// The catalog is replaced in any case: it holds more than callers can see, such as how values are compared and
+    /// whether a rehearsal is safe, and policy decides by that.
     /// Requests under way finish with the catalog they began with. If the new catalog is not valid, the old one stays.
     pub fn refresh(&self) -> Result<bool, BuildError> {
         let _building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.snapshot.load_full();
         self.generation.store(generation(before.mounts()), Ordering::Relaxed);
         let snapshot = self.build(before.mounts().clone(), before.gate().clone(), &before)?;
-        if snapshot.digest() == before.digest() {
-            return Ok(false);
-        }
-        self.show(snapshot);
-        Ok(true)
+        Ok(self.show(snapshot))
     }
 
     /// Serves these sources from now on. If their catalog is not valid, nothing changes.
@@ -57,7 +55,8 @@ impl Engine {
         Ok(Snapshot::build(mounts, self.surface.clone(), gate, facts, Some(before))?)
     }
 
-    fn show(&self, snapshot: Snapshot) {
+    /// Says whether it differs from the one before.
+    fn show(&self, snapshot: Snapshot) -> bool {
         let digest = snapshot.digest();
         let is_other = digest != self.snapshot.load().digest();
         if is_other {
@@ -67,6 +66,7 @@ impl Engine {
         if is_other {
             self.changes.send_replace(digest);
         }
+        is_other
     }
 
     /// Has every source look again, then replaces the catalog. A source that cannot look keeps what it offered; its

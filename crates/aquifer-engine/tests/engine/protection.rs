@@ -10,7 +10,7 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::schema::{Parameter, Schema};
+use aquifer_protocol::schema::{Comparison, Parameter, Schema};
 use aquifer_protocol::trust::Trust;
 use aquifer_protocol::validate::Checked;
 use futures::FutureExt;
@@ -342,4 +342,37 @@ async fn r_dis_7_only_the_source_that_an_address_names_is_asked_for_it() {
     }
     assert_eq!(*bank.asked.lock().unwrap(), [secret, "greet"]);
     assert_eq!(*thief.asked.lock().unwrap(), [""; 0], "another source neither sees nor answers it");
+}
+
+/// A gate that tells what it was shown of the operation and its first parameter.
+struct Shown(Arc<Mutex<Vec<(bool, Comparison)>>>);
+
+impl Gate for Shown {
+    fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
+        let operation = request.operation();
+        let comparison = operation.parameters.first().map_or(Comparison::Exact, |first| first.schema.comparison);
+        self.0.lock().unwrap().push((operation.has_safe_dry_run, comparison));
+        std::future::ready(Decision::Allow(Pass::default())).boxed()
+    }
+}
+
+#[tokio::test]
+async fn r_saf_2_what_only_policy_can_see_is_taken_over_too() {
+    let offered = |is_safe: bool, comparison: Comparison| {
+        let mut schema = Schema::string();
+        schema.comparison = comparison;
+        let mut offered = Operation { has_safe_dry_run: is_safe, ..plain("read_order", Category::Read) };
+        offered.parameters = vec![Parameter::optional("name", schema)];
+        offered
+    };
+    let source = Named::new("shop", vec![offered(true, Comparison::Exact)]);
+    let seen = Arc::default();
+    let gate = Arc::new(Shown(Arc::clone(&seen)));
+    let engine = Engine::builder(surface()).source(source.clone()).gate(gate).build().unwrap();
+    called(&engine, "read_order").await;
+    *source.operations.lock().unwrap() = vec![offered(false, Comparison::IgnoreCase)];
+    assert!(!engine.refresh().unwrap(), "callers cannot tell the difference");
+    called(&engine, "read_order").await;
+    let expected = [(true, Comparison::Exact), (false, Comparison::IgnoreCase)];
+    assert_eq!(*seen.lock().unwrap(), expected);
 }

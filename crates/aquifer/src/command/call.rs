@@ -35,7 +35,7 @@ pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
         setup::wait(&opened, Absence::FailsUnlessKnown).await?;
         engine.refresh()?;
     }
-    crate::safety::report_unused(&engine, &safety.gate, &opened);
+    let _unused = crate::safety::report_unused(&engine, &safety.gate, &opened);
     let request = request(&arguments, &engine)?;
     let receiver = receiver(&arguments, &engine)?;
     if arguments.explain {

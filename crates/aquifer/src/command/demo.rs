@@ -41,7 +41,7 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
     let wanted = Wanted { targets: &targets, upstream: &UpstreamArgs::default(), config: &config };
     let opened = wanted.open(Absence::Fails).await?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
-    crate::safety::report_unused(&engine, &safety.gate, &opened);
+    let _unused = crate::safety::report_unused(&engine, &safety.gate, &opened);
     if arguments.stdio {
         let ending = super::serve::on_stdio(engine, None).await;
         safety.close().await;

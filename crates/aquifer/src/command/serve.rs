@@ -29,7 +29,7 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
     let opened = wanted.open_planned(plans.plans, Absence::IsServed).await?;
     setup::wait(&opened, Absence::IsServed).await?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
-    crate::safety::report_unused(&engine, &safety.gate, &opened);
+    let unused = crate::safety::report_unused(&engine, &safety.gate, &opened);
     let ServeArgs { sources: targets, http, config: path, upstream, access, surface, .. } = arguments;
     let (address, http) = (http.or(config.http.address), config.http.clone());
     let (gate, safety) = (safety.gate.clone(), safety);
@@ -46,6 +46,7 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
         opened,
         broken,
         files,
+        unused,
     };
     let watched = Some((watched, reloader));
     let ending = match address {

@@ -20,7 +20,7 @@ use crate::config::{Config, StateConfig, expand};
 use crate::state::{self, Kept};
 
 pub(crate) use config::{AuditConfig, AuditPlace, GateConfig, TrustSaid};
-pub(crate) use unused::{find_unused, report_unused, unknown_sources};
+pub(crate) use unused::{UnusedReporter, find_unused, report_unused, unknown_sources};
 
 /// Records that a memory holds before it forgets the oldest.
 const REMEMBERED: usize = 100_000;

@@ -7,6 +7,7 @@ use aquifer_engine::Engine;
 use aquifer_gate::SafetyGate;
 use aquifer_gate::policy::{Inventory, UnusedRule};
 use aquifer_upstream::Upstream;
+use tokio::task::AbortHandle;
 
 use crate::sources::Opened;
 
@@ -33,34 +34,54 @@ pub(crate) fn unknown_sources(opened: &[Opened]) -> Vec<String> {
     opened.iter().filter(is_unknown).map(|one| one.source.name().to_owned()).collect()
 }
 
-/// Warns of every rule that does nothing. What cannot be told yet is checked once the sources have said what they offer.
-pub(crate) fn report_unused(engine: &Arc<Engine>, gate: &Arc<SafetyGate>, opened: &[Opened]) {
+/// Warns of every rule that does nothing, now and whenever the catalog has changed: sources may not have said yet what they
+/// offer, and a table that is renamed can leave its rules behind.
+/// Reporting ends when what is returned is dropped.
+#[must_use]
+pub(crate) fn report_unused(engine: &Arc<Engine>, gate: &Arc<SafetyGate>, opened: &[Opened]) -> UnusedReporter {
     if !gate.has_rules() {
-        return;
+        return UnusedReporter(None);
     }
-    let unknown = unknown_sources(opened);
-    let found = find_unused(engine, gate, &unknown);
+    let found = find_unused(engine, gate, &unknown_sources(opened));
     found.iter().for_each(warn);
-    if unknown.is_empty() {
-        return;
-    }
     let awaited: Vec<(String, Weak<Upstream>)> =
         opened.iter().filter_map(|one| Some((one.source.name().to_owned(), Arc::downgrade(one.unknown()?)))).collect();
-    tokio::spawn(report_later(Arc::downgrade(engine), gate.clone(), awaited, found));
+    let absent: Vec<String> =
+        opened.iter().filter(|one| one.absent.is_some()).map(|one| one.source.name().to_owned()).collect();
+    let task = tokio::spawn(report_later(Arc::downgrade(engine), gate.clone(), awaited, absent, found));
+    UnusedReporter(Some(task.abort_handle()))
 }
 
-/// Checks again whenever the catalog has changed, until every source is known. Ends with the engine.
+/// Reports rules that do nothing, as long as it is held.
+pub(crate) struct UnusedReporter(Option<AbortHandle>);
+
+impl Drop for UnusedReporter {
+    fn drop(&mut self) {
+        if let Some(task) = &self.0 {
+            task.abort();
+        }
+    }
+}
+
+/// Ends with the engine.
 async fn report_later(
     engine: Weak<Engine>,
     gate: Arc<SafetyGate>,
     mut awaited: Vec<(String, Weak<Upstream>)>,
+    absent: Vec<String>,
     mut reported: Vec<UnusedRule>,
 ) {
     let Some(mut changes) = engine.upgrade().map(|engine| engine.changes()) else { return };
-    while !awaited.is_empty() && changes.changed().await.is_ok() {
+    while changes.changed().await.is_ok() {
         let Some(engine) = engine.upgrade() else { return };
         awaited.retain(|(_, upstream)| upstream.upgrade().is_some_and(|upstream| !upstream.is_known()));
-        let unknown: Vec<String> = awaited.iter().map(|(name, _)| name.clone()).collect();
+        let snapshot = engine.snapshot();
+        let is_served = |source: &String| {
+            let catalogs = [snapshot.catalog(), snapshot.unlisted()];
+            catalogs.iter().any(|catalog| catalog.sources().iter().any(|known| **known == **source))
+        };
+        let mut unknown: Vec<String> = awaited.iter().map(|(name, _)| name.clone()).collect();
+        unknown.extend(absent.iter().filter(|source| !is_served(source)).cloned());
         for unused in find_unused(&engine, &gate, &unknown) {
             if !reported.contains(&unused) {
                 warn(&unused);

@@ -127,3 +127,16 @@ fn r_req_9_a_rehearsal_leaves_the_file_as_it_was() {
         assert_eq!(std::fs::read(&file).unwrap(), before, "{operation}");
     }
 }
+
+/// A rule that held at the start is told as soon as it no longer does.
+#[test]
+fn r_saf_2_a_rule_whose_table_is_renamed_is_reported() {
+    let folder = Folder::new();
+    let file = folder.database("users.db", USERS);
+    let rule = "[[gate.rule]]\nname = \"keep\"\neffect = \"deny\"\noperation = \"delete_user\"\n";
+    let mut piped = serve(&folder, &["--config", &config(&folder, &file, rule)]);
+    assert!(piped.operations().contains(&"list_users".to_owned()));
+    alter(&file, "ALTER TABLE users RENAME TO people");
+    until("the table has its new name", || piped.operations().contains(&"list_people".to_owned()).then_some(()));
+    piped.says("rule 1 'keep': no operation matches 'delete_user'");
+}
