@@ -9,6 +9,7 @@ use aquifer_engine::source::{Call, Fetch, Offering, Shelves};
 use aquifer_engine::store::{MemoryStore, Record, Spent, StateStore, StoreError};
 use aquifer_engine::{Answer, Caller, Context, Engine, EngineBuilder, Mount, Outcome, Reply, Source};
 use aquifer_gate::audit::Audit;
+use aquifer_gate::confirm::approvals::{self, Approval, ApprovalError};
 use aquifer_gate::{GateSettings, SafetyGate};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::Failure;
@@ -197,6 +198,10 @@ impl Source for Things {
                 Parameter::optional("deep", Schema::default()),
                 secret,
             ];
+            if *name == "purge_thing" {
+                let mode = Schema { default: Some(json!("soft")), ..Schema::string() };
+                operation.parameters.push(Parameter::optional("mode", mode));
+            }
             if *name == "erase_thing" {
                 operation.safeguards.message = Some("Erase '{id}' ({pass_code})? It is gone then.".into());
                 operation.safeguards.reasons = vec!["It is gone".into()];
@@ -303,6 +308,12 @@ impl House {
         let answer = self.ask(request).await;
         answer["error"]["details"]["confirmation_token"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
+}
+
+/// A person looks at the whole call, and approves it.
+pub(crate) async fn approve(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
+    let reviewed = approvals::get(store, id, clock).await?;
+    approvals::approve(store, &reviewed, clock).await
 }
 
 /// A caller who can be told apart from others.
