@@ -35,7 +35,7 @@ impl WholeCall {
             return None;
         };
         let mut hidden = Vec::new();
-        if !find_hidden_members(sent, &params, &mut String::new(), &mut hidden) {
+        if !find_hidden_members(sent, &params, &mut Vec::new(), &mut hidden) {
             return None;
         }
         let is_default = |(name, value): &(&String, &Value)| {
@@ -72,45 +72,66 @@ pub(super) fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
+/// A step from a value to one inside it.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Name(&'a str),
+    Index(usize),
+}
+
 /// Compares what is sent with what is shown. Collects the places that differ because a secret was replaced there, and
 /// says whether everything else is the same: only then nothing is missing.
-fn find_hidden(sent: &Value, shown: &Value, place: &mut String, hidden: &mut Vec<String>) -> bool {
+fn find_hidden<'a>(sent: &'a Value, shown: &Value, path: &mut Vec<Step<'a>>, hidden: &mut Vec<String>) -> bool {
     match (sent, shown) {
-        (Value::Object(sent), Value::Object(shown)) => find_hidden_members(sent, shown, place, hidden),
+        (Value::Object(sent), Value::Object(shown)) => find_hidden_members(sent, shown, path, hidden),
         (Value::Array(sent), Value::Array(shown)) => {
+            let mut pairs = sent.iter().zip(shown).enumerate();
             sent.len() == shown.len()
-                && sent.iter().zip(shown).enumerate().all(|(index, (sent, shown))| {
-                    at(place, &index.to_string(), |place| find_hidden(sent, shown, place, hidden))
+                && pairs.all(|(index, (sent, shown))| {
+                    path.push(Step::Index(index));
+                    let is_whole = find_hidden(sent, shown, path, hidden);
+                    path.pop();
+                    is_whole
                 })
         }
         (sent, shown) if sent == shown => true,
         (_, Value::String(text)) if text.starts_with("[hidden, ") && text.ends_with(']') => {
-            hidden.push(place.clone());
+            hidden.push(pointer(path));
             true
         }
         _ => false,
     }
 }
 
-fn find_hidden_members(
-    sent: &Map<String, Value>,
+fn find_hidden_members<'a>(
+    sent: &'a Map<String, Value>,
     shown: &Map<String, Value>,
-    place: &mut String,
+    path: &mut Vec<Step<'a>>,
     hidden: &mut Vec<String>,
 ) -> bool {
     sent.len() == shown.len()
         && sent.iter().all(|(name, sent)| {
             let Some(shown) = shown.get(name) else { return false };
-            at(place, name, |place| find_hidden(sent, shown, place, hidden))
+            path.push(Step::Name(name));
+            let is_whole = find_hidden(sent, shown, path, hidden);
+            path.pop();
+            is_whole
         })
 }
 
-/// Does something with the pointer to a member, and restores the pointer.
-pub(super) fn at<T>(place: &mut String, member: &str, run: impl FnOnce(&mut String) -> T) -> T {
-    let length = place.len();
-    place.push('/');
-    place.push_str(&member.replace('~', "~0").replace('/', "~1"));
-    let done = run(place);
-    place.truncate(length);
-    done
+/// The path as a JSON pointer.
+fn pointer(path: &[Step<'_>]) -> String {
+    path.iter().fold(String::new(), |mut pointer, step| {
+        match step {
+            Step::Name(name) => push_step(&mut pointer, name),
+            Step::Index(index) => push_step(&mut pointer, &index.to_string()),
+        }
+        pointer
+    })
+}
+
+/// Adds a step to a JSON pointer.
+pub(super) fn push_step(pointer: &mut String, step: &str) {
+    pointer.push('/');
+    pointer.push_str(&step.replace('~', "~0").replace('/', "~1"));
 }

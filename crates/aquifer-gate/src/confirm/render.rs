@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use aquifer_protocol::text::is_hidden;
 use serde_json::Value;
 
-use super::call::{WholeCall, at};
+use super::call::{WholeCall, push_step};
 
 /// Begins the first line of a parameter.
 const FIRST: &str = "├ ";
@@ -96,8 +96,7 @@ impl<'a> Writer<'a> {
             false => self.quoted(name),
         }
         self.line.push_str(" = ");
-        let mut place = String::new();
-        at(&mut place, name, |place| self.value(value, place, 0));
+        self.inside(&mut String::new(), name, |writer, place| writer.value(value, place, 0));
         if is_default {
             self.line.push_str(" (default)");
         }
@@ -113,7 +112,7 @@ impl<'a> Writer<'a> {
                 self.line.push('[');
                 for (index, item) in items.iter().enumerate() {
                     self.element(index, depth + 1);
-                    at(place, &index.to_string(), |place| self.value(item, place, depth + 1));
+                    self.inside(place, index, |writer, place| writer.value(item, place, depth + 1));
                 }
                 self.close(']', depth);
             }
@@ -123,7 +122,7 @@ impl<'a> Writer<'a> {
                     self.element(index, depth + 1);
                     self.quoted(name);
                     self.line.push_str(": ");
-                    at(place, name, |place| self.value(member, place, depth + 1));
+                    self.inside(place, name, |writer, place| writer.value(member, place, depth + 1));
                 }
                 self.close('}', depth);
             }
@@ -131,6 +130,16 @@ impl<'a> Writer<'a> {
                 let _ = write!(self.line, "{value}");
             }
         }
+    }
+
+    /// Writes something inside of a value. Where it lies matters only if there are secrets.
+    fn inside(&mut self, place: &mut String, step: impl ToString, write: impl FnOnce(&mut Self, &mut String)) {
+        let length = place.len();
+        if !self.hidden.is_empty() {
+            push_step(place, &step.to_string());
+        }
+        write(self, place);
+        place.truncate(length);
     }
 
     /// Goes to where the next element is written.
@@ -167,14 +176,28 @@ impl<'a> Writer<'a> {
     /// Text without anything that could be taken for the end of it, or for something around it.
     fn text(&mut self, text: &str, is_quoted: bool) {
         let (mut blanks, mut marks) = (0, 0);
-        let mut letters = text.chars().peekable();
-        while let Some(letter) = letters.next() {
+        let mut rest = text;
+        while let Some(letter) = rest.chars().next() {
+            // Most text is plain, and is copied at once.
+            let plain =
+                rest.bytes().take_while(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\')).count();
+            if plain > 0 {
+                let (plain, behind) = rest.split_at(plain);
+                self.line.push_str(plain);
+                (rest, blanks, marks) = (behind, 0, 0);
+                continue;
+            }
+            rest = rest.get(letter.len_utf8()..).unwrap_or_default();
             blanks = if letter == ' ' { blanks + 1 } else { 0 };
             marks = if is_mark(letter) { marks + 1 } else { 0 };
+            let is_escaped = is_deceptive(letter)
+                || (is_quoted && is_like_quote(letter))
+                || marks > MAX_MARKS
+                || (blanks > MAX_BLANKS && !self.is_broken);
             match letter {
                 '\n' => {
                     self.line.push_str("\\n");
-                    if self.is_broken && letters.peek().is_some() {
+                    if self.is_broken && !rest.is_empty() {
                         self.break_line(CONTINUED);
                     }
                 }
@@ -182,12 +205,7 @@ impl<'a> Writer<'a> {
                 '\t' => self.line.push_str("\\t"),
                 '"' if is_quoted => self.line.push_str("\\\""),
                 '\\' => self.line.push_str("\\\\"),
-                letter
-                    if is_deceptive(letter)
-                        || (is_quoted && is_like_quote(letter))
-                        || marks > MAX_MARKS
-                        || (blanks > MAX_BLANKS && !self.is_broken) =>
-                {
+                letter if is_escaped => {
                     let _ = write!(self.line, "\\u{{{:x}}}", u32::from(letter));
                 }
                 letter => self.line.push(letter),
