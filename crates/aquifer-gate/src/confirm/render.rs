@@ -31,10 +31,10 @@ const MAX_MARKS: usize = 2;
 impl WholeCall {
     /// Every parameter on a line of its own, for a question.
     pub(super) fn one_line_each(&self) -> Vec<String> {
-        let hidden = self.hidden_places();
+        let places = Places::new(self);
         let line = |(name, value): (&String, &Value)| {
-            let mut writer = Writer::new(&hidden, false);
-            writer.parameter(name, value, self.is_default(name));
+            let mut writer = Writer::new(&places, false);
+            writer.parameter(name, value);
             writer.line
         };
         self.params.iter().map(line).collect()
@@ -42,11 +42,11 @@ impl WholeCall {
 
     /// The whole call in a frame, for a terminal of this width. Without a width no line is wrapped.
     pub fn lines(&self, width: Option<usize>) -> Vec<String> {
-        let hidden = self.hidden_places();
+        let places = Places::new(self);
         let mut lines = Vec::new();
         for (name, value) in &self.params {
-            let mut writer = Writer::new(&hidden, true);
-            writer.parameter(name, value, self.is_default(name));
+            let mut writer = Writer::new(&places, true);
+            writer.parameter(name, value);
             writer.break_line(NEXT);
             for (begin, line) in writer.lines {
                 wrap(begin, &line, width, &mut lines);
@@ -56,10 +56,28 @@ impl WholeCall {
     }
 }
 
+/// The places of a call that are shown in a way of their own.
+#[derive(Default)]
+struct Places<'a> {
+    hidden: HashSet<&'a str>,
+    defaults: HashSet<&'a str>,
+}
+
+impl<'a> Places<'a> {
+    fn new(call: &'a WholeCall) -> Self {
+        let set = |places: &'a [String]| places.iter().map(String::as_str).collect();
+        Self { hidden: set(&call.hidden), defaults: set(&call.defaults) }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.hidden.is_empty() && self.defaults.is_empty()
+    }
+}
+
 /// Text of others as part of a line of ours.
 pub fn escape(text: &str) -> String {
-    let hidden = HashSet::new();
-    let mut writer = Writer::new(&hidden, false);
+    let places = Places::default();
+    let mut writer = Writer::new(&places, false);
     writer.text(text, false);
     writer.line
 }
@@ -78,17 +96,17 @@ struct Writer<'a> {
     lines: Vec<(&'static str, String)>,
     begin: &'static str,
     line: String,
-    hidden: &'a HashSet<&'a str>,
+    places: &'a Places<'a>,
     /// Whether lists, objects and texts are broken into lines.
     is_broken: bool,
 }
 
 impl<'a> Writer<'a> {
-    fn new(hidden: &'a HashSet<&'a str>, is_broken: bool) -> Self {
-        Self { lines: Vec::new(), begin: FIRST, line: String::new(), hidden, is_broken }
+    fn new(places: &'a Places<'a>, is_broken: bool) -> Self {
+        Self { lines: Vec::new(), begin: FIRST, line: String::new(), places, is_broken }
     }
 
-    fn parameter(&mut self, name: &str, value: &Value, is_default: bool) {
+    fn parameter(&mut self, name: &str, value: &Value) {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         match !name.is_empty() && name.chars().all(is_plain) {
             true => self.line.push_str(name),
@@ -97,14 +115,11 @@ impl<'a> Writer<'a> {
         }
         self.line.push_str(" = ");
         self.inside(&mut String::new(), name, |writer, place| writer.value(value, place, 0));
-        if is_default {
-            self.line.push_str(" (default)");
-        }
     }
 
     fn value(&mut self, value: &Value, place: &mut String, depth: usize) {
         match value {
-            Value::String(text) if self.hidden.contains(place.as_str()) => self.text(text, false),
+            Value::String(text) if self.places.hidden.contains(place.as_str()) => self.text(text, false),
             Value::String(text) => self.quoted(text),
             Value::Array(items) if items.is_empty() => self.line.push_str("[]"),
             Value::Object(members) if members.is_empty() => self.line.push_str("{}"),
@@ -132,13 +147,16 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes something inside of a value. Where it lies matters only if there are secrets.
+    /// Writes something inside of a value, and marks a default.
     fn inside(&mut self, place: &mut String, step: impl ToString, write: impl FnOnce(&mut Self, &mut String)) {
         let length = place.len();
-        if !self.hidden.is_empty() {
+        if !self.places.is_empty() {
             push_step(place, &step.to_string());
         }
         write(self, place);
+        if self.places.defaults.contains(place.as_str()) {
+            self.line.push_str(" (default)");
+        }
         place.truncate(length);
     }
 

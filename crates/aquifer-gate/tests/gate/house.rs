@@ -15,7 +15,7 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::schema::{Parameter, Schema};
+use aquifer_protocol::schema::{Kind, Parameter, Schema, Shape};
 use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
 use aquifer_protocol::trust::Trust;
 use futures::FutureExt;
@@ -201,6 +201,11 @@ impl Source for Things {
             if *name == "purge_thing" {
                 let mode = Schema { default: Some(json!("soft")), ..Schema::string() };
                 operation.parameters.push(Parameter::optional("mode", mode));
+                let depth = Parameter::optional("depth", Schema { default: Some(json!(1)), ..Schema::default() });
+                let option = Kind::Object(Shape { fields: vec![depth], ..Shape::default() });
+                let list = Kind::Array(Some(Box::new(Schema { kind: option, ..Schema::default() })));
+                let options = Schema { kind: list, default: Some(json!([])), ..Schema::default() };
+                operation.parameters.push(Parameter::optional("options", options));
             }
             if *name == "erase_thing" {
                 operation.safeguards.message = Some("Erase '{id}' ({pass_code})? It is gone then.".into());

