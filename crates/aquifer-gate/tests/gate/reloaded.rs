@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use aquifer_gate::GateSettings;
-use aquifer_gate::confirm::approvals;
 use serde_json::{Value, json};
 
 use crate::house::{House, anna, answering, approve, code, request, with_person, with_token};

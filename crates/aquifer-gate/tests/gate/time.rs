@@ -7,7 +7,7 @@ use std::time::Duration;
 use aquifer_engine::clock::{Clock as _, SteadyClock};
 use aquifer_engine::store::{HIGH_WATER, HighWater, MemoryStore, StateStore, milliseconds};
 use aquifer_gate::audit::{Audit, AuditSettings};
-use aquifer_gate::confirm::approvals::{self, ApprovalError, Status};
+use aquifer_gate::confirm::approvals::{ApprovalError, Status};
 use aquifer_gate::{GateSettings, keep_time};
 use aquifer_protocol::trust::Trust;
 use serde_json::{Value, json};

@@ -131,11 +131,9 @@ async fn r_saf_6_a_large_call_is_shown_whole_after_a_restart_and_approved() {
 
 #[tokio::test]
 async fn r_saf_3_what_cannot_be_shown_cannot_be_approved() {
-    for (settings, context) in [
-        (approving(), anna()),
-        (GateSettings::default(), anna()),
-        (GateSettings::default(), with_person(anna())),
-    ] {
+    for (settings, context) in
+        [(approving(), anna()), (GateSettings::default(), anna()), (GateSettings::default(), with_person(anna()))]
+    {
         let house = House::new(&settings);
         for (what, note, deep, said) in [
             ("large text", "x".repeat(MAX_CALL_BYTES), json!(1), "too large"),
