@@ -1,7 +1,8 @@
 //! Approvals: what waits for a person, in words, and that person's yes or no, given where no model can give it.
 //!
-//! Beside the record of the token there is one for people, under a name short enough to type. What the person says goes
-//! into the token's record by one atomic step; the token itself is known to the caller alone.
+//! Beside the record of the token there is one for people, under a name short enough to type, and the whole call in
+//! records of its own: it may be larger than one record. What the person says goes into the token's record by one atomic
+//! step; the token itself is known to the caller alone. Only a call that was read back whole can be approved.
 
 use std::time::Duration;
 
@@ -12,11 +13,22 @@ use aquifer_protocol::operation::Operation;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::call::{self, WholeCall};
 use super::message::Asked;
 use super::record::{Held, State, later};
 use crate::patience::within;
 
+pub use super::call::MAX_CALL_BYTES;
+pub use super::render::escape;
+pub use super::render::wrapped;
+
 const PREFIX: &str = "gate/approval/";
+
+/// Calls are stored under the key of their token, in parts.
+const CALL_PREFIX: &str = "gate/call/";
+
+/// Bytes of one part of a call: less than a record can hold.
+const PART_BYTES: usize = 512 * 1024;
 
 /// More than this nobody reads; callers are limited in how many they open, and none stays for long.
 const MOST: usize = 10_000;
@@ -46,24 +58,47 @@ pub struct Approval {
     pub danger: String,
     /// Who asks, as far as that is known.
     pub caller: Option<String>,
-    /// What is asked.
+    /// What would run, in words. [`get`] has the parameters.
     pub message: String,
     /// Why it is asked.
     pub reasons: Vec<String>,
-    /// Everything that would be sent, each parameter a line; what is sensitive is left out.
-    #[serde(default)]
-    pub params: Vec<String>,
+    /// How many parameters would be sent.
+    pub parameter_count: usize,
+    /// Bytes of the stored call.
+    pub call_bytes: usize,
     /// Since when it waits.
     pub asked_at: Timestamp,
     /// Until when it can be used.
     pub expires_at: Timestamp,
     /// What has become of it.
-    #[serde(skip)]
+    #[serde(default)]
     pub status: Status,
 }
 
+/// An approval with the whole call, as a person has to see it before approving. Only [`get`] makes one.
+#[derive(Debug, Clone)]
+pub struct Reviewed {
+    approval: Approval,
+    call: WholeCall,
+    /// What identifies the call that was read.
+    digest: String,
+}
+
+impl Reviewed {
+    /// What waits.
+    pub fn approval(&self) -> &Approval {
+        &self.approval
+    }
+
+    /// Everything that would be sent.
+    pub fn call(&self) -> &WholeCall {
+        &self.call
+    }
+}
+
 /// What has become of an approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Nobody has said anything.
     #[default]
@@ -111,6 +146,12 @@ pub enum ApprovalError {
         /// What has become of it.
         status: Status,
     },
+    /// The call is not there, or not the one that the token is for.
+    #[error(
+        "the call of approval '{0}' cannot be shown completely, so it cannot be approved. Have the caller send the \
+         request again"
+    )]
+    Incomplete(String),
     /// The store does not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -122,6 +163,29 @@ struct Announced {
     approval: Approval,
     /// The key of the token's record: no token.
     token: String,
+    /// How many parts the call has.
+    parts: usize,
+}
+
+/// A call in the form in which it is stored.
+pub(super) struct StoredCall {
+    bytes: Vec<u8>,
+    parameter_count: usize,
+}
+
+impl StoredCall {
+    pub(super) fn new(call: &WholeCall) -> Self {
+        Self { bytes: call.to_bytes(), parameter_count: call.params.len() }
+    }
+
+    /// How many bytes it has.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(super) fn digest(&self) -> String {
+        call::digest(&self.bytes)
+    }
 }
 
 impl Approval {
@@ -130,8 +194,8 @@ impl Approval {
         operation: &Operation,
         caller: &Caller,
         asked: &Asked,
-        now: Timestamp,
-        expires_at: Timestamp,
+        call: &StoredCall,
+        (now, expires_at): (Timestamp, Timestamp),
     ) -> Self {
         Self {
             id: String::new(),
@@ -140,9 +204,10 @@ impl Approval {
             operation: operation.name.to_string(),
             danger: operation.danger.as_str().to_owned(),
             caller: caller.principal.as_deref().map(str::to_owned),
-            message: asked.message.clone(),
+            message: asked.headline.clone(),
             reasons: asked.reasons.clone(),
-            params: asked.params.clone(),
+            parameter_count: call.parameter_count,
+            call_bytes: call.len(),
             asked_at: now,
             expires_at,
             status: Status::Pending,
@@ -154,20 +219,34 @@ impl Approval {
 pub(super) async fn announce(
     store: &dyn StateStore,
     mut approval: Approval,
+    call: &StoredCall,
     token: &str,
 ) -> Result<String, StoreError> {
     let open = approval.expires_at.duration_since(approval.asked_at);
     let keep = Duration::try_from(open).unwrap_or_default() + LISTED;
+    // The call first: what is listed can be shown.
+    let parts = call.bytes.chunks(PART_BYTES);
+    let part_count = parts.len();
+    for (part, bytes) in parts.enumerate() {
+        if !within(store.compare_and_set(&part_key(token, part), None, bytes.to_vec(), keep)).await? {
+            return Err(StoreError("the call of a new token was already there".to_owned()));
+        }
+    }
     for _ in 0..ATTEMPTS {
         let id = new_id()?;
         approval.id.clone_from(&id);
-        let announced = Announced { approval: approval.clone(), token: token.to_owned() };
+        let announced = Announced { approval: approval.clone(), token: token.to_owned(), parts: part_count };
         let value = serde_json::to_vec(&announced).map_err(|error| StoreError(error.to_string()))?;
         if within(store.compare_and_set(&format!("{PREFIX}{id}"), None, value, keep)).await? {
             return Ok(id);
         }
     }
     Err(StoreError("no name is free for an approval".to_owned()))
+}
+
+/// Where a part of the call lies that the token with this key is for.
+fn part_key(token: &str, part: usize) -> String {
+    format!("{CALL_PREFIX}{}/{part}", token.rsplit('/').next().unwrap_or(token))
 }
 
 /// 40 bits: no secret, only a name that another approval does not have.
@@ -182,7 +261,7 @@ fn new_id() -> Result<String, StoreError> {
 pub async fn list(store: &dyn StateStore, clock: &dyn Clock) -> Result<Vec<Approval>, StoreError> {
     let mut approvals = Vec::new();
     for (_, record) in within(store.list(PREFIX, MOST)).await? {
-        let Ok(Announced { mut approval, token }) = serde_json::from_slice(&record.value) else { continue };
+        let Ok(Announced { mut approval, token, .. }) = serde_json::from_slice(&record.value) else { continue };
         let Some((held, _)) = held(store, &token).await? else { continue };
         approval.status = status(&held, clock.now());
         approvals.push(approval);
@@ -191,22 +270,50 @@ pub async fn list(store: &dyn StateStore, clock: &dyn Clock) -> Result<Vec<Appro
     Ok(approvals)
 }
 
-/// A person says yes: the token works now, once.
-pub async fn approve(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
-    decide(store, id, clock, State::Ready).await
+/// A person has seen the whole call and says yes: the token works now, once.
+pub async fn approve(
+    store: &dyn StateStore,
+    reviewed: &Reviewed,
+    clock: &dyn Clock,
+) -> Result<Approval, ApprovalError> {
+    decide(store, &reviewed.approval.id, clock, Decided::Yes(&reviewed.digest)).await
 }
 
 /// A person says no: the token never works. What was approved can still be denied, until it is used.
 pub async fn deny(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
-    decide(store, id, clock, State::Denied).await
+    decide(store, id, clock, Decided::No).await
 }
 
-/// One of them, by the name that a person typed.
-pub async fn get(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
-    let Announced { mut approval, token } = announced(store, id).await?;
+/// One of them without its call, by the name that a person typed.
+pub async fn find(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
+    let Announced { mut approval, token, .. } = announced(store, id).await?;
     let (held, _) = held(store, &token).await?.ok_or_else(|| ApprovalError::Unknown(typed(id)))?;
     approval.status = status(&held, clock.now());
     Ok(approval)
+}
+
+/// One of them with its whole call, by the name that a person typed.
+pub async fn get(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Reviewed, ApprovalError> {
+    let Announced { mut approval, token, parts } = announced(store, id).await?;
+    let (held, _) = held(store, &token).await?.ok_or_else(|| ApprovalError::Unknown(typed(id)))?;
+    approval.status = status(&held, clock.now());
+    let incomplete = || ApprovalError::Incomplete(approval.id.clone());
+    let mut bytes = Vec::new();
+    for part in 0..parts.min(MAX_CALL_BYTES.div_ceil(PART_BYTES)) {
+        let record = within(store.get(&part_key(&token, part))).await?.ok_or_else(incomplete)?;
+        bytes.extend(record.value);
+    }
+    let digest = call::digest(&bytes);
+    let call = WholeCall::from_bytes(&bytes).filter(|_| held.call.as_ref() == Some(&digest)).ok_or_else(incomplete)?;
+    Ok(Reviewed { approval, call, digest })
+}
+
+/// What a person says.
+#[derive(Clone, Copy)]
+enum Decided<'a> {
+    /// Yes, to the call with this digest.
+    Yes(&'a str),
+    No,
 }
 
 async fn announced(store: &dyn StateStore, id: &str) -> Result<Announced, ApprovalError> {
@@ -215,8 +322,13 @@ async fn announced(store: &dyn StateStore, id: &str) -> Result<Announced, Approv
     record.and_then(|record| serde_json::from_slice(&record.value).ok()).ok_or(ApprovalError::Unknown(id))
 }
 
-async fn decide(store: &dyn StateStore, id: &str, clock: &dyn Clock, state: State) -> Result<Approval, ApprovalError> {
-    let Announced { mut approval, token } = announced(store, id).await?;
+async fn decide(
+    store: &dyn StateStore,
+    id: &str,
+    clock: &dyn Clock,
+    decided: Decided<'_>,
+) -> Result<Approval, ApprovalError> {
+    let Announced { mut approval, token, .. } = announced(store, id).await?;
     let id = typed(id);
     let unknown = || ApprovalError::Unknown(id.clone());
     for _ in 0..ATTEMPTS {
@@ -224,15 +336,21 @@ async fn decide(store: &dyn StateStore, id: &str, clock: &dyn Clock, state: Stat
         // Only now, because the clock has learned the time from the store.
         let now = clock.now();
         let status = status(&held, now);
-        let open = status == Status::Pending || (status == Status::Approved && state == State::Denied);
+        let is_yes = matches!(decided, Decided::Yes(_));
+        let open = status == Status::Pending || (status == Status::Approved && !is_yes);
         if !open {
             return Err(ApprovalError::Over { id, status });
         }
-        held.state = state;
+        if let Decided::Yes(digest) = decided
+            && held.call.as_deref() != Some(digest)
+        {
+            return Err(ApprovalError::Incomplete(id));
+        }
+        held.state = if is_yes { State::Ready } else { State::Denied };
         // The caller's clock may be behind, and what is over must still be told from what never was.
         let keep = held.keep(now, later_by());
         if within(store.compare_and_set(&token, Some(version), held.to_bytes(), keep)).await? {
-            approval.status = if state == State::Denied { Status::Denied } else { Status::Approved };
+            approval.status = if is_yes { Status::Approved } else { Status::Denied };
             return Ok(approval);
         }
     }

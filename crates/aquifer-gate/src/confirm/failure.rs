@@ -7,6 +7,7 @@ use aquifer_protocol::operation::Operation;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::call::MAX_CALL_BYTES;
 use super::message::Asked;
 use super::record::{later, to_the_second};
 use super::scope::Difference;
@@ -112,6 +113,35 @@ fn details(failure: Failure, operation: &Operation, asked: &Asked) -> Failure {
         .detail("danger_level", operation.danger.as_str())
         .detail("reasons", json!(asked.reasons))
         .detail("confirmation_message", asked.message.as_str())
+}
+
+/// Nobody can approve what cannot be shown.
+pub(super) fn unshowable(operation: &Operation, bytes: Option<usize>) -> Failure {
+    let why = match bytes {
+        Some(bytes) => format!("it is too large to be shown to that person ({bytes} bytes, limit {MAX_CALL_BYTES})"),
+        None => "it is nested too deeply to be shown to that person".to_owned(),
+    };
+    let message = format!(
+        "Permission denied: this request needs the approval of a person, and {why}. Nothing was done. Send less in one \
+         request"
+    );
+    let failure = Failure::new(Code::PermissionDenied, message)
+        .detail("operation", &*operation.name)
+        .detail("danger_level", operation.danger.as_str());
+    match bytes {
+        Some(bytes) => failure.detail("call_bytes", bytes).detail("max_call_bytes", MAX_CALL_BYTES),
+        None => failure,
+    }
+}
+
+/// A caller fills the store with calls that wait for approvals.
+pub(super) fn too_much_waits(max_bytes: u64, frees: Duration, now: Timestamp) -> Failure {
+    Failure::new(Code::RateLimitExceeded, "API rate limit exceeded: too many bytes of requests wait for approval")
+        .detail("limit", max_bytes)
+        .detail("remaining", 0)
+        .detail("window", "hour")
+        .detail("resets_at", to_the_second(later(now, frees)))
+        .detail("retry_after_seconds", whole_seconds(frees))
 }
 
 /// A caller does something too often.

@@ -1,39 +1,41 @@
-//! What a person is asked, in words: a template with the call's parameters in it, without secrets and without tricks.
+//! What a person is asked, in words: what would run, with every parameter, without secrets and without tricks.
 //!
-//! Values come from the caller, who may well be a model that was talked into something. They are shortened, shown on one
-//! line, and cannot turn the text around them.
+//! A question is read in a client, and clients cut long text. So a question is bounded, and one that would have to leave
+//! something out is not put at all: such a call needs an approval, where a person sees all of it (`is_complete`).
 
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::text::is_hidden;
 use aquifer_protocol::validate::Checked;
 use serde_json::{Map, Value};
 
-use crate::audit;
+use super::call::WholeCall;
+use super::render::escape;
 use crate::policy::Ruling;
 
-/// Characters shown of one value in the question. What is more is counted, and the person is told.
-const MOST_OF_A_VALUE: usize = 400;
+/// Characters of one value where the operator's or the source's words mention it. The parameters themselves follow whole.
+const MAX_MENTIONED: usize = 400;
 
-/// Values shown in the question.
-const MOST_VALUES: usize = 24;
+/// Characters of the operator's and the source's words, and of a reason.
+const MAX_WORDS: usize = 4000;
 
-/// Characters of the whole question, and of a reason.
-const MOST: usize = 4000;
+/// Characters of the whole question, reasons included.
+const MAX_QUESTION: usize = 8000;
 
-/// Characters shown of one value to a person who approves at a terminal.
-const MOST_AT_LENGTH: usize = 16 * 1024;
-
-/// Bytes of all values shown to a person who decides.
-const MAX_SHOWN: usize = 32 * 1024;
+/// Why a call needs an approval although policy would be content with less.
+const TOO_LONG: &str = "The call is too long to be shown completely in a question, so a person has to approve it with \
+                        'aquifer approvals approve'";
 
 /// What a person is asked, and why.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
+    /// What would run, in the operator's words or ours, and what its source says of it. No parameters.
+    pub(crate) headline: String,
+    /// The question: the headline and the parameters.
     pub(crate) message: String,
     pub(crate) reasons: Vec<String>,
-    /// Everything that would be sent, at length.
-    pub(crate) params: Vec<String>,
+    /// Everything that would be sent, or nothing if that cannot be shown.
+    pub(crate) call: Option<WholeCall>,
+    is_complete: bool,
 }
 
 impl Asked {
@@ -41,29 +43,38 @@ impl Asked {
     /// neither a source nor a caller decides what a person gets to see.
     pub(crate) fn about(request: &Checked, ruling: &Ruling) -> Self {
         let operation = request.operation();
-        let shown = match audit::shown(operation, Some(request.types()), request.params(), MAX_SHOWN) {
-            Value::Object(shown) => shown,
-            _ => Map::new(),
+        let call = WholeCall::new(request);
+        let none = Map::new();
+        let params = call.as_ref().map_or(&none, |call| &call.params);
+        let headline = match (ruling.message(), operation.safeguards.message.as_deref()) {
+            (Some(ours), _) => fill_in(ours, params),
+            (None, Some(theirs)) => format!("{} Its source says: {}", plain(operation), fill_in(theirs, params)),
+            (None, None) => plain(operation),
         };
-        let message = match (ruling.message(), operation.safeguards.message.as_deref()) {
-            (Some(ours), _) => fill_in(ours, &shown),
-            (None, Some(theirs)) => {
-                format!("{} Its source says: {}", plain(operation, &shown), fill_in(theirs, &shown))
-            }
-            (None, None) => plain(operation, &shown),
-        };
-        let mut reasons: Vec<String> = operation.safeguards.reasons.iter().map(|reason| clean(reason, MOST)).collect();
+        let mut reasons: Vec<String> = operation.safeguards.reasons.iter().map(|reason| clean(reason)).collect();
         if reasons.is_empty() {
             reasons.extend(danger_in_words(operation.danger).map(str::to_owned));
         }
         let why = ruling.reason_for_caller();
         if !why.is_empty() {
-            reasons.push(clean(&why, MOST));
+            reasons.push(clean(&why));
         }
-        let at_length = |(name, value): (&String, &Value)| {
-            format!("{} = {}", clean(name, MOST_OF_A_VALUE), quoted(value, MOST_AT_LENGTH))
+        let taken = headline.chars().count() + reasons.iter().map(|reason| reason.chars().count() + 3).sum::<usize>();
+        let (message, is_complete) = match &call {
+            Some(call) => with_parameters(&headline, call, MAX_QUESTION.saturating_sub(taken)),
+            None => (format!("{headline}\nNOT SHOWN: the parameters, which are nested too deeply"), false),
         };
-        Self { message: shortened(message, MOST), reasons, params: shown.iter().map(at_length).collect() }
+        // Longer words than fit would push the parameters out of sight.
+        let is_complete = is_complete && taken <= MAX_QUESTION;
+        if !is_complete {
+            reasons.push(TOO_LONG.to_owned());
+        }
+        Self { headline, message, reasons, call, is_complete }
+    }
+
+    /// Whether the question shows everything that would be sent. Nobody is to confirm anything else by answering it.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.is_complete
     }
 
     /// The whole as one text.
@@ -77,6 +88,37 @@ impl Asked {
     }
 }
 
+/// The headline with every parameter below it, each whole and on a line of its own; and whether all of them fit.
+fn with_parameters(headline: &str, call: &WholeCall, room: usize) -> (String, bool) {
+    let lines = call.one_line_each();
+    let mut message = headline.to_owned();
+    // How many there are is said first: a value that reads like another parameter does not add to it.
+    match lines.len() {
+        0 => message.push_str("\nNo parameters"),
+        1 => message.push_str("\n1 parameter:"),
+        count => message.push_str(&format!("\n{count} parameters:")),
+    }
+    let (mut taken, mut missing, mut missing_chars) = (0, 0, 0);
+    for line in lines {
+        let chars = line.chars().count() + 3;
+        if taken + chars > room {
+            (missing, missing_chars) = (missing + 1, missing_chars + chars - 3);
+            continue;
+        }
+        taken += chars;
+        message.push_str("\n  ");
+        message.push_str(&line);
+    }
+    if missing > 0 {
+        let plural = if missing == 1 { "" } else { "s" };
+        message.push_str(&format!(
+            "\nNOT SHOWN: {missing} parameter{plural} with {missing_chars} characters. 'aquifer approvals show' shows the \
+             whole call"
+        ));
+    }
+    (message, missing == 0)
+}
+
 fn danger_in_words(danger: Danger) -> Option<&'static str> {
     match danger {
         Danger::Safe => None,
@@ -87,25 +129,14 @@ fn danger_in_words(danger: Danger) -> Option<&'static str> {
     }
 }
 
-/// The question where its source has none.
-fn plain(operation: &Operation, params: &Map<String, Value>) -> String {
-    let mut message = format!("Run '{}' ({})", operation.name, operation.danger);
+/// The headline where the operator has none.
+fn plain(operation: &Operation) -> String {
+    let mut headline = format!("Run '{}' ({})", escape(&operation.name), operation.danger);
     if !operation.source.is_empty() {
-        message.push_str(&format!(" of source '{}'", operation.source));
+        headline.push_str(&format!(" of source '{}'", escape(&operation.source)));
     }
-    // What nobody said goes without saying.
-    let default = |name: &str| operation.parameters.iter().find(|known| *known.name == *name)?.schema.default.as_ref();
-    let said: Vec<(&String, &Value)> = params.iter().filter(|(name, value)| default(name) != Some(*value)).collect();
-    for (index, (name, value)) in said.iter().enumerate() {
-        if index == MOST_VALUES {
-            message.push_str(&format!(" and {} more", said.len() - MOST_VALUES));
-            break;
-        }
-        message.push_str(if index == 0 { " with " } else { ", " });
-        message.push_str(&format!("{} = {}", clean(name, MOST_OF_A_VALUE), quoted(value, MOST_OF_A_VALUE)));
-    }
-    message.push('?');
-    message
+    headline.push('?');
+    headline
 }
 
 /// Puts values where the template has `{name}`. One pass: what a value says is never read as a template.
@@ -117,8 +148,7 @@ fn fill_in(template: &str, params: &Map<String, Value>) -> String {
         let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         match after.split_once('}').filter(|(name, _)| is_name(name)) {
             Some((name, behind)) => {
-                let value = params.get(name).map(|value| shown(value, MOST_OF_A_VALUE));
-                filled.push_str(value.as_deref().unwrap_or("(not given)"));
+                filled.push_str(params.get(name).map(mentioned).as_deref().unwrap_or("(not given)"));
                 rest = behind;
             }
             None => {
@@ -128,32 +158,25 @@ fn fill_in(template: &str, params: &Map<String, Value>) -> String {
         }
     }
     filled.push_str(rest);
-    clean(&filled, MOST)
+    clean(&filled)
 }
 
-fn shown(value: &Value, most: usize) -> String {
+fn mentioned(value: &Value) -> String {
     match value {
-        Value::String(text) => clean(text, most),
-        other => clean(&other.to_string(), most),
+        Value::String(text) => shortened(text, MAX_MENTIONED),
+        other => shortened(&other.to_string(), MAX_MENTIONED),
     }
 }
 
-fn quoted(value: &Value, most: usize) -> String {
-    // A quote inside would end the quotation where the value likes.
-    let text = shown(value, most).replace('\'', "’");
-    if value.is_string() { format!("'{text}'") } else { text }
+/// Words of the operator or the source on one line, without characters that play tricks, and not too long.
+fn clean(text: &str) -> String {
+    shortened(&escape(text), MAX_WORDS)
 }
 
-/// Text on one line, without characters that hide, reverse or move other characters, and not too long.
-fn clean(text: &str, most: usize) -> String {
-    let shows = |c: char| if c.is_control() || is_hidden(c) { '␣' } else { c };
-    shortened(text.chars().map(shows).collect(), most)
-}
-
-/// The text, or its beginning and how much is not shown of it: whoever decides has to know that there is more.
-fn shortened(text: String, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        None => text,
+/// The text, or its beginning and how much is not shown of it.
+fn shortened(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        None => text.to_owned(),
         Some((end, _)) => {
             let (shown, rest) = text.split_at(end);
             format!("{shown}… (NOT SHOWN: {} more characters)", rest.chars().count())
@@ -174,8 +197,8 @@ mod tests {
             ("Delete '{owner}/{repo}'?", "Delete 'acme/wid{owner}get'?"),
             ("{missing} {owner}", "(not given) acme"),
             ("{}{ owner}{owner", "{}{ owner}{owner"),
-            ("{lines}", "a␣b␣c"),
-            ("{reversed}", "x␣exe.doc"),
+            ("{lines}", "a\\nb\\u{7}c"),
+            ("{reversed}", "x\\u{202e}exe.doc"),
             ("{list} {flag} {nothing}", "[1,2] true null"),
             ("{{owner}}", "{acme}"),
         ];
@@ -187,8 +210,7 @@ mod tests {
             assert_eq!(fill_in(template, params.as_object().unwrap()), expected);
         }
         let long = json!({ "long": "ä".repeat(5_000) });
-        let expected =
-            format!("{}… (NOT SHOWN: {} more characters)", "ä".repeat(MOST_OF_A_VALUE), 5_000 - MOST_OF_A_VALUE);
+        let expected = format!("{}… (NOT SHOWN: {} more characters)", "ä".repeat(MAX_MENTIONED), 5_000 - MAX_MENTIONED);
         assert_eq!(fill_in("{long}", long.as_object().unwrap()), expected);
     }
 }

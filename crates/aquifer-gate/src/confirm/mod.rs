@@ -6,9 +6,11 @@
 //! Which of them a call needs is policy's business; here they are given out and taken back.
 
 pub mod approvals;
+mod call;
 mod failure;
 mod message;
 mod record;
+mod render;
 mod scope;
 mod settings;
 mod token;
@@ -27,9 +29,11 @@ use jiff::Timestamp;
 
 use crate::patience::within;
 use crate::policy::Strength;
+use approvals::{MAX_CALL_BYTES, StoredCall};
 use record::{Held, later};
 use scope::Difference;
 
+pub use call::WholeCall;
 pub use settings::ConfirmSettings;
 pub use settings::ConfirmSettingsError;
 
@@ -51,6 +55,11 @@ pub(crate) const LONGEST_COOLDOWN: Duration = Duration::from_secs(5 * 60);
 const ATTEMPTS: usize = 8;
 
 const MINUTE: Duration = Duration::from_secs(60);
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+/// Bytes of calls that one caller may have wait for approvals within an hour: the store has to hold them.
+const MAX_WAITING_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Gives out tokens and takes them back.
 pub(crate) struct Confirmations {
@@ -93,6 +102,11 @@ pub(crate) enum Refusal {
     Denied,
     /// It has to rest for so much longer.
     Early { wait: Duration, expires_at: Timestamp },
+    /// The call needs an approval, and cannot be shown completely to the person who would give it.
+    Unshowable {
+        /// Bytes of the call, unless it is nested too deeply.
+        bytes: Option<usize>,
+    },
     /// Nobody can say: the store does not answer.
     Store(StoreError),
 }
@@ -125,18 +139,35 @@ impl Confirmations {
         let expires_at = later(ready_at, lifetime);
         let (token, key) = new_token(purpose)?;
         let state = if strength == Strength::Approval { State::Pending } else { State::Ready };
-        let mut held = Held { purpose, scope, strength, state, ready_at, expires_at, approval: None };
+        let mut held = Held { purpose, scope, strength, state, ready_at, expires_at, approval: None, call: None };
         self.clock.need_until(later(expires_at, self.settings.skew));
         let keep = held.keep(now, self.settings.skew);
         if let (State::Pending, Some(asked)) = (state, asked) {
-            let approval = approvals::Approval::of(operation, caller, asked, now, expires_at);
-            held.approval = Some(approvals::announce(&*self.store, approval, &key).await?);
+            let call = self.storable(asked, caller).await?;
+            let approval = approvals::Approval::of(operation, caller, asked, &call, (now, expires_at));
+            held.call = Some(call.digest());
+            held.approval = Some(approvals::announce(&*self.store, approval, &call, &key).await?);
         }
         if !within(self.store.compare_and_set(&key, None, held.to_bytes(), keep)).await? {
             // 256 random bits came twice, or the store lies.
             return Err(Refusal::Store(StoreError("a new token was already there".to_owned())));
         }
         Ok(Issued { token, expires_at, approval: held.approval })
+    }
+
+    /// The call that a person is to approve, if it can be stored and shown whole.
+    async fn storable(&self, asked: &Asked, caller: &Caller) -> Result<StoredCall, Refusal> {
+        let call = StoredCall::new(asked.call.as_ref().ok_or(Refusal::Unshowable { bytes: None })?);
+        if call.len() > MAX_CALL_BYTES {
+            return Err(Refusal::Unshowable { bytes: Some(call.len()) });
+        }
+        let bytes = u64::try_from(call.len()).unwrap_or(u64::MAX);
+        let key = counter("waiting_bytes", caller);
+        let spent = within(self.store.spend(&key, bytes, MAX_WAITING_BYTES, HOUR)).await?;
+        if !spent.accepted {
+            return Err(Refusal::Token(failure::too_much_waits(MAX_WAITING_BYTES, spent.frees, self.now())));
+        }
+        Ok(call)
     }
 
     /// Takes a token back, once. Whoever gets `Ok` may go on, and nobody else ever will with the same token.
@@ -311,6 +342,7 @@ impl Refusal {
                 failure::required(operation, asked, token, expires_at, Some(&approval))
             }
             Refusal::Early { wait, expires_at } => failure::early(operation, asked, token, expires_at, wait),
+            Refusal::Unshowable { bytes } => failure::unshowable(operation, bytes),
             Refusal::Store(error) => store_down(operation.danger, &error),
         }
     }

@@ -26,6 +26,9 @@ pub(super) struct Held {
     /// Under which name a person approves it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) approval: Option<String>,
+    /// What identifies the call that this person is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) call: Option<String>,
 }
 
 /// Where a token is in its life. It only ever moves down this list.

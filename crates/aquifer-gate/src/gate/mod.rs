@@ -251,7 +251,11 @@ impl SafetyGate {
     async fn confirm(&self, passing: Passing<'_>, asking: Asking) -> Result<(), Stopped> {
         let context = passing.context;
         // Whoever could be asked alone is not asked less in a batch.
-        let required = asking.with(context.interactive || context.interactive_alone);
+        let mut required = asking.with(context.interactive || context.interactive_alone);
+        // Nobody confirms what the question does not show: an approval shows it.
+        if required != Strength::Approval && !passing.asked().is_complete() {
+            required = Strength::Approval;
+        }
         if let Some(token) = &passing.request.metadata().confirmation {
             return self.redeem(passing, token, required).await;
         }

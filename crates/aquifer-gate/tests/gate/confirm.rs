@@ -6,3 +6,4 @@ mod laws;
 mod logs;
 pub(crate) mod shared;
 mod token;
+mod whole;

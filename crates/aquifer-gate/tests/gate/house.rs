@@ -9,12 +9,13 @@ use aquifer_engine::source::{Call, Fetch, Offering, Shelves};
 use aquifer_engine::store::{MemoryStore, Record, Spent, StateStore, StoreError};
 use aquifer_engine::{Answer, Caller, Context, Engine, EngineBuilder, Mount, Outcome, Reply, Source};
 use aquifer_gate::audit::Audit;
+use aquifer_gate::confirm::approvals::{self, Approval, ApprovalError};
 use aquifer_gate::{GateSettings, SafetyGate};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::schema::{Parameter, Schema};
+use aquifer_protocol::schema::{Kind, Parameter, Schema, Shape};
 use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
 use aquifer_protocol::trust::Trust;
 use futures::FutureExt;
@@ -197,6 +198,15 @@ impl Source for Things {
                 Parameter::optional("deep", Schema::default()),
                 secret,
             ];
+            if *name == "purge_thing" {
+                let mode = Schema { default: Some(json!("soft")), ..Schema::string() };
+                operation.parameters.push(Parameter::optional("mode", mode));
+                let depth = Parameter::optional("depth", Schema { default: Some(json!(1)), ..Schema::default() });
+                let option = Kind::Object(Shape { fields: vec![depth], ..Shape::default() });
+                let list = Kind::Array(Some(Box::new(Schema { kind: option, ..Schema::default() })));
+                let options = Schema { kind: list, default: Some(json!([])), ..Schema::default() };
+                operation.parameters.push(Parameter::optional("options", options));
+            }
             if *name == "erase_thing" {
                 operation.safeguards.message = Some("Erase '{id}' ({pass_code})? It is gone then.".into());
                 operation.safeguards.reasons = vec!["It is gone".into()];
@@ -303,6 +313,12 @@ impl House {
         let answer = self.ask(request).await;
         answer["error"]["details"]["confirmation_token"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
+}
+
+/// A person looks at the whole call, and approves it.
+pub(crate) async fn approve(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
+    let reviewed = approvals::get(store, id, clock).await?;
+    approvals::approve(store, &reviewed, clock).await
 }
 
 /// A caller who can be told apart from others.

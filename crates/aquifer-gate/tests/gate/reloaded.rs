@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use aquifer_gate::GateSettings;
-use aquifer_gate::confirm::approvals;
 use serde_json::{Value, json};
 
-use crate::house::{House, anna, answering, code, request, with_person, with_token};
+use crate::house::{House, anna, answering, approve, code, request, with_person, with_token};
 
 fn delete() -> Value {
     request("alpha_delete_thing", json!({ "id": "x" }))
@@ -74,7 +73,7 @@ async fn r_saf_3_an_approval_does_not_outlive_the_rules_it_was_given_under() {
     let answer = house.ask(delete()).await;
     let details = &answer["error"]["details"];
     let (id, token) = (details["approval_id"].as_str().unwrap(), details["confirmation_token"].as_str().unwrap());
-    approvals::approve(&*house.store, id, &house.clock).await.unwrap();
+    approve(&*house.store, id, &house.clock).await.unwrap();
     house.reload(&denied());
     assert_eq!(code(&house.ask(with_token(delete(), token)).await), "PERMISSION_DENIED");
     assert!(house.done().is_empty());

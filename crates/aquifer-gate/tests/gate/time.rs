@@ -7,13 +7,13 @@ use std::time::Duration;
 use aquifer_engine::clock::{Clock as _, SteadyClock};
 use aquifer_engine::store::{HIGH_WATER, HighWater, MemoryStore, StateStore, milliseconds};
 use aquifer_gate::audit::{Audit, AuditSettings};
-use aquifer_gate::confirm::approvals::{self, ApprovalError, Status};
+use aquifer_gate::confirm::approvals::{ApprovalError, Status};
 use aquifer_gate::{GateSettings, keep_time};
 use aquifer_protocol::trust::Trust;
 use serde_json::{Value, json};
 
 use crate::confirm::shared::{Open, stores};
-use crate::house::{Hands, House, code, request, with_token};
+use crate::house::{Hands, House, approve, code, request, with_token};
 use crate::stores::place::{Folder, eventually};
 
 const MINUTE: i64 = 60;
@@ -126,7 +126,7 @@ async fn walk(case: &str, open: Option<&Open>, (ahead, back): (i64, i64), restar
     assert_eq!(code(&rested), "done", "{case}");
     machine.hands.advance(LIFETIME - 199);
     assert_eq!(machine.redeem("late", &late).await, "TOKEN_EXPIRED", "{case}: no token lives longer");
-    let approved = approvals::approve(&*machine.house.store, &approval, &*machine.hands.steady).await;
+    let approved = approve(&*machine.house.store, &approval, &*machine.hands.steady).await;
     assert!(matches!(approved, Err(ApprovalError::Over { status: Status::Expired, .. })), "{case}: {approved:?}");
 
     machine.hands.advance(2 * 60 * 60);

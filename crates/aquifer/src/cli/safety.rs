@@ -66,10 +66,25 @@ pub(crate) enum ApprovalsCommand {
     /// What waits for a person, and what was decided lately.
     #[command(after_help = APPROVALS)]
     List {
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         place: StateArgs,
     },
-    /// Let one call pass, once.
+    /// Print one of them with the whole call. The output may go into a file or a pager.
+    #[command(after_help = APPROVALS)]
+    Show {
+        /// Which, as the list and the caller's answer say.
+        #[arg(value_name = "ID")]
+        id: String,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        place: StateArgs,
+    },
+    /// Show the whole call page by page, and let it pass, once.
     #[command(after_help = APPROVALS)]
     Approve {
         /// Which, as the list and the caller's answer say.
@@ -99,7 +114,11 @@ const APPROVALS: &str = "\
 Examples:
   aquifer approvals secret                       first of all: keep it where no agent can read it
   aquifer approvals list
+  aquifer approvals show k3vm7pqa                the whole call, also as --json
   aquifer approvals approve k3vm7pqa --config aquifer.toml
+
+Before a call is approved, every page of it is shown: blank or enter for the next page, q to leave without approving.
+Secrets are shown as their length and a fingerprint.
 
 All of it wants a person at a terminal who types the admin secret. Only its hash is kept, in the state directory; where
 none was made, AQUIFER_ADMIN_SECRET is the secret. Exit codes: 0 done, 2 not.";

@@ -1,30 +1,45 @@
 //! `aquifer approvals`: a person's yes or no, given where no model can give it.
 
 use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use anyhow::bail;
 use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::store::StateStore;
-use aquifer_gate::audit::{Entry, Event};
-use aquifer_gate::confirm::approvals::{self, Approval, Status};
+use aquifer_gate::audit::{Audit, Entry, Event};
+use aquifer_gate::confirm::approvals::{self, Approval, ApprovalError, Reviewed, Status, escape, wrapped};
 use jiff::Timestamp;
+use serde_json::{Value, json};
 
 use crate::Ending;
 use crate::cli::{ApprovalsCommand, StateArgs};
 use crate::config::Config;
 use crate::safety::admin::Admin;
-use crate::safety::{self, Place, terminal};
+use crate::safety::{self, Place, pager, terminal};
 
 pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<Ending> {
     match command {
         ApprovalsCommand::Secret { place } => secret(&place.read()?),
-        ApprovalsCommand::List { place } => {
-            let (_, store, clock) = enter(&place, "Reading approvals")?;
-            list(&*store, &clock).await
+        ApprovalsCommand::List { json, place } => {
+            terminal::require_input("Reading approvals")?;
+            let (_, store, clock) = enter(&place)?;
+            list(&*store, &clock, json).await
         }
-        ApprovalsCommand::Approve { id, place } => decide(&place, &id, true).await,
-        ApprovalsCommand::Deny { id, place } => decide(&place, &id, false).await,
+        ApprovalsCommand::Show { id, json, place } => {
+            terminal::require_input("Reading approvals")?;
+            let (_, store, clock) = enter(&place)?;
+            show(&*store, &clock, &id, json).await
+        }
+        ApprovalsCommand::Approve { id, place } => {
+            // The output too: a person has to see what is approved.
+            terminal::wanted("Approving")?;
+            approve(&place, &id).await
+        }
+        ApprovalsCommand::Deny { id, place } => {
+            terminal::wanted("Denying")?;
+            deny(&place, &id).await
+        }
     }
 }
 
@@ -46,8 +61,7 @@ impl StateArgs {
 }
 
 /// Lets in a person with the secret, and opens the store that the servers use.
-fn enter(place: &StateArgs, what: &str) -> anyhow::Result<(Config, Arc<dyn StateStore>, Arc<SteadyClock>)> {
-    terminal::wanted(what)?;
+fn enter(place: &StateArgs) -> anyhow::Result<(Config, Arc<dyn StateStore>, Arc<SteadyClock>)> {
     let config = place.read()?;
     let found = Place::of(&config.state)?;
     if found == Place::Memory {
@@ -80,11 +94,21 @@ fn secret(config: &Config) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-async fn list(store: &dyn StateStore, clock: &SteadyClock) -> anyhow::Result<Ending> {
+async fn list(store: &dyn StateStore, clock: &SteadyClock, is_json: bool) -> anyhow::Result<Ending> {
     let all = approvals::list(store, clock).await?;
+    if is_json {
+        terminal::say(&ascii_json(&json!({ "approvals": all })))?;
+        return Ok(Ending::Done);
+    }
     let mut out = String::new();
     for approval in &all {
-        let _ = writeln!(out, "{}", described(approval));
+        out.push_str(&described(approval));
+        let size = match (approval.parameter_count, approval.call_bytes) {
+            (0, _) => "no parameters".to_owned(),
+            (1, bytes) => format!("1 parameter, {bytes} bytes"),
+            (count, bytes) => format!("{count} parameters, {bytes} bytes"),
+        };
+        let _ = writeln!(out, "  {size}: 'aquifer approvals show {}' shows the call\n", approval.id);
     }
     let waiting = all.iter().filter(|approval| approval.status == Status::Pending).count();
     let _ = writeln!(out, "{waiting} of {} wait for a decision.", all.len());
@@ -92,53 +116,121 @@ async fn list(store: &dyn StateStore, clock: &SteadyClock) -> anyhow::Result<End
     Ok(Ending::Done)
 }
 
-/// Shows what is asked, has it said again, and does it.
-async fn decide(place: &StateArgs, id: &str, yes: bool) -> anyhow::Result<Ending> {
-    let (config, store, clock) = enter(place, if yes { "Approving" } else { "Denying" })?;
-    // What cannot be shown cannot be decided.
-    let approval = approvals::get(&*store, id, &*clock).await?;
-    terminal::say(&described(&approval))?;
-    let question = if yes { "Let this call pass, once? [y/N] " } else { "Refuse it? [y/N] " };
-    if !terminal::yes(question)? {
-        terminal::say("Nothing was done.\n")?;
-        return Ok(Ending::Failure);
+/// Prints an approval with its whole call.
+async fn show(store: &dyn StateStore, clock: &SteadyClock, id: &str, is_json: bool) -> anyhow::Result<Ending> {
+    let reviewed = approvals::get(store, id, clock).await?;
+    terminal::say(&match is_json {
+        true => ascii_json(&json!({ "approval": reviewed.approval(), "call": reviewed.call() })),
+        false => {
+            let width = std::io::stdout().is_terminal().then(|| terminal::size().1);
+            whole(&reviewed, width).join("\n") + "\n"
+        }
+    })?;
+    Ok(Ending::Done)
+}
+
+/// Shows the whole call, has the decision said again, and lets the call pass.
+async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<Ending> {
+    let (config, store, clock) = enter(place)?;
+    let reviewed = approvals::get(&*store, id, &*clock).await?;
+    if reviewed.approval().status != Status::Pending {
+        let (id, status) = (reviewed.approval().id.clone(), reviewed.approval().status);
+        return Err(ApprovalError::Over { id, status }.into());
+    }
+    let is_shown = pager::show_all(|width| whole(&reviewed, Some(width)), "leaves without approving")?;
+    if !is_shown || !terminal::yes("Let this call pass, once? [y/N] ")? {
+        return nothing_done();
+    }
+    // Before the decision: where it cannot be put on record, it is not made.
+    let audit = safety::audit(&config, store.clone(), &clock)?;
+    let decided = approvals::approve(&*store, &reviewed, &*clock).await?;
+    record(&audit, Event::Approved, &decided).await;
+    let until = to_the_second(decided.expires_at);
+    terminal::say(&format!("Approved. The caller has until {until} to send the request again.\n"))?;
+    Ok(Ending::Done)
+}
+
+/// Refuses a call. That needs no look at all of it.
+async fn deny(place: &StateArgs, id: &str) -> anyhow::Result<Ending> {
+    let (config, store, clock) = enter(place)?;
+    let found = approvals::find(&*store, id, &*clock).await?;
+    terminal::say(&described(&found))?;
+    if !terminal::yes("Refuse it? [y/N] ")? {
+        return nothing_done();
     }
     let audit = safety::audit(&config, store.clone(), &clock)?;
-    let decided = match yes {
-        true => approvals::approve(&*store, &approval.id, &*clock).await?,
-        false => approvals::deny(&*store, &approval.id, &*clock).await?,
-    };
-    let event = if yes { Event::Approved } else { Event::Declined };
+    let decided = approvals::deny(&*store, &found.id, &*clock).await?;
+    record(&audit, Event::Declined, &decided).await;
+    terminal::say("Denied.\n")?;
+    Ok(Ending::Done)
+}
+
+fn nothing_done() -> anyhow::Result<Ending> {
+    terminal::say("Nothing was done.\n")?;
+    Ok(Ending::Failure)
+}
+
+async fn record(audit: &Audit, event: Event, decided: &Approval) {
     let reason = format!("approval {} at the command line", decided.id);
     let entry = Entry::new(event).named(&decided.source, &decided.operation).reason(&reason);
     if let Err(error) = audit.record(entry).await {
         tracing::error!(%error, "the decision is in force, but not on record");
     }
-    terminal::say(&match yes {
-        true => {
-            format!("Approved. The caller has until {} to send the request again.\n", to_the_second(decided.expires_at))
-        }
-        false => "Denied.\n".to_owned(),
-    })?;
-    Ok(Ending::Done)
 }
 
+/// What is asked, and by whom. Every line of it is ours, whatever stands in the fields.
 fn described(approval: &Approval) -> String {
     let Approval { id, source, place, operation, danger, caller, message, reasons, .. } = approval;
-    let Approval { params, asked_at, expires_at, status, .. } = approval;
+    let Approval { asked_at, expires_at, status, .. } = approval;
+    let [source, operation] = [source, operation].map(|name| escape(name));
     let mut out = format!("{id}  {status}  {operation} ({danger}) of {source}");
     if !place.is_empty() {
-        let _ = write!(out, ", which is {place}");
+        let _ = write!(out, ", which is {}", escape(place));
     }
+    // These were escaped when they were put together.
     let _ = writeln!(out, "\n  {message}");
-    for param in params {
-        let _ = writeln!(out, "    {param}");
-    }
     for reason in reasons {
         let _ = writeln!(out, "  because {reason}");
     }
-    let caller = caller.as_deref().unwrap_or("somebody unknown");
+    let caller = caller.as_deref().map_or_else(|| "somebody unknown".to_owned(), escape);
     let _ = writeln!(out, "  asked by {caller} at {}, until {}", to_the_second(*asked_at), to_the_second(*expires_at));
+    out
+}
+
+/// An approval with its whole call, line by line.
+fn whole(reviewed: &Reviewed, width: Option<usize>) -> Vec<String> {
+    let (approval, call) = (reviewed.approval(), reviewed.call());
+    let mut lines = wrapped(&described(approval), width);
+    lines.extend(call.lines(width));
+    let count = |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
+    let mut end = match call.params.len() {
+        0 => "└ no parameters".to_owned(),
+        params => format!("└ {}", count(params, "parameter", "parameters")),
+    };
+    if !call.defaults.is_empty() {
+        let _ = write!(end, ", {}", count(call.defaults.len(), "default value", "default values"));
+    }
+    if !call.hidden.is_empty() {
+        let _ = write!(end, ", {}", count(call.hidden.len(), "secret hidden", "secrets hidden"));
+    }
+    lines.push(end);
+    lines
+}
+
+/// JSON in ASCII: nothing in it moves or hides anything at a terminal.
+fn ascii_json(value: &Value) -> String {
+    let mut out = String::new();
+    for letter in format!("{value:#}").chars() {
+        match letter {
+            '\n' | ' '..='~' => out.push(letter),
+            letter => {
+                for unit in letter.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
+            }
+        }
+    }
+    out.push('\n');
     out
 }
 

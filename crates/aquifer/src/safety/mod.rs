@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 mod config;
+pub(crate) mod pager;
 pub(crate) mod terminal;
 mod unused;
 

@@ -1,9 +1,9 @@
 //! A person at a terminal: whoever has none, such as a model with a tool that runs commands, is turned away here.
 
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::{IsTerminal as _, Write as _};
 
 use anyhow::{Context, bail};
-use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
+use rustix::termios::{self, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios};
 
 /// Nobody types more.
 const LONGEST: usize = 1_000;
@@ -16,39 +16,102 @@ pub(crate) fn wanted(what: &str) -> anyhow::Result<()> {
     bail!("{what} wants a person at a terminal: stdin and stdout must be one")
 }
 
+/// Refuses unless a person can type. What is shown may go into a file.
+pub(crate) fn require_input(what: &str) -> anyhow::Result<()> {
+    if std::io::stdin().is_terminal() {
+        return Ok(());
+    }
+    bail!("{what} needs a person who types the admin secret: stdin must be a terminal")
+}
+
 /// Asks for a line that is not shown.
 pub(crate) fn secret(prompt: &str) -> anyhow::Result<String> {
-    say(prompt)?;
+    prompt_with(prompt)?;
     let silent = Silent::begin()?;
     let mut typed = Vec::new();
-    let mut byte = [0_u8];
     let ended = loop {
-        if std::io::stdin().lock().read(&mut byte).context("cannot read the terminal")? == 0 {
-            break false;
-        }
-        match byte {
-            [b'\n' | b'\r'] => break true,
+        match read_byte()? {
+            Some(b'\n' | b'\r') => break true,
             // Interrupt, end of input, quit.
-            [3 | 4 | 28] => break false,
-            [8 | 127] => drop(typed.pop()),
-            [byte] if typed.len() < LONGEST => typed.push(byte),
-            _ => {}
+            None | Some(3 | 4 | 28) => break false,
+            Some(8 | 127) => drop(typed.pop()),
+            Some(byte) if typed.len() < LONGEST => typed.push(byte),
+            Some(_) => {}
         }
     };
     drop(silent);
-    say("\n")?;
+    prompt_with("\n")?;
     if !ended {
         bail!("nothing was typed. Nothing was done");
     }
     String::from_utf8(typed).context("what was typed is no text")
 }
 
-/// Asks a question that is answered with yes or no. Anything else is no.
+/// Asks a question that is answered with yes or no. Anything else is no, and so is what was typed before the question.
 pub(crate) fn yes(question: &str) -> anyhow::Result<bool> {
+    termios::tcflush(std::io::stdin(), QueueSelector::IFlush).context("cannot read the terminal")?;
     say(question)?;
-    let mut line = String::new();
-    std::io::stdin().read_line(&mut line).context("cannot read the terminal")?;
-    Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    let mut line = Vec::new();
+    while let Some(byte) = read_byte()?.filter(|byte| *byte != b'\n') {
+        if line.len() == LONGEST {
+            return Ok(false);
+        }
+        line.push(byte);
+    }
+    Ok(matches!(line.trim_ascii().to_ascii_lowercase().as_slice(), b"y" | b"yes"))
+}
+
+/// A key that a person presses at a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// Blank or enter.
+    Next,
+    /// `q`, Ctrl-C, Ctrl-D, or the end of the input.
+    Leave,
+}
+
+/// Shows a prompt and waits for a key. Keys pressed before the prompt was there do not count.
+pub(crate) fn key(prompt: &str) -> anyhow::Result<Key> {
+    let silent = Silent::begin()?;
+    say(prompt)?;
+    let key = loop {
+        match read_byte()? {
+            Some(b' ' | b'\n' | b'\r') => break Key::Next,
+            None | Some(b'q' | b'Q' | 3 | 4 | 28) => break Key::Leave,
+            Some(_) => {}
+        }
+    };
+    drop(silent);
+    say("\n")?;
+    Ok(key)
+}
+
+/// Rows and columns of the terminal; the usual ones where it does not say.
+pub(crate) fn size() -> (usize, usize) {
+    let size = termios::tcgetwinsize(std::io::stdout()).ok();
+    let or = |length: Option<u16>, usual: usize| length.filter(|length| *length > 0).map_or(usual, usize::from);
+    (or(size.map(|size| size.ws_row), 24), or(size.map(|size| size.ws_col), 80))
+}
+
+/// One byte, and no more: what is read ahead could answer a question that was not asked yet.
+fn read_byte() -> anyhow::Result<Option<u8>> {
+    let mut byte = [0_u8];
+    loop {
+        match rustix::io::read(std::io::stdin(), &mut byte) {
+            Ok(0) => return Ok(None),
+            Ok(_) => return Ok(byte.first().copied()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error).context("cannot read the terminal"),
+        }
+    }
+}
+
+/// Shows a prompt where the person sees it also when the output goes into a file.
+fn prompt_with(words: &str) -> anyhow::Result<()> {
+    if std::io::stdout().is_terminal() {
+        return say(words);
+    }
+    std::io::stderr().write_all(words.as_bytes()).context("cannot write to the terminal")
 }
 
 /// Says something to the person.

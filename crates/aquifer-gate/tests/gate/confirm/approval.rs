@@ -7,7 +7,7 @@ use aquifer_gate::confirm::approvals::{self, ApprovalError, Status};
 use aquifer_gate::policy::PolicySettings;
 use serde_json::{Value, json};
 
-use crate::house::{House, anna, answering, caller, code, request, with_person, with_token};
+use crate::house::{House, anna, answering, approve, caller, code, request, with_person, with_token};
 
 fn house() -> House {
     let policy: PolicySettings = serde_json::from_value(json!({
@@ -81,10 +81,12 @@ async fn r_saf_3_with_approval_nobody_gets_through_and_one_yes_lets_one_call_thr
     let listed = approvals::list(&*house.store, &house.clock).await.unwrap();
     let own = listed.iter().find(|approval| approval.id == id).unwrap();
     assert_eq!((own.status, &*own.operation, &*own.danger), (Status::Pending, "alpha_delete_thing", "destructive"));
-    assert!(own.message.contains("'target'") && own.caller.as_deref() == Some("anna"), "{own:?}");
+    assert_eq!((own.caller.as_deref(), own.parameter_count), (Some("anna"), 1), "{own:?}");
+    let reviewed = approvals::get(&*house.store, &id, &house.clock).await.unwrap();
+    assert_eq!(reviewed.call().lines(None), [r#"├ id = "target""#]);
 
     let typed = format!("{} {}", id[..4].to_uppercase(), &id[4..]);
-    let approved = approvals::approve(&*house.store, &typed, &house.clock).await.unwrap();
+    let approved = approve(&*house.store, &typed, &house.clock).await.unwrap();
     assert_eq!(approved.status, Status::Approved);
     attack(&house).await;
     let berta = caller(Some("berta"), Some("session_2"));
@@ -93,7 +95,7 @@ async fn r_saf_3_with_approval_nobody_gets_through_and_one_yes_lets_one_call_thr
     assert_eq!(code(&house.ask(with_token(delete("target"), &token)).await), "done");
     assert_eq!(house.done(), [("alpha".to_owned(), "delete_thing".to_owned(), json!({ "id": "target" }))]);
     assert_eq!(code(&house.ask(with_token(delete("target"), &token)).await), "TOKEN_ALREADY_USED");
-    let again = approvals::approve(&*house.store, &id, &house.clock).await;
+    let again = approve(&*house.store, &id, &house.clock).await;
     assert!(matches!(again, Err(ApprovalError::Over { status: Status::Used, .. })), "{again:?}");
     attack(&house).await;
     assert!(house.done().is_empty());
@@ -111,22 +113,22 @@ async fn r_saf_3_denied_pending_and_late_approvals_say_so() {
     approvals::deny(&*house.store, &id, clock).await.unwrap();
     let denied = house.ask(with_token(delete("x"), &token)).await;
     assert_eq!(code(&denied), "PERMISSION_DENIED");
-    let changed = approvals::approve(&*house.store, &id, clock).await;
+    let changed = approve(&*house.store, &id, clock).await;
     assert!(matches!(changed, Err(ApprovalError::Over { status: Status::Denied, .. })), "{changed:?}");
 
     // A yes can be taken back until it is used.
     let [id, token] = ids(&house.ask(delete("x")).await);
-    approvals::approve(&*house.store, &id, clock).await.unwrap();
+    approve(&*house.store, &id, clock).await.unwrap();
     approvals::deny(&*house.store, &id, clock).await.unwrap();
     assert_eq!(code(&house.ask(with_token(delete("x"), &token)).await), "PERMISSION_DENIED");
 
     let [id, token] = ids(&house.ask(delete("x")).await);
     house.clock.advance(301);
-    let late = approvals::approve(&*house.store, &id, clock).await;
+    let late = approve(&*house.store, &id, clock).await;
     assert!(matches!(late, Err(ApprovalError::Over { status: Status::Expired, .. })), "{late:?}");
     house.clock.advance(30);
     assert_eq!(code(&house.ask(with_token(delete("x"), &token)).await), "TOKEN_EXPIRED");
-    let unknown = approvals::approve(&*house.store, "nothing", clock).await;
+    let unknown = approve(&*house.store, "nothing", clock).await;
     assert!(matches!(unknown, Err(ApprovalError::Unknown(_))), "{unknown:?}");
     assert!(house.done().is_empty());
 }

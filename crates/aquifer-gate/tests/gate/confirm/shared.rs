@@ -12,7 +12,7 @@ use aquifer_protocol::trust::Trust;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::house::{Hands, House, code, request, with_token};
+use crate::house::{Hands, House, approve, code, request, with_token};
 use crate::stores::place::Folder;
 #[cfg(feature = "redis")]
 use crate::stores::place::unique;
@@ -84,7 +84,7 @@ async fn r_saf_3_an_approval_is_given_by_another_process() {
         hands.advance(60);
         let (outside, now) = (store(&hands.steady), &*hands.steady);
         assert_eq!(approvals::list(&*outside, now).await.unwrap().len(), 1, "{name}");
-        approvals::approve(&*outside, id, now).await.unwrap();
+        approve(&*outside, id, now).await.unwrap();
         assert_eq!(code(&house.ask(with_token(purge(), token)).await), "done", "{name}");
         assert_eq!(code(&house.ask(with_token(purge(), token)).await), "TOKEN_ALREADY_USED", "{name}");
         assert_eq!(house.done().len(), 1, "{name}");

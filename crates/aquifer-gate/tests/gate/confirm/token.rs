@@ -33,7 +33,7 @@ async fn r_saf_3_the_answer_is_as_the_specification_has_it() {
     assert_eq!(details["expires_at"], "2026-01-28T12:05:00Z");
     assert_eq!(
         details["confirmation_message"],
-        "Run 'alpha_delete_thing' (destructive) of source 'alpha' with id = 'x'?"
+        "Run 'alpha_delete_thing' (destructive) of source 'alpha'?\n1 parameter:\n  id = \"x\""
     );
     assert!(details["reasons"].as_array().unwrap().len() >= 2, "{details:?}");
     let token = details["confirmation_token"].as_str().unwrap();
@@ -168,8 +168,9 @@ async fn r_saf_3_a_token_rests_for_as_long_as_its_source_wants() {
     let answer = house.ask(erase()).await;
     let details = &answer["error"]["details"];
     // A source has its say, and does not decide what a person gets to see.
-    let expected = "Run 'alpha_erase_thing' (destructive) of source 'alpha' with id = 'x', pass_code = '[hidden, 10 characters, sha256 998a…]'? Its \
-                    source says: Erase 'x' ([hidden, 10 characters, sha256 998a…])? It is gone then.";
+    let expected = "Run 'alpha_erase_thing' (destructive) of source 'alpha'? Its source says: Erase 'x' ([hidden, 10 characters, \
+                    sha256 998a…])? It is gone then.\n2 parameters:\n  id = \"x\"\n  pass_code = [hidden, 10 characters, \
+                    sha256 998a…]";
     assert_eq!(details["confirmation_message"], expected);
     assert_eq!(details["reasons"][0], "It is gone");
     assert!(!answer.to_string().contains("hunter2"), "{answer}");
@@ -199,7 +200,8 @@ async fn r_saf_3_an_operator_says_what_is_asked_and_how_long_it_rests() {
     let details = &answer["error"]["details"];
     assert_eq!(
         details["confirmation_message"],
-        "Throw x{note}␣ away, [hidden, 10 characters, sha256 998a…], (not given)?"
+        "Throw x{note}\\u{202e} away, [hidden, 10 characters, sha256 998a…], (not given)?\n2 parameters:\n  \
+         id = \"x{note}\\u{202e}\"\n  pass_code = [hidden, 10 characters, sha256 998a…]"
     );
     assert!(!answer.to_string().contains("hunter2"), "{answer}");
     let token = details["confirmation_token"].as_str().unwrap().to_owned();
@@ -211,10 +213,11 @@ async fn r_saf_3_an_operator_says_what_is_asked_and_how_long_it_rests() {
     assert_eq!(code(&house.ask(with_token(sent(), &token)).await), "done");
     // Rules are asked in the order they are written, and the source last.
     let erase = house.ask(request("alpha_erase_thing", json!({ "id": "x" }))).await;
-    assert_eq!(erase["error"]["details"]["confirmation_message"], "Said later, not heard");
+    let expected = "Said later, not heard\n1 parameter:\n  id = \"x\"";
+    assert_eq!(erase["error"]["details"]["confirmation_message"], expected);
     let other = house.ask(request("beta_erase_thing", json!({ "id": "x" }))).await;
     let said = other["error"]["details"]["confirmation_message"].as_str().unwrap();
-    assert!(said.ends_with("Its source says: Erase 'x' ((not given))? It is gone then."), "{said}");
+    assert!(said.contains("Its source says: Erase 'x' ((not given))? It is gone then.\n1 parameter:\n"), "{said}");
 }
 
 /// A caller decides what is sent. It must not decide what of it a person gets to see.
@@ -223,12 +226,12 @@ async fn r_saf_3_nothing_that_is_sent_can_be_hidden_from_the_person() {
     let house = House::new(&GateSettings::default());
     let long = format!("SELECT 1 /* {} */; DROP TABLE customers", "harmless ".repeat(60));
     for (sent, shown) in [
-        (json!("sk-1; DROP TABLE customers"), "'sk-1; DROP TABLE customers'".to_owned()),
-        (json!("DELETE FROM a -- http://a:b@c"), "'DELETE FROM a -- http://a:b@c'".to_owned()),
-        (json!("DELETE FROM a WHERE 1 OR token=1"), "'DELETE FROM a WHERE 1 OR token=1'".to_owned()),
-        (json!(long), format!("… (NOT SHOWN: {} more characters)'", long.chars().count() - 400)),
-        (json!({ "name": "token", "value": "1 OR 1" }), r#"{"name":"token","value":"1 OR 1"}"#.to_owned()),
-        (json!({ "password": "1 OR 1" }), r#"{"password":"1 OR 1"}"#.to_owned()),
+        (json!("sk-1; DROP TABLE customers"), "\"sk-1; DROP TABLE customers\"".to_owned()),
+        (json!("DELETE FROM a -- http://a:b@c"), "\"DELETE FROM a -- http://a:b@c\"".to_owned()),
+        (json!("DELETE FROM a WHERE 1 OR token=1"), "\"DELETE FROM a WHERE 1 OR token=1\"".to_owned()),
+        (json!(long), long.clone()),
+        (json!({ "name": "token", "value": "1 OR 1" }), r#"{"name": "token", "value": "1 OR 1"}"#.to_owned()),
+        (json!({ "password": "1 OR 1" }), r#"{"password": "1 OR 1"}"#.to_owned()),
     ] {
         let answer = house.ask(request("alpha_delete_thing", json!({ "id": "x", "deep": sent }))).await;
         let message = answer["error"]["details"]["confirmation_message"].as_str().unwrap_or_else(|| panic!("{answer}"));

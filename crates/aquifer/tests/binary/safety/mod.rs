@@ -7,6 +7,7 @@ mod once;
 mod renamed;
 mod story;
 mod time;
+mod whole_call;
 
 use std::process::{Command, Output, Stdio};
 
@@ -80,10 +81,27 @@ impl Place {
 
     /// The same with a secret in the environment.
     pub(crate) fn person_with(&self, secret: &str, talk: &[(&str, &str)], arguments: &[&str]) -> (i32, String) {
+        let mut command = vec![env!("CARGO_BIN_EXE_aquifer")];
+        command.extend(arguments);
+        command.extend(["--config", &self.config]);
+        Self::at_terminal(secret, talk, &command)
+    }
+
+    /// The same with the output going into a file. Also returns what the file has then.
+    pub(crate) fn person_into_file(&self, talk: &[(&str, &str)], arguments: &[&str]) -> (i32, String, String) {
+        let file = self.folder.path("output");
+        let mut command = vec!["sh", "-c", "file=$1; shift; exec \"$@\" > \"$file\"", "sh", &file];
+        command.push(env!("CARGO_BIN_EXE_aquifer"));
+        command.extend(arguments);
+        command.extend(["--config", &self.config]);
+        let (code, shown) = Self::at_terminal("", talk, &command);
+        (code, shown, std::fs::read_to_string(&file).unwrap())
+    }
+
+    fn at_terminal(secret: &str, talk: &[(&str, &str)], arguments: &[&str]) -> (i32, String) {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/binary/safety/person.py");
         let mut command = Command::new("python3");
-        command.arg(script).arg(json!(talk).to_string()).arg(env!("CARGO_BIN_EXE_aquifer")).args(arguments);
-        command.args(["--config", &self.config]).env("AQUIFER_ADMIN_SECRET", secret);
+        command.arg(script).arg(json!(talk).to_string()).args(arguments).env("AQUIFER_ADMIN_SECRET", secret);
         let output = command.stdin(Stdio::null()).output().unwrap();
         (output.status.code().unwrap(), text(&output.stdout) + &text(&output.stderr))
     }

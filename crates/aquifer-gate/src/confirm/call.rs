@@ -1,0 +1,184 @@
+//! The whole call as a person sees it who decides about it: every parameter at every depth, nothing cut.
+//!
+//! Secrets are replaced, and the places where they were are kept beside the values: a value that merely reads like a
+//! replaced secret is still shown as the text that it is. Values that are their definition's default are shown like any
+//! other, and marked.
+
+use aquifer_protocol::schema::{Kind, Parameter, Schema, Types};
+use aquifer_protocol::validate::Checked;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::token::hex;
+use crate::audit;
+
+/// Bytes of the largest call that can wait for an approval. It is twice the default limit of a request; nobody reads more.
+pub const MAX_CALL_BYTES: usize = 2 * 1024 * 1024;
+
+/// Named types and unions that refer to each other are followed this far.
+const MAX_REFERENCES: usize = 8;
+
+/// The parameters of a call, complete, with secrets replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WholeCall {
+    /// Every parameter that would be sent.
+    pub params: Map<String, Value>,
+    /// Where a value is the default of its definition, as JSON pointers into `params`.
+    pub defaults: Vec<String>,
+    /// Where a secret was replaced, as JSON pointers into `params`.
+    pub hidden: Vec<String>,
+}
+
+impl WholeCall {
+    /// The call that a request makes, or nothing if it cannot be shown without leaving something out.
+    pub(crate) fn new(request: &Checked) -> Option<Self> {
+        let (operation, sent) = (request.operation(), request.params());
+        let Value::Object(params) = audit::shown(operation, Some(request.types()), sent, usize::MAX) else {
+            return None;
+        };
+        let mut comparison = Comparison {
+            types: request.types(),
+            path: Vec::new(),
+            defaults: Vec::new(),
+            hidden: Vec::new(),
+            pointer_bytes: 0,
+        };
+        let is_whole = comparison.is_whole_object(sent, &params, &[&operation.parameters])
+            && comparison.pointer_bytes <= MAX_CALL_BYTES;
+        let Comparison { defaults, hidden, .. } = comparison;
+        is_whole.then_some(Self { params, defaults, hidden })
+    }
+
+    /// The form in which the call is stored.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        // Text, numbers and names are always valid JSON.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+}
+
+/// What identifies the stored form of a call.
+pub(super) fn digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// A step from a value to one inside it.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Name(&'a str),
+    Index(usize),
+}
+
+/// Compares what is sent with what is shown. Collects the places that differ because a secret was replaced there, and
+/// those that have their default.
+struct Comparison<'a> {
+    types: &'a Types,
+    path: Vec<Step<'a>>,
+    defaults: Vec<String>,
+    hidden: Vec<String>,
+    /// Bytes of all pointers: many places with long names must not take more memory than the call itself may.
+    pointer_bytes: usize,
+}
+
+impl<'a> Comparison<'a> {
+    /// Whether nothing is missing: everything but secrets is shown as it is sent.
+    fn is_whole(&mut self, sent: &'a Value, shown: &Value, schemas: &[&'a Schema]) -> bool {
+        match (sent, shown) {
+            (Value::Object(sent), Value::Object(shown)) => {
+                let mut fields = Vec::new();
+                schemas.iter().for_each(|schema| self.find_fields(schema, 0, &mut fields));
+                self.is_whole_object(sent, shown, &fields)
+            }
+            (Value::Array(sent), Value::Array(shown)) => {
+                let mut elements = Vec::new();
+                schemas.iter().for_each(|schema| self.find_elements(schema, 0, &mut elements));
+                let mut pairs = sent.iter().zip(shown).enumerate();
+                sent.len() == shown.len()
+                    && pairs.all(|(index, (sent, shown))| {
+                        self.path.push(Step::Index(index));
+                        let is_whole = self.is_whole(sent, shown, &elements);
+                        self.path.pop();
+                        is_whole
+                    })
+            }
+            (sent, shown) if sent == shown => true,
+            (_, Value::String(text)) if text.starts_with("[hidden, ") && text.ends_with(']') => {
+                let place = self.pointer();
+                self.hidden.extend(place);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn is_whole_object(
+        &mut self,
+        sent: &'a Map<String, Value>,
+        shown: &Map<String, Value>,
+        fields: &[&'a Vec<Parameter>],
+    ) -> bool {
+        sent.len() == shown.len()
+            && sent.iter().all(|(name, sent)| {
+                let Some(shown) = shown.get(name) else { return false };
+                let fields = fields.iter().flat_map(|fields| fields.iter()).filter(|field| *field.name == **name);
+                let schemas: Vec<&'a Schema> = fields.map(|field| &field.schema).collect();
+                self.path.push(Step::Name(name));
+                if schemas.iter().any(|schema| schema.default.as_ref() == Some(sent)) {
+                    let place = self.pointer();
+                    self.defaults.extend(place);
+                }
+                let is_whole = self.is_whole(sent, shown, &schemas);
+                self.path.pop();
+                is_whole
+            })
+    }
+
+    /// The path as a JSON pointer, unless there are too many already.
+    fn pointer(&mut self) -> Option<String> {
+        let mut pointer = String::new();
+        for step in &self.path {
+            match step {
+                Step::Name(name) => push_step(&mut pointer, name),
+                Step::Index(index) => push_step(&mut pointer, &index.to_string()),
+            }
+        }
+        self.pointer_bytes = self.pointer_bytes.saturating_add(pointer.len());
+        (self.pointer_bytes <= MAX_CALL_BYTES).then_some(pointer)
+    }
+
+    /// The fields that an object of this schema may have.
+    fn find_fields(&self, schema: &'a Schema, depth: usize, found: &mut Vec<&'a Vec<Parameter>>) {
+        match &schema.kind {
+            _ if depth > MAX_REFERENCES => {}
+            Kind::Object(shape) => found.push(&shape.fields),
+            Kind::Named(name) => {
+                self.types.get(name).into_iter().for_each(|schema| self.find_fields(schema, depth + 1, found));
+            }
+            Kind::Union(members) => members.iter().for_each(|member| self.find_fields(member, depth + 1, found)),
+            _ => {}
+        }
+    }
+
+    /// The schemas that an element of a list of this schema may have.
+    fn find_elements(&self, schema: &'a Schema, depth: usize, found: &mut Vec<&'a Schema>) {
+        match &schema.kind {
+            _ if depth > MAX_REFERENCES => {}
+            Kind::Array(Some(element)) => found.push(element),
+            Kind::Named(name) => {
+                self.types.get(name).into_iter().for_each(|schema| self.find_elements(schema, depth + 1, found));
+            }
+            Kind::Union(members) => members.iter().for_each(|member| self.find_elements(member, depth + 1, found)),
+            _ => {}
+        }
+    }
+}
+
+/// Adds a step to a JSON pointer.
+pub(super) fn push_step(pointer: &mut String, step: &str) {
+    pointer.push('/');
+    pointer.push_str(&step.replace('~', "~0").replace('/', "~1"));
+}

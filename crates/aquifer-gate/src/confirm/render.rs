@@ -1,0 +1,276 @@
+//! A call as text that a person reads before deciding: in the question, and at length at a terminal.
+//!
+//! Values come from the caller, who may be a model that was talked into something. They must not be able to look like
+//! the text around them. Strings are always quoted and replaced secrets never are. Whatever could move, reverse, hide or
+//! redraw text is escaped, and so are the characters that the frame is drawn with: a line that begins with `├` or `│` is
+//! ours, and one that begins with `╎` continues the line above it.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use aquifer_protocol::text::is_hidden;
+use serde_json::Value;
+
+use super::call::{WholeCall, push_step};
+
+/// Begins the first line of a parameter.
+const FIRST: &str = "├ ";
+/// Begins a line of a list or an object.
+const NEXT: &str = "│ ";
+/// Begins a line that continues a text, or a line too long for the terminal.
+const CONTINUED: &str = "╎ ";
+/// Columns that the beginning of a line takes.
+const MARGIN: usize = 2;
+/// Terminals are not taken to be narrower.
+const MIN_WIDTH: usize = 20;
+/// Blanks in a row that the question shows as blanks. More could move what follows to where a line seems to begin.
+const MAX_BLANKS: usize = 8;
+/// Marks that may stand on one letter. More would reach into the lines above and below.
+const MAX_MARKS: usize = 2;
+
+impl WholeCall {
+    /// Every parameter on a line of its own, for a question.
+    pub(super) fn one_line_each(&self) -> Vec<String> {
+        let places = Places::new(self);
+        let line = |(name, value): (&String, &Value)| {
+            let mut writer = Writer::new(&places, false);
+            writer.parameter(name, value);
+            writer.line
+        };
+        self.params.iter().map(line).collect()
+    }
+
+    /// The whole call in a frame, for a terminal of this width. Without a width no line is wrapped.
+    pub fn lines(&self, width: Option<usize>) -> Vec<String> {
+        let places = Places::new(self);
+        let mut lines = Vec::new();
+        for (name, value) in &self.params {
+            let mut writer = Writer::new(&places, true);
+            writer.parameter(name, value);
+            writer.break_line(NEXT);
+            for (begin, line) in writer.lines {
+                wrap(begin, &line, width, &mut lines);
+            }
+        }
+        lines
+    }
+}
+
+/// The places of a call that are shown in a way of their own.
+#[derive(Default)]
+struct Places<'a> {
+    hidden: HashSet<&'a str>,
+    defaults: HashSet<&'a str>,
+}
+
+impl<'a> Places<'a> {
+    fn new(call: &'a WholeCall) -> Self {
+        let set = |places: &'a [String]| places.iter().map(String::as_str).collect();
+        Self { hidden: set(&call.hidden), defaults: set(&call.defaults) }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.hidden.is_empty() && self.defaults.is_empty()
+    }
+}
+
+/// Text of others as part of a line of ours.
+pub fn escape(text: &str) -> String {
+    let places = Places::default();
+    let mut writer = Writer::new(&places, false);
+    writer.text(text, false);
+    writer.line
+}
+
+/// Lines of ours, broken for a terminal of this width: a value in them does not decide where the next line begins.
+pub fn wrapped(text: &str, width: Option<usize>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        wrap("", line, width, &mut lines);
+    }
+    lines
+}
+
+struct Writer<'a> {
+    /// Finished lines, and what each begins with.
+    lines: Vec<(&'static str, String)>,
+    begin: &'static str,
+    line: String,
+    places: &'a Places<'a>,
+    /// Whether lists, objects and texts are broken into lines.
+    is_broken: bool,
+}
+
+impl<'a> Writer<'a> {
+    fn new(places: &'a Places<'a>, is_broken: bool) -> Self {
+        Self { lines: Vec::new(), begin: FIRST, line: String::new(), places, is_broken }
+    }
+
+    fn parameter(&mut self, name: &str, value: &Value) {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        match !name.is_empty() && name.chars().all(is_plain) {
+            true => self.line.push_str(name),
+            // Only a name that cannot be taken for anything else goes without quotes.
+            false => self.quoted(name),
+        }
+        self.line.push_str(" = ");
+        self.inside(&mut String::new(), name, |writer, place| writer.value(value, place, 0));
+    }
+
+    fn value(&mut self, value: &Value, place: &mut String, depth: usize) {
+        match value {
+            Value::String(text) if self.places.hidden.contains(place.as_str()) => self.text(text, false),
+            Value::String(text) => self.quoted(text),
+            Value::Array(items) if items.is_empty() => self.line.push_str("[]"),
+            Value::Object(members) if members.is_empty() => self.line.push_str("{}"),
+            Value::Array(items) => {
+                self.line.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    self.element(index, depth + 1);
+                    self.inside(place, index, |writer, place| writer.value(item, place, depth + 1));
+                }
+                self.close(']', depth);
+            }
+            Value::Object(members) => {
+                self.line.push('{');
+                for (index, (name, member)) in members.iter().enumerate() {
+                    self.element(index, depth + 1);
+                    self.quoted(name);
+                    self.line.push_str(": ");
+                    self.inside(place, name, |writer, place| writer.value(member, place, depth + 1));
+                }
+                self.close('}', depth);
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {
+                let _ = write!(self.line, "{value}");
+            }
+        }
+    }
+
+    /// Writes something inside of a value, and marks a default.
+    fn inside(&mut self, place: &mut String, step: impl ToString, write: impl FnOnce(&mut Self, &mut String)) {
+        let length = place.len();
+        if !self.places.is_empty() {
+            push_step(place, &step.to_string());
+        }
+        write(self, place);
+        if self.places.defaults.contains(place.as_str()) {
+            self.line.push_str(" (default)");
+        }
+        place.truncate(length);
+    }
+
+    /// Goes to where the next element is written.
+    fn element(&mut self, index: usize, depth: usize) {
+        if index > 0 {
+            self.line.push_str(if self.is_broken { "," } else { ", " });
+        }
+        self.indent(depth);
+    }
+
+    fn close(&mut self, bracket: char, depth: usize) {
+        self.indent(depth);
+        self.line.push(bracket);
+    }
+
+    fn indent(&mut self, depth: usize) {
+        if self.is_broken {
+            self.break_line(NEXT);
+            self.line.extend(std::iter::repeat_n("  ", depth));
+        }
+    }
+
+    fn break_line(&mut self, begin: &'static str) {
+        self.lines.push((self.begin, std::mem::take(&mut self.line)));
+        self.begin = begin;
+    }
+
+    fn quoted(&mut self, text: &str) {
+        self.line.push('"');
+        self.text(text, true);
+        self.line.push('"');
+    }
+
+    /// Text without anything that could be taken for the end of it, or for something around it.
+    fn text(&mut self, text: &str, is_quoted: bool) {
+        let (mut blanks, mut marks) = (0, 0);
+        let mut rest = text;
+        while let Some(letter) = rest.chars().next() {
+            // Most text is plain, and is copied at once.
+            let plain =
+                rest.bytes().take_while(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\')).count();
+            if plain > 0 {
+                let (plain, behind) = rest.split_at(plain);
+                self.line.push_str(plain);
+                (rest, blanks, marks) = (behind, 0, 0);
+                continue;
+            }
+            rest = rest.get(letter.len_utf8()..).unwrap_or_default();
+            blanks = if letter == ' ' { blanks + 1 } else { 0 };
+            marks = if is_mark(letter) { marks + 1 } else { 0 };
+            let is_escaped = is_deceptive(letter)
+                || (is_quoted && is_like_quote(letter))
+                || marks > MAX_MARKS
+                || (blanks > MAX_BLANKS && !self.is_broken);
+            match letter {
+                '\n' => {
+                    self.line.push_str("\\n");
+                    if self.is_broken && !rest.is_empty() {
+                        self.break_line(CONTINUED);
+                    }
+                }
+                '\r' => self.line.push_str("\\r"),
+                '\t' => self.line.push_str("\\t"),
+                '"' if is_quoted => self.line.push_str("\\\""),
+                '\\' => self.line.push_str("\\\\"),
+                letter if is_escaped => {
+                    let _ = write!(self.line, "\\u{{{:x}}}", u32::from(letter));
+                }
+                letter => self.line.push(letter),
+            }
+        }
+    }
+}
+
+/// Whether a character hides, moves or reverses others, looks like a blank, or is one that frames are drawn with.
+fn is_deceptive(letter: char) -> bool {
+    letter.is_control()
+        || is_hidden(letter)
+        || (letter.is_whitespace() && letter != ' ')
+        || matches!(letter,
+            '\u{2500}'..='\u{259f}' | '\u{23a1}'..='\u{23b3}' | '\u{2758}'..='\u{275a}' | '\u{1fb00}'..='\u{1fbff}'
+            | '\u{2800}' | '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}')
+}
+
+/// Whether a character looks like the quote that ends a text.
+fn is_like_quote(letter: char) -> bool {
+    matches!(letter,
+        '\u{2ba}' | '\u{201c}'..='\u{201f}' | '\u{2033}' | '\u{2036}' | '\u{275d}'..='\u{275e}'
+        | '\u{301d}'..='\u{301f}' | '\u{ff02}')
+}
+
+/// Whether a character is drawn onto the letter before it.
+fn is_mark(letter: char) -> bool {
+    matches!(letter,
+        '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5bd}' | '\u{610}'..='\u{61a}'
+        | '\u{64b}'..='\u{65f}' | '\u{e31}' | '\u{e34}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}' | '\u{1ab0}'..='\u{1aff}'
+        | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{302a}'..='\u{302f}' | '\u{3099}'..='\u{309a}'
+        | '\u{fe20}'..='\u{fe2f}')
+}
+
+/// Breaks a line where the terminal would, so that what follows begins behind the frame and not at the margin. Letters
+/// outside of ASCII are taken to be two columns wide.
+fn wrap(begin: &str, line: &str, width: Option<usize>, lines: &mut Vec<String>) {
+    let room = width.map_or(usize::MAX, |width| width.max(MIN_WIDTH) - MARGIN - 1);
+    let (mut current, mut columns) = (begin.to_owned(), 0);
+    for letter in line.chars() {
+        let wide = if letter.is_ascii() { 1 } else { 2 };
+        if columns + wide > room {
+            lines.push(std::mem::replace(&mut current, CONTINUED.to_owned()));
+            columns = 0;
+        }
+        current.push(letter);
+        columns += wide;
+    }
+    lines.push(current);
+}

@@ -1,0 +1,38 @@
+//! Shows text page by page, and knows whether all of it was shown.
+//!
+//! No other program does this: one that is set in the environment could show something else, or nothing.
+
+use super::terminal::{self, Key};
+
+/// Rows of a page on the smallest terminal.
+const MIN_ROWS: usize = 4;
+
+/// Shows every line, laid out for the width of the terminal, and says whether the person went through all of the pages.
+/// `leaving` says what leaving means.
+pub(crate) fn show_all(lay_out: impl Fn(usize) -> Vec<String>, leaving: &str) -> anyhow::Result<bool> {
+    'from_the_start: loop {
+        let size = terminal::size();
+        let (rows, columns) = size;
+        let lines = lay_out(columns);
+        // The last row is for the prompt.
+        let pages: Vec<&[String]> = lines.chunks(rows.saturating_sub(1).max(MIN_ROWS)).collect();
+        for (index, page) in pages.iter().enumerate() {
+            let mut text = page.join("\n");
+            text.push('\n');
+            terminal::say(&text)?;
+            if index + 1 == pages.len() {
+                return Ok(true);
+            }
+            let prompt = format!("-- page {} of {}: blank or enter goes on, q {leaving} --", index + 1, pages.len());
+            if terminal::key(&prompt)? == Key::Leave {
+                return Ok(false);
+            }
+            if terminal::size() != size {
+                // Lines laid out for another width would be broken where a value chooses.
+                terminal::say("The size of the terminal has changed: from the start.\n")?;
+                continue 'from_the_start;
+            }
+        }
+        return Ok(true);
+    }
+}
