@@ -4,8 +4,11 @@
 
 mod faults;
 mod memory;
+mod outcomes;
 mod processes;
 mod redaction;
+mod stage;
 pub(crate) mod support;
 mod tampering;
+mod writes;
 mod writing;
