@@ -41,10 +41,13 @@ pub use head::Beginning;
 pub use head::Head;
 pub use head::Heads;
 pub use verify::ChainReport;
+pub use verify::Doubt;
 pub use verify::Fault;
 pub use verify::Kind;
+pub use verify::Problem;
 pub use verify::Report;
 pub use verify::Spot;
+pub use verify::is_being_written;
 pub use verify::verify;
 pub use verify::verify_store;
 

@@ -8,6 +8,7 @@ mod outcomes;
 mod processes;
 mod redaction;
 mod stage;
+mod strict;
 pub(crate) mod support;
 mod tampering;
 mod writes;
