@@ -33,7 +33,7 @@ use crate::confirm::{
 use crate::policy::{
     Asking, Compiled, Effect, Needed, Policy, PolicySettings, Ruling, SettingsError, Strength, Subject,
 };
-use crate::quota::{QuotaSettings, QuotaSettingsError, Quotas, Stop};
+use crate::quota::{Charge, Crossed, QuotaSettings, QuotaSettingsError, Quotas, Stop};
 use intent::is_write;
 
 /// More operations than this no catalog has for long.
@@ -389,21 +389,22 @@ impl SafetyGate {
     /// Spends what the call costs.
     async fn pay(&self, passing: Passing<'_>) -> Result<Vec<Warning>, Stopped> {
         let (operation, caller) = (passing.operation(), passing.caller());
-        let warnings = match self.quotas.spend(operation, caller, false).await {
-            Ok(warnings) => warnings,
+        let charge = match self.quotas.spend(operation, caller, false).await {
+            Ok(charge) => charge,
             Err(Stop::Paused(paused)) => {
                 let Some(token) = &passing.request.metadata().quota_continue else {
                     return Err(Box::pin(self.pause(passing, paused)).await);
                 };
                 Box::pin(self.go_on(passing, token)).await?;
                 match self.quotas.spend(operation, caller, true).await {
-                    Ok(warnings) => warnings,
-                    Err(stop) => self.stop(passing, stop).map(|()| Vec::new())?,
+                    Ok(charge) => charge,
+                    Err(stop) => self.stop(passing, stop).map(|()| Charge::default())?,
                 }
             }
-            Err(stop) => self.stop(passing, stop).map(|()| Vec::new())?,
+            Err(stop) => self.stop(passing, stop).map(|()| Charge::default())?,
         };
-        Ok(warnings)
+        self.note_crossed(&charge, || passing.entry(Event::QuotaWarned));
+        Ok(charge.warnings)
     }
 
     /// Somebody said that it goes on.
@@ -463,6 +464,13 @@ impl SafetyGate {
         Err(refused(store_down(operation.danger, error)))
     }
 
+    /// Notes quotas that have just reached their warning threshold. Later calls only carry the warning.
+    fn note_crossed(&self, charge: &Charge, entry: impl Fn() -> Entry) {
+        for Crossed { metric, used, warn } in &charge.crossed {
+            self.note(|| entry().quota(metric, *used, *warn));
+        }
+    }
+
     /// Hands in an entry that nothing waits for.
     fn note(&self, entry: impl FnOnce() -> Entry) {
         if self.audit.is_kept()
@@ -520,7 +528,11 @@ impl Gate for SafetyGate {
                 self.quotas.spend(reading, &context.caller, false).await
             };
             let (name, used, most, failure) = match counted.await {
-                Ok(_) => return Ok(()),
+                Ok(charge) => {
+                    let warned = || Entry::about(Event::QuotaWarned, reading).within(context);
+                    self.note_crossed(&charge, warned);
+                    return Ok(());
+                }
                 Err(Stop::Rate { name, most, failure }) => (name, most, most, failure),
                 Err(Stop::Exhausted { metric, used, most, failure }) => (metric, used, most, failure),
                 // There is no place for a token that would let it go on.
