@@ -78,7 +78,11 @@ impl OnRecord {
         }
         let pending = self.audit.enqueue(entry, Some(self.intent.clone())).await?;
         self.is_settled = false;
-        pending.written().await.map(|_| ())
+        let written = pending.written().await;
+        // After any other error the writer has answered: if it does not know a position by now, there is no intent.
+        let may_come_later = matches!(written, Ok(_) | Err(AuditError::Busy));
+        self.is_settled = !may_come_later && self.intent.position().is_none();
+        written.map(|_| ())
     }
 
     /// The operation runs from now on.

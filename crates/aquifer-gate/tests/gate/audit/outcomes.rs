@@ -127,3 +127,25 @@ async fn r_saf_5_an_intent_without_a_head_is_followed_by_its_refusal() {
     assert_eq!(stage.source.started.lock().unwrap().len(), 2);
     assert!(judged(&stage.folder.0, &stage.moody.inner).await.is_whole());
 }
+
+/// An intent that never reached the file has no outcome either.
+#[tokio::test]
+async fn r_saf_5_a_refused_call_without_an_intent_has_no_outcome() {
+    let stage = Stage::new();
+    for operation in ["delete_item", "create_item"] {
+        assert_eq!(stage.code(operation, json!({})).await, "done");
+    }
+    let before = stage.entries().await.len();
+    std::fs::remove_dir_all(&stage.folder.0).unwrap();
+    std::fs::write(&stage.folder.0, "in the way").unwrap();
+    // The first failure is known before the second call, which therefore waits.
+    for operation in ["delete_item", "create_item", "run_job"] {
+        assert_eq!(stage.code(operation, json!({})).await, "INTERNAL_ERROR", "{operation}");
+    }
+    std::fs::remove_file(&stage.folder.0).unwrap();
+    assert_eq!(stage.code("create_item", json!({})).await, "done");
+    let entries = stage.entries().await;
+    assert_paired(&entries);
+    assert!(entries.len() < before, "{entries:#?}");
+    assert_eq!(stage.source.started.lock().unwrap().len(), 3);
+}
