@@ -9,6 +9,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::fields::Fields;
+use super::handle::EntryHandle;
 use super::line::fingerprint;
 use super::redact::{redact, shortened, words};
 
@@ -34,9 +36,9 @@ pub enum Event {
     Approved,
     /// A person said no: outside, or when asked.
     Declined,
-    /// It may run without anybody asked, although it is destructive or worse.
+    /// Policy lets something destructive or worse run without a question.
     Allowed,
-    /// It is about to run. On disk before it does.
+    /// It is about to run. If it is destructive or was confirmed, this is on disk before it does.
     Intent,
     /// It has run, or failed, or nobody knows.
     Outcome(Ended),
@@ -63,7 +65,7 @@ pub enum Ended {
     Done,
     /// The source said that it failed; the code says how.
     Failed,
-    /// Nobody knows: cancelled, timed out or gone while it ran.
+    /// Nobody knows: cancelled, timed out, gone while it ran, or answered with something that cannot be read.
     Unknown,
 }
 
@@ -138,8 +140,9 @@ pub struct Entry {
     code: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    intent: Option<String>,
+    /// Written by the writer, which knows where the intent stands.
+    #[serde(skip)]
+    intent: Option<EntryHandle>,
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,6 +153,8 @@ pub struct Entry {
     token_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     quota: Option<Quota>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<Fields>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,6 +188,7 @@ impl Entry {
             session_id: None,
             token_id: None,
             quota: None,
+            fields: None,
             parameters: None,
             gate_time: None,
         }
@@ -248,6 +254,13 @@ impl Entry {
         self
     }
 
+    /// Which fields a write sets and which it clears.
+    #[must_use]
+    pub fn fields(mut self, operation: &Operation, params: &Map<String, Value>) -> Self {
+        self.fields = Fields::of_call(operation, params);
+        self
+    }
+
     /// The token it is about; only a fingerprint is kept.
     #[must_use]
     pub fn token(mut self, token: &str) -> Self {
@@ -269,11 +282,16 @@ impl Entry {
         self
     }
 
-    /// The intent whose outcome this is.
+    /// The intent whose outcome this is. The writer adds where it stands.
     #[must_use]
-    pub fn of_intent(mut self, intent: &Noted) -> Self {
-        self.intent = (!intent.chain.is_empty()).then(|| format!("{}/{}", intent.chain, intent.sequence));
+    pub fn of_intent(mut self, intent: &EntryHandle) -> Self {
+        self.intent = Some(intent.clone());
         self
+    }
+
+    /// The intent whose outcome this is.
+    pub(super) fn take_intent(&mut self) -> Option<EntryHandle> {
+        self.intent.take()
     }
 
     /// The quota it is about.

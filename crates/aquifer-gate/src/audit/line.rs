@@ -67,6 +67,12 @@ pub(super) struct Links {
     /// Where chains begin since files were dropped on purpose.
     #[serde(default)]
     pub(super) beginnings: Vec<super::head::Beginning>,
+    /// When it happened.
+    #[serde(default)]
+    pub(super) timestamp: Option<Timestamp>,
+    /// In the first line of a chain, the chain of the same process before it.
+    #[serde(default)]
+    pub(super) after: Option<String>,
 }
 
 /// Why bytes are not a line.

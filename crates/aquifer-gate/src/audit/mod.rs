@@ -6,8 +6,10 @@
 //! nothing is ever told that the caller was not meant to know: what is written is redacted when an [`Entry`] is made.
 
 mod entry;
+mod fields;
 mod file;
 mod floods;
+mod handle;
 mod head;
 mod line;
 mod redact;
@@ -18,7 +20,7 @@ mod verify;
 mod writer;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,14 +36,18 @@ pub use entry::Ended;
 pub use entry::Entry;
 pub use entry::Event;
 pub use entry::Noted;
+pub use handle::EntryHandle;
 pub use head::Beginning;
 pub use head::Head;
 pub use head::Heads;
 pub use verify::ChainReport;
+pub use verify::Doubt;
 pub use verify::Fault;
 pub use verify::Kind;
+pub use verify::Problem;
 pub use verify::Report;
 pub use verify::Spot;
+pub use verify::is_being_written;
 pub use verify::verify;
 pub use verify::verify_store;
 
@@ -174,6 +180,8 @@ struct State {
     entries: AtomicU64,
     writes: AtomicU64,
     failures: AtomicU64,
+    /// Whether the last entries could not be written.
+    is_failing: AtomicBool,
     /// Since when the writer has been at what it is doing; `None` while it waits.
     busy_since: Mutex<Option<Instant>>,
 }
@@ -225,18 +233,63 @@ impl Audit {
     /// head of its chain is in the store. An entry that is reported as failed because it took too long may still be
     /// written later.
     pub async fn record(&self, entry: Entry) -> Result<Noted, AuditError> {
-        let Some(queue) = &self.inner.queue else { return Ok(Noted { chain: "".into(), sequence: 0 }) };
+        if !self.is_kept() {
+            return Ok(Noted { chain: "".into(), sequence: 0 });
+        }
+        self.enqueue(entry, None).await?.written().await
+    }
+
+    /// Hands in an entry, waiting only for room in the queue. The entry is handed in exactly when this returns `Ok`: a
+    /// caller that stops waiting has not handed it in.
+    pub(crate) async fn enqueue(&self, entry: Entry, handle: Option<EntryHandle>) -> Result<Pending, AuditError> {
+        let queue = self.inner.queue.as_ref().ok_or(AuditError::Closed)?;
         // Whoever comes while nothing moves need not wait to hear it.
         if self.inner.state.is_stuck(self.inner.patience) {
             return Err(AuditError::Busy);
         }
+        let deadline = tokio::time::Instant::now() + self.inner.patience;
         let (reply, answer) = oneshot::channel();
-        let job = self.job(entry, Some(reply));
-        let through = async {
-            queue.send(job).await.map_err(|_| AuditError::Closed)?;
-            answer.await.map_err(|_| AuditError::Closed)?
+        let job = self.job(entry, Some(reply), handle);
+        match tokio::time::timeout_at(deadline, queue.send(job)).await {
+            Ok(sent) => sent.map_err(|_| AuditError::Closed)?,
+            Err(_) => return Err(AuditError::Busy),
+        }
+        Ok(Pending { answer, deadline })
+    }
+
+    /// Whether the last entries could not be written, or the writer does not move. Until an entry could be written
+    /// again, nothing should rely on one that it has not seen written.
+    pub fn is_failing(&self) -> bool {
+        let state = &self.inner.state;
+        state.is_failing.load(Ordering::Relaxed) || state.is_stuck(self.inner.patience)
+    }
+
+    /// Hands in an entry without waiting until it is written. Fails if there is no room for it.
+    pub fn submit(&self, entry: Entry, handle: EntryHandle) -> Result<(), AuditError> {
+        let Some(queue) = &self.inner.queue else { return Ok(()) };
+        queue.try_send(self.job(entry, None, Some(handle))).map_err(|error| unsent(&error))
+    }
+
+    /// Hands in the last entry of an operation, where nobody can wait any more. If the queue is full, a task waits for
+    /// room; there are never more such tasks than operations were running.
+    pub(crate) fn hand_in_eventually(&self, entry: Entry) -> Result<(), AuditError> {
+        let Some(queue) = &self.inner.queue else { return Ok(()) };
+        let job = match queue.try_send(self.job(entry, None, None)) {
+            Err(mpsc::error::TrySendError::Full(job)) => job,
+            other => return other.map_err(|error| unsent(&error)),
         };
-        tokio::time::timeout(self.inner.patience, through).await.unwrap_or(Err(AuditError::Busy))
+        // Nobody knows when a writer that does not move takes anything again.
+        if self.inner.state.is_stuck(self.inner.patience) {
+            return Err(AuditError::Busy);
+        }
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| AuditError::Busy)?;
+        let (queue, timeout) = (queue.clone(), self.inner.patience);
+        runtime.spawn(async move {
+            if tokio::time::timeout(timeout, queue.send(job)).await.is_err() {
+                tracing::error!("an outcome is not on record: the audit cannot keep up");
+            }
+        });
+        Ok(())
     }
 
     /// Hands in an entry without waiting for it, where waiting is impossible. What comes of it is not told. Refusals in
@@ -254,10 +307,7 @@ impl Audit {
 
     fn hand_in(&self, entry: Entry) -> Result<(), AuditError> {
         let Some(queue) = &self.inner.queue else { return Ok(()) };
-        queue.try_send(self.job(entry, None)).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => AuditError::Busy,
-            mpsc::error::TrySendError::Closed(_) => AuditError::Closed,
-        })
+        queue.try_send(self.job(entry, None, None)).map_err(|error| unsent(&error))
     }
 
     /// Waits until everything handed in before is written or has failed.
@@ -282,13 +332,42 @@ impl Audit {
         }
     }
 
-    fn job(&self, entry: Entry, reply: Option<oneshot::Sender<Result<Noted, AuditError>>>) -> writer::Job {
+    fn job(
+        &self,
+        mut entry: Entry,
+        reply: Option<oneshot::Sender<Result<Noted, AuditError>>>,
+        handle: Option<EntryHandle>,
+    ) -> writer::Job {
+        let intent = entry.take_intent();
         let (time, gate_time) = (self.inner.clock.0.wall_time(), self.inner.clock.0.now());
         // People compare entries with other logs, so the wall clock's time is the entry's. The gate may count by another.
         let entry = match gate_time.duration_since(time).abs() > NOTABLE_DIFFERENCE {
             true => entry.gate_time(gate_time),
             false => entry,
         };
-        writer::Job::Write { time, members: entry.members(), reply }
+        writer::Job::Write(writer::Waiting { time, members: entry.members(), intent, handle, reply })
+    }
+}
+
+/// An entry that was handed in and is not known to be written yet.
+pub(crate) struct Pending {
+    answer: oneshot::Receiver<Result<Noted, AuditError>>,
+    deadline: tokio::time::Instant,
+}
+
+impl Pending {
+    /// Waits until the entry is written.
+    pub(crate) async fn written(self) -> Result<Noted, AuditError> {
+        match tokio::time::timeout_at(self.deadline, self.answer).await {
+            Ok(answer) => answer.map_err(|_| AuditError::Closed)?,
+            Err(_) => Err(AuditError::Busy),
+        }
+    }
+}
+
+fn unsent<T>(error: &mpsc::error::TrySendError<T>) -> AuditError {
+    match error {
+        mpsc::error::TrySendError::Full(_) => AuditError::Busy,
+        mpsc::error::TrySendError::Closed(_) => AuditError::Closed,
     }
 }

@@ -99,7 +99,7 @@ impl Plan {
 }
 
 /// Whether some process writes it now.
-fn in_use(path: &Path) -> bool {
+pub(super) fn in_use(path: &Path) -> bool {
     match File::open(path) {
         Ok(file) => matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)),
         Err(_) => true,

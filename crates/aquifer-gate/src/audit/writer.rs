@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::entry::members_of;
 use super::file::{Files, Name, Place};
+use super::handle::EntryHandle;
 use super::head::{self, Head};
 use super::line::{Link, hex};
 use super::retention::{self, Plan};
@@ -33,14 +34,7 @@ const AROUND: usize = 320;
 /// What the writer is asked to do.
 pub(super) enum Job {
     /// Put this on record.
-    Write {
-        /// When it happened.
-        time: Timestamp,
-        /// The members of its JSON object.
-        members: String,
-        /// Who waits for it.
-        reply: Option<oneshot::Sender<Result<Noted, AuditError>>>,
-    },
+    Write(Waiting),
     /// Say when everything before is done.
     Flush(oneshot::Sender<()>),
 }
@@ -48,7 +42,7 @@ pub(super) enum Job {
 impl Job {
     fn size(&self) -> usize {
         match self {
-            Job::Write { members, .. } => members.len() + AROUND,
+            Job::Write(entry) => entry.members.len() + AROUND,
             Job::Flush(_) => 0,
         }
     }
@@ -106,7 +100,19 @@ struct Draft {
     plan: Option<Plan>,
 }
 
-type Waiting = (Timestamp, String, Option<oneshot::Sender<Result<Noted, AuditError>>>);
+/// An entry that is not written yet.
+pub(super) struct Waiting {
+    /// When it happened.
+    pub(super) time: Timestamp,
+    /// The members of its JSON object.
+    pub(super) members: String,
+    /// The intent whose outcome it is.
+    pub(super) intent: Option<EntryHandle>,
+    /// Learns where it stands.
+    pub(super) handle: Option<EntryHandle>,
+    /// Who waits for it.
+    pub(super) reply: Option<oneshot::Sender<Result<Noted, AuditError>>>,
+}
 
 /// Starts the thread.
 pub(super) fn start(
@@ -166,7 +172,7 @@ impl Writer {
             let (mut entries, mut flushes) = (Vec::new(), Vec::new());
             for job in jobs.drain(..) {
                 match job {
-                    Job::Write { time, members, reply } => entries.push((time, members, reply)),
+                    Job::Write(entry) => entries.push(entry),
                     Job::Flush(reply) => flushes.push(reply),
                 }
             }
@@ -193,7 +199,8 @@ impl Writer {
             _ => {}
         }
         self.failing = written.is_err();
-        for (position, (_, _, reply)) in entries.into_iter().enumerate() {
+        self.state.is_failing.store(self.failing, Ordering::Relaxed);
+        for (position, Waiting { reply, .. }) in entries.into_iter().enumerate() {
             let Some(reply) = reply else { continue };
             let answer = match &written {
                 Ok(noted) => noted
@@ -220,6 +227,11 @@ impl Writer {
         }
         // From here on the lines are part of the chain, whatever else fails.
         self.chain = draft.chain;
+        for (entry, sequence) in entries.iter().zip(&draft.noted) {
+            if let Some(handle) = &entry.handle {
+                handle.set_position(Noted { chain: self.chain.id.clone(), sequence: *sequence });
+            }
+        }
         let told = self.stderr.as_ref().map_or(Ok(()), |stderr| stderr.tell(&draft.text));
         if let Some(shelf) = &mut self.shelf {
             let lines = draft.text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
@@ -239,7 +251,7 @@ impl Writer {
 
     /// Seals the entries, after a first line where they begin a file or a chain.
     fn draft(&mut self, entries: &[Waiting]) -> Result<Draft, AuditError> {
-        let more = entries.iter().map(|(_, members, _)| members.len() + AROUND).sum();
+        let more = entries.iter().map(|entry| entry.members.len() + AROUND).sum();
         let unbegun = self.chain.link.sequence == 0;
         let place = match &mut self.files {
             Some(files) => files.place(more)?,
@@ -271,7 +283,7 @@ impl Writer {
             }
         };
         draft.first = draft.chain.link.sequence.saturating_add(1);
-        if let (Some(opening), Some((time, _, _))) = (opening, entries.first()) {
+        if let (Some(opening), Some(Waiting { time, .. })) = (opening, entries.first()) {
             if let Some(files) = &self.files {
                 draft.file = Some(Name::of(&draft.chain.id, self.started, &draft.chain.link));
                 draft.plan = self.retention(files);
@@ -282,8 +294,12 @@ impl Writer {
                 draft.seal(*time, &members);
             }
         }
-        for (time, members, _) in entries {
-            draft.seal(*time, members);
+        for (position, entry) in entries.iter().enumerate() {
+            let earlier = entries.get(..position).unwrap_or_default();
+            match entry.intent.as_ref().and_then(|intent| draft.position_of(intent, earlier)) {
+                None => draft.seal(entry.time, &entry.members),
+                Some(intent) => draft.seal(entry.time, &format!(r#"{},"intent":"{intent}""#, entry.members)),
+            }
             draft.noted.push(draft.chain.link.sequence);
         }
         Ok(draft)
@@ -357,6 +373,16 @@ impl Writer {
 }
 
 impl Draft {
+    /// Where an intent stands: written before, or just before in the same batch.
+    fn position_of(&self, intent: &EntryHandle, earlier: &[Waiting]) -> Option<String> {
+        if let Some(Noted { chain, sequence }) = intent.position() {
+            return (!chain.is_empty()).then(|| format!("{chain}/{sequence}"));
+        }
+        let is_it = |entry: &Waiting| entry.handle.as_ref().is_some_and(|handle| handle.is_same(intent));
+        let sequence = self.noted.get(earlier.iter().rposition(is_it)?)?;
+        Some(format!("{}/{sequence}", self.chain.id))
+    }
+
     fn seal(&mut self, time: Timestamp, members: &str) {
         self.chain.link.seal(&self.chain.id, time, members, &mut self.text);
     }

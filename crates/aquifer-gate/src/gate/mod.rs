@@ -1,10 +1,11 @@
 //! The gate itself: policy, then limits, then confirmation, then the record of what is about to happen, then the pass.
 //!
-//! A call that policy allows, nothing counts and nobody has to remember costs a look-up and no I/O. When the state store
-//! does not answer, reads go on without being counted, and everything that needed it is refused. When the audit cannot
-//! be written, nothing destructive is done.
+//! A read that policy allows and nothing counts costs a look-up and no I/O. When the state store does not answer, reads go
+//! on without being counted, and everything that needed it is refused. Every write goes on record; when the audit cannot
+//! be written, nothing is changed.
 
 mod explain;
+mod intent;
 mod receipt;
 
 use std::collections::HashMap;
@@ -24,7 +25,7 @@ use aquifer_protocol::warning::Warning;
 use futures::future::{BoxFuture, FutureExt};
 use serde_json::{Map, Value, json};
 
-use crate::audit::{Audit, Entry, Event, Noted};
+use crate::audit::{Audit, Entry, Event};
 use crate::confirm::{
     Answered, Asked, ConfirmSettings, ConfirmSettingsError, Confirmations, Purpose, Refusal, Scope, Wanted, only_alone,
     rules_changed, store_down,
@@ -32,8 +33,8 @@ use crate::confirm::{
 use crate::policy::{
     Asking, Compiled, Effect, Needed, Policy, PolicySettings, Ruling, SettingsError, Strength, Subject,
 };
-use crate::quota::{QuotaSettings, QuotaSettingsError, Quotas, Stop};
-use receipt::OnRecord;
+use crate::quota::{Charge, Crossed, QuotaSettings, QuotaSettingsError, Quotas, Stop};
+use intent::is_write;
 
 /// More operations than this no catalog has for long.
 const MOST_COMPILED: usize = 20_000;
@@ -86,6 +87,8 @@ struct Prepared {
     compiled: Compiled,
     /// Whether a limit or quota counts calls of it.
     is_counted: bool,
+    /// Whether calls of it go on record.
+    is_recorded: bool,
     /// Whether every call of it is denied, so that callers are not to know of it.
     is_hidden: bool,
 }
@@ -186,6 +189,7 @@ impl SafetyGate {
             compiled: self.policy.compile(operation),
             // The protocol's own operations belong to no source, and are how a caller finds out what went wrong.
             is_counted: !operation.source.is_empty() && self.quotas.may_count(operation),
+            is_recorded: self.audit.is_kept() && is_write(operation),
             is_hidden: self.policy.denies_always(operation),
         });
         let mut all = self.prepared.write().unwrap_or_else(PoisonError::into_inner);
@@ -240,9 +244,8 @@ impl SafetyGate {
         };
         let warnings = if self.counts(operation) { self.pay(passing).await? } else { Vec::new() };
         let mut pass = Pass { warnings, receipt: None };
-        if confirmed || (operation.danger >= Danger::Destructive && !is_dry_run) {
-            let intent = Box::pin(self.intend(passing)).await?;
-            pass.receipt = self.audit.is_kept().then(|| OnRecord::new(self.audit.clone(), passing, intent).boxed());
+        if self.audit.is_kept() && (confirmed || (is_write(operation) && !is_dry_run)) {
+            pass.receipt = Some(Box::pin(self.intend(passing, confirmed)).await?);
         }
         Ok(pass)
     }
@@ -390,21 +393,22 @@ impl SafetyGate {
     /// Spends what the call costs.
     async fn pay(&self, passing: Passing<'_>) -> Result<Vec<Warning>, Stopped> {
         let (operation, caller) = (passing.operation(), passing.caller());
-        let warnings = match self.quotas.spend(operation, caller, false).await {
-            Ok(warnings) => warnings,
+        let charge = match self.quotas.spend(operation, caller, false).await {
+            Ok(charge) => charge,
             Err(Stop::Paused(paused)) => {
                 let Some(token) = &passing.request.metadata().quota_continue else {
                     return Err(Box::pin(self.pause(passing, paused)).await);
                 };
                 Box::pin(self.go_on(passing, token)).await?;
                 match self.quotas.spend(operation, caller, true).await {
-                    Ok(warnings) => warnings,
-                    Err(stop) => self.stop(passing, stop).map(|()| Vec::new())?,
+                    Ok(charge) => charge,
+                    Err(stop) => self.stop(passing, stop).map(|()| Charge::default())?,
                 }
             }
-            Err(stop) => self.stop(passing, stop).map(|()| Vec::new())?,
+            Err(stop) => self.stop(passing, stop).map(|()| Charge::default())?,
         };
-        Ok(warnings)
+        self.note_crossed(&charge, || passing.entry(Event::QuotaWarned));
+        Ok(charge.warnings)
     }
 
     /// Somebody said that it goes on.
@@ -464,32 +468,10 @@ impl SafetyGate {
         Err(refused(store_down(operation.danger, error)))
     }
 
-    /// Puts on record what is about to happen. Where that must be on record and cannot be, it does not happen.
-    async fn intend(&self, passing: Passing<'_>) -> Result<Noted, Stopped> {
-        let operation = passing.operation();
-        if !self.audit.is_kept() {
-            return Ok(Noted { chain: "".into(), sequence: 0 });
-        }
-        let entry = passing.entry(Event::Intent).reason(&passing.ruling.why()).parameters(
-            operation,
-            Some(passing.request.types()),
-            passing.request.params(),
-        );
-        match self.audit.record(entry).await {
-            Ok(noted) => Ok(noted),
-            Err(error) if self.audit.is_required() => Err(refused(
-                Failure::new(
-                    Code::InternalError,
-                    "Internal error: the audit cannot be written, so destructive operations are refused. Nothing was \
-                     done. Tell the operator",
-                )
-                .detail("danger_level", operation.danger.as_str())
-                .because(error),
-            )),
-            Err(error) => {
-                tracing::error!(%error, operation = &*operation.name, "an operation is not on record");
-                Ok(Noted { chain: "".into(), sequence: 0 })
-            }
+    /// Notes quotas that have just reached their warning threshold. Later calls only carry the warning.
+    fn note_crossed(&self, charge: &Charge, entry: impl Fn() -> Entry) {
+        for Crossed { metric, used, warn } in &charge.crossed {
+            self.note(|| entry().quota(metric, *used, *warn));
         }
     }
 
@@ -510,7 +492,7 @@ impl Gate for SafetyGate {
         let limited = prepared.is_counted && self.counts(operation) && self.quotas.concern(operation, &context.caller);
         let ruling = self.rule(&prepared, request, &context.caller);
         let asks_nobody = match ruling.effect {
-            Effect::Allow => operation.danger < Danger::Destructive || is_dry_run(request),
+            Effect::Allow => !prepared.is_recorded || is_dry_run(request),
             Effect::Confirm(_) => is_dry_run(request),
             Effect::Deny(_) => false,
         };
@@ -550,7 +532,11 @@ impl Gate for SafetyGate {
                 self.quotas.spend(reading, &context.caller, false).await
             };
             let (name, used, most, failure) = match counted.await {
-                Ok(_) => return Ok(()),
+                Ok(charge) => {
+                    let warned = || Entry::about(Event::QuotaWarned, reading).within(context);
+                    self.note_crossed(&charge, warned);
+                    return Ok(());
+                }
                 Err(Stop::Rate { name, most, failure }) => (name, most, most, failure),
                 Err(Stop::Exhausted { metric, used, most, failure }) => (metric, used, most, failure),
                 // There is no place for a token that would let it go on.

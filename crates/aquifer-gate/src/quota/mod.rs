@@ -90,6 +90,23 @@ pub(crate) enum Stop {
     Store(StoreError),
 }
 
+/// What a call has cost.
+#[derive(Debug, Default)]
+pub(crate) struct Charge {
+    /// For the caller: every quota beyond its warning threshold.
+    pub(crate) warnings: Vec<Warning>,
+    /// For the record: every quota that this call brought to its warning threshold.
+    pub(crate) crossed: Vec<Crossed>,
+}
+
+/// A quota that has just reached its warning threshold.
+#[derive(Debug)]
+pub(crate) struct Crossed {
+    pub(crate) metric: String,
+    pub(crate) used: u64,
+    pub(crate) warn: u64,
+}
+
 /// A quota's pause.
 #[derive(Debug)]
 pub(crate) struct Paused {
@@ -203,17 +220,12 @@ impl Quotas {
     }
 
     /// Spends what a call costs, and tells which quotas are nearly used up.
-    pub(crate) async fn spend(
-        &self,
-        operation: &Operation,
-        caller: &Caller,
-        goes_on: bool,
-    ) -> Result<Vec<Warning>, Stop> {
+    pub(crate) async fn spend(&self, operation: &Operation, caller: &Caller, goes_on: bool) -> Result<Charge, Stop> {
         if self.concerned(operation, caller).nth(1).is_some() {
             // Nothing is spent on one quota where another stops the call.
             self.look(operation, caller, goes_on).await?;
         }
-        let mut warnings = Vec::new();
+        let mut charge = Charge::default();
         for (quota, amount) in self.concerned(operation, caller) {
             let key = quota.counter.key(operation, caller);
             let most = quota.most(goes_on).unwrap_or(u64::MAX);
@@ -221,9 +233,15 @@ impl Quotas {
             if !spent.accepted {
                 return Err(self.stopped(quota, amount, &spent));
             }
-            warnings.extend(quota.warning(spent.total));
+            charge.warnings.extend(quota.warning(spent.total));
+            if let Some(warn) = quota.warn
+                && spent.total >= warn
+                && spent.total.saturating_sub(amount) < warn
+            {
+                charge.crossed.push(Crossed { metric: quota.metric.clone(), used: spent.total, warn });
+            }
         }
-        Ok(warnings)
+        Ok(charge)
     }
 
     /// The quotas that count a call, and how much of each it uses.

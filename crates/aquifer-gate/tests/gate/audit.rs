@@ -2,10 +2,16 @@
 //! is in it (R-SAF-5).
 #![allow(clippy::print_stdout, reason = "processes started by a test tell it what they did")]
 
+mod events;
 mod faults;
 mod memory;
+mod outcomes;
 mod processes;
 mod redaction;
+mod secrets;
+mod stage;
+mod strict;
 pub(crate) mod support;
 mod tampering;
+mod writes;
 mod writing;

@@ -92,10 +92,10 @@ async fn r_int_6_policy_and_the_token_are_told_by_introspection() {
 }
 
 #[tokio::test]
-async fn r_saf_6_an_allowed_call_without_limits_touches_neither_store_nor_audit() {
+async fn r_saf_6_an_allowed_read_without_limits_touches_neither_store_nor_audit() {
     let house = audited(&GateSettings::default(), Trust::Certified);
     let before = *house.store.asked.lock().unwrap();
-    for name in ["alpha_get_thing", "alpha_create_thing", "introspect"] {
+    for name in ["alpha_get_thing", "beta_get_thing", "introspect"] {
         let params = if name == "introspect" { json!({ "query": "operations" }) } else { params() };
         assert_eq!(code(&house.ask(request(name, params)).await), "done");
     }

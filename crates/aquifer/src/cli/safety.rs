@@ -130,9 +130,13 @@ pub(crate) enum AuditCommand {
 Examples:
   aquifer audit verify                           all of the usual place
   aquifer audit verify --config aquifer.toml
+  aquifer audit verify --strict                  fail on everything the state store does not vouch for
   aquifer audit verify /var/backups/audit        files elsewhere, held against the same store
 
-Exit codes: 0 all is whole, 1 something was changed, with its place, 2 it cannot be read.")]
+Without --strict, entries without a head in the state store, entries after the head and an audit that is gone altogether
+are no failure, because a crash or a new installation looks the same. Use --strict in cron and CI.
+
+Exit codes: 0 all is whole, 1 something was changed or, with --strict, is in doubt, 2 it cannot be read.")]
     Verify(AuditVerifyArgs),
 
     /// The newest entries, oldest first.
@@ -148,6 +152,10 @@ pub(crate) struct AuditVerifyArgs {
     /// Files, or directories of them; else those of the configuration.
     #[arg(value_name = "DIR|FILE")]
     pub(crate) paths: Vec<PathBuf>,
+
+    /// Fail also on entries that no head in the state store vouches for, and when there is nothing to verify.
+    #[arg(long)]
+    pub(crate) strict: bool,
 
     /// Print one JSON object.
     #[arg(long)]

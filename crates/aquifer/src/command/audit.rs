@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use aquifer_engine::store::StateStore;
@@ -22,36 +23,92 @@ const LONGEST_LINE: u64 = 1024 * 1024;
 /// More than this nobody reads, and everything is held until it is sorted.
 const MOST_SHOWN: usize = 100_000;
 
+/// How long strict verification waits for the heads of servers that are writing.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+const HEAD_INTERVAL: Duration = Duration::from_millis(200);
+
 pub(crate) async fn verify(arguments: AuditVerifyArgs) -> anyhow::Result<Ending> {
     let config = arguments.place.read()?;
     let store = store(&config)?;
-    // Heads first: what is written meanwhile then stands after them, and is no fault.
-    let heads = match &store {
-        Some(store) => Some(Heads::all(&**store).await.context("the heads of the audit cannot be read")?),
-        None => {
-            tracing::warn!("the state is in the memory of a server: entries missing at the end would not show");
-            None
-        }
-    };
-    let in_store = config.audit.to.as_ref().is_some_and(|places| places.contains(&AuditPlace::Store));
-    let in_files = config.audit.to.as_ref().is_none_or(|places| places.contains(&AuditPlace::File));
+    if store.is_none() {
+        tracing::warn!("the state is in the memory of a server: entries missing at the end would not show");
+    }
+    let to = config.audit.to.as_ref();
+    let in_store = to.is_some_and(|places| places.contains(&AuditPlace::Store));
+    let in_files = to.is_none_or(|places| places.contains(&AuditPlace::File));
     let paths = match arguments.paths.as_slice() {
         [] if in_files => safety::audit_directory(&config).into_iter().filter(|directory| directory.exists()).collect(),
         named => named.to_vec(),
     };
-    let mut reports = Vec::new();
-    if in_files || !paths.is_empty() {
-        let known = heads.clone();
-        reports.push(tokio::task::spawn_blocking(move || audit::verify(&paths, known.as_ref())).await??);
-    }
-    if let (true, Some(store), Some(heads)) = (in_store && arguments.paths.is_empty(), &store, &heads) {
-        reports.push(audit::verify_store(&**store, heads).await?);
-    }
+    let places = Places {
+        reads_files: in_files || !paths.is_empty(),
+        reads_store: in_store && arguments.paths.is_empty(),
+        paths,
+        store,
+    };
+    let reports = match arguments.strict {
+        true => places.verify_strictly().await?,
+        false => places.verify().await?.1,
+    };
     for report in &reports {
         let text = if arguments.json { serde_json::to_string(report)? } else { report.to_string() };
         super::call::print(text.trim_end())?;
     }
-    Ok(if reports.iter().all(Report::is_whole) { Ending::Done } else { Ending::Failure })
+    Ok(if reports.iter().all(Report::is_beyond_doubt) { Ending::Done } else { Ending::Failure })
+}
+
+/// Where entries and heads are.
+struct Places {
+    store: Option<Arc<dyn StateStore>>,
+    paths: Vec<PathBuf>,
+    reads_files: bool,
+    reads_store: bool,
+}
+
+impl Places {
+    async fn verify(&self) -> anyhow::Result<(Option<Heads>, Vec<Report>)> {
+        // Heads first: what is written meanwhile then stands after them, and is no fault.
+        let heads = match &self.store {
+            Some(store) => Some(Heads::all(&**store).await.context("the heads of the audit cannot be read")?),
+            None => None,
+        };
+        let mut reports = Vec::new();
+        if self.reads_files {
+            let (paths, known) = (self.paths.clone(), heads.clone());
+            reports.push(tokio::task::spawn_blocking(move || audit::verify(&paths, known.as_ref())).await??);
+        }
+        if let (true, Some(store), Some(heads)) = (self.reads_store, &self.store, &heads) {
+            reports.push(audit::verify_store(&**store, heads).await?);
+        }
+        Ok((heads, reports))
+    }
+
+    /// Verifies until nothing is left that a server may have caused by writing meanwhile, or the time is up.
+    async fn verify_strictly(&self) -> anyhow::Result<Vec<Report>> {
+        let deadline = Instant::now() + HEAD_TIMEOUT;
+        let mut earlier: Vec<Report> = Vec::new();
+        loop {
+            let (heads, mut reports) = self.verify().await?;
+            if reports.is_empty() {
+                // Nowhere to look is nothing to verify.
+                reports.push(Report::default());
+            }
+            for (position, report) in reports.iter_mut().enumerate() {
+                report.judge_strictly(heads.as_ref(), earlier.get(position));
+            }
+            let may_settle = reports.iter().any(Report::may_settle) && self.is_being_written();
+            if !may_settle || Instant::now() >= deadline {
+                return Ok(reports);
+            }
+            earlier = reports;
+            tokio::time::sleep(HEAD_INTERVAL).await;
+        }
+    }
+
+    /// Whether some server may be writing now.
+    fn is_being_written(&self) -> bool {
+        self.reads_store || audit::is_being_written(&self.paths)
+    }
 }
 
 pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<Ending> {

@@ -104,7 +104,7 @@ pub(crate) struct AuditConfig {
     pub(crate) files: u32,
     /// How long the state store keeps entries.
     store_days: u32,
-    /// Whether destructive operations are refused while it cannot be written.
+    /// Whether operations that change something are refused while it cannot be written.
     pub(crate) required: bool,
 }
 

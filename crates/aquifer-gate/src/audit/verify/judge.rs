@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::super::head::{Beginning, Head};
 use super::line::{Flaw, NOTHING, Sealed};
 use super::{ChainReport, Fault, Heads, Kind, Report, Spot};
 
+/// Entries of concurrent calls may be out of order by a little, and clocks are corrected by a little.
+const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_mins(2);
 /// Faults told of files that belong to no chain.
 const MOST_STRAY: usize = 100;
 
@@ -35,6 +39,8 @@ struct Chain {
     end: Spot,
     /// The number that was expected where there was another.
     missing: Option<u64>,
+    /// The latest time of an entry so far.
+    latest: Option<Timestamp>,
 }
 
 impl<'a> Judge<'a> {
@@ -94,7 +100,7 @@ impl<'a> Judge<'a> {
     }
 
     /// The file ends within a line.
-    pub(super) fn unfinished(&mut self) {
+    pub(super) fn unfinished(&mut self, is_open: bool) {
         self.spot.line += 1;
         let Some(name) = &self.current else {
             let words = "this is no line of an audit".to_owned();
@@ -105,6 +111,7 @@ impl<'a> Judge<'a> {
         chain.end = self.spot.clone();
         if chain.report.unfinished.is_none() {
             chain.report.unfinished = Some(self.spot.clone());
+            chain.report.is_open = is_open;
         }
     }
 
@@ -119,7 +126,7 @@ impl<'a> Judge<'a> {
     /// What is to be said, now that everything was seen.
     pub(super) fn verdict(mut self) -> Report {
         self.settle_homeless();
-        let mut report = Report { chains: Vec::new(), stray: self.stray };
+        let mut report = Report { stray: self.stray, ..Report::default() };
         if let Some(heads) = self.heads {
             report.unreadable_heads(heads);
         }
@@ -127,6 +134,8 @@ impl<'a> Judge<'a> {
             let spot = Spot { file: head.file.clone().unwrap_or_default().into(), line: 1 };
             self.chains.entry(head.chain.clone()).or_insert_with(|| Chain::new(&head.chain, &spot));
         }
+        let gone = self.beginnings.values().filter(|beginning| beginning.gone);
+        report.dropped.extend(gone.map(|beginning| beginning.chain.clone()));
         for (name, chain) in self.chains {
             let head = self.by_chain.get(name.as_str()).copied();
             // Anybody can write a chain that says that another begins later. Where there is a head, only it may say so.
@@ -135,6 +144,7 @@ impl<'a> Judge<'a> {
                 None => self.beginnings.get(&name),
             };
             if beginning.is_some_and(|beginning| beginning.gone) && chain.is_empty() {
+                report.dropped.insert(name);
                 continue;
             }
             report.add(chain.verdict(head, beginning));
@@ -152,6 +162,7 @@ impl Chain {
             began: spot.clone(),
             end: spot.clone(),
             missing: None,
+            latest: None,
         }
     }
 
@@ -213,6 +224,10 @@ impl Chain {
         if head.is_some_and(|head| head.sequence == sequence && head.hash != sealed.hash) {
             return fault(Kind::Altered, spot, format!("entry {sequence} is not the one that the head vouches for"));
         }
+        self.look_at_time(links.timestamp, spot);
+        if sequence == 1 {
+            self.report.after.clone_from(&links.after);
+        }
         self.hash.clone_from(&sealed.hash);
         self.end = spot.clone();
         self.report.last = sequence;
@@ -223,8 +238,21 @@ impl Chain {
         true
     }
 
+    /// Remembers the first entry whose time is much earlier than one before.
+    fn look_at_time(&mut self, time: Option<Timestamp>, spot: &Spot) {
+        let Some(time) = time else { return };
+        let is_back = self.latest.is_some_and(|latest| latest.duration_since(time) > CLOCK_TOLERANCE);
+        if is_back && self.report.clock_went_back.is_none() {
+            self.report.clock_went_back = Some(spot.clone());
+        }
+        self.latest = self.latest.max(Some(time));
+    }
+
     fn verdict(mut self, head: Option<&Head>, beginning: Option<&Beginning>) -> ChainReport {
         self.report.has_head = head.is_some();
+        self.report.end = (self.report.entries > 0).then(|| self.end.clone());
+        self.report.is_restored =
+            self.report.entries > 0 && beginning.is_some_and(|beginning| self.report.first < beginning.sequence);
         let fault = if self.report.entries > 0 && !self.begins_rightly(beginning) {
             // Earlier than any other fault, because it is about the first line.
             let words = format!("entries before {} are missing", self.report.first);

@@ -6,6 +6,7 @@
 mod judge;
 mod lines;
 mod report;
+mod strict;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use super::AuditError;
 use super::file::Name;
 use super::head::Heads;
 use super::line;
-use super::retention::first_line;
+use super::retention::{first_line, in_use};
 use super::shelf;
 
 use judge::Judge;
@@ -26,9 +27,15 @@ pub use report::Fault;
 pub use report::Kind;
 pub use report::Report;
 pub use report::Spot;
+pub use strict::Doubt;
+pub use strict::Problem;
 
 /// Files looked at in one go.
 const MOST_FILES: usize = 100_000;
+/// Lines after the head that are counted in a store.
+const MAX_BEYOND: u64 = 4096;
+/// Files told of that no audit wrote.
+const MAX_UNKNOWN: usize = 100;
 /// How far below the last line found in the store another is looked for.
 const GAP: u64 = 64;
 
@@ -37,7 +44,8 @@ const GAP: u64 = 64;
 /// Blocks while it reads.
 pub fn verify(paths: &[PathBuf], heads: Option<&Heads>) -> Result<Report, AuditError> {
     let mut judge = Judge::new(heads);
-    for file in in_order(paths)? {
+    let (mut empty, mut unknown) = (Vec::new(), Vec::new());
+    for file in in_order(paths, &mut unknown)? {
         // A file may have been dropped since the directory was read; its chain says so.
         let opened = match File::open(&file.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
@@ -45,18 +53,29 @@ pub fn verify(paths: &[PathBuf], heads: Option<&Heads>) -> Result<Report, AuditE
         };
         judge.file(&file.path, file.name.map(|name| name.chain));
         let mut lines = Lines::new(opened);
+        let mut is_empty = true;
         while let Some(line) = lines.next().map_err(|error| AuditError::file(&file.path, &error))? {
+            is_empty = false;
             match line {
                 Line::Whole(text) => match line::read(text) {
                     Ok(sealed) => judge.line(sealed),
                     Err(flaw) => judge.flaw(flaw),
                 },
                 Line::TooLong => judge.flaw(line::Flaw::Form),
-                Line::Unfinished => judge.unfinished(),
+                Line::Unfinished => judge.unfinished(in_use(&file.path)),
             }
         }
+        if is_empty && !in_use(&file.path) {
+            empty.push(file.path);
+        }
     }
-    Ok(judge.verdict())
+    Ok(Report { empty, unknown, ..judge.verdict() })
+}
+
+/// Whether some process is writing an audit file at these paths, as far as the file system can tell.
+pub fn is_being_written(paths: &[PathBuf]) -> bool {
+    let found = in_order(paths, &mut Vec::new()).unwrap_or_default();
+    found.iter().any(|file| in_use(&file.path))
 }
 
 /// Judges the lines that a store holds, from the head of each chain back to the oldest that is kept.
@@ -88,6 +107,12 @@ pub async fn verify_store(store: &dyn StateStore, heads: &Heads) -> Result<Repor
         chain.has_head = true;
         chain.first = sequence + 1;
         chain.last = head.sequence;
+        while chain.beyond_head < MAX_BEYOND
+            && store.get(&shelf::key(&head.chain, chain.last.saturating_add(1))).await?.is_some()
+        {
+            chain.last = chain.last.saturating_add(1);
+            chain.beyond_head += 1;
+        }
         report.add(chain);
     }
     Ok(report)
@@ -109,8 +134,8 @@ struct Found {
     order: (String, u64),
 }
 
-/// The files in the order in which they were written, chain by chain.
-fn in_order(paths: &[PathBuf]) -> Result<Vec<Found>, AuditError> {
+/// The files in the order in which they were written, chain by chain. Others that look like audit files are `unknown`.
+fn in_order(paths: &[PathBuf], unknown: &mut Vec<PathBuf>) -> Result<Vec<Found>, AuditError> {
     let mut found = Vec::new();
     for path in paths {
         let metadata = std::fs::metadata(path).map_err(|error| AuditError::file(path, &error))?;
@@ -122,8 +147,12 @@ fn in_order(paths: &[PathBuf]) -> Result<Vec<Found>, AuditError> {
             let entry = entry.map_err(|error| AuditError::file(path, &error))?;
             // Nothing but files: whatever else stands there under such a name is not what we wrote.
             let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-            if is_file && Name::read(&entry.file_name().to_string_lossy()).is_some() {
+            let is_named = Name::read(&entry.file_name().to_string_lossy()).is_some();
+            let is_log = entry.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("jsonl"));
+            if is_file && is_named {
                 found.push(Found::at(&entry.path()));
+            } else if (is_named || is_log) && unknown.len() < MAX_UNKNOWN {
+                unknown.push(entry.path());
             }
             if found.len() > MOST_FILES {
                 return Err(AuditError::Settings(format!("more than {MOST_FILES} audit files")));

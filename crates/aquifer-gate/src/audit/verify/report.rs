@@ -1,11 +1,12 @@
 //! What a verification found.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::Heads;
+use super::{Heads, Problem};
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -69,6 +70,21 @@ pub struct ChainReport {
     pub beyond_head: u64,
     /// An unfinished last line that nobody was told is on record: the process ended while it wrote.
     pub unfinished: Option<Spot>,
+    /// Whether a process is writing that line.
+    #[serde(skip)]
+    pub(super) is_open: bool,
+    /// Where the last whole entry stands.
+    #[serde(skip)]
+    pub(super) end: Option<Spot>,
+    /// Whether there are entries that the state store says were dropped.
+    #[serde(skip)]
+    pub(super) is_restored: bool,
+    /// The chain that its first line says came before.
+    #[serde(skip)]
+    pub(super) after: Option<String>,
+    /// The first entry whose time is much earlier than one before.
+    #[serde(skip)]
+    pub(super) clock_went_back: Option<Spot>,
     /// What is wrong.
     pub fault: Option<Fault>,
 }
@@ -83,6 +99,11 @@ impl ChainReport {
             has_head: false,
             beyond_head: 0,
             unfinished: None,
+            is_open: false,
+            end: None,
+            is_restored: false,
+            after: None,
+            clock_went_back: None,
             fault: None,
         }
     }
@@ -95,6 +116,18 @@ pub struct Report {
     pub chains: Vec<ChainReport>,
     /// Faults in files that belong to no chain.
     pub stray: Vec<Fault>,
+    /// What strict verification adds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<Problem>,
+    /// Chains that were dropped on purpose, as the store or other chains say.
+    #[serde(skip)]
+    pub(super) dropped: BTreeSet<String>,
+    /// Audit files without a line.
+    #[serde(skip)]
+    pub(super) empty: Vec<PathBuf>,
+    /// Files in an audit directory that look like audit files and are none.
+    #[serde(skip)]
+    pub(super) unknown: Vec<PathBuf>,
 }
 
 impl Report {
@@ -139,14 +172,20 @@ impl fmt::Display for Report {
         }
         for chain in self.chains.iter().filter(|chain| chain.fault.is_none()) {
             let name = &chain.chain;
-            if !chain.has_head {
+            if !chain.has_head && self.problems.is_empty() {
                 writeln!(f, "chain {name}: no head is known; entries missing at its end would not show")?;
             }
-            if chain.has_head && chain.beyond_head > 0 {
+            if chain.has_head && chain.beyond_head > 0 && self.problems.is_empty() {
                 writeln!(f, "chain {name}: {} entries after the head", chain.beyond_head)?;
             }
-            if let Some(spot) = &chain.unfinished {
+            if let Some(spot) = chain.unfinished.as_ref().filter(|_| self.problems.is_empty()) {
                 writeln!(f, "{}:{}: an unfinished line, as a crash leaves it", spot.file.display(), spot.line)?;
+            }
+        }
+        for problem in &self.problems {
+            match &problem.spot {
+                Some(spot) => writeln!(f, "{}:{}: {}", spot.file.display(), spot.line, problem.words)?,
+                None => writeln!(f, "{}", problem.words)?,
             }
         }
         Ok(())

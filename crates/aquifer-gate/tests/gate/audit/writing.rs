@@ -25,7 +25,11 @@ async fn r_saf_5_an_entry_says_what_the_specification_asks_for() {
     audit.record(entry).await.unwrap();
     let intent = audit.record(intent("req-2")).await.unwrap();
     audit
-        .record(Entry::about(Event::Outcome(Ended::Failed), &deletion()).of_intent(&intent).code("UPSTREAM_ERROR"))
+        .record(
+            Entry::about(Event::Outcome(Ended::Failed), &deletion())
+                .of_intent(&intent.clone().into())
+                .code("UPSTREAM_ERROR"),
+        )
         .await
         .unwrap();
     audit.record(Entry::new(Event::QuotaPaused).quota("calls per hour", 100, 100)).await.unwrap();

@@ -1,6 +1,7 @@
 //! The gate as its users meet it: asked, confirmed, done and on record; approved from outside; explained.
 
 mod approvals;
+mod audit;
 mod dry_run;
 mod looking;
 mod once;

@@ -1,0 +1,198 @@
+//! Which fields a write sets and which it clears. Names only: the values are in the redacted parameters, which are cut
+//! where they are long, and a cleared field must not be lost there.
+
+use aquifer_protocol::category::Category;
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::secrets;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::redact::shortened;
+
+/// Names listed of each kind.
+const MAX_NAMES: usize = 64;
+/// Characters of one name.
+const MAX_NAME: usize = 64;
+/// Bytes of names of each kind.
+const MAX_BYTES: usize = 2048;
+/// Values looked at for nested nulls.
+const MAX_VALUES: usize = 4096;
+/// How deep nested nulls are looked for.
+const MAX_DEPTH: usize = 16;
+
+/// Parameters of native operations that say how something is done, not what is changed.
+const CONTROLS: &[&str] = &["dry_run", "if_match", "fields", "preset"];
+
+/// The fields that a write changes.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(super) struct Fields {
+    /// Fields that get a value.
+    set: Vec<String>,
+    /// Fields that become null, nested ones with their path.
+    cleared: Vec<String>,
+    /// Fields beyond what is listed.
+    #[serde(skip_serializing_if = "is_zero")]
+    not_listed: usize,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it like this")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+impl Fields {
+    /// The fields in the parameters of a call; `None` for operations that set none.
+    pub(super) fn of_call(operation: &Operation, params: &Map<String, Value>) -> Option<Self> {
+        if matches!(operation.category, Category::Read | Category::Delete) {
+            return None;
+        }
+        let changes = params.get("input").and_then(Value::as_object).filter(|_| operation.takes_changes());
+        let is_control = |name: &str| operation.native && changes.is_none() && CONTROLS.contains(&name);
+        let mut walk = Walk::default();
+        for (name, value) in changes.unwrap_or(params).iter().filter(|(name, _)| !is_control(name)) {
+            if !value.is_null() {
+                walk.set.add(name);
+            }
+            walk.find_nulls(name, value, 0);
+        }
+        let Walk { set, cleared, unseen, .. } = walk;
+        Some(Self { not_listed: set.left_out + cleared.left_out + unseen, set: set.names, cleared: cleared.names })
+    }
+}
+
+#[derive(Default)]
+struct Walk {
+    set: Names,
+    cleared: Names,
+    seen: usize,
+    unseen: usize,
+}
+
+impl Walk {
+    fn find_nulls(&mut self, path: &str, value: &Value, depth: usize) {
+        self.seen += 1;
+        let is_container = value.is_object() || value.is_array();
+        if self.seen > MAX_VALUES || (depth >= MAX_DEPTH && is_container) {
+            self.unseen += 1;
+            return;
+        }
+        match value {
+            Value::Null => self.cleared.add(path),
+            Value::Object(fields) => {
+                for (name, value) in fields.iter().filter(|(_, value)| may_hold_null(value)) {
+                    self.find_nulls(&format!("{path}.{name}"), value, depth + 1);
+                }
+            }
+            Value::Array(items) => {
+                // A null in a list is an element, not a field.
+                for item in items.iter().filter(|item| !item.is_null() && may_hold_null(item)) {
+                    self.find_nulls(&format!("{path}[]"), item, depth + 1);
+                }
+            }
+            Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
+fn may_hold_null(value: &Value) -> bool {
+    value.is_null() || value.is_object() || value.is_array()
+}
+
+#[derive(Default)]
+struct Names {
+    names: Vec<String>,
+    bytes: usize,
+    left_out: usize,
+}
+
+impl Names {
+    fn add(&mut self, path: &str) {
+        // A caller can choose names of fields, so one may be a secret.
+        let name = shortened(&secrets::redact(path), MAX_NAME);
+        if self.names.contains(&name) {
+            return;
+        }
+        if self.names.len() >= MAX_NAMES || self.bytes + name.len() > MAX_BYTES {
+            self.left_out += 1;
+            return;
+        }
+        self.bytes += name.len();
+        self.names.push(name);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn of(category: Category, native: bool, params: Value) -> Value {
+        let mut operation = Operation::new("x", category, "Does it.");
+        operation.native = native;
+        serde_json::to_value(Fields::of_call(&operation, params.as_object().unwrap())).unwrap()
+    }
+
+    #[test]
+    fn r_saf_5_fields_are_told_apart() {
+        let table = [
+            (
+                (
+                    Category::Update,
+                    true,
+                    json!({ "id": 1, "input": { "a": 1, "b": null, "c": null }, "dry_run": false }),
+                ),
+                json!({ "set": ["a"], "cleared": ["b", "c"] }),
+            ),
+            (
+                (Category::Update, true, json!({ "id": 1, "input": { "dry_run": null } })),
+                json!({ "set": [], "cleared": ["dry_run"] }),
+            ),
+            (
+                (Category::Create, true, json!({ "a": 1, "b": null, "dry_run": false, "if_match": "x" })),
+                json!({ "set": ["a"], "cleared": ["b"] }),
+            ),
+            (
+                (Category::Create, false, json!({ "a": 1, "dry_run": null })),
+                json!({ "set": ["a"], "cleared": ["dry_run"] }),
+            ),
+            // Of an upstream's tool nobody knows which parameter holds the changes.
+            (
+                (
+                    Category::Update,
+                    false,
+                    json!({ "id": 1, "input": { "a": null, "b": [{ "c": null }, { "c": null }, null] } }),
+                ),
+                json!({ "set": ["id", "input"], "cleared": ["input.a", "input.b[].c"] }),
+            ),
+            (
+                (Category::Execute, false, json!({ "job": "x", "at": null })),
+                json!({ "set": ["job"], "cleared": ["at"] }),
+            ),
+            ((Category::Delete, false, json!({ "id": 1 })), Value::Null),
+            ((Category::Read, false, json!({ "id": null })), Value::Null),
+        ];
+        for ((category, native, params), expected) in table {
+            assert_eq!(of(category, native, params.clone()), expected, "{params}");
+        }
+    }
+
+    #[test]
+    fn r_saf_5_fields_are_bounded_and_hold_no_secret() {
+        let many: Map<String, Value> = (0..5000).map(|number| (format!("field{number}"), Value::Null)).collect();
+        let told = of(Category::Create, false, many.into());
+        assert_eq!(told["cleared"].as_array().unwrap().len(), MAX_NAMES);
+        assert_eq!(told["not_listed"], 5000 - MAX_NAMES);
+        let long = "ü".repeat(100_000);
+        let told = of(Category::Create, false, json!({ long.clone(): 1, "deep": { long: null } }));
+        assert!(told.to_string().len() < 1000, "{told}");
+        let secret = format!("ghp_{}", "a1B2".repeat(9));
+        let told = of(Category::Create, false, json!({ secret.clone(): 1, "x": { secret.clone(): null } }));
+        assert!(!told.to_string().contains(&secret), "{told}");
+        let mut deep = Value::Null;
+        for _ in 0..100 {
+            deep = json!({ "a": deep });
+        }
+        assert_eq!(of(Category::Create, false, json!({ "deep": deep }))["not_listed"], 1);
+    }
+}
