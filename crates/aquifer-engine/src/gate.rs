@@ -38,6 +38,12 @@ pub trait Gate: Send + Sync + 'static {
         false
     }
 
+    /// Whether it looks at the parameters of this operation. A request of an operation that has a generic name is then
+    /// judged by the generic operation's parameters as well.
+    fn judges_parameters(&self, _operation: &Operation) -> bool {
+        false
+    }
+
     /// The quotas and how much of them the caller has used; told by introspection. None are none.
     fn quota<'a>(&'a self, _context: &'a Context) -> BoxFuture<'a, Value> {
         std::future::ready(json!({ "quotas": [] })).boxed()

@@ -3,7 +3,9 @@
 //!
 //! With one source everything keeps its name. With several a prompt gets the same prefix as the operations of its source,
 //! and a document stands under `aquifer://SOURCE/` with its own address after that. Only the source that an address names
-//! is ever asked for it: addresses may carry secrets, and another source must neither see nor answer them.
+//! is ever asked for it: addresses may carry secrets, and another source must neither see nor answer them. So an address
+//! without a source is good only as long as there was never another source, and one that names a source is never handed
+//! to another.
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
@@ -12,7 +14,7 @@ use futures::future::join_all;
 use serde_json::{Map, Value};
 
 use super::Engine;
-use crate::snapshot::{Mount, Snapshot, address_prefix};
+use crate::snapshot::{ADDRESS_SCHEME, Mount, Snapshot, address_prefix};
 use crate::source::{Context, Fetch, Shelves};
 
 impl Engine {
@@ -24,7 +26,6 @@ impl Engine {
     /// A list of all sources. A source that cannot be asked is left out.
     pub async fn list(&self, list: &Fetch, context: Context) -> Vec<Map<String, Value>> {
         let snapshot = self.snapshot.load_full();
-        let alone = snapshot.mounts().len() == 1;
         let asked = snapshot.mounts().iter().filter(|mount| mount.source.shelves().has(list)).map(|mount| {
             let (list, context, snapshot) = (list.clone(), context.clone(), &snapshot);
             async move {
@@ -36,7 +37,7 @@ impl Engine {
                     Value::Array(entries) => entries,
                     _ => Vec::new(),
                 };
-                entries.into_iter().filter_map(move |entry| named(entry, mount, alone, &list)).collect::<Vec<_>>()
+                entries.into_iter().filter_map(move |entry| named(entry, snapshot, mount, &list)).collect::<Vec<_>>()
             }
         });
         join_all(asked).await.into_iter().flatten().collect()
@@ -45,19 +46,13 @@ impl Engine {
     /// One document, prompt or completion, from the source it belongs to.
     pub async fn fetch(&self, wanted: Fetch, context: Context) -> Result<Value, Failure> {
         let snapshot = self.snapshot.load_full();
-        let alone = snapshot.mounts().len() == 1;
         let name = wanted.name().unwrap_or_default().to_owned();
-        let owners =
-            snapshot.mounts().iter().filter_map(|mount| Some((mount, own_name(&name, mount, alone, &wanted)?)));
-        // The prefix of one source may begin with that of another: the longest is the one that is meant.
-        let Some((mount, own)) = owners.min_by_key(|(_, own)| own.len()) else { return Err(unowned(&wanted)) };
+        let Some((mount, own)) = owner(&name, &snapshot, &wanted) else { return Err(unowned(&wanted)) };
         if !mount.source.shelves().has(&wanted) {
             return Err(unowned(&wanted));
         }
         let mut found = get(&snapshot, mount, wanted.clone().of(own), context).await?;
-        if !alone {
-            qualify_contents(&mut found, mount.source.name());
-        }
+        qualify(&mut found, |own| address(own, &snapshot, mount));
         Ok(found)
     }
 }
@@ -114,36 +109,87 @@ fn action(wanted: &Fetch) -> &'static str {
     }
 }
 
-/// An entry of a list under the name it has for clients.
-fn named(entry: Value, mount: &Mount, alone: bool, list: &Fetch) -> Option<Map<String, Value>> {
+/// An entry of a list under the name it has for clients. One whose name leads to another source is left out.
+fn named(entry: Value, snapshot: &Snapshot, mount: &Mount, list: &Fetch) -> Option<Map<String, Value>> {
     let Value::Object(mut entry) = entry else { return None };
     let key = list.key()?;
-    let own = entry.get(key)?.as_str()?.to_owned();
-    entry.insert(key.to_owned(), full_name(&own, mount, alone, list).into());
+    let own = entry.get(key)?.as_str()?;
+    let name = match list.is_by_address() {
+        true => address(own, snapshot, mount),
+        false => format!("{}{own}", prompt_prefix(snapshot, mount)),
+    };
+    let (found, _) = owner(&name, snapshot, list)?;
+    if found.source.name() != mount.source.name() {
+        tracing::debug!(source = mount.source.name(), name, "left out: its name belongs to another source");
+        return None;
+    }
+    entry.insert(key.to_owned(), name.into());
     Some(entry)
 }
 
-fn full_name(own: &str, mount: &Mount, alone: bool, wanted: &Fetch) -> String {
-    match (&mount.prefix, alone) {
-        (_, false) if wanted.is_by_address() => format!("{}{own}", address_prefix(mount.source.name())),
-        (None, false) => format!("{}_{own}", mount.source.name()),
-        (Some(prefix), _) if !wanted.is_by_address() => format!("{prefix}{own}"),
-        _ => own.to_owned(),
+/// The source that a name belongs to, and what that source calls it.
+fn owner<'s, 'n>(name: &'n str, snapshot: &'s Snapshot, wanted: &Fetch) -> Option<(&'s Mount, &'n str)> {
+    let own_name = |mount: &Mount| match wanted.is_by_address() {
+        true => own_address(name, snapshot, mount),
+        false => name.strip_prefix(prompt_prefix(snapshot, mount).as_str()),
+    };
+    let owners = snapshot.mounts().iter().filter_map(|mount| Some((mount, own_name(mount)?)));
+    // The prefix of one source may begin with that of another: the longest is the one that is meant.
+    owners.min_by_key(|(_, own)| own.len())
+}
+
+fn prompt_prefix(snapshot: &Snapshot, mount: &Mount) -> String {
+    match &mount.prefix {
+        Some(prefix) => prefix.clone(),
+        None if snapshot.mounts().len() == 1 => String::new(),
+        None => format!("{}_", mount.source.name()),
     }
 }
 
-/// The name a source itself uses, if the name is one of its own.
-fn own_name<'a>(name: &'a str, mount: &Mount, alone: bool, wanted: &Fetch) -> Option<&'a str> {
-    let prefix = full_name("", mount, alone, wanted);
-    name.strip_prefix(prefix.as_str())
+/// An address of a source as clients see it.
+fn address(own: &str, snapshot: &Snapshot, mount: &Mount) -> String {
+    match snapshot.has_bare_addresses() && !names_source(own) {
+        true => own.to_owned(),
+        false => format!("{}{own}", address_prefix(mount.source.name())),
+    }
 }
 
-/// What is read stands under the address that leads to it.
-fn qualify_contents(found: &mut Value, source: &str) {
-    let contents = found.get_mut("contents").and_then(Value::as_array_mut);
-    for fields in contents.into_iter().flatten().filter_map(Value::as_object_mut) {
-        if let Some(Value::String(address)) = fields.get_mut("uri") {
-            address.insert_str(0, &address_prefix(source));
+/// The address as the source knows it, if it is one of its own.
+fn own_address<'a>(address: &'a str, snapshot: &Snapshot, mount: &Mount) -> Option<&'a str> {
+    let qualified = address.strip_prefix(address_prefix(mount.source.name()).as_str());
+    qualified.or_else(|| (snapshot.has_bare_addresses() && !names_source(address)).then_some(address))
+}
+
+/// Whether an address says which source it belongs to, in whatever case.
+fn names_source(address: &str) -> bool {
+    address.get(..ADDRESS_SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(ADDRESS_SCHEME))
+}
+
+/// Has everything that was read stand under the address that leads to it: contents, and documents in a prompt's messages.
+fn qualify(found: &mut Value, address: impl Fn(&str) -> String) {
+    let replace = |fields: &mut Map<String, Value>| {
+        if let Some(Value::String(own)) = fields.get_mut("uri") {
+            *own = address(own);
         }
+    };
+    let contents = found.get_mut("contents").and_then(Value::as_array_mut);
+    contents.into_iter().flatten().filter_map(Value::as_object_mut).for_each(replace);
+    let messages = found.get_mut("messages").and_then(Value::as_array_mut);
+    let parts = messages.into_iter().flatten().filter_map(|message| message.get_mut("content"));
+    for part in parts.flat_map(parts_of) {
+        match part.get("type").and_then(Value::as_str) {
+            Some("resource_link") => replace(part),
+            Some("resource") => drop(part.get_mut("resource").and_then(Value::as_object_mut).map(replace)),
+            _ => {}
+        }
+    }
+}
+
+/// A message has one part, or several.
+fn parts_of(content: &mut Value) -> Vec<&mut Map<String, Value>> {
+    match content {
+        Value::Array(parts) => parts.iter_mut().filter_map(Value::as_object_mut).collect(),
+        Value::Object(part) => vec![part],
+        _ => Vec::new(),
     }
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use aquifer_protocol::batch::{BatchAnswer, Step, refused};
+use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::request::{BatchItem, NotARequest, Parsed, Request, parse};
 use aquifer_protocol::response::{Meta, Response, Success};
@@ -218,10 +219,27 @@ impl Engine {
             Err(failure) => return Outcome::Failed(failure),
         };
         match snapshot.gate().decide(&request, context).await {
+            // Its parameters were not even looked at.
+            Decision::Allow(_) | Decision::Ask(_) if snapshot.is_denied(&request.operation().name) => {
+                Outcome::Failed(Failure::new(Code::PermissionDenied, "This operation cannot be called"))
+            }
+            Decision::Allow(pass) if self.is_outdated(snapshot, &request) => {
+                let outcome = Outcome::Failed(configuration_changed());
+                if let Some(receipt) = pass.receipt {
+                    receipt.settle(&outcome).await;
+                }
+                outcome
+            }
             Decision::Allow(pass) => self.run(snapshot, Cleared { request, pass }, context).await,
             Decision::Refuse(failure) => Outcome::Failed(failure),
             Decision::Ask(question) => Outcome::NeedsInput(question),
         }
+    }
+
+    /// Whether a request that changes something was decided about under a configuration that is no longer in force. A
+    /// person may have taken minutes to answer.
+    fn is_outdated(&self, snapshot: &Snapshot, request: &Checked) -> bool {
+        request.operation().category != Category::Read && !Arc::ptr_eq(snapshot.mounts(), self.snapshot.load().mounts())
     }
 
     /// Routes, checks and resolves a request without running it: what policy would get to judge.
@@ -238,13 +256,20 @@ impl Engine {
             None => route(catalog, snapshot.surface(), receiver, request)?.check(catalog, strictness)?,
             Some(operation) => {
                 // A tool that has nothing else to offer is not there, so there is none to send it to instead.
-                if !snapshot.is_denied(&operation.name) {
+                let is_denied = snapshot.is_denied(&operation.name);
+                if !is_denied {
                     snapshot.surface().admit(operation, receiver)?;
                 }
-                Routed::to(operation.clone(), request).check(snapshot.unlisted(), strictness)?
+                let routed = Routed::to(operation.clone(), request);
+                // Messages about parameters would describe an operation that callers are not to know of.
+                match is_denied && !operation.is_indirect {
+                    true => routed.unchecked(snapshot.unlisted()),
+                    false => routed.check(snapshot.unlisted(), strictness)?,
+                }
             }
         };
-        if request.operation().is_indirect { resolve(snapshot, request) } else { Ok(request) }
+        let is_resolved = snapshot.route(&request.operation().name).is_some_and(|route| route.is_resolved);
+        if is_resolved { resolve(snapshot, request) } else { Ok(request) }
     }
 
     /// Asks the source, and has the gate know what came of it. A call that was cancelled or panicked may have been done
@@ -282,7 +307,7 @@ impl Engine {
             Some(Begun::Ask(shaping)) => Some(shaping),
             Some(Begun::Answered(outcome)) => return Ran::Answered(with_warnings(outcome, warnings)),
         };
-        let name = operation.name.clone();
+        let (name, category) = (operation.name.clone(), operation.category);
         let (own_name, address_prefix) = (route.name.clone(), route.address_prefix.clone());
         let call = Call { name: own_name, operation, params, context: context.clone(), address_prefix };
         let running = AssertUnwindSafe(async { route.source.call(call).await }).catch_unwind();
@@ -290,7 +315,7 @@ impl Engine {
             biased;
             () = context.cancelled.cancelled() => {
                 self.observer.observe(Event::Cancelled { request_id: &context.request_id, operation: &name });
-                return Ran::Unknown(cancelled());
+                return Ran::Unknown(unless_read(category, cancelled()));
             }
             outcome = running => outcome,
         };
@@ -308,7 +333,7 @@ impl Engine {
             Err(panic) => {
                 let message = panic_message(&*panic);
                 self.observer.observe(Event::Panicked { request_id: &context.request_id, operation: &name, message });
-                Ran::Unknown(Failure::internal(message))
+                Ran::Unknown(unless_read(category, Failure::internal(message)))
             }
         }
     }
@@ -340,7 +365,10 @@ fn resolve(snapshot: &Snapshot, mut request: Checked) -> Result<Checked, Failure
         None => Ok(request.with_params(resolved.params).needing(also_needs).judged_with(resolved.judged_params)),
         Some(own_name) => {
             let (operation, catalog) = known(own_name).ok_or_else(gone)?;
-            let request = request.as_request_of(operation, catalog, resolved.params)?;
+            let request = match snapshot.is_denied(&operation.name) {
+                true => request.as_unchecked_request_of(operation, catalog, resolved.params),
+                false => request.as_request_of(operation, catalog, resolved.params)?,
+            };
             Ok(request.needing(also_needs).judged_with(resolved.judged_params))
         }
     }
@@ -362,6 +390,16 @@ fn with_warnings(outcome: Outcome, mut warnings: Vec<Warning>) -> Outcome {
         }
         other => other,
     }
+}
+
+fn configuration_changed() -> Failure {
+    let message = "The configuration changed before this was carried out. Nothing was done. Send the request again";
+    Failure::new(Code::ConflictVersionMismatch, message)
+}
+
+/// What was not finished may have been carried out, unless it only reads.
+fn unless_read(category: Category, failure: Failure) -> Failure {
+    if category == Category::Read { failure } else { failure.with_unknown_outcome() }
 }
 
 /// Nobody waits for this answer; a batch still wants an entry for it.

@@ -33,6 +33,7 @@ pub struct Snapshot {
     facts: Facts,
     routes: HashMap<Arc<str>, Route, foldhash::fast::RandomState>,
     established: Established,
+    bare: Option<Bare>,
     index: OnceLock<SearchIndex>,
     pub(crate) cache: Cache,
 }
@@ -44,6 +45,8 @@ pub(crate) struct Route {
     pub(crate) name: Arc<str>,
     /// Whether policy denies every call of it, so that callers are not shown that it exists.
     is_denied: bool,
+    /// Whether its source has to say what a request means before policy judges it.
+    pub(crate) is_resolved: bool,
     /// What addresses of its source begin with for callers, where there are several sources.
     pub(crate) address_prefix: Option<Arc<str>>,
 }
@@ -97,6 +100,7 @@ impl Snapshot {
         before: Option<&Snapshot>,
     ) -> Result<Self, CatalogError> {
         let alone = mounts.len() == 1;
+        let bare = Bare::of(&mounts, before);
         let mut all = Vec::new();
         let mut types = Types::new();
         for mount in mounts.iter() {
@@ -144,7 +148,9 @@ impl Snapshot {
                 source: mount.source.clone(),
                 name: operation.own_name.clone(),
                 is_denied,
-                address_prefix: (!alone).then(|| address_prefix(&operation.source).into()),
+                is_resolved: operation.is_indirect
+                    || (operation.generic_name.is_some() && gate.judges_parameters(&operation)),
+                address_prefix: bare.is_none().then(|| address_prefix(&operation.source).into()),
             };
             routes.insert(operation.name.clone(), route);
             let key = (operation.source.clone(), operation.own_name.clone());
@@ -166,6 +172,7 @@ impl Snapshot {
             facts,
             routes,
             established,
+            bare,
             index: OnceLock::new(),
             cache: Cache { details, ..Cache::default() },
         })
@@ -184,6 +191,11 @@ impl Snapshot {
     /// A number that changes whenever anything about this catalog changes that callers or policy can notice.
     pub(crate) fn digest(&self) -> u64 {
         self.catalog.digest() ^ self.unlisted.digest().rotate_left(32)
+    }
+
+    /// Whether addresses are those of the only source, without its name.
+    pub(crate) fn has_bare_addresses(&self) -> bool {
+        self.bare.is_some()
     }
 
     pub(crate) fn mounts(&self) -> &Arc<[Mount]> {
@@ -254,9 +266,28 @@ impl Snapshot {
     }
 }
 
+/// What addresses that name their source begin with.
+pub(crate) const ADDRESS_SCHEME: &str = "aquifer://";
+
+/// The only source there ever was: its addresses need not name it. Once there was another one, every address does, so that
+/// one which was handed out for a source that is gone reaches nobody else.
+#[derive(Clone, PartialEq, Eq)]
+struct Bare {
+    source: Arc<str>,
+    place: Arc<str>,
+}
+
+impl Bare {
+    fn of(mounts: &[Mount], before: Option<&Snapshot>) -> Option<Self> {
+        let [mount] = mounts else { return None };
+        let bare = Self { source: mount.source.name().into(), place: mount.place.clone() };
+        before.is_none_or(|before| before.bare.as_ref() == Some(&bare)).then_some(bare)
+    }
+}
+
 /// What addresses of a source begin with for callers, where there are several sources.
 pub(crate) fn address_prefix(source: &str) -> String {
-    format!("aquifer://{source}/")
+    format!("{ADDRESS_SCHEME}{source}/")
 }
 
 /// Which operations are always denied: those that the gate denies, and generic ones if it denies all that they stand for.

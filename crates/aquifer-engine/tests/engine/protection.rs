@@ -70,7 +70,11 @@ impl Source for Named {
         let found = match wanted {
             Fetch::Resources => json!([{ "uri": "doc://1" }]),
             Fetch::Resource(uri) => json!({ "contents": [{ "uri": uri, "text": self.name }] }),
-            _ => json!({ "messages": [] }),
+            Fetch::Prompts => json!([{ "name": "pay" }, { "name": "b_pay" }]),
+            _ => json!({ "messages": [
+                { "role": "user", "content": { "type": "resource_link", "uri": "doc://1", "name": "one" } },
+                { "role": "user", "content": [{ "type": "resource", "resource": { "uri": "aquifer://bank/doc://1" } }] },
+            ] }),
         };
         std::future::ready(Ok(found)).boxed()
     }
@@ -342,6 +346,84 @@ async fn r_dis_7_only_the_source_that_an_address_names_is_asked_for_it() {
     }
     assert_eq!(*bank.asked.lock().unwrap(), [secret, "greet"]);
     assert_eq!(*thief.asked.lock().unwrap(), [""; 0], "another source neither sees nor answers it");
+}
+
+/// Addresses that were handed out for a source that is gone reach nobody else.
+#[tokio::test]
+async fn r_dis_7_an_address_is_not_inherited() {
+    let (bank, thief) = (Named::new("bank", Vec::new()), Named::new("thief", Vec::new()));
+    let secret = "bank://doc/1?sig=s3cret";
+    let mount = |source: &Arc<Named>| vec![Mount::new(source.clone())];
+    let engine = Engine::builder(surface()).source(bank.clone()).build().unwrap();
+    let read = engine.fetch(Fetch::Resource(secret.to_owned()), context()).await.unwrap();
+    assert_eq!(read["contents"][0]["uri"], secret, "alone, it keeps its addresses");
+    let tried = [secret.to_owned(), format!("aquifer://bank/{secret}"), format!("AQUIFER://bank/{secret}")];
+    let alone = Engine::builder(surface()).source(thief.clone()).build().unwrap();
+    engine.remount(mount(&thief)).unwrap();
+    for address in tried {
+        for engine in [&engine, &alone] {
+            // Alone from the beginning, every address without a source is its own.
+            if address != secret || !std::ptr::eq(engine, &alone) {
+                engine.fetch(Fetch::Resource(address.clone()), context()).await.unwrap_err();
+            }
+        }
+    }
+    assert_eq!(*thief.asked.lock().unwrap(), [""; 0]);
+    // What it hands out leads to it.
+    let listed = engine.list(&Fetch::Resources, context()).await;
+    assert_eq!(listed[0]["uri"], "aquifer://thief/doc://1");
+    let own = engine.fetch(Fetch::Resource("aquifer://thief/doc://1".to_owned()), context()).await.unwrap();
+    assert_eq!(own["contents"][0], json!({ "uri": "aquifer://thief/doc://1", "text": "thief" }));
+    engine.remount(mount(&bank)).unwrap();
+    engine.fetch(Fetch::Resource(secret.to_owned()), context()).await.unwrap_err();
+}
+
+/// Prompts point to documents of their own source, and no source takes the name of another's.
+#[tokio::test]
+async fn r_dis_7_prompts_belong_to_their_source() {
+    let (a, ab) = (Named::new("a", Vec::new()), Named::new("a_b", Vec::new()));
+    let engine = Engine::builder(surface()).source(a.clone()).source(ab.clone()).build().unwrap();
+    let listed: Vec<String> =
+        engine.list(&Fetch::Prompts, context()).await.iter().map(|entry| entry["name"].to_string()).collect();
+    assert_eq!(listed, ["\"a_pay\"", "\"a_b_pay\"", "\"a_b_b_pay\""]);
+    let got = engine.fetch(Fetch::Prompt { name: "a_pay".to_owned(), arguments: None }, context()).await.unwrap();
+    assert_eq!(got["messages"][0]["content"]["uri"], "aquifer://a/doc://1");
+    assert_eq!(got["messages"][1]["content"][0]["resource"]["uri"], "aquifer://a/aquifer://bank/doc://1");
+}
+
+/// A gate that lets something pass once the configuration has changed.
+struct Slow(tokio::sync::Notify, tokio::sync::Notify);
+
+impl Gate for Slow {
+    fn decide<'a>(&'a self, _request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
+        async {
+            self.0.notify_one();
+            self.1.notified().await;
+            Decision::Allow(Pass::default())
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn r_saf_2_what_was_decided_under_another_configuration_does_not_run() {
+    for (category, is_run) in [(Category::Delete, false), (Category::Update, false), (Category::Read, true)] {
+        let name = format!("{}_order", category.as_str().to_lowercase());
+        let source = Named::new("shop", vec![Operation { native: false, ..plain(&name, category) }]);
+        let gate = Arc::new(Slow(tokio::sync::Notify::new(), tokio::sync::Notify::new()));
+        let engine = Arc::new(Engine::builder(surface()).source(source.clone()).gate(gate.clone()).build().unwrap());
+        let asking = tokio::spawn({
+            let engine = engine.clone();
+            async move { ask(&engine, operation(&name, json!({}))).await }
+        });
+        gate.0.notified().await;
+        // The same gate and the same source, but the operator may have lowered its trust.
+        engine.remount(vec![Mount { trust: Some(Trust::Generated), ..Mount::new(source) }]).unwrap();
+        gate.1.notify_one();
+        let answer = asking.await.unwrap();
+        assert_eq!(answer["success"], is_run, "{answer}");
+        assert!(is_run || answer["error"]["message"].as_str().unwrap().contains("configuration changed"), "{answer}");
+    }
 }
 
 /// A gate that tells what it was shown of the operation and its first parameter.

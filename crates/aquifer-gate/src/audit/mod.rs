@@ -264,12 +264,6 @@ impl Audit {
         state.is_failing.load(Ordering::Relaxed) || state.is_stuck(self.inner.patience)
     }
 
-    /// Hands in an entry without waiting until it is written. Fails if there is no room for it.
-    pub fn submit(&self, entry: Entry, handle: EntryHandle) -> Result<(), AuditError> {
-        let Some(queue) = &self.inner.queue else { return Ok(()) };
-        queue.try_send(self.job(entry, None, Some(handle))).map_err(|error| unsent(&error))
-    }
-
     /// Hands in the last entry of an operation, where nobody can wait any more. If the queue is full, a task waits for
     /// room; there are never more such tasks than operations were running.
     pub(crate) fn hand_in_eventually(&self, entry: Entry) -> Result<(), AuditError> {

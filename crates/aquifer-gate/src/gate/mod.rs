@@ -567,6 +567,10 @@ impl Gate for SafetyGate {
         self.policy.denies_always(operation)
     }
 
+    fn judges_parameters(&self, operation: &Operation) -> bool {
+        self.policy.judges_parameters(operation)
+    }
+
     fn quota<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Value> {
         self.quotas.status(&context.caller).boxed()
     }

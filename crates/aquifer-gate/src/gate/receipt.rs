@@ -71,13 +71,12 @@ impl OnRecord {
     /// Puts the intent on record, and waits until it is there if `is_waited_for`. If this fails or is given up half-way,
     /// an intent that is written all the same is followed by the outcome that it was not run.
     pub(super) async fn intend(&mut self, entry: Entry, is_waited_for: bool) -> Result<(), AuditError> {
-        if !is_waited_for {
-            self.audit.submit(entry, self.intent.clone())?;
-            self.is_settled = false;
-            return Ok(());
-        }
+        // A full queue is waited for: many writes at once are no reason to refuse one.
         let pending = self.audit.enqueue(entry, Some(self.intent.clone())).await?;
         self.is_settled = false;
+        if !is_waited_for {
+            return Ok(());
+        }
         let written = pending.written().await;
         // After any other error the writer has answered: if it does not know a position by now, there is no intent.
         let may_come_later = matches!(written, Ok(_) | Err(AuditError::Busy));

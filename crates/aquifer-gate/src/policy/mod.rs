@@ -193,6 +193,11 @@ impl Policy {
             || compiled.loosened().any(|ruling| matches!(ruling.effect, Effect::Confirm(_)))
     }
 
+    /// Whether a rule looks at the parameters of this operation.
+    pub fn judges_parameters(&self, operation: &Operation) -> bool {
+        self.rules.iter().any(|rule| rule.concerns(operation) && rule.has_conditions())
+    }
+
     /// Whether every call of this operation is denied, whoever makes it and with whatever parameters. Operations that
     /// may be looked at but not called (`introspect_only`, quarantine) are not meant.
     pub fn denies_always(&self, operation: &Operation) -> bool {

@@ -114,6 +114,11 @@ impl Rule {
         self.caller.is_all() && self.scope.is_all() && self.when.is_empty()
     }
 
+    /// Whether it looks at parameters.
+    pub(super) fn has_conditions(&self) -> bool {
+        !self.when.is_empty()
+    }
+
     /// Whether a rule that concerns the operation applies to this call of it.
     pub(super) fn applies(&self, subject: &Subject<'_>) -> Applies {
         let principal = subject.caller.principal.as_deref().unwrap_or_default();

@@ -99,6 +99,16 @@ impl Routed {
         &self.operation
     }
 
+    /// The request as it was sent, for one that is refused whatever its parameters are.
+    pub fn unchecked(self, catalog: &Catalog) -> Checked {
+        let Routed { operation, mut params, beside, metadata } = self;
+        for (name, value) in beside {
+            params.entry(name).or_insert(value);
+        }
+        let (warnings, also_needs, judged_params) = (Vec::new(), Vec::new(), None);
+        Checked { operation, params, metadata, warnings, types: catalog.types().clone(), also_needs, judged_params }
+    }
+
     /// Checks the parameters against the operation's definition.
     pub fn check(self, catalog: &Catalog, strictness: Strictness) -> Result<Checked, Failure> {
         let Routed { operation, params, beside, metadata } = self;
@@ -402,6 +412,16 @@ impl Checked {
         let mut checked = routed.check(catalog, Strictness::Strict)?;
         checked.warnings.splice(0..0, warnings);
         Ok(checked)
+    }
+
+    /// The same without checking it, for one that is refused whatever its parameters are.
+    pub fn as_unchecked_request_of(
+        self,
+        operation: &Arc<Operation>,
+        catalog: &Catalog,
+        params: Map<String, Value>,
+    ) -> Self {
+        Routed { operation: operation.clone(), params, beside: Map::new(), metadata: self.metadata }.unchecked(catalog)
     }
 
     /// Takes the request apart for the one who performs it.

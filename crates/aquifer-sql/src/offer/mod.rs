@@ -165,6 +165,12 @@ impl Offer {
         let offered: HashSet<Arc<str>> =
             offer.offering.operations.iter().map(|operation| operation.name.clone()).collect();
         offer.actions.retain(|name, _| offered.contains(name));
+        // Also where no operation is for all tables: rules that name one hold when tables have become fewer.
+        for operation in &mut offer.offering.operations {
+            if let Some(Action::Table(verb, _)) = offer.actions.get(&operation.name) {
+                operation.generic_name = Some(verb.generic_name().into());
+            }
+        }
         if generic {
             offer.become_generic();
         }
@@ -174,12 +180,7 @@ impl Offer {
     /// Lists one set of operations for all tables. Those of the tables stand behind it.
     fn become_generic(&mut self) {
         let own = std::mem::take(&mut self.offering.operations);
-        let (relationships, mut own): (Vec<_>, Vec<_>) = own.into_iter().partition(is_relationships);
-        for operation in &mut own {
-            if let Some(Action::Table(verb, _)) = self.action(&operation.name) {
-                operation.generic_name = Some(verb.generic_name().into());
-            }
-        }
+        let (relationships, own): (Vec<_>, Vec<_>) = own.into_iter().partition(is_relationships);
         let (operations, types) = generic::offering(self, !relationships.is_empty());
         self.actions.extend(operations.iter().map(|(action, operation)| (operation.name.clone(), *action)));
         self.offering.operations = operations.into_iter().map(|(_, operation)| operation).collect();

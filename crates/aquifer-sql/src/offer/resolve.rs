@@ -38,8 +38,29 @@ impl Offer {
                 Ok(Resolved { params, also_needs: self.reading([index]), judged_params, ..Resolved::default() })
             }
             Some(Action::Relationships) => self.resolve_relationships(params),
-            Some(Action::Table(..) | Action::Tables) | None => Ok(Resolved { params, ..Resolved::default() }),
+            Some(Action::Table(verb, index)) => {
+                let judged_params = self.generic_params(verb, index, &params);
+                Ok(Resolved { params, judged_params, ..Resolved::default() })
+            }
+            Some(Action::Tables) | None => Ok(Resolved { params, ..Resolved::default() }),
         }
+    }
+
+    /// The parameters that the operation for all tables would have had: rules about it hold for the table's own, too.
+    fn generic_params(&self, verb: Verb, index: usize, params: &Map<String, Value>) -> Map<String, Value> {
+        let Some(served) = self.table(index) else { return Map::new() };
+        let is_column = |name: &str| served.parameters.iter().any(|known| **known == *name);
+        let columns = || -> Map<String, Value> {
+            let columns = params.iter().filter(|(name, _)| is_column(name));
+            columns.map(|(name, value)| (name.clone(), value.clone())).collect()
+        };
+        let mut generic = Map::from_iter([("table_name".to_owned(), self.names(index, None))]);
+        match verb {
+            Verb::Create => drop(generic.insert("values".to_owned(), columns().into())),
+            Verb::Get | Verb::Update | Verb::Delete => drop(generic.insert("key".to_owned(), columns().into())),
+            Verb::List | Verb::Search => {}
+        }
+        generic
     }
 
     fn resolve_relationships(&self, mut params: Map<String, Value>) -> Result<Resolved, Failure> {

@@ -1,6 +1,6 @@
 //! What a database keeps to itself, and what its tables are called, over restarts and changed configurations.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Folder, Piped, alter, confirmed, forgetful, text, until};
 
@@ -18,6 +18,11 @@ fn serve(folder: &Folder, arguments: &[&str]) -> Piped {
     let mut piped = Piped::spawn(forgetful(folder).arg("serve").args(arguments));
     piped.initialize("2025-06-18");
     piped
+}
+
+/// What a call of an operation answers, refused or not.
+fn answer(piped: &mut Piped, family: &str, operation: &str, params: &Value) -> Value {
+    piped.call(&format!("mcp_aql_{family}"), json!({ "operation": operation, "params": params }))
 }
 
 #[test]
@@ -139,4 +144,70 @@ fn r_saf_2_a_rule_whose_table_is_renamed_is_reported() {
     alter(&file, "ALTER TABLE users RENAME TO people");
     until("the table has its new name", || piped.operations().contains(&"list_people".to_owned()).then_some(()));
     piped.says("rule 1 'keep': no operation matches 'delete_user'");
+}
+
+/// A rule about the operation for all tables holds for the operations that stand behind it, and where there is none.
+#[test]
+fn r_saf_2_conditions_of_a_generic_operation_hold_however_a_table_is_reached() {
+    let folder = Folder::new();
+    let file = folder.database(
+        "shop.db",
+        "CREATE TABLE orders (id INTEGER PRIMARY KEY, total INTEGER); CREATE TABLE notes (id INTEGER PRIMARY KEY, total INTEGER);
+         INSERT INTO orders VALUES (1, 5); INSERT INTO notes VALUES (1, 5);",
+    );
+    let rules = "[[gate.rule]]\nname = \"orders\"\neffect = \"deny\"\noperation = [\"create_record\", \"update_record\"]\n\
+                 when = [{ param = \"table_name\", equals = \"orders\" }]\n\
+                 [[gate.rule]]\nname = \"first\"\neffect = \"deny\"\noperation = \"delete_record\"\n\
+                 when = [{ param = \"key.id\", equals = 1 }]\n\
+                 [[gate.rule]]\nname = \"large\"\neffect = \"deny\"\noperation = \"create_record\"\n\
+                 when = [{ param = \"values.total\", greater = 100 }]\n";
+    for style in ["generic", "tables"] {
+        let path = config(&folder, &file, &format!("style = \"{style}\"\n{rules}"));
+        let mut piped = serve(&folder, &["--config", &path]);
+        for (tool, operation, params, is_denied) in [
+            ("create", "create_order", json!({ "total": 1 }), true),
+            ("update", "update_order", json!({ "id": 1, "input": { "total": 1 } }), true),
+            ("create", "create_note", json!({ "total": 1 }), false),
+            ("create", "create_note", json!({ "total": 101 }), true),
+            ("update", "update_note", json!({ "id": 1, "input": { "total": 1 } }), false),
+            ("delete", "delete_note", json!({ "id": 1 }), true),
+            ("delete", "delete_order", json!({ "id": 1 }), true),
+        ] {
+            let answer = answer(&mut piped, tool, operation, &params);
+            let is_refused = answer["error"]["code"] == "PERMISSION_DENIED";
+            assert_eq!(is_refused, is_denied, "{style}: {operation} {params}: {answer}");
+            assert_eq!(answer["success"], !is_denied, "{style}: {operation} {params}: {answer}");
+        }
+    }
+}
+
+/// An operation that is always denied says so, and nothing of itself.
+#[test]
+fn r_saf_2_denied_operations_do_not_describe_themselves() {
+    let folder = Folder::new();
+    let file = folder.database(
+        "shop.db",
+        "CREATE TABLE orders (id INTEGER PRIMARY KEY, discount INTEGER NOT NULL);
+        CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT);",
+    );
+    let rules = "[[gate.rule]]\neffect = \"deny\"\ntable = \"orders\"\n";
+    for (style, cases) in [
+        ("tables", vec![("create", "create_order", json!({ "zz": 1 })), ("update", "update_order", json!({}))]),
+        (
+            "generic",
+            vec![
+                ("create", "create_order", json!({ "zz": 1 })),
+                ("create", "create_record", json!({ "table_name": "orders", "values": { "zz": 1 } })),
+                ("update", "update_record", json!({ "table_name": "Order", "key": {}, "input": { "zz": 1 } })),
+            ],
+        ),
+    ] {
+        let path = config(&folder, &file, &format!("style = \"{style}\"\n{rules}"));
+        let mut piped = serve(&folder, &["--config", &path]);
+        for (tool, operation, params) in cases {
+            let answer = answer(&mut piped, tool, operation, &params);
+            assert_eq!(answer["error"]["code"], "PERMISSION_DENIED", "{style}: {operation} {params}: {answer}");
+            assert!(!answer.to_string().contains("discount"), "{answer}");
+        }
+    }
 }
