@@ -1,5 +1,6 @@
 //! The seam to the world: a [`Source`] offers operations and answers calls to them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,12 @@ pub trait Source: Send + Sync + 'static {
     /// aliases. Called once the parameters were checked and before policy judges, which sees only what is returned here.
     fn resolve(&self, _operation: &str, params: Map<String, Value>) -> Result<Resolved, Failure> {
         Ok(Resolved { params, ..Resolved::default() })
+    }
+
+    /// Callers must not learn of these operations (their own names): policy denies every call of them. A source whose
+    /// other operations tell of what stands behind them leaves it out from now on, and says whether its offering changed.
+    fn conceal(&self, _denied: &HashSet<Arc<str>>) -> bool {
+        false
     }
 
     /// Tells when something else may be offered, if that can happen by itself. The engine then asks again.

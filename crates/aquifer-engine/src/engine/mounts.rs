@@ -41,7 +41,14 @@ impl Engine {
         check_names(&mounts)?;
         let building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.snapshot.load_full();
-        let snapshot = self.build(mounts.into(), gate, &before)?;
+        let snapshot = match self.build(mounts.into(), gate, &before) {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                // Sources that are served by both were told what the new gate denies.
+                let _ = self.build(before.mounts().clone(), before.gate().clone(), &before);
+                return Err(error);
+            }
+        };
         self.generation.store(generation(snapshot.mounts()), Ordering::Relaxed);
         // The same operations may be answered by other sources now: the routes count, not only the words.
         self.show(snapshot);

@@ -99,39 +99,15 @@ impl Snapshot {
         facts: Facts,
         before: Option<&Snapshot>,
     ) -> Result<Self, CatalogError> {
-        let alone = mounts.len() == 1;
         let bare = Bare::of(&mounts, before);
-        let mut all = Vec::new();
-        let mut types = Types::new();
-        for mount in mounts.iter() {
-            let source: Arc<str> = mount.source.name().into();
-            let prefix = match (&mount.prefix, alone) {
-                (Some(prefix), _) => prefix.clone(),
-                (None, true) => String::new(),
-                (None, false) => format!("{source}_"),
-            };
-            let offering = prefix::apply(mount.source.offering(), &prefix, &types);
-            types.extend(offering.types);
-            let indirect = offering.indirect.into_iter().map(|operation| (operation, true));
-            let direct = offering.operations.into_iter().map(|operation| (operation, false));
-            all.extend(direct.chain(indirect).map(|(mut operation, is_indirect)| {
-                operation.source = source.clone();
-                operation.place = mount.place.clone();
-                operation.trust = mount.trust.unwrap_or(operation.trust);
-                (operation, is_indirect)
-            }));
+        let mut gathered = Gathered::of(&mounts, &*gate, before)?;
+        if gathered.conceal(&mounts) {
+            gathered = Gathered::of(&mounts, &*gate, before)?;
         }
-        let (mut operations, is_behind): (Vec<Operation>, Vec<bool>) = all.into_iter().unzip();
-        check_twice(&operations)?;
-        let none = Established::new();
-        let known = before.map_or(&none, |before| &before.established);
-        for (wanted, given) in naming::assign(&mut operations, known) {
-            tracing::warn!("operation '{wanted}' is served as '{given}': the name is taken, reserved or too long");
-        }
+        let Gathered { operations, is_behind, denied, types } = gathered;
         let (mut listed, mut unlisted) = (Vec::new(), Vec::new());
         let (mut routes, mut established) = (HashMap::default(), Established::new());
         let tokens = Tokens::of(&operations, &*gate);
-        let denied = denied(&operations, &is_behind, &*gate);
         for ((mut operation, is_behind), is_denied) in operations.into_iter().zip(is_behind).zip(denied) {
             // Nobody here chose what an upstream offers: what cannot be served must not keep the rest from it.
             if !operation.native
@@ -262,6 +238,62 @@ impl Snapshot {
                         .collect(),
                 }
             }))
+        })
+    }
+}
+
+/// What all sources offer together, under the names that callers know.
+struct Gathered {
+    operations: Vec<Operation>,
+    /// Of each operation, whether it stands behind a generic one.
+    is_behind: Vec<bool>,
+    /// Of each operation, whether policy denies every call of it.
+    denied: Vec<bool>,
+    types: Types,
+}
+
+impl Gathered {
+    fn of(mounts: &[Mount], gate: &dyn Gate, before: Option<&Snapshot>) -> Result<Self, CatalogError> {
+        let mut all = Vec::new();
+        let mut types = Types::new();
+        for mount in mounts {
+            let source: Arc<str> = mount.source.name().into();
+            let prefix = match (&mount.prefix, mounts.len()) {
+                (Some(prefix), _) => prefix.clone(),
+                (None, 1) => String::new(),
+                (None, _) => format!("{source}_"),
+            };
+            let offering = prefix::apply(mount.source.offering(), &prefix, &types);
+            types.extend(offering.types);
+            let indirect = offering.indirect.into_iter().map(|operation| (operation, true));
+            let direct = offering.operations.into_iter().map(|operation| (operation, false));
+            all.extend(direct.chain(indirect).map(|(mut operation, is_indirect)| {
+                operation.source = source.clone();
+                operation.place = mount.place.clone();
+                operation.trust = mount.trust.unwrap_or(operation.trust);
+                (operation, is_indirect)
+            }));
+        }
+        let (mut operations, is_behind): (Vec<Operation>, Vec<bool>) = all.into_iter().unzip();
+        check_twice(&operations)?;
+        let none = Established::new();
+        let known = before.map_or(&none, |before| &before.established);
+        for (wanted, given) in naming::assign(&mut operations, known) {
+            tracing::warn!("operation '{wanted}' is served as '{given}': the name is taken, reserved or too long");
+        }
+        let denied = denied(&operations, &is_behind, gate);
+        Ok(Self { operations, is_behind, denied, types })
+    }
+
+    /// Tells every source which of its operations callers must not learn of. Says whether one offers less because of it.
+    fn conceal(&self, mounts: &[Mount]) -> bool {
+        let all = self.operations.iter().zip(&self.denied);
+        mounts.iter().fold(false, |is_changed, mount| {
+            let denied = all.clone().filter(|(operation, is_denied)| {
+                **is_denied && !operation.is_indirect && *operation.source == *mount.source.name()
+            });
+            let denied = denied.map(|(operation, _)| operation.own_name.clone()).collect();
+            mount.source.conceal(&denied) | is_changed
         })
     }
 }
