@@ -1,7 +1,10 @@
 //! PostgreSQL: a pool whose sessions for reading cannot write, prepared statements, and queries that end when nobody
 //! waits for them.
 
+mod code;
 mod effects;
+mod explain;
+mod expression;
 mod harmless;
 mod lineage;
 mod pool;
@@ -179,7 +182,7 @@ impl Postgres {
         }
         Err(match fault {
             Fault::Trouble(trouble) if !trouble.passes() && !talk.link.busy => {
-                work.explain(&mut talk, trouble).await.into()
+                explain::explain(work, &mut talk, trouble).await.into()
             }
             fault => fault,
         })
@@ -262,18 +265,6 @@ impl<'l> Talk<'l> {
         }
         self.link.prepared.insert(sql.to_owned(), (statement.clone(), uses));
         Ok(statement)
-    }
-
-    /// The table and the column that each output of a query is, where it is one and nothing else. The query is only
-    /// prepared, never run.
-    async fn origins(&mut self, query: &str) -> Result<Vec<Option<(u32, i16)>>, Trouble> {
-        self.link.busy = true;
-        let Ok(prepared) = tokio::time::timeout(self.patience, self.link.client.prepare(query)).await else {
-            return Err(silence());
-        };
-        self.link.busy = false;
-        let prepared = prepared.map_err(|error| trouble::of(&error))?;
-        Ok(prepared.columns().iter().map(|column| column.table_oid().zip(column.column_id())).collect())
     }
 
     async fn each(
