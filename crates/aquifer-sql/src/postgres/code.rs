@@ -39,12 +39,17 @@ enum Token {
 
 /// What has to be known to read a body.
 pub(super) struct Names<'a> {
-    /// Functions of the database's own that have the name of one in `FUNCTIONS`.
+    /// Functions and types of the database's own that have a name that is known here.
     pub(super) shadowed: &'a HashSet<String>,
     /// Functions of the database's own that can be called as `row.name`.
     pub(super) of_rows: &'a HashSet<String>,
     /// The function's parameters.
     pub(super) parameters: &'a [String],
+}
+
+/// The names of functions and types that are known here, which must not be those of others.
+pub(super) fn known_names() -> Vec<String> {
+    FUNCTIONS.split(' ').chain(TYPES.split(' ')).map(str::to_owned).collect()
 }
 
 /// Whether a body of a function is recognized as one that only computes.
@@ -73,7 +78,7 @@ fn is_recognized(tokens: &[Token], index: usize, names: &Names<'_>) -> bool {
         };
     }
     if is_mark(before(1), ':') && is_mark(before(2), ':') {
-        return has(TYPES, word) && !is_mark(next, '.');
+        return has(TYPES, word) && !names.shadowed.contains(word) && !is_mark(next, '.');
     }
     let is_parameter = names.parameters.iter().any(|name| name == word);
     if is_mark(next, '.') {
@@ -157,7 +162,7 @@ mod tests {
 
     #[test]
     fn r_req_9_a_body_is_recognized_only_if_all_of_it_is() {
-        let shadowed = HashSet::from(["reverse".to_owned()]);
+        let shadowed = HashSet::from(["reverse".to_owned(), "date".to_owned()]);
         let of_rows = HashSet::from(["draw".to_owned()]);
         let parameters = ["amount".to_owned()];
         let names = Names { shadowed: &shadowed, of_rows: &of_rows, parameters: &parameters };
@@ -166,7 +171,7 @@ mod tests {
             "\r\nBEGIN\r\n  -- don't forget\r\n  NEW.updated_at := CURRENT_TIMESTAMP;\r\n  RETURN NEW;\r\nEND;\r\n",
             "BEGIN NEW.updated_at = now() AT TIME ZONE 'utc'; RETURN NEW; END",
             "BEGIN IF NEW.a IS DISTINCT FROM OLD.a THEN NEW.at := clock_timestamp(); END IF; RETURN NEW; END",
-            "BEGIN IF ROW_NOT.x THEN NULL; END IF; END".replace("ROW_NOT.x", "TG_OP = 'UPDATE'").as_str(),
+            "BEGIN IF TG_OP = 'UPDATE' THEN NULL; END IF; RETURN NEW; END",
             "BEGIN IF (NEW.a IS NULL) THEN RAISE EXCEPTION 'insert % please', NEW.a; END IF; RETURN NEW; END;",
             "BEGIN PERFORM pg_notify('changed', row_to_json(NEW)::text); RETURN NEW; END",
             "begin new.words := setweight(to_tsvector('simple', coalesce(new.title, '')), 'A'); return new; end",
@@ -202,6 +207,7 @@ mod tests {
             // Types of the database's own have checks.
             "BEGIN NEW.a := 'x'::odd; RETURN NEW; END",
             "BEGIN NEW.a := 'x'::public.odd; RETURN NEW; END",
+            "BEGIN NEW.a := 'x'::date; RETURN NEW; END",
             "BEGIN NEW.a := CAST('x' AS odd); RETURN NEW; END",
             "BEGIN NEW.a := odd 'x'; RETURN NEW; END",
             "DECLARE a odd := 'x'; BEGIN RETURN NEW; END",

@@ -8,9 +8,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::Talk;
 use super::harmless::{self, Harmless, number};
 use super::reflect::{ask, text, yes};
+use super::{Talk, code};
 use crate::model::{Drawing, DrawnColumn, Rehearsal};
 use crate::statement::{Dialect, Fragment, Name, Statement};
 use crate::trouble::Trouble;
@@ -105,12 +105,15 @@ const PARTS: &str = "
     FROM pg_proc p JOIN pg_type t ON t.oid = p.proargtypes[0] AND t.typtype IN ('c', 'd', 'p')
     LEFT JOIN owned o ON o.classid = 'pg_proc'::regclass AND o.objid = p.oid WHERE p.oid >= 16384
     UNION ALL
-    SELECT json_build_object('part', 'shadow', 'name', p.proname, 'extension', o.extname)::text
-    FROM pg_proc p LEFT JOIN owned o ON o.classid = 'pg_proc'::regclass AND o.objid = p.oid
-    WHERE p.oid >= 16384 AND p.proname = ANY(";
+    SELECT json_build_object('part', 'shadow', 'name', x.name, 'extension', o.extname)::text
+    FROM (SELECT 'pg_proc'::regclass AS class, p.oid, p.proname AS name FROM pg_proc p
+          UNION ALL
+          SELECT 'pg_type'::regclass, t.oid, t.typname FROM pg_type t) x
+    LEFT JOIN owned o ON o.classid = x.class AND o.objid = x.oid
+    WHERE x.oid >= 16384 AND x.name = ANY(";
 const PARTS_END: &str = "::text[])";
 
-/// Functions by their numbers. A body that was parsed when the function was made is not kept as text; defaults of
+/// Functions by their numbers. Parameters called like keywords are left out, so that no keyword passes for one. A body that was parsed when the function was made is not kept as text; defaults of
 /// parameters do not appear where the function is called.
 const FUNCTIONS: &str = "
     SELECT json_build_object('part', 'function', 'id', p.oid::int8, 'name', p.proname, 'language', l.lanname,
@@ -118,7 +121,8 @@ const FUNCTIONS: &str = "
         'plain', p.proargdefaults IS NULL AND to_jsonb(p) ->> 'prosqlbody' IS NULL
             AND coalesce(to_jsonb(p) ->> 'prokind', 'f') = 'f' AND p.prorettype < 16384
             AND coalesce((SELECT max(x.id::oid::int8) FROM unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) x (id)), 0) < 16384,
-        'parameters', p.proargnames,
+        'parameters', (SELECT json_agg(x.name) FROM unnest(p.proargnames) x (name)
+            WHERE x.name IN ('key', 'name', 'type', 'value') OR x.name NOT IN (SELECT k.word FROM pg_get_keywords() k)),
         'extension', (SELECT e.extname FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
                       WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
                           AND d.classid = 'pg_proc'::regclass AND d.objid = p.oid LIMIT 1))::text
@@ -213,8 +217,7 @@ impl Effects {
     pub(super) async fn read(talk: &mut Talk<'_>, schemas: &[String]) -> Result<Self, Trouble> {
         // All of it in one state of the catalog, and after the tables were read: a proof must not be older than they are.
         talk.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
-        let shadows: Vec<String> = harmless::FUNCTIONS.split(' ').map(str::to_owned).collect();
-        let parts = ask(talk, PARTS, PARTS_END, &shadows).await?;
+        let parts = ask(talk, PARTS, PARTS_END, &code::known_names()).await?;
         let defaults = ask(talk, DEFAULTS, DEFAULTS_END, schemas).await?;
         let of = |part: &'static str| parts.iter().filter(move |row| text(row, "part") == part);
         let mut harmless = Harmless::default();
