@@ -5,12 +5,13 @@
 //! table, of its partitions and of tables that references lead to, rules, defaults, checks and policies.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::harmless::{self, Harmless, number};
 use super::reflect::{ask, text, yes};
-use super::{Talk, code};
+use super::{Talk, code, fingerprint};
 use crate::model::{Drawing, DrawnColumn, Rehearsal};
 use crate::statement::{Dialect, Fragment, Name, Statement};
 use crate::trouble::Trouble;
@@ -210,6 +211,8 @@ pub(super) struct Effects {
     policies: HashSet<i64>,
     /// Columns whose defaults are not simply computed.
     drawn: HashMap<i64, Vec<DrawnColumn>>,
+    /// The state of the catalog that all of this was read from.
+    fingerprint: Option<Arc<str>>,
 }
 
 impl Effects {
@@ -227,6 +230,7 @@ impl Effects {
         used.extend(of("trigger").map(|row| number(row, "function")));
         let used: Vec<String> = used.into_iter().map(|id| id.to_string()).collect();
         ask(talk, FUNCTIONS, FUNCTIONS_END, &used).await?.iter().for_each(|row| harmless.learn(row));
+        let fingerprint = fingerprint::read(talk).await?;
         talk.batch("ROLLBACK").await?;
         let is_loud = |row: &&Value| !harmless.is_expression(text(row, "tree"));
         let letter = |row: &Value, name: &str| text(row, name).chars().next().unwrap_or('a');
@@ -258,6 +262,7 @@ impl Effects {
             checks,
             policies,
             drawn: HashMap::new(),
+            fingerprint: Some(fingerprint.into()),
         };
         for row in defaults {
             let before = effects.drawn.entry(number(&row, "id")).or_default();
@@ -270,7 +275,8 @@ impl Effects {
     pub(super) fn rehearsal(&self, table: i64) -> Rehearsal {
         let traceless = |event| self.is_traceless(table, event, &mut HashSet::new());
         let (create, update, delete) = (traceless(Event::Insert), traceless(Event::Update), traceless(Event::Delete));
-        Rehearsal { create, update, delete, drawn: self.drawn.get(&table).cloned().unwrap_or_default() }
+        let drawn = self.drawn.get(&table).cloned().unwrap_or_default();
+        Rehearsal { create, update, delete, drawn, fingerprint: self.fingerprint.clone() }
     }
 
     /// Whether everything that runs with the event is undone with it.

@@ -5,6 +5,7 @@ mod code;
 mod effects;
 mod explain;
 mod expression;
+mod fingerprint;
 mod harmless;
 mod lineage;
 mod pool;
@@ -139,6 +140,15 @@ impl Postgres {
             Fault::Trouble(trouble) => trouble,
             Fault::Failure(failure) => Trouble::Refused { words: None, cause: failure.message().to_owned() },
         })
+    }
+
+    /// The state of the catalog that proofs about rehearsals depend on.
+    pub(crate) async fn fingerprint(&self) -> Result<String, Fault> {
+        again(|| async {
+            let mut link = self.readers.take().await?;
+            Ok(fingerprint::read(&mut Talk::on(&mut link, self.timeout)).await?)
+        })
+        .await
     }
 
     /// Does what only reads.

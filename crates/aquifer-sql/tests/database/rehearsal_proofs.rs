@@ -6,7 +6,7 @@ use aquifer_sql::Database;
 use serde_json::json;
 
 use crate::server::Server;
-use crate::support::{Behind, Stage, open};
+use crate::support::{Stage, open};
 
 const ALL: [bool; 3] = [true; 3];
 const NONE: [bool; 3] = [false; 3];
@@ -248,5 +248,38 @@ async fn r_req_9_the_proof_is_renewed_with_every_look() {
     server.run("ALTER TABLE things DROP CONSTRAINT things_check").await;
     database.look().await.unwrap();
     assert_eq!(proven(&database, "thing"), ALL);
-    drop(Behind::Server(server));
+}
+
+/// Code that somebody adds makes no call fail, so a rehearsal that relies on the proof asks whether it still holds.
+#[tokio::test]
+async fn r_req_9_a_rehearsal_is_not_done_on_a_proof_that_no_longer_holds() {
+    for change in [
+        "ALTER TABLE things ADD CHECK (nextval('s') > 0)",
+        "CREATE TRIGGER u BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION loud()",
+        "CREATE OR REPLACE FUNCTION quiet() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('s'); RETURN NEW; END $$",
+        "ALTER DOMAIN word ADD CHECK (nextval('s') > 0)",
+        "ALTER TABLE things ENABLE TRIGGER disabled",
+        "ALTER TABLE things ENABLE ROW LEVEL SECURITY",
+    ] {
+        let stage = Stage::postgres(
+            "CREATE SEQUENCE s; CREATE DOMAIN word AS text CHECK (VALUE <> '');
+             CREATE TABLE things (id int PRIMARY KEY, a word);
+             CREATE FUNCTION quiet() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$;
+             CREATE FUNCTION loud() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('s'); RETURN NEW; END $$;
+             CREATE TRIGGER t BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION quiet();
+             CREATE TRIGGER disabled BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION loud();
+             ALTER TABLE things DISABLE TRIGGER disabled;
+             CREATE POLICY p ON things USING (nextval('s') > 0);",
+        )
+        .await;
+        let rehearsed = json!({ "id": 1, "a": "x", "dry_run": true });
+        stage.get("create_thing", rehearsed.clone()).await;
+        // A change that takes nothing from the proof is not noticed by callers.
+        stage.behind("CREATE TABLE others (id int PRIMARY KEY)").await;
+        stage.get("create_thing", rehearsed.clone()).await;
+        stage.behind(&format!("{change}; ALTER SEQUENCE s RESTART")).await;
+        let error = stage.refused("create_thing", rehearsed, "UPSTREAM_ERROR").await;
+        assert_eq!(error["details"]["schema_changed"], json!(true), "{change}: {error}");
+        assert_eq!(stage.value("SELECT is_called FROM s").await, "f", "{change}");
+    }
 }
