@@ -302,10 +302,11 @@ impl Effects {
         };
         let referring: Vec<&Reference> = self.references.iter().filter(|reference| reference.to == table).collect();
         // Tables at the other end of a reference are read to tell what is wrong, or what goes along.
-        let reads = self.references.iter().all(|reference| {
-            !(reference.to == table && self.policies.contains(&reference.from))
-                && !(reference.from == table && self.policies.contains(&reference.to))
-        });
+        let is_guarded = |reference: &Reference| {
+            (reference.to == table && self.policies.contains(&reference.from))
+                || (reference.from == table && self.policies.contains(&reference.to))
+        };
+        let reads = !self.references.iter().any(is_guarded);
         // A row that moves to another partition is deleted here and inserted there.
         let moves = event == Event::Update && self.partitioned.contains(&table);
         let moved = [Event::Insert, Event::Delete];

@@ -22,6 +22,8 @@ mod walk;
 mod writes;
 
 #[cfg(feature = "postgres")]
+mod hidden_lineage;
+#[cfg(feature = "postgres")]
 mod postgres_awkward;
 #[cfg(feature = "postgres")]
 mod postgres_failures;
