@@ -207,35 +207,6 @@ impl Mentions {
     }
 }
 
-/// What PostgreSQL code does, as far as its words tell.
-pub(crate) struct Words {
-    /// Every word, in small letters.
-    pub(crate) all: Vec<String>,
-    /// Every word before a parenthesis, with the schema before it.
-    pub(crate) called: Vec<(Option<String>, String)>,
-}
-
-impl Words {
-    /// The words of code; nothing if it is written in a way that they cannot be told from texts in it.
-    pub(crate) fn of_postgres(code: &str) -> Option<Self> {
-        // In some texts it keeps a quote from being the last.
-        if code.contains('\\') {
-            return None;
-        }
-        let pieces: Vec<Piece> = pieces_of(code, Dialect::Postgres).into_iter().map(|(piece, _)| piece).collect();
-        let word = |index: Option<usize>| pieces.get(index?)?.word().map(str::to_lowercase);
-        let all = (0..pieces.len()).filter_map(|index| word(Some(index))).collect();
-        let mut called = Vec::new();
-        for (index, _) in pieces.iter().enumerate().filter(|(_, piece)| **piece == Piece::Mark('(')) {
-            let Some(name) = word(index.checked_sub(1)) else { continue };
-            let is_qualified = index.checked_sub(2).and_then(|dot| pieces.get(dot)) == Some(&Piece::Mark('.'));
-            let schema = is_qualified.then(|| word(index.checked_sub(3)).unwrap_or_default());
-            called.push((schema, name));
-        }
-        Some(Self { all, called })
-    }
-}
-
 fn pieces(sql: &str) -> Vec<(Piece, usize)> {
     pieces_of(sql, Dialect::Sqlite)
 }
@@ -338,18 +309,6 @@ mod tests {
             let found = definition_of(column, sql);
             assert_eq!(found, expected.map(|words| words.into_iter().map(str::to_owned).collect()), "{column}");
         }
-    }
-
-    #[test]
-    fn code_is_read_for_what_it_calls() {
-        let code =
-            "BEGIN NEW.at := now(); -- nextval('a')\n PERFORM sales.f(ARRAY[g('h(')], 'i(j)'); RETURN \"K\" (1); END";
-        let words = Words::of_postgres(code).unwrap();
-        let called: Vec<(Option<&str>, &str)> =
-            words.called.iter().map(|(schema, name)| (schema.as_deref(), name.as_str())).collect();
-        assert_eq!(called, [(None, "now"), (Some("sales"), "f"), (None, "g"), (None, "k")]);
-        assert!(words.all.contains(&"perform".to_owned()) && !words.all.contains(&"nextval".to_owned()));
-        assert!(Words::of_postgres("SELECT E'\\'' || f('x')").is_none());
     }
 
     #[test]

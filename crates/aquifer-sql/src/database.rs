@@ -165,7 +165,11 @@ impl Database {
     }
 
     async fn answer_as_known(&self, call: Call) -> Result<Done, Failure> {
-        let offer = self.offer.load_full();
+        let mut offer = self.offer.load_full();
+        // Nobody may have been asked about a rehearsal that is proven to change nothing, so the proof has to hold now.
+        if call.operation.has_safe_dry_run && call.params.get("dry_run") == Some(&Value::Bool(true)) {
+            offer = self.with_current_proof(offer, &call.name).boxed().await?;
+        }
         let gone = || {
             Failure::new(
                 Code::NotFoundOperation,
@@ -193,6 +197,35 @@ impl Database {
         };
         let served = offer.table(index).ok_or_else(gone)?.clone();
         self.perform(verb, (served, index), &offer, now, params).await
+    }
+
+    /// The offer, renewed if the catalog has changed since it was made. Fails if the operation is not proven in it.
+    async fn with_current_proof(&self, mut offer: Arc<Offer>, operation: &str) -> Result<Arc<Offer>, Failure> {
+        /// How often the catalog may change meanwhile.
+        const MAX_ATTEMPTS: usize = 3;
+        let Backend::Postgres(postgres) = &self.backend else { return Ok(offer) };
+        for _ in 0..MAX_ATTEMPTS {
+            let Some(Action::Table(verb, index)) = offer.action(operation) else { return Ok(offer) };
+            let Some(served) = offer.table(index) else { return Ok(offer) };
+            let rehearsal = &served.table.rehearsal;
+            let is_proven = match verb {
+                Verb::Create => rehearsal.create,
+                Verb::Update => rehearsal.update,
+                Verb::Delete => rehearsal.delete,
+                Verb::List | Verb::Search | Verb::Get => true,
+            };
+            if !is_proven {
+                break;
+            }
+            let now = postgres.fingerprint().await.map_err(|fault| self.told(fault, None))?;
+            if rehearsal.fingerprint.as_deref() == Some(&*now) {
+                return Ok(offer);
+            }
+            self.look().await?;
+            offer = self.offer.load_full();
+        }
+        let cause = "a rehearsal is no longer proven to change nothing".to_owned();
+        Err(Trouble::SchemaChanged { cause }.into_failure(&self.settings.name, None))
     }
 
     async fn perform(

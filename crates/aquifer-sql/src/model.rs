@@ -91,11 +91,14 @@ pub(crate) struct Rehearsal {
     pub(crate) delete: bool,
     /// Columns whose defaults cannot be tried: drawing from a sequence is never undone.
     pub(crate) drawn: Vec<DrawnColumn>,
+    /// The state of the catalog that this was read from, where it can change unnoticed.
+    pub(crate) fingerprint: Option<Arc<str>>,
 }
 
 impl Rehearsal {
     /// Of a database that undoes everything.
-    pub(crate) const COMPLETE: Self = Self { create: true, update: true, delete: true, drawn: Vec::new() };
+    pub(crate) const COMPLETE: Self =
+        Self { create: true, update: true, delete: true, drawn: Vec::new(), fingerprint: None };
 }
 
 /// A column whose default must not be tried.

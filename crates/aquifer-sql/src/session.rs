@@ -68,7 +68,7 @@ pub(crate) trait Work: Send + Sync + 'static {
     /// whether its changes are to be kept.
     fn run<S: Session>(&self, session: &mut S) -> impl Future<Output = Result<(Self::Output, bool), Fault>> + Send;
 
-    /// Says more about what went wrong. Called outside of any transaction, after everything has been undone.
+    /// Says more about what went wrong. Called after everything has been undone, where nothing can be written.
     fn explain<S: Session>(&self, _session: &mut S, trouble: Trouble) -> impl Future<Output = Trouble> + Send {
         std::future::ready(trouble)
     }

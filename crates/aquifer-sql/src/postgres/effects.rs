@@ -5,54 +5,83 @@
 //! table, of its partitions and of tables that references lead to, rules, defaults, checks and policies.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Talk;
-use super::harmless::{self, Function, Harmless};
+use super::harmless::{self, Harmless, number};
 use super::reflect::{ask, text, yes};
+use super::{Talk, code, fingerprint};
 use crate::model::{Drawing, DrawnColumn, Rehearsal};
 use crate::statement::{Dialect, Fragment, Name, Statement};
 use crate::trouble::Trouble;
 
-/// Everything that may run with a change, of all tables: references lead anywhere. Code is `hidden` where an operator, a
-/// cast or a view of the database's own calls functions (of PostgreSQL's those that draw from sequences, by number).
+/// Everything that may run with a change, of all tables: references lead anywhere. Objects with numbers below 16384 are
+/// PostgreSQL's own.
 const PARTS: &str = "
-    WITH used AS (
-        SELECT t.tgrelid AS relation, 'trigger' AS part, t.tgtype::int AS kind, t.tgfoid AS function, 0 AS number
-        FROM pg_trigger t WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A')
+    WITH RECURSIVE reached AS (
+        SELECT DISTINCT a.attrelid AS relation, a.atttypid AS id FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+        WHERE c.relkind IN ('r', 'p', 'f') AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid >= 16384),
+    made AS (
+        SELECT id FROM reached
+        UNION
+        SELECT n.id FROM made m CROSS JOIN LATERAL (
+            SELECT t.typbasetype FROM pg_type t WHERE t.oid = m.id
+            UNION ALL
+            SELECT t.typelem FROM pg_type t WHERE t.oid = m.id
+            UNION ALL
+            SELECT a.atttypid FROM pg_type t JOIN pg_attribute a ON a.attrelid = t.typrelid
+            WHERE t.oid = m.id AND a.attnum > 0 AND NOT a.attisdropped) n (id)
+        WHERE n.id >= 16384),
+    trees AS (
+        SELECT t.tgrelid AS relation, 'condition' AS part, t.tgtype::int AS kind, t.tgqual::text AS tree
+        FROM pg_trigger t WHERE t.tgenabled <> 'D' AND t.tgqual IS NOT NULL
         UNION ALL
-        SELECT t.tgrelid, 'trigger', t.tgtype::int, d.refobjid, 0
-        FROM pg_trigger t JOIN pg_depend d ON d.classid = 'pg_trigger'::regclass AND d.objid = t.oid
-            AND d.refclassid = 'pg_proc'::regclass
-        WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A')
+        SELECT k.conrelid, 'check', 0, k.conbin::text FROM pg_constraint k WHERE k.contype = 'c' AND k.conrelid <> 0
         UNION ALL
-        SELECT k.conrelid, 'check', 0, d.refobjid, 0
-        FROM pg_constraint k JOIN pg_depend d ON d.classid = 'pg_constraint'::regclass AND d.objid = k.oid
-            AND d.refclassid = 'pg_proc'::regclass WHERE k.contype = 'c' AND k.conrelid <> 0
+        SELECT p.polrelid, 'policy', 0, x.tree FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid AND c.relrowsecurity
+        CROSS JOIN LATERAL (VALUES (p.polqual::text), (p.polwithcheck::text)) x (tree) WHERE x.tree IS NOT NULL
         UNION ALL
-        SELECT a.attrelid, 'check', 0, d.refobjid, 0
-        FROM pg_constraint k JOIN pg_depend d ON d.classid = 'pg_constraint'::regclass AND d.objid = k.oid
-            AND d.refclassid = 'pg_proc'::regclass JOIN pg_attribute a ON a.atttypid = k.contypid WHERE k.contypid <> 0
+        SELECT i.indrelid, 'check', 0, x.tree FROM pg_index i
+        CROSS JOIN LATERAL (VALUES (i.indexprs::text), (i.indpred::text)) x (tree)
+        WHERE x.tree IS NOT NULL AND i.indrelid >= 16384
         UNION ALL
-        SELECT p.polrelid, 'check', 0, d.refobjid, 0
-        FROM pg_policy p JOIN pg_depend d ON d.classid = 'pg_policy'::regclass AND d.objid = p.oid
-            AND d.refclassid = 'pg_proc'::regclass
+        SELECT f.adrelid, 'check', 0, f.adbin::text FROM pg_attrdef f
+        JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum WHERE a.attgenerated <> ''
         UNION ALL
-        SELECT i.indrelid, 'check', 0, d.refobjid, 0
-        FROM pg_index i JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
-            AND d.refclassid = 'pg_proc'::regclass
-        UNION ALL
-        SELECT f.adrelid, CASE WHEN a.attgenerated = '' THEN 'default' ELSE 'check' END, 0, d.refobjid, f.adnum
-        FROM pg_attrdef f JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
-            AND d.refclassid = 'pg_proc'::regclass
-        JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum)
-    SELECT json_build_object('part', u.part, 'id', u.relation::int8, 'kind', u.kind, 'number', u.number,
-        'schema', n.nspname, 'name', p.proname, 'language', l.lanname, 'source', p.prosrc,
-        'extension', (SELECT e.extname FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
-                      WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e' LIMIT 1))::text
-    FROM used u JOIN pg_proc p ON p.oid = u.function JOIN pg_namespace n ON n.oid = p.pronamespace
-    JOIN pg_language l ON l.oid = p.prolang
+        SELECT p.partrelid, 'check', 0, p.partexprs::text FROM pg_partitioned_table p WHERE p.partexprs IS NOT NULL),
+    uses AS (
+        SELECT i.indrelid AS relation, 'pg_opclass'::regclass AS class, unnest(i.indclass::oid[]) AS object FROM pg_index i
+        UNION
+        SELECT p.partrelid, 'pg_opclass'::regclass, unnest(p.partclass::oid[]) FROM pg_partitioned_table p
+        UNION
+        SELECT i.indrelid, 'pg_am'::regclass, c.relam FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+        UNION
+        SELECT c.oid, 'pg_am'::regclass, c.relam FROM pg_class c WHERE c.relkind IN ('r', 'p')
+        UNION
+        SELECT k.conrelid, 'pg_operator'::regclass, unnest(k.conexclop || k.conpfeqop || k.conppeqop || k.conffeqop)
+        FROM pg_constraint k),
+    owned AS (
+        SELECT d.classid, d.objid, e.extname FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
+        WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e')
+    SELECT json_build_object('part', 'trigger', 'id', t.tgrelid::int8, 'kind', t.tgtype::int, 'function', t.tgfoid::int8)::text
+    FROM pg_trigger t WHERE (NOT t.tgisinternal OR t.tgfoid >= 16384) AND t.tgenabled <> 'D'
+    UNION ALL
+    SELECT json_build_object('part', part, 'id', relation::int8, 'kind', kind, 'tree', tree)::text FROM trees
+    UNION ALL
+    SELECT json_build_object('part', 'object', 'id', u.relation::int8, 'extension', o.extname)::text
+    FROM uses u LEFT JOIN owned o ON o.classid = u.class AND o.objid = u.object WHERE u.object >= 16384
+    UNION ALL
+    SELECT json_build_object('part', 'column', 'id', relation::int8, 'type', id::int8)::text FROM reached
+    UNION ALL
+    SELECT json_build_object('part', 'type', 'id', t.oid::int8, 'kind', t.typtype, 'array', t.typcategory = 'A',
+        'parts', (SELECT json_agg(x.id::int8) FROM (
+            SELECT t.typbasetype UNION ALL SELECT t.typelem UNION ALL
+            SELECT a.atttypid FROM pg_attribute a WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped) x (id)),
+        'checks', (SELECT json_agg(coalesce(k.conbin::text, '')) FROM pg_constraint k
+                   WHERE k.contypid = t.oid AND k.contype = 'c'),
+        'extension', o.extname)::text
+    FROM made m JOIN pg_type t ON t.oid = m.id LEFT JOIN owned o ON o.classid = 'pg_type'::regclass AND o.objid = t.oid
     UNION ALL
     SELECT json_build_object('part', 'rule', 'id', r.ev_class::int8, 'kind', r.ev_type::text::int)::text
     FROM pg_rewrite r WHERE r.ev_type <> '1' AND r.ev_enabled <> 'D'
@@ -61,33 +90,45 @@ const PARTS: &str = "
         'on_delete', k.confdeltype, 'on_update', k.confupdtype)::text
     FROM pg_constraint k WHERE k.contype = 'f'
     UNION ALL
-    SELECT json_build_object('part', 'child', 'id', i.inhrelid::int8, 'to', i.inhparent::int8)::text FROM pg_inherits i
+    SELECT json_build_object('part', 'child', 'id', i.inhrelid::int8, 'to', i.inhparent::int8,
+        'partition', c.relispartition)::text
+    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
     UNION ALL
     SELECT json_build_object('part', 'foreign', 'id', c.oid::int8)::text FROM pg_class c WHERE c.relkind = 'f'
     UNION ALL
-    SELECT json_build_object('part', 'hidden')::text WHERE EXISTS (
-        SELECT FROM pg_operator o JOIN pg_namespace n ON n.oid = o.oprnamespace
-        WHERE n.nspname <> 'pg_catalog' AND NOT EXISTS (SELECT FROM pg_depend d
-            WHERE d.classid = 'pg_operator'::regclass AND d.objid = o.oid AND d.deptype = 'e')
-        UNION ALL
-        SELECT FROM pg_cast k JOIN pg_proc p ON p.oid = k.castfunc JOIN pg_namespace n ON n.oid = p.pronamespace
-        WHERE n.nspname <> 'pg_catalog' AND NOT EXISTS (SELECT FROM pg_depend d
-            WHERE d.classid = 'pg_cast'::regclass AND d.objid = k.oid AND d.deptype = 'e')
-        UNION ALL
-        SELECT FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class JOIN pg_namespace n ON n.oid = c.relnamespace
-        WHERE r.ev_type = '1' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
-            AND r.ev_action::text ~ ':funcid (1574|1576|1765) '
-        UNION ALL
-        SELECT FROM pg_rewrite r JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
-            AND d.refclassid = 'pg_proc'::regclass
-        JOIN pg_proc p ON p.oid = d.refobjid AND p.provolatile = 'v'
-        WHERE r.ev_type = '1' AND NOT EXISTS (SELECT FROM pg_depend e
-            WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e'))
+    SELECT json_build_object('part', 'operator', 'id', p.oid::int8, 'function', p.oprcode::oid::int8, 'extension', o.extname)::text
+    FROM pg_operator p LEFT JOIN owned o ON o.classid = 'pg_operator'::regclass AND o.objid = p.oid WHERE p.oid >= 16384
     UNION ALL
-    SELECT json_build_object('part', 'shadow', 'name', p.proname)::text
-    FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
-    WHERE n.nspname <> 'pg_catalog' AND p.proname = ANY(";
+    SELECT json_build_object('part', 'cast', 'extension', o.extname)::text
+    FROM pg_cast k LEFT JOIN owned o ON o.classid = 'pg_cast'::regclass AND o.objid = k.oid WHERE k.castfunc >= 16384
+    UNION ALL
+    SELECT json_build_object('part', 'of_row', 'name', p.proname, 'extension', o.extname)::text
+    FROM pg_proc p JOIN pg_type t ON t.oid = p.proargtypes[0] AND t.typtype IN ('c', 'd', 'p')
+    LEFT JOIN owned o ON o.classid = 'pg_proc'::regclass AND o.objid = p.oid WHERE p.oid >= 16384
+    UNION ALL
+    SELECT json_build_object('part', 'shadow', 'name', x.name, 'extension', o.extname)::text
+    FROM (SELECT 'pg_proc'::regclass AS class, p.oid, p.proname AS name FROM pg_proc p
+          UNION ALL
+          SELECT 'pg_type'::regclass, t.oid, t.typname FROM pg_type t) x
+    LEFT JOIN owned o ON o.classid = x.class AND o.objid = x.oid
+    WHERE x.oid >= 16384 AND x.name = ANY(";
 const PARTS_END: &str = "::text[])";
+
+/// Functions by their numbers. Parameters called like keywords are left out, so that no keyword passes for one. A body that was parsed when the function was made is not kept as text; defaults of
+/// parameters do not appear where the function is called.
+const FUNCTIONS: &str = "
+    SELECT json_build_object('part', 'function', 'id', p.oid::int8, 'name', p.proname, 'language', l.lanname,
+        'body', CASE WHEN p.oid >= 16384 THEN p.prosrc END, 'immutable', p.provolatile = 'i',
+        'plain', p.proargdefaults IS NULL AND to_jsonb(p) ->> 'prosqlbody' IS NULL
+            AND coalesce(to_jsonb(p) ->> 'prokind', 'f') = 'f' AND p.prorettype < 16384
+            AND coalesce((SELECT max(x.id::oid::int8) FROM unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) x (id)), 0) < 16384,
+        'parameters', (SELECT json_agg(x.name) FROM unnest(p.proargnames) x (name)
+            WHERE x.name IN ('key', 'name', 'type', 'value') OR x.name NOT IN (SELECT k.word FROM pg_get_keywords() k)),
+        'extension', (SELECT e.extname FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
+                      WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+                          AND d.classid = 'pg_proc'::regclass AND d.objid = p.oid LIMIT 1))::text
+    FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE p.oid = ANY(";
+const FUNCTIONS_END: &str = "::text[]::oid[])";
 
 /// Defaults of the tables that are offered, and the sequences they draw from.
 const DEFAULTS: &str = "
@@ -96,6 +137,7 @@ const DEFAULTS: &str = "
         'insert', has_column_privilege(a.attrelid, a.attnum, 'INSERT'),
         'select', has_column_privilege(a.attrelid, a.attnum, 'SELECT'),
         'expression', coalesce(pg_get_expr(f.adbin, f.adrelid), t.typdefault),
+        'tree', coalesce(f.adbin, t.typdefaultbin)::text,
         'sequences', (SELECT json_agg(json_build_object('id', s.seqrelid::int8, 'text', s.seqrelid::regclass::text,
                 'schema', m.nspname, 'name', q.relname, 'increment', s.seqincrement,
                 'select', has_sequence_privilege(s.seqrelid, 'SELECT'),
@@ -113,7 +155,7 @@ const DEFAULTS: &str = "
     LEFT JOIN pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
     WHERE c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped
         AND a.attgenerated = ''
-        AND (f.oid IS NOT NULL OR a.attidentity <> '' OR t.typdefault IS NOT NULL) AND n.nspname = ANY(";
+        AND (f.oid IS NOT NULL OR a.attidentity <> '' OR t.typdefaultbin IS NOT NULL) AND n.nspname = ANY(";
 const DEFAULTS_END: &str = "::text[]) ORDER BY a.attrelid, a.attnum";
 
 /// What is done to rows.
@@ -160,34 +202,49 @@ pub(super) struct Effects {
     references: Vec<Reference>,
     /// Tables whose rows are seen through another one: the table, and that one.
     children: Vec<(i64, i64)>,
+    /// Tables whose rows move from one partition to another when they are updated.
+    partitioned: HashSet<i64>,
     foreign: HashSet<i64>,
-    /// Tables whose checks, policies or indexes call functions that may leave a trace.
+    /// Tables with checks, indexes, generated columns or types that may leave a trace.
     checks: HashSet<i64>,
+    /// Tables with policies that may leave a trace, even where rows are only read.
+    policies: HashSet<i64>,
     /// Columns whose defaults are not simply computed.
     drawn: HashMap<i64, Vec<DrawnColumn>>,
+    /// The state of the catalog that all of this was read from.
+    fingerprint: Option<Arc<str>>,
 }
 
 impl Effects {
     /// Finds out what runs with changes.
     pub(super) async fn read(talk: &mut Talk<'_>, schemas: &[String]) -> Result<Self, Trouble> {
-        let known: Vec<String> = harmless::FUNCTIONS.split(' ').map(str::to_owned).collect();
-        let parts = ask(talk, PARTS, PARTS_END, &known).await?;
+        // All of it in one state of the catalog, and after the tables were read: a proof must not be older than they are.
+        talk.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+        let parts = ask(talk, PARTS, PARTS_END, &code::known_names()).await?;
+        let defaults = ask(talk, DEFAULTS, DEFAULTS_END, schemas).await?;
         let of = |part: &'static str| parts.iter().filter(move |row| text(row, "part") == part);
-        let shadowed = of("shadow").map(|row| text(row, "name").to_owned());
-        let harmless = Harmless::new(shadowed, of("hidden").next().is_some());
-        let is_harmless = |row: &&Value| {
-            harmless.is_function(&Function {
-                schema: text(row, "schema"),
-                name: text(row, "name"),
-                language: text(row, "language"),
-                source: text(row, "source"),
-                extension: row["extension"].as_str(),
-            })
-        };
+        let mut harmless = Harmless::default();
+        parts.iter().for_each(|row| harmless.learn(row));
+        let trees: Vec<&str> = parts.iter().chain(&defaults).filter_map(|row| row["tree"].as_str()).collect();
+        let mut used = harmless.functions_of(&trees);
+        used.extend(of("trigger").map(|row| number(row, "function")));
+        let used: Vec<String> = used.into_iter().map(|id| id.to_string()).collect();
+        ask(talk, FUNCTIONS, FUNCTIONS_END, &used).await?.iter().for_each(|row| harmless.learn(row));
+        let fingerprint = fingerprint::read(talk).await?;
+        talk.batch("ROLLBACK").await?;
+        let is_loud = |row: &&Value| !harmless.is_expression(text(row, "tree"));
         let letter = |row: &Value, name: &str| text(row, name).chars().next().unwrap_or('a');
+        let policies: HashSet<i64> = of("policy").filter(is_loud).map(|row| number(row, "id")).collect();
+        let mut checks = policies.clone();
+        checks.extend(of("check").filter(is_loud).map(|row| number(row, "id")));
+        let is_unknown = |row: &&Value| !harmless::is_known_extension(row["extension"].as_str());
+        checks.extend(of("object").filter(is_unknown).map(|row| number(row, "id")));
+        let is_opaque = |row: &&Value| !harmless.is_type(number(row, "type"));
+        checks.extend(of("column").filter(is_opaque).map(|row| number(row, "id")));
         let mut effects = Self {
             triggers: of("trigger")
-                .filter(|row| !is_harmless(row))
+                .filter(|row| !harmless.is_function(number(row, "function")))
+                .chain(of("condition").filter(is_loud))
                 .map(|row| (number(row, "id"), number(row, "kind")))
                 .collect(),
             rules: of("rule").map(|row| (number(row, "id"), number(row, "kind"))).collect(),
@@ -200,22 +257,16 @@ impl Effects {
                 })
                 .collect(),
             children: of("child").map(|row| (number(row, "id"), number(row, "to"))).collect(),
+            partitioned: of("child").filter(|row| yes(row, "partition")).map(|row| number(row, "to")).collect(),
             foreign: of("foreign").map(|row| number(row, "id")).collect(),
-            checks: of("check").filter(|row| !is_harmless(row)).map(|row| number(row, "id")).collect(),
+            checks,
+            policies,
             drawn: HashMap::new(),
+            fingerprint: Some(fingerprint.into()),
         };
-        // Functions of the database's own that defaults may call.
-        let mut own: HashMap<(i64, i64), HashSet<String>> = HashMap::new();
-        for row in of("default").filter(is_harmless) {
-            let column = (number(row, "id"), number(row, "number"));
-            own.entry(column).or_default().insert(text(row, "name").to_lowercase());
-        }
-        for row in ask(talk, DEFAULTS, DEFAULTS_END, schemas).await? {
-            let table = number(&row, "id");
-            let none = HashSet::new();
-            let own = own.get(&(table, number(&row, "number"))).unwrap_or(&none);
-            let before = effects.drawn.entry(table).or_default();
-            before.extend(drawn(&row, before, &|code| harmless.is_code(code, own)));
+        for row in defaults {
+            let before = effects.drawn.entry(number(&row, "id")).or_default();
+            before.extend(drawn(&row, before, &harmless));
         }
         Ok(effects)
     }
@@ -224,7 +275,8 @@ impl Effects {
     pub(super) fn rehearsal(&self, table: i64) -> Rehearsal {
         let traceless = |event| self.is_traceless(table, event, &mut HashSet::new());
         let (create, update, delete) = (traceless(Event::Insert), traceless(Event::Update), traceless(Event::Delete));
-        Rehearsal { create, update, delete, drawn: self.drawn.get(&table).cloned().unwrap_or_default() }
+        let drawn = self.drawn.get(&table).cloned().unwrap_or_default();
+        Rehearsal { create, update, delete, drawn, fingerprint: self.fingerprint.clone() }
     }
 
     /// Whether everything that runs with the event is undone with it.
@@ -249,11 +301,22 @@ impl Effects {
             sets_default && self.drawn.get(&reference.from).is_none_or(|drawn| !drawn.is_empty())
         };
         let referring: Vec<&Reference> = self.references.iter().filter(|reference| reference.to == table).collect();
-        own && self
-            .children
-            .iter()
-            .filter(|(_, parent)| *parent == table)
-            .all(|(child, _)| self.is_traceless(*child, event, seen))
+        // Tables at the other end of a reference are read to tell what is wrong, or what goes along.
+        let is_guarded = |reference: &Reference| {
+            (reference.to == table && self.policies.contains(&reference.from))
+                || (reference.from == table && self.policies.contains(&reference.to))
+        };
+        let reads = !self.references.iter().any(is_guarded);
+        // A row that moves to another partition is deleted here and inserted there.
+        let moves = event == Event::Update && self.partitioned.contains(&table);
+        let moved = [Event::Insert, Event::Delete];
+        own && reads
+            && (!moves || moved.into_iter().all(|event| self.is_traceless(table, event, seen)))
+            && self
+                .children
+                .iter()
+                .filter(|(_, parent)| *parent == table)
+                .all(|(child, _)| self.is_traceless(*child, event, seen))
             && referring.into_iter().all(|reference| {
                 !draws(reference)
                     && follow(reference).is_none_or(|event| self.is_traceless(reference.from, event, seen))
@@ -261,16 +324,13 @@ impl Effects {
     }
 }
 
-fn number(row: &Value, name: &str) -> i64 {
-    row[name].as_i64().unwrap_or(0)
-}
-
 /// A column whose default is not simply computed, and what can be known of its next value. `before` are those of the
 /// table's columns before it, which would be given their values first.
-fn drawn(row: &Value, before: &[DrawnColumn], is_harmless: &dyn Fn(&str) -> bool) -> Option<DrawnColumn> {
+fn drawn(row: &Value, before: &[DrawnColumn], harmless: &Harmless) -> Option<DrawnColumn> {
     let is_identity = yes(row, "identity");
     let expression = row["expression"].as_str().unwrap_or_default();
-    if !is_identity && is_harmless(expression) {
+    let draws = harmless.draws(text(row, "tree"));
+    if !is_identity && draws == Some(0) {
         return None;
     }
     let sequences: Vec<Sequence> = row["sequences"].as_array().into_iter().flatten().map(Sequence::of).collect();
@@ -288,29 +348,23 @@ fn drawn(row: &Value, before: &[DrawnColumn], is_harmless: &dyn Fn(&str) -> bool
         [only] if is_identity => {
             only.next(before, row).map_or(Drawing::Unknown, |next| Drawing::Predicted(Fragment::trusted(&next)))
         }
-        all => predicted(expression, all, before, row)
-            .filter(|predicted| is_harmless(&predicted.code))
-            .map_or(Drawing::Unknown, |predicted| Drawing::Predicted(Fragment::trusted(&predicted.sql))),
+        all if draws == Some(all.len()) => predicted(expression, all, before, row)
+            .map_or(Drawing::Unknown, |predicted| Drawing::Predicted(Fragment::trusted(&predicted))),
+        _ => Drawing::Unknown,
     };
     Some(DrawnColumn { drawing, ..column })
 }
 
-/// A default with predictions in the place of what it would draw, and the same without them, to be looked over.
-struct Predicted {
-    sql: String,
-    code: String,
-}
-
-fn predicted(expression: &str, sequences: &[Sequence], before: &[DrawnColumn], row: &Value) -> Option<Predicted> {
-    let mut predicted = Predicted { sql: expression.to_owned(), code: expression.to_owned() };
+/// A default with predictions in the place of what it would draw.
+fn predicted(expression: &str, sequences: &[Sequence], before: &[DrawnColumn], row: &Value) -> Option<String> {
+    let mut predicted = expression.to_owned();
     for sequence in sequences {
         let call = format!("nextval('{}'::regclass)", sequence.text.replace('\'', "''"));
         // Which of several comes first is not known.
         if expression.matches(&call).count() != 1 {
             return None;
         }
-        predicted.sql = predicted.sql.replace(&call, &sequence.next(before, row)?);
-        predicted.code = predicted.code.replace(&call, "0");
+        predicted = predicted.replace(&call, &sequence.next(before, row)?);
     }
     Some(predicted)
 }

@@ -1,15 +1,18 @@
-//! Code of a PostgreSQL database that changes nothing but the row it is called for, as far as its text tells.
+//! What is known of the code of a PostgreSQL database: which functions, expressions and types leave no trace once the
+//! transaction is rolled back.
 //!
-//! Everything else that a transaction does is undone with it. What is not undone are sequences, and whatever leaves the
-//! transaction: other servers, files, locks that outlast it. Code counts as harmless only if it calls nothing but
-//! functions known here and holds no statement that changes tables, whose own triggers and defaults would have to be
-//! known in turn.
+//! Sequences are not rolled back, nor is whatever leaves the transaction: other servers, files, locks that outlast it.
+//! Code counts as harmless only if all of it is recognized. Anything else costs a confirmation.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use crate::checks::Words;
+use serde_json::Value;
 
-/// Functions of PostgreSQL itself that leave no trace.
+use super::code::{self, Names};
+use super::expression::Expression;
+use super::reflect::{text, yes};
+
+/// Functions of PostgreSQL itself that leave no trace. Expressions may also call any of its immutable ones.
 pub(super) const FUNCTIONS: &str = "\
     abs age array_agg array_append array_cat array_length array_position array_prepend array_remove \
     array_to_json array_to_string avg bit_length bool_and bool_or btrim cardinality ceil ceiling char_length \
@@ -24,22 +27,10 @@ pub(super) const FUNCTIONS: &str = "\
     phraseto_tsquery plainto_tsquery position power quote_ident quote_literal quote_nullable random \
     regexp_match regexp_matches regexp_replace regexp_split_to_array repeat replace reverse right round \
     row_to_json rpad rtrim session_user setweight sha224 sha256 sha384 sha512 sign split_part sqrt \
-    statement_timestamp string_agg string_to_array strip strpos substr substring sum text timeofday timezone \
-    to_char to_date to_hex to_json to_jsonb to_number to_timestamp to_tsquery to_tsvector transaction_timestamp \
-    translate trim trunc tsvector_concat unnest upper ts_rank websearch_to_tsquery xmlelement cast";
-
-/// Words of the language that stand before parentheses without calling anything, and types that have lengths.
-const SYNTAX: &str = "\
-    all and any array as between bit bpchar by case char character decimal distinct else elsif elseif end \
-    except exception exists filter for foreach from group having if in intersect interval into is join lateral \
-    like ilike loop not on or order over partition perform raise return row select similar some then time \
-    timestamp timestamptz to union using values varbit varchar varying when where while with within";
-
-/// Words that begin or belong to statements whose effects are not known here.
-const CHANGES: &str = "\
-    insert update delete merge truncate copy execute call do create alter drop grant revoke lock listen \
-    unlisten commit rollback savepoint nextval setval currval lastval vacuum analyze cluster reindex refresh \
-    load prepare deallocate discard import set reset";
+    statement_timestamp string_agg string_to_array strip strpos substr substring sum text time timeofday \
+    timestamp timestamptz timezone to_char to_date to_hex to_json to_jsonb to_number to_timestamp to_tsquery \
+    to_tsvector transaction_timestamp translate trim trunc ts_rank tsvector_concat unnest upper uuidv4 uuidv7 \
+    websearch_to_tsquery";
 
 /// Triggers of PostgreSQL itself that only change the row.
 const TRIGGERS: &str = "\
@@ -47,137 +38,187 @@ const TRIGGERS: &str = "\
 
 /// Extensions whose functions compute and nothing else.
 const EXTENSIONS: &str = "\
-    btree_gin btree_gist citext cube fuzzystrmatch hstore intarray isn ltree pg_trgm pgcrypto seg unaccent \
-    uuid-ossp";
+    btree_gin btree_gist citext cube fuzzystrmatch hstore intarray isn ltree moddatetime pg_trgm pgcrypto seg \
+    unaccent uuid-ossp";
 
-/// What is known of the functions of a database.
-pub(super) struct Harmless {
-    /// Functions of the database's own that are called like ones of PostgreSQL: which of them is meant is not known.
-    shadowed: HashSet<String>,
-    /// Whether code may call functions without naming them: by operators, casts or views of the database's own.
-    has_hidden_calls: bool,
-}
+/// Extensions of which at least operators, casts and types do.
+const TYPE_EXTENSIONS: &str = "earthdistance postgis postgis_raster prefix semver vector";
+
+/// Objects with lower numbers were made with the database: they are PostgreSQL's own.
+const FIRST_OWN_ID: i64 = 16384;
+
+/// The number of `nextval(regclass)`, the same in every version.
+const NEXTVAL: i64 = 1574;
 
 /// A function as the catalog has it.
-pub(super) struct Function<'a> {
-    pub(super) schema: &'a str,
-    pub(super) name: &'a str,
-    pub(super) language: &'a str,
-    pub(super) source: &'a str,
-    pub(super) extension: Option<&'a str>,
+struct Function {
+    name: String,
+    language: String,
+    body: String,
+    extension: Option<String>,
+    is_immutable: bool,
+    /// Whether it has a body as text, no defaults of parameters, and only types of PostgreSQL itself.
+    is_plain: bool,
+    parameters: Vec<String>,
+}
+
+/// A type of the database's own.
+struct Type {
+    kind: String,
+    is_array: bool,
+    /// What it is made of.
+    parts: Vec<i64>,
+    /// What values are checked with.
+    checks: Vec<String>,
+    extension: Option<String>,
+}
+
+/// An operator of the database's own.
+struct Operator {
+    function: i64,
+    /// Whether it is of an extension that is known.
+    is_known: bool,
+}
+
+/// What is known of the code of a database.
+#[derive(Default)]
+pub(super) struct Harmless {
+    functions: HashMap<i64, Function>,
+    /// Operators of the database's own.
+    operators: HashMap<i64, Operator>,
+    types: HashMap<i64, Type>,
+    shadowed: HashSet<String>,
+    of_rows: HashSet<String>,
+    /// Whether bodies of functions may call unknown functions without naming them, by operators or casts.
+    has_unnamed_calls: bool,
 }
 
 impl Harmless {
-    pub(super) fn new(shadowed: impl IntoIterator<Item = String>, has_hidden_calls: bool) -> Self {
-        Self { shadowed: shadowed.into_iter().collect(), has_hidden_calls }
+    /// Learns of one row of the catalog.
+    pub(super) fn learn(&mut self, row: &Value) {
+        let id = number(row, "id");
+        let extension = || row["extension"].as_str().map(str::to_owned);
+        match text(row, "part") {
+            "function" => {
+                let function = Function {
+                    name: text(row, "name").to_owned(),
+                    language: text(row, "language").to_owned(),
+                    body: text(row, "body").to_owned(),
+                    extension: extension(),
+                    is_immutable: yes(row, "immutable"),
+                    is_plain: yes(row, "plain"),
+                    parameters: texts(&row["parameters"]),
+                };
+                self.functions.insert(id, function);
+            }
+            "type" => {
+                let parts = row["parts"].as_array().into_iter().flatten().filter_map(Value::as_i64).collect();
+                let (kind, checks) = (text(row, "kind").to_owned(), texts(&row["checks"]));
+                let found = Type { kind, is_array: yes(row, "array"), parts, checks, extension: extension() };
+                self.types.insert(id, found);
+            }
+            "operator" => {
+                let is_known = is_known_extension(row["extension"].as_str());
+                self.operators.insert(id, Operator { function: number(row, "function"), is_known });
+                self.has_unnamed_calls |= !is_known;
+            }
+            "cast" => self.has_unnamed_calls |= !is_known_extension(row["extension"].as_str()),
+            "shadow" if !row["extension"].as_str().is_some_and(|name| has(EXTENSIONS, name)) => {
+                self.shadowed.insert(text(row, "name").to_owned());
+            }
+            "of_row" if !row["extension"].as_str().is_some_and(|name| has(EXTENSIONS, name)) => {
+                self.of_rows.insert(text(row, "name").to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    /// Every function that expressions use: which have to be known to judge them.
+    pub(super) fn functions_of(&self, trees: &[&str]) -> HashSet<i64> {
+        let of_types = self.types.values().flat_map(|of| of.checks.iter().map(String::as_str));
+        let mut used: HashSet<i64> = self.operators.values().map(|operator| operator.function).collect();
+        for expression in trees.iter().copied().chain(of_types).filter_map(Expression::parse) {
+            used.extend(expression.functions);
+        }
+        used
     }
 
     /// Whether a function leaves no trace.
-    pub(super) fn is_function(&self, function: &Function<'_>) -> bool {
-        if let Some(extension) = function.extension {
+    pub(super) fn is_function(&self, id: i64) -> bool {
+        let Some(function) = self.functions.get(&id) else { return false };
+        if id < FIRST_OWN_ID {
+            return function.is_immutable || has(FUNCTIONS, &function.name) || has(TRIGGERS, &function.name);
+        }
+        if let Some(extension) = &function.extension {
             return has(EXTENSIONS, extension);
         }
-        match function.language {
-            "internal" | "c" => {
-                function.schema == "pg_catalog" && (has(TRIGGERS, function.name) || has(FUNCTIONS, function.name))
-            }
-            "sql" | "plpgsql" => self.is_code(function.source, &HashSet::new()),
+        let names = Names { shadowed: &self.shadowed, of_rows: &self.of_rows, parameters: &function.parameters };
+        matches!(&*function.language, "sql" | "plpgsql")
+            && function.is_plain
+            && !self.has_unnamed_calls
+            && code::only_computes(&function.body, &names)
+    }
+
+    /// Whether an expression leaves no trace.
+    pub(super) fn is_expression(&self, tree: &str) -> bool {
+        self.draws(tree) == Some(0)
+    }
+
+    /// How often an expression draws from a sequence; nothing if it may do anything else that leaves a trace.
+    pub(super) fn draws(&self, tree: &str) -> Option<usize> {
+        self.draws_beside(tree, &mut HashSet::new())
+    }
+
+    fn draws_beside(&self, tree: &str, seen: &mut HashSet<i64>) -> Option<usize> {
+        let Expression { functions, operators, types } = Expression::parse(tree)?;
+        let draws = functions.iter().filter(|id| **id == NEXTVAL).count();
+        let is_harmless = functions.iter().all(|id| *id == NEXTVAL || self.is_function(*id))
+            && operators.iter().all(|id| self.is_operator(*id))
+            && types.iter().all(|id| self.is_type_beside(*id, seen));
+        is_harmless.then_some(draws)
+    }
+
+    /// Whether an operator leaves no trace: none of PostgreSQL itself does.
+    fn is_operator(&self, id: i64) -> bool {
+        let known = || self.operators.get(&id);
+        id < FIRST_OWN_ID || known().is_some_and(|operator| operator.is_known || self.is_function(operator.function))
+    }
+
+    /// Whether values of a type can be read, checked and written without a trace.
+    pub(super) fn is_type(&self, id: i64) -> bool {
+        self.is_type_beside(id, &mut HashSet::new())
+    }
+
+    fn is_type_beside(&self, id: i64, seen: &mut HashSet<i64>) -> bool {
+        if id < FIRST_OWN_ID || !seen.insert(id) {
+            return true;
+        }
+        let Some(found) = self.types.get(&id) else { return false };
+        let all_parts = |seen: &mut HashSet<i64>| found.parts.iter().all(|part| self.is_type_beside(*part, seen));
+        match &*found.kind {
+            "e" => true,
+            "d" => all_parts(seen) && found.checks.iter().all(|check| self.draws_beside(check, seen) == Some(0)),
+            "c" => all_parts(seen),
+            "b" if found.is_array => all_parts(seen),
+            "b" | "r" | "m" => is_known_extension(found.extension.as_deref()),
             _ => false,
         }
     }
-
-    /// Whether code calls nothing but what is known, or among these functions of the database's own.
-    pub(super) fn is_code(&self, code: &str, own: &HashSet<String>) -> bool {
-        let Some(words) = Words::of_postgres(code) else { return false };
-        let is_known = |(schema, name): &(Option<String>, String)| {
-            if own.contains(name) {
-                return true;
-            }
-            let is_theirs = has(FUNCTIONS, name);
-            match schema.as_deref() {
-                None => (is_theirs && !self.shadowed.contains(name)) || has(SYNTAX, name),
-                Some("pg_catalog") => is_theirs,
-                Some(_) => false,
-            }
-        };
-        !words.all.iter().any(|word| has(CHANGES, word))
-            && words.called.iter().all(is_known)
-            && !(self.has_hidden_calls && self.may_call_unnamed(code))
-    }
-
-    /// A single word or call of nothing but names, or a text with the type that reads it, uses no operator and no cast.
-    fn may_call_unnamed(&self, code: &str) -> bool {
-        let is_word = |code: &str| code.chars().all(|c| c.is_alphanumeric() || "_.()".contains(c));
-        let is_text = |code: &str| {
-            code.len() > 1 && code.starts_with('\'') && code.ends_with('\'') && code.matches('\'').count() == 2
-        };
-        let is_type = |code: &str| code.chars().all(|c| c.is_alphanumeric() || "_.()[], ".contains(c));
-        let code = code.trim();
-        !match code.split_once("::") {
-            None => is_word(code) || is_text(code),
-            Some((value, kind)) => is_text(value) && is_type(kind),
-        }
-    }
 }
 
-fn has(list: &str, word: &str) -> bool {
+/// Whether operators, casts and types of the extension compute and nothing else. Without one they are the database's own.
+pub(super) fn is_known_extension(extension: Option<&str>) -> bool {
+    extension.is_some_and(|name| has(EXTENSIONS, name) || has(TYPE_EXTENSIONS, name))
+}
+
+pub(super) fn has(list: &str, word: &str) -> bool {
     list.split(' ').any(|known| known == word)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+pub(super) fn number(row: &Value, name: &str) -> i64 {
+    row[name].as_i64().unwrap_or(0)
+}
 
-    #[test]
-    fn r_req_9_code_is_harmless_only_if_all_of_it_is_known() {
-        let known = Harmless::new(["reverse".to_owned()], false);
-        for (code, expected) in [
-            ("BEGIN NEW.updated_at = now(); RETURN NEW; END", true),
-            ("BEGIN IF (NEW.a IS NULL) THEN RAISE EXCEPTION 'insert % please', NEW.a; END IF; RETURN NEW; END;", true),
-            ("BEGIN PERFORM pg_notify('changed', row_to_json(NEW)::text); RETURN NEW; END", true),
-            (
-                "begin new.words := setweight(to_tsvector('simple', coalesce(new.title, '')), 'A'); return new; end",
-                true,
-            ),
-            ("SELECT lower($1) || pg_catalog.upper($2)", true),
-            ("BEGIN NEW.id := nextval('s'); RETURN NEW; END", false),
-            ("BEGIN NEW.id := NEXTVAL ('s'); RETURN NEW; END", false),
-            ("BEGIN NEW.id := \"nextval\"('s'); RETURN NEW; END", false),
-            ("BEGIN NEW.id := (ARRAY[nextval('s')])[1]; RETURN NEW; END", false),
-            ("BEGIN INSERT INTO log VALUES (NEW.id); RETURN NEW; END", false),
-            ("BEGIN EXECUTE 'insert'; RETURN NEW; END", false),
-            ("BEGIN PERFORM dblink_exec('x', 'y'); RETURN NEW; END", false),
-            ("BEGIN PERFORM public.lower('y'); RETURN NEW; END", false),
-            ("BEGIN PERFORM reverse('y'); RETURN NEW; END", false),
-            ("BEGIN /* now( */ PERFORM other(); RETURN NEW; END", false),
-            ("SELECT E'\\'' || lower('x')", false),
-            ("SELECT * FROM f", true),
-            ("SELECT f", true),
-            ("'ORD-'::text || (5)::bigint", true),
-        ] {
-            assert_eq!(known.is_code(code, &HashSet::new()), expected, "{code}");
-        }
-        assert!(known.is_code("my_id()", &HashSet::from(["my_id".to_owned()])));
-        let hidden = Harmless::new([], true);
-        for (code, expected) in [
-            ("'open'::text", true),
-            ("now()", true),
-            ("0", true),
-            ("CURRENT_TIMESTAMP", true),
-            ("'a'::text || 'b'::text", false),
-            ("'a'::text::word", false),
-            ("(a)::word", false),
-            ("BEGIN NEW.a := NEW.a @@@ 1; RETURN NEW; END", false),
-        ] {
-            assert_eq!(hidden.is_code(code, &HashSet::new()), expected, "{code}");
-        }
-        let function = |schema, name, language, extension| {
-            known.is_function(&Function { schema, name, language, source: "x", extension })
-        };
-        assert!(function("pg_catalog", "tsvector_update_trigger", "internal", None));
-        assert!(!function("public", "tsvector_update_trigger", "c", None));
-        assert!(function("public", "uuid_generate_v4", "c", Some("uuid-ossp")));
-        assert!(!function("public", "dblink_exec", "c", Some("dblink")));
-        assert!(!function("public", "x", "plpython3u", None));
-    }
+fn texts(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }

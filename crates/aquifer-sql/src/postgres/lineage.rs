@@ -1,9 +1,9 @@
-//! Where values of one column can be seen in another, as far as PostgreSQL's catalog tells: generated columns, tables
-//! that inherit from others, and views.
+//! Where values of one column can be seen in another, as far as PostgreSQL's catalog tells: generated columns, references,
+//! columns that hold whole rows, tables that inherit from others or are partitions of them, and views.
 //!
-//! What a view reads stands in the catalog. Which of it an output shows, the server says when the view's query is
-//! prepared, where the output is a column and nothing else; any other output may show everything the view reads. Only
-//! views that read something worth hiding are looked into so closely.
+//! All schemas are looked into, offered or not: a view may read another one that callers never see. What a view reads
+//! stands in the catalog, and so does the column each output is of, where it is a column and nothing else; any other output
+//! may show everything the view reads. Only views that read something worth hiding are looked into so closely.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -28,27 +28,69 @@ const GENERATED: &str = "
         AND (p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid
              OR p.classid = 'pg_class'::regclass AND p.objid = c.oid AND p.objsubid = a.attnum)
     JOIN pg_attribute s ON s.attrelid = c.oid AND s.attnum = p.refobjsubid
-    WHERE a.attgenerated <> '' AND n.nspname = ANY(";
-const GENERATED_END: &str = "::text[])";
+    WHERE a.attgenerated <> '' AND n.nspname <> ALL(";
 
 /// Columns that a table has from another. Rows of the one are seen through the other, so values flow both ways.
 const INHERITED: &str = "
     SELECT json_build_object('schema', n.nspname, 'table', c.relname, 'column', a.attname,
         'to_schema', pn.nspname, 'to_table', pc.relname)::text
     FROM pg_inherits i
-    JOIN pg_class c ON c.oid = i.inhrelid AND NOT c.relispartition
+    JOIN pg_class c ON c.oid = i.inhrelid
     JOIN pg_namespace n ON n.oid = c.relnamespace
-    JOIN pg_class pc ON pc.oid = i.inhparent
+    JOIN pg_class pc ON pc.oid = i.inhparent AND pc.relkind IN ('r', 'p', 'f')
     JOIN pg_namespace pn ON pn.oid = pc.relnamespace
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND a.attinhcount > 0
     JOIN pg_attribute pa ON pa.attrelid = pc.oid AND pa.attname = a.attname AND NOT pa.attisdropped
-    WHERE n.nspname = ANY(";
-const INHERITED_END: &str = "::text[])";
+    WHERE n.nspname <> ALL(";
+
+/// Columns that hold rows of other tables, also in lists and domains: they show every column of those.
+const ROWS: &str = "
+    WITH RECURSIVE held AS (
+        SELECT a.attrelid AS relation, a.attname AS name, a.atttypid AS type
+        FROM pg_attribute a WHERE a.attnum > 0 AND NOT a.attisdropped AND a.atttypid >= 16384
+        UNION
+        SELECT h.relation, h.name, x.type FROM held h JOIN pg_type t ON t.oid = h.type
+        CROSS JOIN LATERAL (VALUES (t.typbasetype), (t.typelem)) x (type) WHERE x.type >= 16384)
+    SELECT json_build_object('schema', n.nspname, 'table', c.relname, 'to', h.name,
+        'from_schema', m.nspname, 'from_table', o.relname, 'from', a.attname)::text
+    FROM held h
+    JOIN pg_type t ON t.oid = h.type AND t.typtype = 'c'
+    JOIN pg_class o ON o.oid = t.typrelid
+    JOIN pg_namespace m ON m.oid = o.relnamespace
+    JOIN pg_attribute a ON a.attrelid = o.oid AND a.attnum > 0 AND NOT a.attisdropped
+    JOIN pg_class c ON c.oid = h.relation
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname <> ALL(";
+
+/// References, which hold the very value that they refer to.
+const REFERENCES: &str = "
+    SELECT json_build_object('schema', n.nspname, 'table', c.relname, 'to', a.attname,
+        'from_schema', m.nspname, 'from_table', o.relname, 'from', b.attname)::text
+    FROM pg_constraint k
+    CROSS JOIN LATERAL unnest(k.conkey, k.confkey) x (own, other)
+    JOIN pg_class c ON c.oid = k.conrelid
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_class o ON o.oid = k.confrelid
+    JOIN pg_namespace m ON m.oid = o.relnamespace
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = x.own
+    JOIN pg_attribute b ON b.attrelid = o.oid AND b.attnum = x.other
+    WHERE k.contype = 'f' AND n.nspname <> ALL(";
+
+/// What ends each of these.
+const END: &str = "::text[])";
+
+/// Schemas of PostgreSQL itself.
+const SYSTEM_SCHEMAS: [&str; 3] = ["pg_catalog", "information_schema", "pg_toast"];
+
+/// The parsed queries of views.
+const QUERIES: &str = "
+    SELECT json_build_object('id', r.ev_class::int8, 'query', r.ev_action::text)::text
+    FROM pg_rewrite r WHERE r.ev_type = '1' AND r.ev_class = ANY(";
+const QUERIES_END: &str = "::text[]::oid[])";
 
 /// Views, and the columns they read. One that mentions a whole row reads all columns of whatever it is from.
 const VIEWS: &str = "
     SELECT json_build_object('id', c.oid::int8, 'schema', n.nspname, 'name', c.relname,
-        'definition', pg_get_viewdef(c.oid),
         'columns', (SELECT json_agg(a.attname ORDER BY a.attnum) FROM pg_attribute a
                     WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
         'reads', (SELECT json_agg(DISTINCT jsonb_build_object('id', o.oid::int8, 'schema', m.nspname, 'table', o.relname,
@@ -63,23 +105,26 @@ const VIEWS: &str = "
     JOIN pg_namespace n ON n.oid = c.relnamespace
     JOIN pg_rewrite r ON r.ev_class = c.oid AND r.ev_type = '1'
     CROSS JOIN LATERAL (SELECT position(':varattno 0 ' IN r.ev_action::text) > 0 AS has_rows) w
-    WHERE c.relkind IN ('v', 'm') AND n.nspname = ANY(";
-const VIEWS_END: &str = "::text[])";
+    WHERE c.relkind IN ('v', 'm') AND n.nspname <> ALL(";
 
-/// A view: its columns, what it reads, and the query it stands for.
+/// Members of an output in a parsed query that matter. The name is among them since it could look like any other.
+const OUTPUT_MEMBERS: [&str; 5] = [":resno", ":resorigtbl", ":resorigcol", ":resjunk", ":resname"];
+
+/// A view: its columns, and what it reads.
 struct View {
+    id: i64,
     schema: String,
     name: String,
     columns: Vec<String>,
     reads: BTreeSet<ColumnId>,
     /// What it reads, by the table's and the column's number.
-    numbers: HashMap<(u32, i16), ColumnId>,
-    definition: String,
+    numbers: HashMap<(i64, i64), ColumnId>,
 }
 
 impl View {
     fn of(row: &Value) -> Self {
         let mut view = Self {
+            id: row["id"].as_i64().unwrap_or(0),
             schema: text(row, "schema").to_owned(),
             name: text(row, "name").to_owned(),
             columns: row["columns"]
@@ -91,13 +136,10 @@ impl View {
                 .collect(),
             reads: BTreeSet::new(),
             numbers: HashMap::new(),
-            definition: text(row, "definition").to_owned(),
         };
         for read in row["reads"].as_array().into_iter().flatten() {
             let column = ColumnId::of_postgres(text(read, "schema"), text(read, "table"), text(read, "column"));
-            let table = read["id"].as_u64().and_then(|id| u32::try_from(id).ok());
-            let number = read["number"].as_i64().and_then(|number| i16::try_from(number).ok());
-            if let Some(number) = table.zip(number) {
+            if let Some(number) = read["id"].as_i64().zip(read["number"].as_i64()) {
                 view.numbers.insert(number, column.clone());
             }
             view.reads.insert(column);
@@ -110,12 +152,12 @@ impl View {
     }
 
     /// The flows into this view. Without origins every output may show everything the view reads.
-    fn flows(&self, origins: &[Option<(u32, i16)>]) -> Vec<Flow> {
+    fn flows(&self, origins: &[(i64, i64)]) -> Vec<Flow> {
         let everything = self.column("").everything_in();
         let mut flows: Vec<Flow> =
             self.reads.iter().map(|from| Flow { from: from.clone(), to: everything.clone() }).collect();
         for (index, name) in self.columns.iter().enumerate() {
-            let origin = origins.get(index).and_then(|origin| self.numbers.get(origin.as_ref()?));
+            let origin = origins.get(index).and_then(|origin| self.numbers.get(origin));
             flows.push(Flow { from: origin.unwrap_or(&everything).clone(), to: self.column(name) });
         }
         flows
@@ -123,32 +165,105 @@ impl View {
 }
 
 /// Finds out which columns show values of others.
-pub(super) async fn trace(
-    talk: &mut Talk<'_>,
-    model: &mut Model,
-    settings: &Settings,
-    schemas: &[String],
-) -> Result<(), Trouble> {
-    for row in ask(talk, GENERATED, GENERATED_END, schemas).await? {
+pub(super) async fn trace(talk: &mut Talk<'_>, model: &mut Model, settings: &Settings) -> Result<(), Trouble> {
+    let system = SYSTEM_SCHEMAS.map(str::to_owned);
+    for row in ask(talk, GENERATED, END, &system).await? {
         let column = |name: &str| ColumnId::of_postgres(text(&row, "schema"), text(&row, "table"), text(&row, name));
         model.flows.push(Flow { from: column("from"), to: column("to") });
     }
-    for row in ask(talk, INHERITED, INHERITED_END, schemas).await? {
+    for row in ask(talk, INHERITED, END, &system).await? {
         let child = ColumnId::of_postgres(text(&row, "schema"), text(&row, "table"), text(&row, "column"));
         let parent = ColumnId::of_postgres(text(&row, "to_schema"), text(&row, "to_table"), text(&row, "column"));
         model.flows.push(Flow { from: child.clone(), to: parent.clone() });
         model.flows.push(Flow { from: parent, to: child });
     }
-    let views: Vec<View> = ask(talk, VIEWS, VIEWS_END, schemas).await?.iter().map(View::of).collect();
+    for question in [ROWS, REFERENCES] {
+        for row in ask(talk, question, END, &system).await? {
+            let from = ColumnId::of_postgres(text(&row, "from_schema"), text(&row, "from_table"), text(&row, "from"));
+            let to = ColumnId::of_postgres(text(&row, "schema"), text(&row, "table"), text(&row, "to"));
+            model.flows.push(Flow { from, to });
+        }
+    }
+    let views: Vec<View> = ask(talk, VIEWS, END, &system).await?.iter().map(View::of).collect();
     let coarse: Vec<Flow> = views.iter().flat_map(|view| view.flows(&[])).collect();
     let worth_hiding = exposure::perhaps_withheld(model, settings, &coarse);
-    for view in &views {
-        if view.reads.is_disjoint(&worth_hiding) {
-            continue;
-        }
-        // Whoever may read a view need not know the tables behind it. Then all is possible.
-        let origins = talk.origins(&view.definition).await.unwrap_or_default();
+    let of_interest: Vec<&View> = views.iter().filter(|view| !view.reads.is_disjoint(&worth_hiding)).collect();
+    if of_interest.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<String> = of_interest.iter().map(|view| view.id.to_string()).collect();
+    let queries = ask(talk, QUERIES, QUERIES_END, &ids).await?;
+    for view in of_interest {
+        let query = queries.iter().find(|row| row["id"].as_i64() == Some(view.id));
+        let origins = query.and_then(|row| origins(text(row, "query"), view.columns.len())).unwrap_or_default();
         model.flows.extend(view.flows(&origins));
     }
     Ok(())
+}
+
+/// The table and the column that each output of a parsed query is, by number; zeros where it is anything else. Nothing if
+/// the query is not understood.
+///
+/// Outputs of the query itself stand two levels deep; those of queries within it stand deeper.
+fn origins(query: &str, columns: usize) -> Option<Vec<(i64, i64)>> {
+    let mut origins = Vec::new();
+    let mut depth = 0_usize;
+    let mut is_escaped = false;
+    // The member that was named last, two levels deep, and what is known of the output.
+    let (mut output, mut member, mut word): (Option<[i64; 5]>, usize, String) = (None, 0, String::new());
+    for letter in query.chars() {
+        if is_escaped {
+            is_escaped = false;
+            word.push(letter);
+            continue;
+        }
+        match letter {
+            '\\' => {
+                is_escaped = true;
+                word.push(letter);
+            }
+            '{' | '}' | '(' | ')' | ' ' => {
+                if depth == 2 && word == "{TARGETENTRY" {
+                    output = Some([0; 5]);
+                } else if let (2, Some(output)) = (depth, &mut output) {
+                    match output.get_mut(member.wrapping_sub(1)) {
+                        _ if word.is_empty() => {}
+                        Some(value) => {
+                            *value = if word == "true" { 1 } else { word.parse().unwrap_or(0) };
+                            member = 0;
+                        }
+                        None => {
+                            let found = OUTPUT_MEMBERS.iter().position(|member| *member == word);
+                            member = found.map_or(0, |found| found + 1);
+                        }
+                    }
+                }
+                word.clear();
+                match letter {
+                    '{' => {
+                        depth += 1;
+                        word.push('{');
+                    }
+                    '}' => {
+                        if let (2, Some([number, table, column, is_junk, _])) = (depth, output)
+                            && is_junk == 0
+                        {
+                            origins.push((number, table, column));
+                        }
+                        if depth == 2 {
+                            (output, member) = (None, 0);
+                        }
+                        depth = depth.checked_sub(1)?;
+                    }
+                    _ => {}
+                }
+            }
+            letter => word.push(letter),
+        }
+    }
+    origins.sort_unstable();
+    // One for each column, in order; anything else means that the tree is not what it is taken for.
+    let is_complete = origins.len() == columns
+        && origins.iter().zip(1..).all(|((number, _, _), expected): (&(i64, i64, i64), i64)| *number == expected);
+    is_complete.then(|| origins.into_iter().map(|(_, table, column)| (table, column)).collect())
 }

@@ -1,7 +1,11 @@
 //! PostgreSQL: a pool whose sessions for reading cannot write, prepared statements, and queries that end when nobody
 //! waits for them.
 
+mod code;
 mod effects;
+mod explain;
+mod expression;
+mod fingerprint;
 mod harmless;
 mod lineage;
 mod pool;
@@ -138,6 +142,15 @@ impl Postgres {
         })
     }
 
+    /// The state of the catalog that proofs about rehearsals depend on.
+    pub(crate) async fn fingerprint(&self) -> Result<String, Fault> {
+        again(|| async {
+            let mut link = self.readers.take().await?;
+            Ok(fingerprint::read(&mut Talk::on(&mut link, self.timeout)).await?)
+        })
+        .await
+    }
+
     /// Does what only reads.
     pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         again(|| self.read_once(&work)).await
@@ -179,7 +192,7 @@ impl Postgres {
         }
         Err(match fault {
             Fault::Trouble(trouble) if !trouble.passes() && !talk.link.busy => {
-                work.explain(&mut talk, trouble).await.into()
+                explain::explain(work, &mut talk, trouble).await.into()
             }
             fault => fault,
         })
@@ -262,18 +275,6 @@ impl<'l> Talk<'l> {
         }
         self.link.prepared.insert(sql.to_owned(), (statement.clone(), uses));
         Ok(statement)
-    }
-
-    /// The table and the column that each output of a query is, where it is one and nothing else. The query is only
-    /// prepared, never run.
-    async fn origins(&mut self, query: &str) -> Result<Vec<Option<(u32, i16)>>, Trouble> {
-        self.link.busy = true;
-        let Ok(prepared) = tokio::time::timeout(self.patience, self.link.client.prepare(query)).await else {
-            return Err(silence());
-        };
-        self.link.busy = false;
-        let prepared = prepared.map_err(|error| trouble::of(&error))?;
-        Ok(prepared.columns().iter().map(|column| column.table_oid().zip(column.column_id())).collect())
     }
 
     async fn each(

@@ -153,7 +153,7 @@ pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings) -> Result<Mo
         }
     }
     let mut model = Model { tables, flows: Vec::new() };
-    lineage::trace(talk, &mut model, settings, &schemas).await?;
+    lineage::trace(talk, &mut model, settings).await?;
     Ok(model)
 }
 

@@ -24,7 +24,7 @@ async fn both(sqlite: &str, postgres: &str, set: impl Fn(&mut Settings)) -> Vec<
 }
 
 /// Hides these columns, each as `table.column`.
-fn hide(columns: &'static [&'static str]) -> impl Fn(&mut Settings) {
+pub(crate) fn hide(columns: &'static [&'static str]) -> impl Fn(&mut Settings) {
     move |settings| {
         for column in columns {
             let (table, column) = column.rsplit_once('.').unwrap();
@@ -34,7 +34,7 @@ fn hide(columns: &'static [&'static str]) -> impl Fn(&mut Settings) {
 }
 
 /// Reads, searches and introspects everything there is, and looks for the secret in it.
-async fn nothing_tells(stage: &Stage) {
+pub(crate) async fn nothing_tells(stage: &Stage) {
     for operation in stage.operations() {
         let details = stage.details(&operation).await.to_string();
         assert!(!details.contains(SECRET), "{operation}: {details}");

@@ -22,6 +22,8 @@ mod walk;
 mod writes;
 
 #[cfg(feature = "postgres")]
+mod hidden_lineage;
+#[cfg(feature = "postgres")]
 mod postgres_awkward;
 #[cfg(feature = "postgres")]
 mod postgres_failures;
@@ -29,5 +31,7 @@ mod postgres_failures;
 mod postgres_reflection;
 #[cfg(feature = "postgres")]
 mod postgres_rights;
+#[cfg(feature = "postgres")]
+mod rehearsal_proofs;
 #[cfg(feature = "postgres")]
 mod server;

@@ -1,0 +1,56 @@
+//! Finds out more about a failed change, in transactions that cannot write.
+//!
+//! The questions run code of the database's own, such as checks of domains and policies. A change that failed, or that was
+//! only rehearsed, must not leave anything behind because of them.
+
+use serde_json::Value;
+
+use super::Talk;
+use crate::rows::{Collector, Reader};
+use crate::session::{Session, Work};
+use crate::statement::Statement;
+use crate::trouble::Trouble;
+
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY";
+
+/// Asks more about what went wrong. If that is not possible, the trouble stays as it is.
+pub(super) async fn explain<W: Work>(work: &W, talk: &mut Talk<'_>, trouble: Trouble) -> Trouble {
+    if talk.batch(BEGIN).await.is_err() {
+        return trouble;
+    }
+    let trouble = work.explain(&mut ReadOnly(talk), trouble).await;
+    if !talk.link.busy {
+        let _ = talk.batch("ROLLBACK").await;
+    }
+    trouble
+}
+
+/// A session that cannot write. Every statement that fails is rolled back on its own.
+struct ReadOnly<'t, 'l>(&'t mut Talk<'l>);
+
+impl ReadOnly<'_, '_> {
+    async fn recover<T>(&mut self, answer: Result<T, Trouble>) -> Result<T, Trouble> {
+        if answer.is_err() && !self.0.link.busy {
+            self.0.batch("ROLLBACK").await?;
+            self.0.batch(BEGIN).await?;
+        }
+        answer
+    }
+}
+
+impl Session for ReadOnly<'_, '_> {
+    async fn fetch(&mut self, statement: &Statement, collector: &mut Collector) -> Result<(), Trouble> {
+        let answer = self.0.fetch(statement, collector).await;
+        self.recover(answer).await
+    }
+
+    async fn rows(&mut self, statement: &Statement, readers: &[Reader]) -> Result<Vec<Vec<Value>>, Trouble> {
+        let answer = self.0.rows(statement, readers).await;
+        self.recover(answer).await
+    }
+
+    async fn execute(&mut self, statement: &Statement) -> Result<u64, Trouble> {
+        let answer = self.0.execute(statement).await;
+        self.recover(answer).await
+    }
+}
