@@ -13,8 +13,8 @@ use super::collation;
 use super::full_text::{self, FullText};
 use super::lane::Brake;
 use crate::model::{
-    Check, Column, ColumnId, Flow, ForeignKey, Key, Model, OnDelete, Permits, Rehearsal, SqliteStore, Store, Table,
-    TimeStyle, Unique, Withheld,
+    Check, Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, Model, OnDelete, Permits, Rehearsal, SqliteStore,
+    Store, Table, TimeStyle, Unique, Withheld,
 };
 use crate::settings::Settings;
 use crate::statement::Name;
@@ -45,7 +45,11 @@ pub(super) fn model(connection: &Connection, brake: &Brake<'_>, settings: &Setti
         // An index over another table is no table of its own.
         let is_index = indexes.iter().any(|index| index.name == *name && index.is_index_only());
         let shows_innards = of_virtual.iter().any(|(own, sql)| *own == name && full_text::shows_innards(sql));
-        if is_index || shows_innards || !settings.offers(None, name) {
+        if is_index || shows_innards {
+            continue;
+        }
+        if !settings.offers(None, name) {
+            model.excluded.extend(excluded(connection, name)?);
             continue;
         }
         match table(connection, brake, settings, name, kind, *without_rowid, &indexes) {
@@ -183,11 +187,23 @@ fn table(
         index,
         may,
         hashes: false,
+        resolves_conflicts: checks::Mentions::of(&sql).has("conflict"),
         unlisted: Vec::new(),
         withheld: Withheld::default(),
         rehearsal: Rehearsal::COMPLETE,
     };
     Ok((table, flows))
+}
+
+/// A table that is left out; nothing if it cannot be read at all.
+fn excluded(connection: &Connection, name: &str) -> Result<Option<ExcludedTable>> {
+    let mut statement = connection.prepare("SELECT name FROM pragma_table_xinfo(?1) WHERE hidden <> 1")?;
+    let columns = statement.query_map([name], |row| row.get::<_, String>(0).map(Arc::from))?.collect::<Result<_>>();
+    match columns {
+        Ok(columns) => Ok(Some(ExcludedTable { schema: None, name: name.into(), columns })),
+        Err(rusqlite::Error::SqliteFailure(code, _)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// What generated columns are made of. One whose definition is not found may be made of all others.
