@@ -84,7 +84,7 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
             if spared.contains(&id) {
                 let table = table.full_name();
                 tracing::warn!(source, table, column, "a key shows values of a hidden column, and cannot be left out");
-            } else if looks_secret(&table.name, column, &key.of) {
+            } else if is_secret(table, key) {
                 let (table, words) = (table.full_name(), "a key looks like a secret, and cannot be left out");
                 tracing::warn!(source, table, column, "{words}: exclude the table, or list the column in 'show'");
             }
@@ -150,18 +150,6 @@ fn check_tables(model: &Model, settings: &Settings, mismatches: &mut Vec<Mismatc
         let words = format!("'{what}' is set for table '{name}', but no such table can be served.{hint}");
         mismatches.push(Mismatch(words));
     }
-    for table in &model.tables {
-        // Only one of them counts, so it must not say less.
-        let Some((counts, said)) = settings.entry(table.schema.as_deref(), &table.name) else { continue };
-        let others = settings.tables.iter().filter(|(name, _)| *name != counts && is_named(table, settings, name));
-        for (name, other) in others {
-            if let Some(column) = other.hide.iter().find(|column| !said.hide.contains(column)) {
-                let table = table.full_name();
-                let words = format!("and only the entry for '{name}' hides '{column}', while '{counts}' counts");
-                mismatches.push(Mismatch(format!("table '{table}' is set twice, {words}: make them one entry")));
-            }
-        }
-    }
 }
 
 /// Whether an entry of the settings is about the table, even if another one counts.
@@ -189,8 +177,16 @@ fn loses_hide(model: &Model, settings: &Settings) -> bool {
 
 /// What an operator hides or shows must be columns.
 fn check_columns(table: &Table, settings: &Settings) -> Vec<Mismatch> {
-    let Some(said) = said(table, settings) else { return Vec::new() };
+    let Some((counts, said)) = settings.entry(table.schema.as_deref(), &table.name) else { return Vec::new() };
     let mut mismatches = Vec::new();
+    // Only one entry counts, so it must not say less than others.
+    for (name, other) in settings.tables.iter().filter(|(name, _)| *name != counts && is_named(table, settings, name)) {
+        if let Some(column) = other.hide.iter().find(|column| !said.hide.contains(column)) {
+            let table = table.full_name();
+            let words = format!("and only the entry for '{name}' hides '{column}', while '{counts}' counts");
+            mismatches.push(Mismatch(format!("table '{table}' is set twice, {words}: make them one entry")));
+        }
+    }
     let mut report = |words: String| mismatches.push(Mismatch(format!("table '{}': {words}", table.full_name())));
     let listed = || table.columns.iter().map(|column| &*column.name);
     let unlisted = || table.unlisted.iter().map(|column| &**column);
@@ -266,10 +262,16 @@ fn secrets<'a>(table: &'a Table, settings: &'a Settings) -> impl Iterator<Item =
     table
         .columns
         .iter()
-        .filter(|column| looks_secret(&table.name, &column.name, &column.of))
+        .filter(|column| is_secret(table, column))
         .map(|column| &column.name)
         .filter(move |name| !show.iter().any(|shown| **shown == ***name))
         .filter(|name| !table.key_columns().any(|key| key.name == **name))
+}
+
+fn is_secret(table: &Table, column: &Column) -> bool {
+    // A type that was guessed from some values says nothing about the next ones.
+    let of = if column.is_guessed { &FieldType::Text } else { &column.of };
+    looks_secret(&table.name, &column.name, of)
 }
 
 /// Columns that stay whatever they show: those the operator lists, and keys, without which rows would be lost.

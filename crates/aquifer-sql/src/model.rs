@@ -202,6 +202,8 @@ pub(crate) struct Column {
     pub(crate) name: Arc<str>,
     pub(crate) quoted: Name,
     pub(crate) of: FieldType,
+    /// Whether the type was guessed from some values.
+    pub(crate) is_guessed: bool,
     pub(crate) store: Store,
     pub(crate) nullable: bool,
     /// Whether a row can be made without it.

@@ -226,7 +226,8 @@ pub(crate) fn looks_secret(table: &str, column: &str, of: &FieldType) -> bool {
         // Whether, when, and one of a list that everybody knows: none of them opens a door.
         FieldType::Boolean | FieldType::Time | FieldType::Date | FieldType::Word(_) => false,
         // A number is a count or a price rather than a token or a salt.
-        FieldType::Integer | FieldType::Number => matches!(secret_in(column), Some(Kind::Number)),
+        FieldType::Integer => matches!(secret_in(column), Some(Kind::Number | Kind::Password)),
+        FieldType::Number => secret_in(column) == Some(Kind::Number),
         FieldType::List(Some(element)) => looks_secret(table, column, element),
         _ => secret_in(column).is_some() || is_content_of(table, column),
     }
@@ -236,6 +237,7 @@ pub(crate) fn looks_secret(table: &str, column: &str, of: &FieldType) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
+    Password,
     /// May also be kept as a number.
     Number,
 }
@@ -261,7 +263,7 @@ fn secret_in(column: &str) -> Option<Kind> {
         words.windows(2).any(is_pass_of_somebody) || words.windows(3).any(|words| words == ["mot", "de", "passe"]);
     if is_pass || words.iter().any(|word| is_password(word)) {
         let is_about = words.last().is_some_and(|last| ABOUT.contains(last));
-        return (!is_about).then_some(Kind::Number);
+        return (!is_about).then_some(Kind::Password);
     }
     loop {
         if NUMBERS.iter().any(|secret| words.ends_with(secret)) {
@@ -293,7 +295,8 @@ fn is_content_of(table: &str, column: &str) -> bool {
     let rows: Vec<&str> = words_of(&table).into_iter().map(|word| word.strip_suffix('s').unwrap_or(word)).collect();
     let is_secret = |secrets: &[&[&str]]| secrets.iter().any(|secret| rows.ends_with(secret));
     let is_joined = rows.last().is_some_and(|word| is_joined(word));
-    if !(is_joined || is_secret(SECRETS) || is_secret(NUMBERS)) {
+    let is_of_passwords = rows.last().is_some_and(|word| is_password(word));
+    if !(is_joined || is_of_passwords || is_secret(SECRETS) || is_secret(NUMBERS)) {
         return false;
     }
     let words = words_of(&column);
@@ -304,6 +307,7 @@ fn is_content_of(table: &str, column: &str) -> bool {
     let last_of_rows = rows.last().copied().unwrap_or_default();
     own.pop().is_some_and(|word| own.is_empty() && CONTENT_WORDS.contains(&word) && last_of_rows.ends_with(word))
         || (column == "key" && last_of_rows.ends_with("token"))
+        || (column == "code" && (is_of_passwords || ["otp", "totp"].contains(&last_of_rows)))
 }
 
 fn is_password(word: &str) -> bool {
@@ -512,6 +516,7 @@ mod tests {
             ("otp", FieldType::Integer, true),
             ("card_number", FieldType::Number, true),
             ("password", FieldType::Integer, true),
+            ("pw", FieldType::Number, false),
             ("recovery_codes", list(FieldType::Text), true),
             ("token", list(FieldType::Integer), false),
         ] {
@@ -534,6 +539,9 @@ mod tests {
             ("authtoken_token", "key", true),
             ("access_tokens", "digest", true),
             ("recovery_codes", "code", true),
+            ("otps", "code", true),
+            ("one_time_passwords", "code", true),
+            ("user_passwords", "hash", true),
             ("secrets", "value", true),
             ("secrets", "key", false),
             ("settings", "key", false),

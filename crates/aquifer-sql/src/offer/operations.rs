@@ -329,6 +329,7 @@ fn bare(column: &Column) -> Column {
         name: column.name.clone(),
         quoted: column.quoted.clone(),
         of: column.of.clone(),
+        is_guessed: column.is_guessed,
         store: column.store.clone(),
         nullable: true,
         has_default: false,

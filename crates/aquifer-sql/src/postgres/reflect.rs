@@ -434,6 +434,7 @@ fn column(row: &Value, words: Vec<String>) -> Column {
         name: name.into(),
         quoted: Name::reflected(name),
         of,
+        is_guessed: false,
         store: Store::Postgres(PostgresStore {
             cast: Fragment::trusted(text(row, "cast")),
             whole: Fragment::trusted(text(row, "whole")),

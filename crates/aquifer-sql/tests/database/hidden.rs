@@ -531,3 +531,17 @@ async fn r_saf_5_odd_names_are_followed_into_what_shows_them() {
         assert_eq!(names, ["id", "name", "fine", "_etag"], "{row}");
     }
 }
+
+/// A type that some values suggest is no reason to serve what is called a secret; a declared one is.
+#[tokio::test]
+async fn r_saf_5_declared_numbers_are_served_and_guessed_ones_are_not() {
+    let sqlite = "CREATE TABLE uses (id INTEGER PRIMARY KEY, token INTEGER, max_token INT, price_per_token REAL, salt NUMERIC, secret, pin INTEGER);
+         INSERT INTO uses VALUES (1, 2, 3, 0.5, 6, 7, 8);";
+    let postgres = "CREATE TABLE uses (id int PRIMARY KEY, token int, max_token bigint, price_per_token float8, salt numeric, secret text, pin int);
+         INSERT INTO uses VALUES (1, 2, 3, 0.5, 6, '7', 8);";
+    for stage in both(sqlite, postgres, |_| {}).await {
+        let row = stage.get("get_use", json!({ "id": 1 })).await;
+        let names: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(names, ["id", "token", "max_token", "price_per_token", "salt", "_etag"], "{row}");
+    }
+}

@@ -155,6 +155,69 @@ async fn r_saf_5_columns_of_tables_that_are_left_out_stay_hidden_in_views() {
     }
 }
 
+/// Nor do generated columns and full-text tables show what is hidden in a table that is left out.
+#[tokio::test]
+async fn r_saf_5_what_shows_columns_of_tables_that_are_left_out_is_hidden() {
+    let stage = Stage::sqlite_with(
+        "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT, loud TEXT AS (upper(notes)));
+         CREATE VIEW shown AS SELECT id, name, loud AS l FROM users; CREATE VIRTUAL TABLE found USING fts5(words);
+         CREATE TRIGGER fill AFTER INSERT ON users BEGIN INSERT INTO found VALUES (new.notes); END;
+         INSERT INTO users (id, name, notes) VALUES (1, 'Ann', 'hunterzz');",
+        |settings| {
+            settings.tables.insert("users".to_owned(), said(&["notes"], &[], &[]));
+            settings.exclude = words(&["users"]);
+        },
+    )
+    .await;
+    for operation in stage.operations().iter().filter(|name| name.starts_with("list_") && *name != "list_tables") {
+        let all = stage.get(operation, json!({ "fields": "full" })).await.to_string();
+        assert!(!all.to_lowercase().contains("hunterzz"), "{operation}: {all}");
+    }
+    assert_eq!(
+        stage.get("list_showns", json!({ "fields": "full" })).await["items"],
+        json!([{ "id": 1, "name": "Ann" }])
+    );
+}
+
+/// A table in a schema that is not offered may be renamed as well.
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn r_saf_5_a_view_over_another_schema_does_not_show_a_renamed_tables_columns() {
+    let sql = "CREATE SCHEMA other; CREATE TABLE other.users (id int PRIMARY KEY, name text, notes text);
+        INSERT INTO other.users VALUES (1, 'Ann', 'hunterzz');
+        CREATE VIEW shown AS SELECT id, name, notes AS n FROM other.users; CREATE TABLE letters (id int PRIMARY KEY);";
+    let stage = Stage::postgres_with(sql, |settings| {
+        settings.tables.insert("other.users".to_owned(), said(&["notes"], &[], &[]));
+    })
+    .await;
+    let shown = stage.get("list_showns", json!({ "fields": "full" })).await["items"].clone();
+    assert_eq!(shown, json!([{ "id": 1, "name": "Ann" }]));
+    for change in ["ALTER TABLE other.users RENAME TO people", "ALTER SCHEMA other RENAME TO another"] {
+        stage.behind(change).await;
+        assert!(stage.engine.reload().await.is_empty());
+        let names = stage.operations();
+        assert!(names.contains(&"list_letters".to_owned()), "{names:?}");
+        assert!(!names.iter().any(|name| name.contains("shown")), "{names:?}");
+    }
+}
+
+/// Of two entries for one table of SQLite, the one that hides less never counts.
+#[tokio::test]
+async fn r_ext_6_entries_that_differ_in_case_do_not_hide_less() {
+    let file = File::of(SQLITE);
+    let mut settings = file.settings();
+    settings.tables.insert("USERS".to_owned(), said(&["name"], &[], &[]));
+    settings.tables.insert("users".to_owned(), said(&["name", "notes"], &[], &[]));
+    let database = open(settings).await.unwrap();
+    let engine = engine(&database);
+    file.run("ALTER TABLE users RENAME TO x; ALTER TABLE x RENAME TO USERS;");
+    database.look().await.unwrap();
+    assert!(engine.reload().await.is_empty());
+    let snapshot = engine.snapshot();
+    let names: Vec<&str> = snapshot.catalog().operations().iter().map(|operation| &*operation.name).collect();
+    assert!(names.contains(&"list_letters") && !names.iter().any(|name| name.contains("user")), "{names:?}");
+}
+
 /// A setting with the schema stands for the one without; it must not say less.
 #[cfg(feature = "postgres")]
 #[tokio::test]

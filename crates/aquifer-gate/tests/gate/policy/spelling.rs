@@ -246,6 +246,8 @@ fn r_saf_2_text_is_compared_as_its_source_compares_it() {
         (text(Comparison::Opaque), "equals = \"P1D\"", "24 hours", true, false),
         (text(Comparison::Opaque), "equals = \"x\"", "anything", true, false),
         (text(Comparison::Opaque), "equals = \"x\", ignore_case = true", "anything", true, false),
+        (text(Comparison::Opaque), "equals = 86400", "P1D", true, false),
+        (text(Comparison::Opaque), "equals = 86400, not = true", "P1D", true, false),
         (text(Comparison::Opaque), "one_of = [\"a\", \"b\"]", "b", true, true),
         (text(Comparison::Opaque), "one_of = [\"a\", \"b\"]", "c", true, false),
         (text(Comparison::Opaque), "equals = \"x\", not = true", "x", false, false),
