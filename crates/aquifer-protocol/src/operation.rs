@@ -103,6 +103,13 @@ pub enum Backing {
     Tool(Arc<str>),
     /// A table or view, by the name the database gave it.
     Table(Arc<str>),
+    /// The same in a database that has schemas.
+    TableInSchema {
+        /// The schema's name.
+        schema: Arc<str>,
+        /// The table's name.
+        table: Arc<str>,
+    },
 }
 
 impl Backing {
@@ -110,15 +117,23 @@ impl Backing {
     pub fn tool(&self) -> Option<&str> {
         match self {
             Backing::Tool(name) => Some(name),
-            Backing::None | Backing::Table(_) => None,
+            Backing::None | Backing::Table(_) | Backing::TableInSchema { .. } => None,
         }
     }
 
     /// The table's name.
     pub fn table(&self) -> Option<&str> {
         match self {
-            Backing::Table(name) => Some(name),
+            Backing::Table(name) | Backing::TableInSchema { table: name, .. } => Some(name),
             Backing::None | Backing::Tool(_) => None,
+        }
+    }
+
+    /// The table's name with its schema, `sales.orders`, where there is one.
+    pub fn table_with_schema(&self) -> Option<String> {
+        match self {
+            Backing::TableInSchema { schema, table } => Some(format!("{schema}.{table}")),
+            Backing::None | Backing::Tool(_) | Backing::Table(_) => None,
         }
     }
 }

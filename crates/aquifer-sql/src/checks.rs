@@ -211,6 +211,12 @@ fn pieces(sql: &str) -> Vec<(Piece, usize)> {
     pieces_of(sql, Dialect::Sqlite)
 }
 
+/// Whether it can stand in a name without quotes. Beyond ASCII both databases take every character for a letter, even
+/// blanks; both also take `$`, but not as the first one.
+fn is_part_of_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_' || !letter.is_ascii()
+}
+
 /// The pieces of SQL and where each begins. Comments are none.
 fn pieces_of(sql: &str, dialect: Dialect) -> Vec<(Piece, usize)> {
     let quotes: &[char] = match dialect {
@@ -252,9 +258,9 @@ fn pieces_of(sql: &str, dialect: Dialect) -> Vec<(Piece, usize)> {
                 }
                 pieces.push((if letter == '\'' { Piece::Text(text) } else { Piece::Word(text) }, start));
             }
-            letter if letter.is_alphanumeric() || letter == '_' => {
+            letter if is_part_of_name(letter) => {
                 let mut word = String::from(letter);
-                while let Some((_, letter)) = letters.next_if(|(_, next)| next.is_alphanumeric() || *next == '_') {
+                while let Some((_, letter)) = letters.next_if(|(_, next)| is_part_of_name(*next) || *next == '$') {
                     word.push(letter);
                 }
                 pieces.push((Piece::Word(word), start));
@@ -308,6 +314,15 @@ mod tests {
         ] {
             let found = definition_of(column, sql);
             assert_eq!(found, expected.map(|words| words.into_iter().map(str::to_owned).collect()), "{column}");
+        }
+    }
+
+    #[test]
+    fn r_saf_5_names_are_not_split() {
+        for name in ["my$n", "a$", "né😀", "😀", "a\u{a0}b", "\u{3000}", "_1", "x\u{301}"] {
+            let sql = format!("new.{name}||'x'");
+            assert!(Mentions::of(&sql).has(name), "{name:?}");
+            assert_eq!(names(&format!("({name}+1)")), [name, "1"], "{name:?}");
         }
     }
 

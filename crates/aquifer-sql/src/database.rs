@@ -106,7 +106,7 @@ impl Database {
         // What ends with the process needs no memory beyond it.
         let names = store.filter(|store| store.outlives_process()).zip(place).map(|(store, place)| {
             let place = format!("{place} {}", settings.schemas.join(","));
-            NameStore::new(store, &settings.name, &place)
+            NameStore::new(store, &settings, &place)
         });
         Ok(Arc::new(Self {
             offer: ArcSwap::from_pointee(Offer::unknown("nobody has tried yet")),

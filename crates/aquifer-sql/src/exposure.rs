@@ -2,7 +2,7 @@
 //! whatever shows the values of either.
 //!
 //! What is hidden has to stay hidden. Settings that do not fit the tables are therefore errors, and a table whose `hide`
-//! no longer applies is not served at all. A column that shows a hidden one's values (a generated column, a column of a
+//! no longer applies is not served at all, nor is any table that has changed since it did. A column that shows a hidden one's values (a generated column, a column of a
 //! view, a reference) is hidden with it, and so is the full-text index that holds its words.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use aquifer_protocol::suggest;
 use aquifer_query::FieldType;
 
-use crate::model::{Column, ColumnId, Flow, Key, Model, Table, Withheld};
+use crate::model::{Column, ColumnId, ExcludedTable, Flow, Key, Model, Table, Withheld};
 use crate::secret_names::looks_secret;
 use crate::settings::{Settings, TableSettings, Target};
 
@@ -25,9 +25,27 @@ impl std::fmt::Display for Mismatch {
     }
 }
 
+/// The columns of a look in which every `hide` applied. When one no longer does, its table or column was perhaps renamed,
+/// and may be any that is not among these.
+#[derive(Debug, Default)]
+pub(crate) struct Baseline(HashSet<ColumnId>);
+
+impl Baseline {
+    fn of(model: &Model, flows: &[Flow]) -> Self {
+        let served = model.tables.iter().flat_map(every_column);
+        let excluded = model.excluded.iter().flat_map(|table| table.columns.iter().map(|name| table.id_of(name)));
+        Self(served.chain(excluded).chain(flows.iter().map(|flow| flow.from.clone())).collect())
+    }
+
+    fn has(&self, column: &ColumnId) -> bool {
+        self.0.contains(column)
+    }
+}
+
 /// Takes out of the model what callers are not to see. Says which settings do not fit; tables whose `hide` or `show` is
-/// among them are taken out whole.
-pub(crate) fn restrict(model: &mut Model, settings: &Settings) -> Vec<Mismatch> {
+/// among them are taken out whole, and with a `hide` among them every table that is not of the baseline. Where every
+/// `hide` applies, this look becomes the baseline.
+pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Baseline) -> Vec<Mismatch> {
     let mut mismatches = Vec::new();
     let mut withdrawn = vec![false; model.tables.len()];
     check_tables(model, settings, &mut mismatches);
@@ -38,6 +56,20 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings) -> Vec<Mismatch> 
     }
     let flows = all_flows(model);
     let mut hidden: HashSet<ColumnId> = HashSet::new();
+    if loses_hide(model, settings) {
+        for (table, withdrawn) in model.tables.iter().zip(&mut withdrawn).filter(|(_, withdrawn)| !**withdrawn) {
+            *withdrawn = !every_column(table).all(|column| baseline.has(&column));
+            if *withdrawn {
+                let table = table.full_name();
+                let words = "is new or has new columns, which may be what a 'hide' was about that no longer applies";
+                mismatches.push(Mismatch(format!("table '{table}' {words}")));
+            }
+        }
+        let is_new = |column: &&ColumnId| !column.is_everything() && !baseline.has(column);
+        hidden.extend(flows.iter().map(|flow| &flow.from).filter(is_new).cloned());
+    } else {
+        *baseline = Baseline::of(model, &flows);
+    }
     for (table, withdrawn) in model.tables.iter().zip(&withdrawn) {
         hidden.extend(if *withdrawn { every_column(table).collect() } else { chosen(table, settings) });
     }
@@ -46,13 +78,16 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings) -> Vec<Mismatch> 
     let exempt: HashSet<ColumnId> = model.tables.iter().flat_map(|table| exempt(table, settings)).collect();
     let spared = spread(&mut hidden, &flows, &exempt);
     for table in &model.tables {
-        for key in table
-            .key_columns()
-            .filter(|key| spared.contains(&table.id_of(&key.name)) && !is_shown(table, settings, key))
-        {
-            let (table, column) = (table.full_name(), &*key.name);
-            let source = &*settings.name;
-            tracing::warn!(source, table, column, "a key shows values of a hidden column, and cannot be left out");
+        let source = &*settings.name;
+        for key in table.key_columns().filter(|key| !is_shown(table, settings, key)) {
+            let (column, id) = (&*key.name, table.id_of(&key.name));
+            if spared.contains(&id) {
+                let table = table.full_name();
+                tracing::warn!(source, table, column, "a key shows values of a hidden column, and cannot be left out");
+            } else if is_secret(table, key) {
+                let (table, words) = (table.full_name(), "a key looks like a secret, and cannot be left out");
+                tracing::warn!(source, table, column, "{words}: exclude the table, or list the column in 'show'");
+            }
         }
     }
     for (table, withdrawn) in model.tables.iter_mut().zip(&mut withdrawn) {
@@ -77,6 +112,11 @@ pub(crate) fn perhaps_withheld(model: &Model, settings: &Settings, more: &[Flow]
     let mut flows = all_flows(model);
     flows.extend_from_slice(more);
     let mut hidden: HashSet<ColumnId> = HashSet::new();
+    if loses_hide(model, settings) {
+        // Any column may be the one that was meant.
+        hidden.extend(model.tables.iter().flat_map(every_column));
+        hidden.extend(flows.iter().map(|flow| flow.from.clone()));
+    }
     for table in &model.tables {
         // One that turns out not to fit is hidden as a whole.
         let fits = check_columns(table, settings).is_empty();
@@ -91,9 +131,17 @@ pub(crate) fn perhaps_withheld(model: &Model, settings: &Settings, more: &[Flow]
 /// What an operator says of tables must be about tables.
 fn check_tables(model: &Model, settings: &Settings, mismatches: &mut Vec<Mismatch>) {
     for (name, said) in settings.tables.iter().filter(|(_, said)| !(said.hide.is_empty() && said.show.is_empty())) {
-        let is_meant = |table: &&Table| *table.name == **name || table.full_name() == *name;
         let what = if said.hide.is_empty() { "show" } else { "hide" };
-        if model.tables.iter().any(|table| is_meant(&table)) || is_not_wanted(settings, name) {
+        if model.tables.iter().any(|table| is_named(table, settings, name)) {
+            continue;
+        }
+        if let Some(table) = model.excluded.iter().find(|table| is_meant(table, settings, name)) {
+            // A view may show its columns.
+            for column in said.hide.iter().filter(|column| !table.columns.iter().any(|known| **known == ***column)) {
+                let hint = nearest(column, table.columns.iter().map(|known| &**known));
+                let words = format!("table '{name}': 'hide' names '{column}', which is not a column of it.{hint}");
+                mismatches.push(Mismatch(words));
+            }
             continue;
         }
         let known: Vec<String> =
@@ -102,37 +150,43 @@ fn check_tables(model: &Model, settings: &Settings, mismatches: &mut Vec<Mismatc
         let words = format!("'{what}' is set for table '{name}', but no such table can be served.{hint}");
         mismatches.push(Mismatch(words));
     }
-    for table in &model.tables {
-        // The one with the schema is the only one that counts, so it must not say less.
-        let bare = settings.tables.get(&*table.name);
-        let full = table.schema.as_ref().and_then(|_| settings.tables.get(&table.full_name()));
-        if let (Some(bare), Some(full)) = (bare, full)
-            && let Some(column) = bare.hide.iter().find(|column| !full.hide.contains(column))
-        {
-            mismatches.push(Mismatch(format!(
-                "table '{}' is set twice, and only the entry for '{}' hides '{column}': name both by their schema",
-                table.full_name(),
-                table.name
-            )));
-        }
-    }
 }
 
-/// Whether a table is left out by `include` and `exclude`, so that nothing need be said of it.
-fn is_not_wanted(settings: &Settings, name: &str) -> bool {
-    match name.split_once('.') {
-        Some((schema, table)) => !settings.offers(Some(schema), table),
-        None => {
-            let mut schemas = settings.schemas.iter().map(String::as_str).chain(["public"]);
-            !settings.offers(None, name) || schemas.all(|schema| !settings.offers(Some(schema), name))
-        }
-    }
+/// Whether an entry of the settings is about the table, even if another one counts.
+fn is_named(table: &Table, settings: &Settings, entry: &str) -> bool {
+    settings.fold(&table.name) == settings.fold(entry) || table.full_name() == *entry
+}
+
+/// Whether an entry of the settings is what counts for a table that is left out.
+fn is_meant(table: &ExcludedTable, settings: &Settings, entry: &str) -> bool {
+    settings.entry(table.schema.as_deref(), &table.name).is_some_and(|(name, _)| name == entry)
+}
+
+/// Whether a `hide` names a table or column that does not exist, so that what it is about may be called anything.
+fn loses_hide(model: &Model, settings: &Settings) -> bool {
+    settings.tables.iter().filter(|(_, said)| !said.hide.is_empty()).any(|(name, said)| {
+        let served = model.tables.iter().filter(|table| is_named(table, settings, name)).map(|table| {
+            let columns: HashSet<ColumnId> = every_column(table).collect();
+            said.hide.iter().all(|column| columns.contains(&table.id_of(column)))
+        });
+        let excluded = model.excluded.iter().filter(|table| is_meant(table, settings, name));
+        let mut complete = served.chain(excluded.map(|table| table.has_all(&said.hide))).peekable();
+        complete.peek().is_none() || complete.any(|is_complete| !is_complete)
+    })
 }
 
 /// What an operator hides or shows must be columns.
 fn check_columns(table: &Table, settings: &Settings) -> Vec<Mismatch> {
-    let Some(said) = said(table, settings) else { return Vec::new() };
+    let Some((counts, said)) = settings.entry(table.schema.as_deref(), &table.name) else { return Vec::new() };
     let mut mismatches = Vec::new();
+    // Only one entry counts, so it must not say less than others.
+    for (name, other) in settings.tables.iter().filter(|(name, _)| *name != counts && is_named(table, settings, name)) {
+        if let Some(column) = other.hide.iter().find(|column| !said.hide.contains(column)) {
+            let table = table.full_name();
+            let words = format!("and only the entry for '{name}' hides '{column}', while '{counts}' counts");
+            mismatches.push(Mismatch(format!("table '{table}' is set twice, {words}: make them one entry")));
+        }
+    }
     let mut report = |words: String| mismatches.push(Mismatch(format!("table '{}': {words}", table.full_name())));
     let listed = || table.columns.iter().map(|column| &*column.name);
     let unlisted = || table.unlisted.iter().map(|column| &**column);
@@ -208,10 +262,16 @@ fn secrets<'a>(table: &'a Table, settings: &'a Settings) -> impl Iterator<Item =
     table
         .columns
         .iter()
-        .filter(|column| looks_secret(&column.name, &column.of))
+        .filter(|column| is_secret(table, column))
         .map(|column| &column.name)
         .filter(move |name| !show.iter().any(|shown| **shown == ***name))
         .filter(|name| !table.key_columns().any(|key| key.name == **name))
+}
+
+fn is_secret(table: &Table, column: &Column) -> bool {
+    // A type that was guessed from some values says nothing about the next ones.
+    let of = if column.is_guessed { &FieldType::Text } else { &column.of };
+    looks_secret(&table.name, &column.name, of)
 }
 
 /// Columns that stay whatever they show: those the operator lists, and keys, without which rows would be lost.
@@ -227,10 +287,7 @@ fn all_flows(model: &Model) -> Vec<Flow> {
     for table in &model.tables {
         for foreign in &table.foreign {
             for (own, to) in foreign.columns.iter().zip(&foreign.to_columns) {
-                let from = match &foreign.to_schema {
-                    Some(schema) => ColumnId::of_postgres(schema, &foreign.to_table, to),
-                    None => ColumnId::of_sqlite(&foreign.to_table, to),
-                };
+                let from = ColumnId::of(foreign.to_schema.as_deref(), &foreign.to_table, to);
                 flows.push(Flow { from, to: table.id_of(own) });
             }
         }
@@ -260,16 +317,23 @@ fn spread(hidden: &mut HashSet<ColumnId>, flows: &[Flow], exempt: &HashSet<Colum
 
 /// Columns that the operator hides in tables that are not offered: a view may show them.
 fn hidden_elsewhere(model: &Model, settings: &Settings) -> Vec<ColumnId> {
-    let is_offered = |name: &str| model.tables.iter().any(|table| *table.name == *name || table.full_name() == name);
-    let elsewhere = settings.tables.iter().filter(|(name, _)| !is_offered(name));
     let mut all = Vec::new();
+    for table in &model.excluded {
+        let Some(said) = settings.table(table.schema.as_deref(), &table.name) else { continue };
+        // Where a column is not found, any may be meant.
+        let columns = table.columns.iter().map(|column| &**column).filter(|_| !table.has_all(&said.hide));
+        all.extend(said.hide.iter().map(String::as_str).chain(columns).map(|column| table.id_of(column)));
+    }
+    // Those that are not there, or that this user may not read.
+    let is_known = |name: &str| model.tables.iter().any(|table| is_named(table, settings, name));
+    let elsewhere = settings.tables.iter().filter(|(name, _)| !is_known(name));
     for (table, column) in elsewhere.flat_map(|(name, said)| said.hide.iter().map(move |column| (name, column))) {
         match (&settings.target, table.split_once('.')) {
             (Target::Sqlite(_) | Target::Memory(_), _) => all.push(ColumnId::of_sqlite(table, column)),
             (Target::Postgres(_), Some((schema, table))) => all.push(ColumnId::of_postgres(schema, table, column)),
             (Target::Postgres(_), None) => {
-                let schemas = settings.schemas.iter().map(String::as_str).chain(["public"]);
-                all.extend(schemas.map(|schema| ColumnId::of_postgres(schema, table, column)));
+                let schemas = settings.offered_schemas();
+                all.extend(schemas.iter().map(|schema| ColumnId::of_postgres(schema, table, column)));
             }
         }
     }
@@ -280,7 +344,10 @@ fn hidden_elsewhere(model: &Model, settings: &Settings) -> Vec<ColumnId> {
 fn secrets_elsewhere<'a>(model: &'a Model, flows: &'a [Flow]) -> impl Iterator<Item = ColumnId> + 'a {
     let offered: Vec<ColumnId> = model.tables.iter().map(|table| table.id_of("")).collect();
     let is_elsewhere = move |column: &ColumnId| !offered.iter().any(|table| table.is_beside(column));
-    let from = flows.iter().map(|flow| &flow.from).filter(|column| looks_secret(column.column(), &FieldType::Text));
+    let from = flows
+        .iter()
+        .map(|flow| &flow.from)
+        .filter(|column| looks_secret(column.table(), column.column(), &FieldType::Text));
     from.filter(move |column| is_elsewhere(column)).cloned()
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use aquifer_protocol::error::{Code, Failure};
 
 use crate::database::{Backend, Database};
-use crate::exposure::{self, Mismatch};
+use crate::exposure::{self, Baseline, Mismatch};
 use crate::model::{Model, Table};
 use crate::name_book::NameBook;
 use crate::name_store::NameStore;
@@ -20,6 +20,8 @@ use crate::work::probe::Probe;
 /// What one look leaves to the next.
 pub(crate) struct Looking {
     names: NameBook,
+    /// What there was when every `hide` applied.
+    baseline: Baseline,
     store: Option<NameStore>,
     /// Whether a look has succeeded, and tables have names.
     has_looked: bool,
@@ -27,7 +29,7 @@ pub(crate) struct Looking {
 
 impl Looking {
     pub(crate) fn new(store: Option<NameStore>) -> Self {
-        Self { names: NameBook::default(), store, has_looked: false }
+        Self { names: NameBook::default(), baseline: Baseline::default(), store, has_looked: false }
     }
 
     /// Reads the names that tables had before, unless tables have names by now.
@@ -49,7 +51,7 @@ impl Database {
         let (model, ()) = tokio::join!(self.reflect(), looking.load_names());
         let mut model = model.map_err(|trouble| trouble.into_failure(&self.settings.name, None))?;
         self.report_typos(&model);
-        let mismatches = exposure::restrict(&mut model, &self.settings);
+        let mismatches = exposure::restrict(&mut model, &self.settings, &mut looking.baseline);
         self.misconfigured.store(!mismatches.is_empty(), Ordering::Relaxed);
         if !mismatches.is_empty() && !looking.has_looked {
             return Err(self.misconfiguration(&mismatches));
@@ -96,7 +98,9 @@ impl Database {
     /// Reports tables and columns that the operator speaks of and that are not there.
     fn report_typos(&self, model: &Model) {
         for (name, said) in &self.settings.tables {
-            let named = |table: &&Table| *table.name == **name || table.full_name() == *name;
+            let named = |table: &&Table| {
+                self.settings.fold(&table.name) == self.settings.fold(name) || table.full_name() == *name
+            };
             let Some(table) = model.tables.iter().find(named) else {
                 tracing::warn!(
                     source = self.settings.name,

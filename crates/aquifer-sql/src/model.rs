@@ -13,6 +13,28 @@ pub(crate) struct Model {
     pub(crate) tables: Vec<Table>,
     /// Where values of one column can be seen in another one.
     pub(crate) flows: Vec<Flow>,
+    /// Tables that exist but that the configuration leaves out.
+    pub(crate) excluded: Vec<ExcludedTable>,
+}
+
+/// A table that exists but that the configuration leaves out.
+#[derive(Debug)]
+pub(crate) struct ExcludedTable {
+    pub(crate) schema: Option<Arc<str>>,
+    pub(crate) name: Arc<str>,
+    pub(crate) columns: Vec<Arc<str>>,
+}
+
+impl ExcludedTable {
+    /// A column of it among those of all tables.
+    pub(crate) fn id_of(&self, column: &str) -> ColumnId {
+        ColumnId::of(self.schema.as_deref(), &self.name, column)
+    }
+
+    /// Whether it has columns of all these names.
+    pub(crate) fn has_all(&self, columns: &[String]) -> bool {
+        columns.iter().all(|column| self.columns.iter().any(|known| **known == **column))
+    }
 }
 
 /// Values of one column can be seen in another: a generated column, a column of a view, a reference.
@@ -30,6 +52,14 @@ pub(crate) struct ColumnId {
 }
 
 impl ColumnId {
+    /// A column of a table, with the schema where the database has them.
+    pub(crate) fn of(schema: Option<&str>, table: &str, column: &str) -> Self {
+        match schema {
+            Some(schema) => Self::of_postgres(schema, table, column),
+            None => Self::of_sqlite(table, column),
+        }
+    }
+
     /// A column of SQLite, where case does not matter.
     pub(crate) fn of_sqlite(table: &str, column: &str) -> Self {
         Self { table: table.to_ascii_lowercase().into(), column: column.to_ascii_lowercase().into() }
@@ -47,6 +77,16 @@ impl ColumnId {
 
     pub(crate) fn column(&self) -> &str {
         &self.column
+    }
+
+    /// The table's name without its schema.
+    pub(crate) fn table(&self) -> &str {
+        self.table.rsplit_once('.').map_or(&*self.table, |(_, table)| table)
+    }
+
+    /// Whether it stands for everything that a view reads.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.column.is_empty()
     }
 
     /// Whether it is a column of the same table.
@@ -74,6 +114,8 @@ pub(crate) struct Table {
     pub(crate) may: Permits,
     /// Whether the database has a function that hashes whole rows.
     pub(crate) hashes: bool,
+    /// Whether it says what becomes of rows that conflict with others (SQLite's `ON CONFLICT`).
+    pub(crate) resolves_conflicts: bool,
     /// Columns that exist but cannot be offered: this user may not read them, or they only serve an index.
     pub(crate) unlisted: Vec<Arc<str>>,
     /// Columns that are kept from callers.
@@ -163,6 +205,8 @@ pub(crate) struct Column {
     pub(crate) name: Arc<str>,
     pub(crate) quoted: Name,
     pub(crate) of: FieldType,
+    /// Whether the type was guessed from some values.
+    pub(crate) is_guessed: bool,
     pub(crate) store: Store,
     pub(crate) nullable: bool,
     /// Whether a row can be made without it.
@@ -324,10 +368,7 @@ impl Table {
 
     /// A column of this table among those of all tables.
     pub(crate) fn id_of(&self, column: &str) -> ColumnId {
-        match &self.schema {
-            Some(schema) => ColumnId::of_postgres(schema, &self.name, column),
-            None => ColumnId::of_sqlite(&self.name, column),
-        }
+        ColumnId::of(self.schema.as_deref(), &self.name, column)
     }
 
     /// Whether the column exists but callers are not to know of it.

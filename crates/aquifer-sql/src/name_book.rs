@@ -39,7 +39,9 @@ struct Entry {
 impl NameBook {
     /// Names every table. What the operator chose comes first, then what tables are called already.
     pub(crate) fn assign(&mut self, tables: &[Table], settings: &Settings, now: Timestamp) -> Vec<Words> {
-        let full_names: Vec<String> = tables.iter().map(Table::full_name).collect();
+        // As tables are told apart: to SQLite, another case of a name is the same table.
+        let full_names: Vec<String> =
+            tables.iter().map(|table| settings.fold(&table.full_name()).into_owned()).collect();
         self.forget(&full_names, now.as_second());
         let mut naming = Naming::new(tables, settings);
         for entry in self.entries.values().filter(|entry| entry.gone_since.is_some()) {
@@ -126,6 +128,18 @@ impl NameBook {
             }
         }
         Some(Self { entries })
+    }
+
+    /// The same book of a database that ignores the case of names. Earlier versions wrote names as tables spell them.
+    pub(crate) fn ignoring_case(self) -> Self {
+        let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
+        for (name, entry) in self.entries {
+            let known = entries.entry(name.to_ascii_lowercase()).or_insert_with(|| entry.clone());
+            if known.gone_since.is_some() && entry.gone_since.is_none() {
+                *known = entry;
+            }
+        }
+        Self { entries }
     }
 
     /// Takes over what somebody else has written down. Where both name a table, the other came first. Tables that are gone
@@ -260,6 +274,7 @@ mod tests {
             index: None,
             may: Permits::NONE,
             hashes: false,
+            resolves_conflicts: false,
             unlisted: Vec::new(),
             withheld: Withheld::default(),
             rehearsal: Rehearsal::COMPLETE,
@@ -290,12 +305,15 @@ mod tests {
         let (plain, mut book) = (settings(&[]), NameBook::default());
         assert_eq!(plurals(&mut book, &["Order"], &plain, 0), ["orders"]);
         // Alone, each of these would be called so before it.
-        let marked = plurals(&mut book, &["Order", "order", "orders"], &plain, 0);
+        let marked = plurals(&mut book, &["Order", "order_", "orders"], &plain, 0);
         assert_eq!(marked[0], "orders");
         assert!(marked[1].starts_with("orders_x") && marked[2].starts_with("orders_x") && marked[1] != marked[2]);
         // In whatever order they come, and after a restart.
         let mut later = NameBook::from_json(&book.to_json()).unwrap();
-        assert_eq!(plurals(&mut later, &["orders", "Order", "order"], &plain, 1), [&*marked[2], "orders", &*marked[1]]);
+        assert_eq!(
+            plurals(&mut later, &["orders", "Order", "order_"], &plain, 1),
+            [&*marked[2], "orders", &*marked[1]]
+        );
         // A book that is lost is written again: then the best written one is called so.
         assert_eq!(plurals(&mut NameBook::default(), &["Order", "orders"], &plain, 1)[1], "orders");
     }
@@ -313,7 +331,25 @@ mod tests {
         // A clock that goes back keeps nothing for ever.
         plurals(&mut book, &["orders"], &plain, 100);
         plurals(&mut book, &["orders"], &plain, 10);
-        assert_eq!(plurals(&mut book, &["orders", "ORDER"], &plain, 45)[1], "orders");
+        assert_eq!(plurals(&mut book, &["orders", "order_"], &plain, 45)[1], "orders");
+    }
+
+    #[test]
+    fn r_saf_2_to_sqlite_another_case_is_the_same_table() {
+        let (plain, mut book) = (settings(&[]), NameBook::default());
+        assert_eq!(plurals(&mut book, &["order", "orders"], &plain, 0)[1], "orders");
+        let named = plurals(&mut book, &["order", "orders"], &plain, 0);
+        assert_eq!(plurals(&mut book, &["ORDER", "Orders"], &plain, 1), named);
+        assert_eq!(plurals(&mut NameBook::default(), &["Order", "orders"], &plain, 1), named, "marks, too");
+        // What an earlier version wrote; of two the one that is there.
+        let old = br#"{"ORDERS": ["x", "xs", 5], "Orders": ["order", "orders"], "orders": ["y", "ys", 7]}"#;
+        let folded = NameBook::from_json(old).unwrap().ignoring_case();
+        assert_eq!(folded.write(), br#"{"orders":["order","orders"]}"#);
+        // PostgreSQL tells them apart.
+        let server = Settings { target: Target::Postgres("postgres://x/y".to_owned()), ..settings(&[]) };
+        let mut book = NameBook::default();
+        assert_eq!(plurals(&mut book, &["orders"], &server, 0), ["orders"]);
+        assert!(plurals(&mut book, &["Orders"], &server, 0)[0].starts_with("orders_x"));
     }
 
     #[test]
@@ -326,13 +362,13 @@ mod tests {
         // Only what was chosen wins; the other word is nobody's choice.
         let mut book = NameBook::default();
         plurals(&mut book, &["orders"], &settings(&[]), 0);
-        let said = settings(&[("Orders", Some("big_order"), None)]);
-        let tables = [table("orders"), table("Orders")];
+        let said = settings(&[("Order", Some("big_order"), None)]);
+        let tables = [table("orders"), table("Order")];
         let words = book.assign(&tables, &said, at(0));
         assert_eq!((words[0].plural.as_str(), words[1].singular.as_str()), ("orders", "big_order"));
         assert!(words[1].plural.starts_with("orders_x"));
         // When the operator takes it back, the table is called by its own name.
-        assert_eq!(plurals(&mut book, &["orders", "Orders"], &settings(&[]), 1)[0], "orders");
+        assert_eq!(plurals(&mut book, &["orders", "Order"], &settings(&[]), 1)[0], "orders");
         // Two of the same choice are told apart.
         let said = settings(&[("a", Some("thing"), Some("things")), ("b", Some("thing"), Some("things"))]);
         let named = plurals(&mut NameBook::default(), &["a", "b"], &said, 0);

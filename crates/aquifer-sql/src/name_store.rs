@@ -7,6 +7,7 @@ use aquifer_engine::store::{StateStore, StoreError};
 use sha2::{Digest, Sha256};
 
 use crate::name_book::NameBook;
+use crate::settings::Settings;
 
 /// How long a call to the store may take. Nobody is to wait for names.
 const STORE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -21,14 +22,17 @@ const MAX_ATTEMPTS: usize = 4;
 pub(crate) struct NameStore {
     store: Arc<dyn StateStore>,
     key: String,
+    /// Whether the database ignores the case of names.
+    ignores_case: bool,
 }
 
 impl NameStore {
     /// Where the names of a source's database are kept. `place` says which database it is, without secrets.
-    pub(crate) fn new(store: Arc<dyn StateStore>, source: &str, place: &str) -> Self {
+    pub(crate) fn new(store: Arc<dyn StateStore>, settings: &Settings, place: &str) -> Self {
         let digest = Sha256::digest(place.as_bytes());
         let hash: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        Self { store, key: format!("names/database/{source}/{hash}") }
+        let key = format!("names/database/{}/{hash}", settings.name);
+        Self { store, key, ignores_case: settings.ignores_case() }
     }
 
     /// The names that were kept; none if there are none or the store fails.
@@ -63,10 +67,9 @@ impl NameStore {
     }
 
     async fn read(&self) -> Result<(NameBook, Option<u64>), StoreError> {
-        Ok(match bounded(self.store.get(&self.key)).await? {
-            Some(record) => (NameBook::from_json(&record.value).unwrap_or_default(), Some(record.version)),
-            None => (NameBook::default(), None),
-        })
+        let Some(record) = bounded(self.store.get(&self.key)).await? else { return Ok((NameBook::default(), None)) };
+        let book = NameBook::from_json(&record.value).unwrap_or_default();
+        Ok((if self.ignores_case { book.ignoring_case() } else { book }, Some(record.version)))
     }
 }
 

@@ -31,6 +31,33 @@ const SECRETS: &[&[&str]] = &[
     &["master", "key"],
     &["auth", "key"],
     &["hmac", "key"],
+    &["ssh", "key"],
+    &["otp", "key"],
+    &["totp", "key"],
+    &["mfa", "key"],
+    &["activation", "key"],
+    &["activation", "code"],
+    &["reset", "key"],
+    &["reset", "code"],
+    &["mfa", "code"],
+    &["otp", "seed"],
+    &["totp", "seed"],
+    &["seed", "phrase"],
+    &["mnemonic"],
+    &["security", "answer"],
+    &["secret", "answer"],
+    &["salt"],
+    // These usually hold a password.
+    &["database", "url"],
+    &["database", "uri"],
+    &["db", "url"],
+    &["db", "uri"],
+    &["connection", "string"],
+    &["dsn"],
+];
+
+/// The same for secrets that are numbers, or are kept as numbers.
+const NUMBERS: &[&[&str]] = &[
     &["ssn"],
     &["social", "security"],
     &["social", "security", "number"],
@@ -40,29 +67,25 @@ const SECRETS: &[&[&str]] = &[
     &["credit", "card", "no"],
     &["creditcard"],
     &["debit", "card"],
+    &["debit", "card", "number"],
     &["card", "number"],
     &["card", "no"],
     &["cc", "number"],
     &["cvv"],
+    &["cvv", "code"],
     &["cvc"],
+    &["cvc", "code"],
     &["card", "verification", "code"],
     &["security", "code"],
     &["pin"],
     &["otp"],
     &["totp"],
     &["otp", "code"],
-    &["mfa", "code"],
-    &["otp", "seed"],
-    &["totp", "seed"],
+    &["totp", "code"],
     &["recovery", "code"],
     &["recovery", "codes"],
     &["backup", "code"],
     &["backup", "codes"],
-    &["seed", "phrase"],
-    &["mnemonic"],
-    &["security", "answer"],
-    &["secret", "answer"],
-    &["salt"],
 ];
 
 /// A secret wherever it stands in a name, unless the name ends by describing it.
@@ -71,6 +94,9 @@ const PASSWORDS: &[&str] = &[
     "passwords",
     "passwd",
     "pwd",
+    "pw",
+    "pwhash",
+    "pwdhash",
     "passphrase",
     "passcode",
     "passhash",
@@ -79,14 +105,32 @@ const PASSWORDS: &[&str] = &[
     "contrasena",
     "senha",
     "wachtwoord",
+    "motdepasse",
 ];
 
-/// Whose pass it is, where `pass` alone could be a mountain's.
+/// Whose pass it is, where `pass` within a name could be a mountain's.
 const PASS_OF: &[&str] =
     &["user", "db", "smtp", "mail", "ftp", "admin", "login", "account", "auth", "root", "member", "hashed"];
 
+/// What several tokens are for that let somebody in. Other `tokens` are mostly those of a language model.
+const TOKENS_FOR: &[&str] = &[
+    "access", "refresh", "auth", "api", "session", "bearer", "oauth", "reset", "login", "device", "push", "csrf",
+    "jwt", "secret",
+];
+
+/// What a digest is of, where whoever knows the original gets in (`remember_digest`).
+const DIGEST_OF: &[&str] =
+    &["remember", "activation", "reset", "confirm", "confirmation", "login", "session", "unlock", "invitation"];
+
 /// Endings that written-together names are recognised by: `accesstoken`, `userpassword`.
 const ENDINGS: &[&str] = &["password", "passwd", "token", "secret", "apikey", "privatekey", "secretkey", "accesskey"];
+
+/// What the secret itself is called in a table of secrets: `api_keys.key`, `access_tokens.value`.
+const CONTENTS: &[&[&str]] =
+    &[&["value"], &["hash"], &["digest"], &["ciphertext"], &["encrypted", "value"], &["hashed", "value"]];
+
+/// The same where it is called like the table's rows.
+const CONTENT_WORDS: &[&str] = &["key", "token", "secret", "code"];
 
 /// A secret in another form is still one worth guessing.
 const FORMS: &[&str] = &[
@@ -176,32 +220,94 @@ const ABOUT: &[&str] = &[
 const WHETHER: &[&str] =
     &["is", "has", "have", "had", "needs", "requires", "require", "must", "can", "should", "use", "uses", "force"];
 
-/// Whether a column of this name and type looks like a secret.
-pub(crate) fn looks_secret(column: &str, of: &FieldType) -> bool {
-    // Whether, and when: neither opens a door.
-    !matches!(of, FieldType::Boolean | FieldType::Time | FieldType::Date) && names_secret(column)
+/// Whether a column of this name and type, in a table of this name, looks like a secret.
+pub(crate) fn looks_secret(table: &str, column: &str, of: &FieldType) -> bool {
+    match of {
+        // Whether, when, and one of a list that everybody knows: none of them opens a door.
+        FieldType::Boolean | FieldType::Time | FieldType::Date | FieldType::Word(_) => false,
+        // A number is a count or a price rather than a token or a salt.
+        FieldType::Integer => matches!(secret_in(column), Some(Kind::Number | Kind::Password)),
+        FieldType::Number => secret_in(column) == Some(Kind::Number),
+        FieldType::List(Some(element)) => looks_secret(table, column, element),
+        _ => secret_in(column).is_some() || is_content_of(table, column),
+    }
 }
 
-fn names_secret(column: &str) -> bool {
-    let snake = snake(column);
-    let words: Vec<&str> = snake.split('_').map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit())).collect();
+/// The kinds of secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Password,
+    /// May also be kept as a number.
+    Number,
+}
+
+/// The words of a name, without the digits after them.
+fn words_of(snake: &str) -> Vec<&str> {
+    let words = snake.split('_').map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()));
     // A number of its own (`password_2`) leaves nothing.
-    let mut words: &[&str] = &words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>();
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+fn secret_in(column: &str) -> Option<Kind> {
+    let snake = snake(column);
+    let words = words_of(&snake);
+    let mut words = words.as_slice();
     if words.first().is_some_and(|first| WHETHER.contains(first)) {
-        return false;
+        return None;
     }
-    if words.iter().any(|word| is_password(word)) || words.windows(2).any(is_pass_of_somebody) {
-        return !words.last().is_some_and(|last| ABOUT.contains(last));
+    if words == ["pass"] {
+        return Some(Kind::Text);
+    }
+    let is_pass =
+        words.windows(2).any(is_pass_of_somebody) || words.windows(3).any(|words| words == ["mot", "de", "passe"]);
+    if is_pass || words.iter().any(|word| is_password(word)) {
+        let is_about = words.last().is_some_and(|last| ABOUT.contains(last));
+        return (!is_about).then_some(Kind::Password);
     }
     loop {
-        if SECRETS.iter().any(|secret| words.ends_with(secret)) || words.last().is_some_and(|word| is_joined(word)) {
-            return true;
+        if NUMBERS.iter().any(|secret| words.ends_with(secret)) {
+            return Some(Kind::Number);
+        }
+        let is_joined = words.last().is_some_and(|word| is_joined(word));
+        if is_joined || SECRETS.iter().any(|secret| words.ends_with(secret)) || has_purpose(words) {
+            return Some(Kind::Text);
         }
         match words.split_last() {
             Some((last, before)) if FORMS.contains(last) => words = before,
-            _ => return false,
+            _ => return None,
         }
     }
+}
+
+/// Whether the last two words say what a secret is for: `access_tokens`, `remember_digest`.
+fn has_purpose(words: &[&str]) -> bool {
+    match words {
+        [.., purpose, "tokens"] => TOKENS_FOR.contains(purpose),
+        [.., purpose, "digest"] => DIGEST_OF.contains(purpose),
+        _ => false,
+    }
+}
+
+/// Whether this is what a table of secrets is about: `api_keys.key`, `api_keys.hashed_key`, `recovery_codes.code`.
+fn is_content_of(table: &str, column: &str) -> bool {
+    let (table, column) = (snake(table), snake(column));
+    let rows: Vec<&str> = words_of(&table).into_iter().map(|word| word.strip_suffix('s').unwrap_or(word)).collect();
+    let is_secret = |secrets: &[&[&str]]| secrets.iter().any(|secret| rows.ends_with(secret));
+    let is_joined = rows.last().is_some_and(|word| is_joined(word));
+    let is_of_passwords = rows.last().is_some_and(|word| is_password(word));
+    if !(is_joined || is_of_passwords || is_secret(SECRETS) || is_secret(NUMBERS)) {
+        return false;
+    }
+    let words = words_of(&column);
+    if CONTENTS.contains(&words.as_slice()) {
+        return true;
+    }
+    let mut own: Vec<&str> = words.into_iter().filter(|word| !FORMS.contains(word)).collect();
+    let last_of_rows = rows.last().copied().unwrap_or_default();
+    own.pop().is_some_and(|word| own.is_empty() && CONTENT_WORDS.contains(&word) && last_of_rows.ends_with(word))
+        || (column == "key" && last_of_rows.ends_with("token"))
+        || (column == "code" && (is_of_passwords || ["otp", "totp"].contains(&last_of_rows)))
 }
 
 fn is_password(word: &str) -> bool {
@@ -297,8 +403,29 @@ mod tests {
             "password_salt",
             "salt",
             "credentials",
+            "cvv_code",
+            "remember_digest",
+            "activation_digest",
+            "reset_digest",
+            "user_activation_key",
+            "pw",
+            "user_pw",
+            "pwhash",
+            "pw_hash",
+            "pass",
+            "Pass",
+            "mot_de_passe",
+            "motDePasse",
+            "ssh_key",
+            "sshKey",
+            "totp_key",
+            "access_tokens",
+            "refreshTokens",
+            "database_url",
+            "DATABASE_URL",
+            "connection_string",
         ] {
-            assert!(names_secret(name), "{name}");
+            assert!(secret_in(name).is_some(), "{name}");
         }
     }
 
@@ -338,6 +465,18 @@ mod tests {
             "shipping_pass",
             "mountain_pass",
             "passport",
+            "pass_id",
+            "boarding_pass",
+            "passes",
+            "digest",
+            "content_digest",
+            "ssh_public_key",
+            "ssh_key_fingerprint",
+            "input_tokens",
+            "url",
+            "homepage_url",
+            "pin_code",
+            "activation",
             "compass",
             "bypass",
             "opinion",
@@ -348,10 +487,71 @@ mod tests {
             "_",
             "123",
         ] {
-            assert!(!names_secret(name), "{name}");
+            assert!(secret_in(name).is_none(), "{name}");
         }
-        assert!(!looks_secret("secret", &FieldType::Boolean));
-        assert!(!looks_secret("token", &FieldType::Time));
-        assert!(looks_secret("pin", &FieldType::Integer));
+    }
+
+    #[test]
+    fn r_saf_5_the_type_decides_where_names_are_ambiguous() {
+        let list = |element: FieldType| FieldType::List(Some(Box::new(element)));
+        let words = || FieldType::Word(["yes".into(), "no".into()].into());
+        for (column, of, expected) in [
+            ("secret", FieldType::Boolean, false),
+            ("token", FieldType::Time, false),
+            ("pass", words(), false),
+            ("token", FieldType::Text, true),
+            ("token", FieldType::Json, true),
+            ("token", FieldType::Integer, false),
+            ("input_token", FieldType::Integer, false),
+            ("max_token", FieldType::Integer, false),
+            ("access_tokens", FieldType::Integer, false),
+            ("price_per_token", FieldType::Number, false),
+            ("salt", FieldType::Number, false),
+            ("pass", FieldType::Integer, false),
+            ("pin", FieldType::Integer, true),
+            ("ssn", FieldType::Integer, true),
+            ("ssn", FieldType::Number, true),
+            ("cvv", FieldType::Integer, true),
+            ("cvv_code", FieldType::Integer, true),
+            ("otp", FieldType::Integer, true),
+            ("card_number", FieldType::Number, true),
+            ("password", FieldType::Integer, true),
+            ("pw", FieldType::Number, false),
+            ("recovery_codes", list(FieldType::Text), true),
+            ("token", list(FieldType::Integer), false),
+        ] {
+            assert_eq!(looks_secret("things", column, &of), expected, "{column} {of:?}");
+        }
+    }
+
+    #[test]
+    fn r_saf_5_the_table_decides_where_a_name_says_nothing() {
+        for (table, column, expected) in [
+            ("api_keys", "key", true),
+            ("ApiKeys", "Key", true),
+            ("apikeys", "key", true),
+            ("api_keys", "hashed_key", true),
+            ("api_keys", "key_hash", true),
+            ("api_keys", "value", true),
+            ("api_keys", "prefix", false),
+            ("api_keys", "name", false),
+            ("api_keys", "key_name", false),
+            ("authtoken_token", "key", true),
+            ("access_tokens", "digest", true),
+            ("recovery_codes", "code", true),
+            ("otps", "code", true),
+            ("one_time_passwords", "code", true),
+            ("user_passwords", "hash", true),
+            ("secrets", "value", true),
+            ("secrets", "key", false),
+            ("settings", "key", false),
+            ("settings", "value", false),
+            ("countries", "code", false),
+            ("token_counts", "value", false),
+            ("", "key", false),
+        ] {
+            assert_eq!(looks_secret(table, column, &FieldType::Text), expected, "{table}.{column}");
+        }
+        assert!(!looks_secret("tokens", "value", &FieldType::Integer));
     }
 }

@@ -1,5 +1,6 @@
 //! What an operator says about a database.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -157,18 +158,54 @@ impl Settings {
     /// Whether a table is offered.
     pub(crate) fn offers(&self, schema: Option<&str>, table: &str) -> bool {
         let full = schema.map(|schema| format!("{schema}.{table}"));
+        let table = self.fold(table);
         let named = |patterns: &[String]| {
             patterns.iter().any(|pattern| {
-                matches_glob(pattern, table) || full.as_deref().is_some_and(|full| matches_glob(pattern, full))
+                let pattern = self.fold(pattern);
+                matches_glob(&pattern, &table) || full.as_deref().is_some_and(|full| matches_glob(&pattern, full))
             })
         };
         (self.include.is_empty() || named(&self.include)) && !named(&self.exclude)
     }
 
+    /// The PostgreSQL schemas that are offered.
+    pub(crate) fn offered_schemas(&self) -> Vec<String> {
+        if self.schemas.is_empty() { vec!["public".to_owned()] } else { self.schemas.clone() }
+    }
+
     /// What was said of a table, by its name or by schema and name.
     pub(crate) fn table(&self, schema: Option<&str>, table: &str) -> Option<&TableSettings> {
-        let full = schema.and_then(|schema| self.tables.get(&format!("{schema}.{table}")));
-        full.or_else(|| self.tables.get(table))
+        self.entry(schema, table).map(|(_, said)| said)
+    }
+
+    /// The same with the name it was said under.
+    pub(crate) fn entry(&self, schema: Option<&str>, table: &str) -> Option<(&String, &TableSettings)> {
+        let full = schema.and_then(|schema| self.tables.get_key_value(&format!("{schema}.{table}")));
+        // A table of a schema that is not offered is meant only where the schema is named.
+        let is_offered = |schema: &str| {
+            if self.schemas.is_empty() { schema == "public" } else { self.schemas.iter().any(|known| known == schema) }
+        };
+        let bare = || self.tables.get_key_value(table).filter(|_| schema.is_none_or(is_offered));
+        let folded = || {
+            let table = self.ignores_case().then(|| self.fold(table))?;
+            self.tables.iter().find(|(name, _)| self.fold(name) == table)
+        };
+        full.or_else(bare).or_else(folded)
+    }
+
+    /// The name of a table in the form in which it is compared. SQLite ignores the case of plain letters, so that another
+    /// case is not another table.
+    pub(crate) fn fold<'a>(&self, name: &'a str) -> Cow<'a, str> {
+        if self.ignores_case() && name.contains(|letter: char| letter.is_ascii_uppercase()) {
+            Cow::Owned(name.to_ascii_lowercase())
+        } else {
+            Cow::Borrowed(name)
+        }
+    }
+
+    /// Whether case does not matter in the names of tables.
+    pub(crate) fn ignores_case(&self) -> bool {
+        matches!(self.target, Target::Sqlite(_) | Target::Memory(_))
     }
 }
 

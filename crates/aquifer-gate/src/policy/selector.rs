@@ -33,6 +33,8 @@ pub(crate) struct Selector {
     operation: Patterns,
     tool: Patterns,
     table: Patterns,
+    /// Those of `table` with a dot, which may mean a schema and its table.
+    table_in_schema: Patterns,
 }
 
 impl Selector {
@@ -57,6 +59,13 @@ impl Selector {
             operation: patterns("operation", &keys.operation, Case::Exact, Case::Exact),
             tool: patterns("tool", &keys.tool, only, never),
             table: patterns("table", &keys.table, only, never),
+            table_in_schema: Patterns::with_case(
+                // Without a dot, `sales*` means tables, not every table of a schema of that name.
+                keys.table.iter().filter(|word| word.contains('.')),
+                only,
+                never,
+                |_| {},
+            ),
             keys,
             loosens,
         }
@@ -87,7 +96,15 @@ impl Selector {
 
     /// Whether it selects this operation by the table behind it.
     pub(super) fn selects_table(&self, operation: &Operation) -> bool {
-        selects_backing(&self.table, operation.backing.table())
+        if self.table.is_empty() {
+            return true;
+        }
+        let Some(table) = operation.backing.table() else { return false };
+        let full = operation.backing.table_with_schema();
+        let full = || full.as_deref();
+        let is_wanted = self.table.wants_one_of([table])
+            || (self.table_in_schema.selects() && self.table_in_schema.wants_one_of(full()));
+        is_wanted && !self.table.excludes_one_of([table]) && !self.table_in_schema.excludes_one_of(full())
     }
 
     /// Whether it may select operations of this source.

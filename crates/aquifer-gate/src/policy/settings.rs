@@ -73,7 +73,7 @@ pub struct RuleSettings {
     /// Patterns over the tool behind the operation, as the upstream server spells it.
     #[serde(default)]
     pub tool: Words,
-    /// Patterns over the table behind the operation, as the database spells it.
+    /// Patterns over the table behind the operation, as the database spells it; with a dot, also over `schema.table`.
     #[serde(default)]
     pub table: Words,
     /// Categories.

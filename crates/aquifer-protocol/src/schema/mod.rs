@@ -73,6 +73,9 @@ pub enum Comparison {
     Uuid,
     /// In a way only the source knows, such as a collation that ignores accents.
     Unknown,
+    /// By what the text means in a syntax of the source's own, such as an interval or a network address: any two texts may
+    /// stand for the same value.
+    Opaque,
 }
 
 /// The kinds of values.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use aquifer_engine::Offering;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::{Backing, Example, Operation, RelationshipCapabilities, Returns, Role};
-use aquifer_protocol::schema::{Format, Kind, Parameter, Pattern, Range, Schema, Shape, Span, Types, sample};
+use aquifer_protocol::schema::{
+    Comparison, Format, Kind, Parameter, Pattern, Range, Schema, Shape, Span, Types, sample,
+};
 use aquifer_query::parameters::{aggregation_support, computed_fields, parameters, types};
 use aquifer_query::{Family, FieldType};
 use serde_json::{Map, Value, json};
@@ -187,7 +189,11 @@ fn define(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<
         Verb::Delete => (Category::Delete, format!("Delete one {spoken}.{about}")),
     };
     let mut operation = Operation::new(&verb.of(served), category, &description);
-    operation.backing = Backing::Table(served.table.name.clone());
+    let table = served.table.name.clone();
+    operation.backing = match served.table.schema.clone() {
+        Some(schema) => Backing::TableInSchema { schema, table },
+        None => Backing::Table(table),
+    };
     operation.has_safe_dry_run = match verb {
         Verb::Create => served.table.rehearsal.create,
         Verb::Update => served.table.rehearsal.update,
@@ -305,6 +311,12 @@ fn schema(of: &FieldType, column: &Column) -> Schema {
                 let element = schema(element, &Column { length: None, range: None, ..bare(column) });
                 Box::new(Schema { nullable: true, ..element })
             });
+            // Rules need to know that much even of elements of which nothing else is known.
+            let element = element.or_else(|| {
+                let comparison = column.comparison;
+                let unknown = Schema { nullable: true, comparison, ..Schema::of(Kind::Any) };
+                (comparison != Comparison::Exact).then(|| Box::new(unknown))
+            });
             Schema::of(Kind::Array(element))
         }
         FieldType::Json => Schema::of(Kind::Any),
@@ -317,6 +329,7 @@ fn bare(column: &Column) -> Column {
         name: column.name.clone(),
         quoted: column.quoted.clone(),
         of: column.of.clone(),
+        is_guessed: column.is_guessed,
         store: column.store.clone(),
         nullable: true,
         has_default: false,

@@ -1,4 +1,4 @@
-//! What a PostgreSQL database holds, as far as this role may see it. Four questions to its catalogue, however many tables
+//! What a PostgreSQL database holds, as far as this role may see it. A few questions to its catalogue, however many tables
 //! there are.
 
 use std::collections::HashMap;
@@ -12,8 +12,8 @@ use super::effects::Effects;
 use super::{Talk, lineage};
 use crate::checks;
 use crate::model::{
-    Check, Column, ColumnId, ForeignKey, Key, Model, OnDelete, Permits, PostgresRead, PostgresStore, Rehearsal, Store,
-    Table, TextIndex, Unique, Withheld,
+    Check, Column, ColumnId, ExcludedTable, ForeignKey, Key, Model, OnDelete, Permits, PostgresRead, PostgresStore,
+    Rehearsal, Store, Table, TextIndex, Unique, Withheld,
 };
 use crate::rows::Reader;
 use crate::session::Session as _;
@@ -53,7 +53,7 @@ const COLUMNS: &str = "
         'type', coalesce(b.typname, t.typname), 'kind', coalesce(b.typtype, t.typtype),
         'category', coalesce(b.typcategory, t.typcategory),
         'cast', format_type(coalesce(b.oid, t.oid), -1), 'whole', format_type(a.atttypid, a.atttypmod),
-        'element', e.typname, 'modifier', coalesce(m.modifier, a.atttypmod),
+        'element', e.typname, 'element_kind', e.typtype, 'modifier', coalesce(m.modifier, a.atttypmod),
         'required', a.attnotnull OR coalesce(m.required, false),
         'default', a.atthasdef OR a.attidentity <> '' OR coalesce(m.filled, false),
         'rules', (SELECT json_agg(json_build_object('name', k.conname, 'rule', pg_get_constraintdef(k.oid)))
@@ -122,8 +122,17 @@ const INDEXES_END: &str = "::text[]) AND NOT c.relispartition AND i.indpred IS N
         AND (m.amname IN ('gin', 'gist') OR i.indisunique)
     ORDER BY i.indrelid, x.relname";
 
+/// Tables by their names with the schema, wherever they are. Partitions are seen through the table they are of.
+const NAMED: &str = "
+    SELECT json_build_object('schema', n.nspname, 'name', c.relname,
+        'columns', (SELECT json_agg(a.attname) FROM pg_attribute a
+                    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped))::text
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND n.nspname || '.' || c.relname = ANY(";
+const NAMED_END: &str = "::text[])";
+
 pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings) -> Result<Model, Trouble> {
-    let schemas = if settings.schemas.is_empty() { vec!["public".to_owned()] } else { settings.schemas.clone() };
+    let schemas = settings.offered_schemas();
     let relations = ask(talk, RELATIONS, RELATIONS_END, &schemas).await?;
     let columns = by_table(ask(talk, COLUMNS, COLUMNS_END, &schemas).await?);
     let constraints = by_table(ask(talk, CONSTRAINTS, CONSTRAINTS_END, &schemas).await?);
@@ -152,9 +161,34 @@ pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings) -> Result<Mo
             tables.extend(table.map(|table| Table { rehearsal: effects.rehearsal(id(row)), ..table }));
         }
     }
-    let mut model = Model { tables, flows: Vec::new() };
+    let excluded = excluded(talk, settings, &schemas).await?;
+    let mut model = Model { tables, flows: Vec::new(), excluded };
     lineage::trace(talk, &mut model, settings).await?;
     Ok(model)
+}
+
+/// Tables that the settings hide columns of but leave out, or that are in schemas that are not offered: views may show them.
+async fn excluded(talk: &mut Talk<'_>, settings: &Settings, schemas: &[String]) -> Result<Vec<ExcludedTable>, Trouble> {
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in settings.tables.iter().filter(|(_, said)| !(said.hide.is_empty() && said.show.is_empty())) {
+        names.push(name.clone());
+        names.extend(schemas.iter().map(|schema| format!("{schema}.{name}")));
+    }
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut found = ask(talk, NAMED, NAMED_END, &names).await?;
+    let is_offered = |row: &Value| {
+        let (schema, name) = (text(row, "schema"), text(row, "name"));
+        schemas.iter().any(|known| known == schema) && settings.offers(Some(schema), name)
+    };
+    found.retain(|row| !is_offered(row));
+    let table = |row: &Value| {
+        let columns = row["columns"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let columns = columns.map(Arc::from).collect();
+        ExcludedTable { schema: Some(text(row, "schema").into()), name: text(row, "name").into(), columns }
+    };
+    Ok(found.iter().map(table).collect())
 }
 
 pub(super) async fn ask(
@@ -316,6 +350,7 @@ impl Found<'_> {
             foreign,
             may: Permits { insert: may("insert") && !needs_hidden, update: may("update"), delete: may("delete") },
             hashes: yes(self.row, "hashes"),
+            resolves_conflicts: false,
             unlisted: self.columns.iter().filter(|row| !is_shown(row)).map(|row| text(row, "name").into()).collect(),
             withheld: Withheld::default(),
             rehearsal: Rehearsal::default(),
@@ -399,6 +434,7 @@ fn column(row: &Value, words: Vec<String>) -> Column {
         name: name.into(),
         quoted: Name::reflected(name),
         of,
+        is_guessed: false,
         store: Store::Postgres(PostgresStore {
             cast: Fragment::trusted(text(row, "cast")),
             whole: Fragment::trusted(text(row, "whole")),
@@ -418,16 +454,20 @@ fn column(row: &Value, words: Vec<String>) -> Column {
 
 /// How two values are compared that are text to callers. Of a list, how its elements are.
 fn comparison(row: &Value, read: PostgresRead) -> Comparison {
-    let of = if text(row, "category") == "A" { text(row, "element") } else { text(row, "type") };
+    let (of, read) = match text(row, "category") {
+        "A" if text(row, "element_kind") == "e" => (text(row, "element"), PostgresRead::Word),
+        "A" => (text(row, "element"), kind_of(text(row, "element")).1),
+        _ => (text(row, "type"), read),
+    };
     match of {
         "citext" => Comparison::IgnoreCase,
         "bpchar" => Comparison::IgnoreTrailingBlanks,
         "uuid" => Comparison::Uuid,
         _ if !yes(row, "deterministic") => Comparison::Unknown,
         // Cut off after 63 bytes, without a word.
-        "name" => Comparison::Unknown,
+        "name" => Comparison::Opaque,
         // `10.0.0.1` and `10.0.0.1/32` are one address: types with a sense of their own compare by that.
-        _ if matches!(read, PostgresRead::Native | PostgresRead::AsText) => Comparison::Unknown,
+        _ if matches!(read, PostgresRead::Native | PostgresRead::AsText) => Comparison::Opaque,
         _ => Comparison::Exact,
     }
 }

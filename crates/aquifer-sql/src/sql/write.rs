@@ -33,6 +33,12 @@ pub(crate) enum Given<'a> {
     Json(String),
 }
 
+/// Overrides the table's `ON CONFLICT` clauses: `REPLACE` would delete other rows, `IGNORE` would report success. Only where
+/// there are such clauses, because it overrides those in triggers as well (`INSERT OR IGNORE INTO statistics`).
+fn on_conflict(scope: &Scope<'_>) -> &'static str {
+    if scope.served.table.resolves_conflicts { " OR ABORT" } else { "" }
+}
+
 /// Makes a row of these values. The columns in `predicted` get the values they would have drawn by themselves.
 pub(crate) fn insert(
     scope: &Scope<'_>,
@@ -41,7 +47,7 @@ pub(crate) fn insert(
     select: &[Path],
 ) -> Change {
     let mut statement = Statement::new(scope.dialect);
-    statement.push("INSERT INTO ").name(&scope.served.table.quoted);
+    statement.push("INSERT").push(on_conflict(scope)).push(" INTO ").name(&scope.served.table.quoted);
     if scope.dialect == Dialect::Postgres {
         statement.push(" AS t");
     }
@@ -74,7 +80,7 @@ pub(crate) fn insert(
 /// Changes the row of a key.
 pub(crate) fn update(scope: &Scope<'_>, values: Vec<(&Column, Given<'_>)>, key: &[Value], select: &[Path]) -> Change {
     let mut statement = Statement::new(scope.dialect);
-    statement.push("UPDATE ").name(&scope.served.table.quoted).push(" AS t");
+    statement.push("UPDATE").push(on_conflict(scope)).push(" ").name(&scope.served.table.quoted).push(" AS t");
     for (index, (column, value)) in values.into_iter().enumerate() {
         statement.push(if index == 0 { " SET " } else { ", " }).name(&column.quoted).push(" = ");
         assigned(&mut statement, column, value);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, Result};
 
 use super::super::checks::{self, Mentions};
-use crate::model::{ColumnId, Flow, Model, Table, TextIndex};
+use crate::model::{ColumnId, Flow, Model, TextIndex};
 use crate::statement::Name;
 
 /// Virtual tables that show the inside of an index or of the file: nothing to be served.
@@ -109,40 +109,45 @@ impl FullText {
     /// The columns whose words may be in it, each with the column of this table they would be in; without one where that
     /// is not known.
     fn sources(&self, model: &Model, triggers: &[Trigger]) -> Vec<(ColumnId, Option<String>)> {
+        let tables = tables(model);
         let mut sources: Vec<(ColumnId, Option<String>)> = Vec::new();
         let same_name = |table: &str, column: &String| (ColumnId::of_sqlite(table, column), Some(column.clone()));
         if let Content::Table(table) = &self.content {
-            let all = model.tables.iter().find(|known| known.name.eq_ignore_ascii_case(table));
+            let all = tables.iter().find(|(known, _)| known.eq_ignore_ascii_case(table));
             // Without columns of its own it has those of the other table.
-            let all = all.filter(|_| self.columns.is_empty()).into_iter().flat_map(columns);
+            let all = all.filter(|_| self.columns.is_empty()).into_iter().flat_map(|(_, columns)| columns);
             sources.extend(self.indexed.iter().map(|column| same_name(table, column)));
-            sources.extend(all.map(|column| same_name(table, &column.to_owned())));
+            sources.extend(all.map(|column| same_name(table, &(*column).to_owned())));
         }
         for trigger in triggers.iter().filter(|trigger| trigger.mentions.has(&self.name)) {
-            let reads =
-                |table: &&Table| table.name.eq_ignore_ascii_case(&trigger.table) || trigger.mentions.has(&table.name);
-            for table in model.tables.iter().filter(reads).filter(|table| !self.is(table)) {
-                let read = columns(table).filter(|name| trigger.mentions.has_star || trigger.mentions.has(name));
-                sources.extend(read.map(|name| (ColumnId::of_sqlite(&table.name, name), None)));
+            let reads = |table: &str| table.eq_ignore_ascii_case(&trigger.table) || trigger.mentions.has(table);
+            for (table, columns) in tables.iter().filter(|(table, _)| reads(table) && self.name != *table) {
+                let read = columns.iter().filter(|name| trigger.mentions.has_star || trigger.mentions.has(name));
+                sources.extend(read.map(|name| (ColumnId::of_sqlite(table, name), None)));
             }
         }
         // One that nothing connects to another table, yet has no columns but those of one, is most likely over that.
-        for table in model.tables.iter().filter(|table| !self.is_index_only() && !self.is(table)) {
-            let has = |column: &String| columns(table).any(|own| own.eq_ignore_ascii_case(column));
+        for (table, columns) in tables.iter().filter(|(table, _)| !self.is_index_only() && self.name != *table) {
+            let has = |column: &String| columns.iter().any(|own| own.eq_ignore_ascii_case(column));
             if !self.columns.is_empty() && self.columns.iter().all(has) {
-                sources.extend(self.columns.iter().map(|column| same_name(&table.name, column)));
+                sources.extend(self.columns.iter().map(|column| same_name(table, column)));
             }
         }
         sources
     }
-
-    fn is(&self, table: &Table) -> bool {
-        *table.name == *self.name
-    }
 }
 
-fn columns(table: &Table) -> impl Iterator<Item = &str> {
-    table.columns.iter().map(|column| &*column.name)
+/// All tables with their columns, also those that are left out.
+fn tables(model: &Model) -> Vec<(&str, Vec<&str>)> {
+    let served = model.tables.iter().map(|table| {
+        let columns = table.columns.iter().map(|column| &*column.name);
+        (&*table.name, columns.collect())
+    });
+    let excluded = model.excluded.iter().map(|table| {
+        let columns = table.columns.iter().map(|column| &**column);
+        (&*table.name, columns.collect())
+    });
+    served.chain(excluded).collect()
 }
 
 /// Whether a virtual table shows the inside of something else.

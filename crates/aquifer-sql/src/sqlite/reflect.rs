@@ -13,8 +13,8 @@ use super::collation;
 use super::full_text::{self, FullText};
 use super::lane::Brake;
 use crate::model::{
-    Check, Column, ColumnId, Flow, ForeignKey, Key, Model, OnDelete, Permits, Rehearsal, SqliteStore, Store, Table,
-    TimeStyle, Unique, Withheld,
+    Check, Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, Model, OnDelete, Permits, Rehearsal, SqliteStore,
+    Store, Table, TimeStyle, Unique, Withheld,
 };
 use crate::settings::Settings;
 use crate::statement::Name;
@@ -45,7 +45,14 @@ pub(super) fn model(connection: &Connection, brake: &Brake<'_>, settings: &Setti
         // An index over another table is no table of its own.
         let is_index = indexes.iter().any(|index| index.name == *name && index.is_index_only());
         let shows_innards = of_virtual.iter().any(|(own, sql)| *own == name && full_text::shows_innards(sql));
-        if is_index || shows_innards || !settings.offers(None, name) {
+        if is_index || shows_innards {
+            continue;
+        }
+        if !settings.offers(None, name) {
+            if let Some((table, flows)) = excluded(connection, name)? {
+                model.excluded.push(table);
+                model.flows.extend(flows);
+            }
             continue;
         }
         match table(connection, brake, settings, name, kind, *without_rowid, &indexes) {
@@ -108,10 +115,12 @@ fn table(
         let (of, store) = kind_of(&mut sampler, &column, &declared, words)?;
         let collation = if is_stored { collation::of_column(connection, name, &column)? } else { None };
         let comparison = collation::comparison(&of, &declared, collation.as_deref());
+        let is_guessed = matches!(of, FieldType::Integer | FieldType::Number) && !says_number(&declared);
         columns.push(Column {
             name: column.as_str().into(),
             quoted: Name::reflected(&column),
             of,
+            is_guessed,
             store: Store::Sqlite(store),
             nullable: !not_null,
             has_default,
@@ -124,7 +133,8 @@ fn table(
             comparison,
         });
     }
-    let flows = generated(name, &sql, &columns);
+    let all: Vec<(&str, bool)> = columns.iter().map(|column| (&*column.name, column.generated)).collect();
+    let flows = generated(name, &sql, &all);
     key.sort_unstable();
     let is_table = kind == "table";
     let mut key: Vec<usize> = key.into_iter().map(|(_, position)| position).collect();
@@ -183,6 +193,7 @@ fn table(
         index,
         may,
         hashes: false,
+        resolves_conflicts: checks::Mentions::of(&sql).has("conflict"),
         unlisted: Vec::new(),
         withheld: Withheld::default(),
         rehearsal: Rehearsal::COMPLETE,
@@ -190,19 +201,40 @@ fn table(
     Ok((table, flows))
 }
 
+/// A table that is left out, and what its generated columns are made of: a view may show them. Nothing if it cannot be read
+/// at all.
+fn excluded(connection: &Connection, name: &str) -> Result<Option<(ExcludedTable, Vec<Flow>)>> {
+    let mut statement = connection.prepare("SELECT name, hidden >= 2 FROM pragma_table_xinfo(?1) WHERE hidden <> 1")?;
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?));
+    let columns: Vec<(String, bool)> = match statement.query_map([name], read)?.collect::<Result<_>>() {
+        Ok(columns) => columns,
+        Err(rusqlite::Error::SqliteFailure(code, _)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    let all: Vec<(&str, bool)> = columns.iter().map(|(name, is_generated)| (name.as_str(), *is_generated)).collect();
+    let flows = generated(name, &definition(connection, name)?, &all);
+    let columns = all.into_iter().map(|(name, _)| name.into()).collect();
+    Ok(Some((ExcludedTable { schema: None, name: name.into(), columns }, flows)))
+}
+
 /// What generated columns are made of. One whose definition is not found may be made of all others.
-fn generated(table: &str, sql: &str, columns: &[Column]) -> Vec<Flow> {
+fn generated(table: &str, sql: &str, columns: &[(&str, bool)]) -> Vec<Flow> {
     let mut flows = Vec::new();
-    for column in columns.iter().filter(|column| column.generated) {
-        let definition = checks::definition_of(&column.name, sql);
-        let is_source = |other: &&Column| {
-            let mentioned = |words: &Vec<String>| words.iter().any(|word| word.eq_ignore_ascii_case(&other.name));
-            other.name != column.name && definition.as_ref().is_none_or(mentioned)
+    for (column, _) in columns.iter().filter(|(_, is_generated)| *is_generated) {
+        let definition = checks::definition_of(column, sql);
+        let is_source = |other: &&str| {
+            let mentioned = |words: &Vec<String>| words.iter().any(|word| word.eq_ignore_ascii_case(other));
+            other != column && definition.as_ref().is_none_or(mentioned)
         };
-        flows.extend(columns.iter().filter(is_source).map(|other| Flow {
-            from: ColumnId::of_sqlite(table, &other.name),
-            to: ColumnId::of_sqlite(table, &column.name),
-        }));
+        flows.extend(
+            columns
+                .iter()
+                .map(|(name, _)| *name)
+                .filter(is_source)
+                .map(|other| Flow { from: ColumnId::of_sqlite(table, other), to: ColumnId::of_sqlite(table, column) }),
+        );
     }
     flows
 }
@@ -230,6 +262,7 @@ fn rowid(name: &str) -> Column {
         name: name.into(),
         quoted: Name::reflected(name),
         of: FieldType::Integer,
+        is_guessed: false,
         store: Store::Sqlite(SqliteStore::Plain),
         nullable: false,
         has_default: true,
@@ -241,6 +274,12 @@ fn rowid(name: &str) -> Column {
         may_update: false,
         comparison: Comparison::Exact,
     }
+}
+
+/// Whether the declared type says that a column holds numbers. Without that, values decide.
+fn says_number(declared: &str) -> bool {
+    let declared = declared.to_ascii_uppercase();
+    ["INT", "REAL", "FLOA", "DOUB", "NUM", "DEC", "MONEY"].iter().any(|word| declared.contains(word))
 }
 
 /// What a column holds.

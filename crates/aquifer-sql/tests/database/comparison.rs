@@ -107,9 +107,10 @@ async fn r_saf_2_a_row_is_found_as_it_is_said_to_be_compared() {
 async fn r_saf_2_postgres_columns_are_compared_as_they_are() {
     let stage = Stage::postgres(
         "CREATE EXTENSION citext; CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
-         CREATE DOMAIN mail AS citext;
+         CREATE DOMAIN mail AS citext; CREATE TYPE mood AS ENUM ('ok', 'sad');
          CREATE TABLE people (login citext PRIMARY KEY, name text, code char(5), mail mail, loose text COLLATE loose, fine text COLLATE \"C\",
-            id uuid, label varchar(9), cut name, host inet, tags citext[], ids uuid[], words text[], span interval, feeling text CHECK (feeling IN ('a', 'b')));
+            id uuid, label varchar(9), cut name, host inet, tags citext[], ids uuid[], words text[], span interval, hosts inet[], moods mood[], at time, price money,
+            mac macaddr, numbers int4range, bits bit(4), number oid, letter \"char\", feeling text CHECK (feeling IN ('a', 'b')));
          INSERT INTO people (login, id) VALUES ('admin', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11');
          CREATE TABLE keyed (id uuid PRIMARY KEY); INSERT INTO keyed VALUES ('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11');
          CREATE TABLE fixed (k char(5) PRIMARY KEY); INSERT INTO fixed VALUES ('ab');",
@@ -125,12 +126,21 @@ async fn r_saf_2_postgres_columns_are_compared_as_they_are() {
         ("update_person", "fine", Comparison::Exact),
         ("update_person", "id", Comparison::Uuid),
         ("update_person", "label", Comparison::Exact),
-        ("update_person", "cut", Comparison::Unknown),
-        ("update_person", "host", Comparison::Unknown),
+        ("update_person", "cut", Comparison::Opaque),
+        ("update_person", "host", Comparison::Opaque),
         ("update_person", "tags", Comparison::IgnoreCase),
         ("update_person", "ids", Comparison::Uuid),
         ("update_person", "words", Comparison::Exact),
-        ("update_person", "span", Comparison::Unknown),
+        ("update_person", "span", Comparison::Opaque),
+        ("update_person", "hosts", Comparison::Opaque),
+        ("update_person", "moods", Comparison::Exact),
+        ("update_person", "at", Comparison::Opaque),
+        ("update_person", "price", Comparison::Opaque),
+        ("update_person", "mac", Comparison::Opaque),
+        ("update_person", "numbers", Comparison::Opaque),
+        ("update_person", "bits", Comparison::Opaque),
+        ("update_person", "number", Comparison::Opaque),
+        ("update_person", "letter", Comparison::Opaque),
         ("update_person", "feeling", Comparison::Exact),
         ("delete_keyed", "id", Comparison::Uuid),
         ("delete_fixed", "k", Comparison::IgnoreTrailingBlanks),

@@ -511,3 +511,37 @@ async fn an_operators_expression_may_use_a_hidden_column() {
         assert_eq!(all["items"][0]["_computed"]["has_notes"], json!(true), "{all}");
     }
 }
+
+/// A name without quotes may hold `$` and whatever is beyond ASCII.
+#[tokio::test]
+async fn r_saf_5_odd_names_are_followed_into_what_shows_them() {
+    let sqlite = "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, my$n TEXT, né😀 TEXT, a\u{a0}b TEXT,
+            g1 TEXT AS (my$n || '!'), g2 TEXT AS (né😀||'!'), g3 TEXT AS (lower(a\u{a0}b)), fine TEXT AS (name || '$'));
+         CREATE VIRTUAL TABLE found USING fts5(words);
+         CREATE TRIGGER fill AFTER INSERT ON users BEGIN INSERT INTO found VALUES (new.my$n||new.name); END;
+         INSERT INTO users (id, name, my$n, né😀, a\u{a0}b) VALUES (1, 'Ann', 'hunterzz one', 'hunterzz', 'hunterzz');";
+    let postgres = "CREATE TABLE users (id int PRIMARY KEY, name text, my$n text, né😀 text, a\u{a0}b text,
+            g1 text GENERATED ALWAYS AS (my$n || '!') STORED, g2 text GENERATED ALWAYS AS (né😀||'!') STORED,
+            g3 text GENERATED ALWAYS AS (lower(a\u{a0}b)) STORED, fine text GENERATED ALWAYS AS (name || '$') STORED);
+         INSERT INTO users VALUES (1, 'Ann', 'hunterzz one', 'hunterzz', 'hunterzz');";
+    for stage in both(sqlite, postgres, hide(&["users.my$n", "users.né😀", "users.a\u{a0}b"])).await {
+        nothing_tells(&stage).await;
+        let row = stage.get("get_user", json!({ "id": 1 })).await;
+        let names: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(names, ["id", "name", "fine", "_etag"], "{row}");
+    }
+}
+
+/// A type that some values suggest is no reason to serve what is called a secret; a declared one is.
+#[tokio::test]
+async fn r_saf_5_declared_numbers_are_served_and_guessed_ones_are_not() {
+    let sqlite = "CREATE TABLE uses (id INTEGER PRIMARY KEY, token INTEGER, max_token INT, price_per_token REAL, salt NUMERIC, secret, pin INTEGER);
+         INSERT INTO uses VALUES (1, 2, 3, 0.5, 6, 7, 8);";
+    let postgres = "CREATE TABLE uses (id int PRIMARY KEY, token int, max_token bigint, price_per_token float8, salt numeric, secret text, pin int);
+         INSERT INTO uses VALUES (1, 2, 3, 0.5, 6, '7', 8);";
+    for stage in both(sqlite, postgres, |_| {}).await {
+        let row = stage.get("get_use", json!({ "id": 1 })).await;
+        let names: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(names, ["id", "token", "max_token", "price_per_token", "salt", "_etag"], "{row}");
+    }
+}

@@ -41,11 +41,11 @@ async fn r_ext_6_settings_that_do_not_fit_fail_the_first_look() {
         ("users", said(&["nots"], &[], &[]), vec!["'nots'", "Did you mean 'notes'?"]),
         ("users", said(&["notes", "qqqqqq"], &[], &[]), vec!["'qqqqqq'"]),
         ("users", said(&["id"], &[], &[]), vec!["'id'", "key"]),
-        ("Users", said(&["notes"], &[], &[]), vec!["'Users'", "Did you mean 'users'?"]),
+        ("Userss", said(&["notes"], &[], &[]), vec!["'Userss'", "Did you mean 'users'?"]),
         ("user", said(&["notes"], &[], &[]), vec!["'user'"]),
         ("nowhere.users", said(&["notes"], &[], &[]), vec!["'nowhere.users'"]),
         ("users", said(&[], &["pasword"], &[]), vec!["'show'", "Did you mean 'password'?"]),
-        ("Users", said(&[], &["password"], &[]), vec!["'show'", "'Users'"]),
+        ("usrs", said(&[], &["password"], &[]), vec!["'show'", "'usrs'"]),
         ("users", said(&["password"], &["password"], &[]), vec!["'password'", "'hide'", "'show'"]),
         ("users", said(&["notes"], &[], &["id", "notes"]), vec!["preset 'short'", "'notes'"]),
         ("users", said(&[], &[], &["id", "password"]), vec!["preset 'short'", "'password'", "'show'"]),
@@ -67,7 +67,8 @@ async fn r_ext_6_settings_that_do_not_fit_fail_the_first_look() {
     // What fits, and what is about a table that is not wanted, is no mistake.
     for (table, said, exclude) in [
         ("users", said(&["notes"], &["password"], &["id", "name"]), ""),
-        ("users", said(&["whatever"], &[], &[]), "users"),
+        ("users", said(&["notes"], &[], &[]), "users"),
+        ("users", said(&[], &["whatever"], &[]), "users"),
         ("users", said(&[], &["password"], &["password"]), ""),
     ] {
         for mut settings in all() {
@@ -76,6 +77,145 @@ async fn r_ext_6_settings_that_do_not_fit_fail_the_first_look() {
             open(settings).await.unwrap_or_else(|failure| panic!("{failure:?}"));
         }
     }
+}
+
+/// `include` and `exclude` excuse nothing but tables that exist. Every other name is a mistake, and would expose a column.
+#[tokio::test]
+async fn r_ext_6_a_mistake_in_a_tables_name_is_not_excused_by_include_or_exclude() {
+    let file = File::of(SQLITE);
+    #[cfg(feature = "postgres")]
+    let server = crate::server::Server::new(&format!(
+        "{POSTGRES} CREATE SCHEMA other; CREATE TABLE other.users (id int, notes text);"
+    ))
+    .await;
+    let all = || -> Vec<(bool, Settings)> {
+        vec![
+            (true, file.settings()),
+            #[cfg(feature = "postgres")]
+            (false, server.settings()),
+        ]
+    };
+    for (table, columns, include, exclude, fits) in [
+        ("user", "notes", "users", "", [false, false]),
+        ("userz", "notes", "", "letters", [false, false]),
+        ("user", "notes", "users", "user", [false, false]),
+        ("users2", "notes", "*", "users2", [false, false]),
+        // Another case is the same table to SQLite, and another one to PostgreSQL.
+        ("Users", "notes", "users", "", [true, false]),
+        ("USERS", "notes", "", "letters", [true, false]),
+        ("PUBLIC.users", "notes", "users", "", [false, false]),
+        ("public.user", "notes", "users", "", [false, false]),
+        ("nowhere.users", "notes", "users", "", [false, false]),
+        ("other.user", "notes", "users", "", [false, false]),
+        // Tables that exist, and are left out.
+        ("letters", "body", "users", "", [true, true]),
+        ("letters", "body", "", "letters", [true, true]),
+        ("letters", "body", "", "LETTERS", [true, true]),
+        ("public.letters", "body", "users", "", [false, true]),
+        ("other.users", "notes", "users", "", [false, true]),
+        ("other.users", "notes", "", "", [false, true]),
+        // Their columns are looked for: a view may show them.
+        ("letters", "boddy", "users", "", [false, false]),
+        ("users", "nots", "shown", "", [false, false]),
+        ("other.users", "nots", "users", "", [false, false]),
+    ] {
+        for (is_sqlite, mut settings) in all() {
+            settings.tables.insert(table.to_owned(), said(&[columns], &[], &[]));
+            settings.include.extend(Some(include.to_owned()).filter(|pattern| !pattern.is_empty()));
+            settings.exclude.extend(Some(exclude.to_owned()).filter(|pattern| !pattern.is_empty()));
+            let opened = open(settings).await;
+            let expected = fits[usize::from(!is_sqlite)];
+            assert_eq!(opened.is_ok(), expected, "{table}.{columns}, {include:?} {exclude:?}, SQLite: {is_sqlite}");
+            if let (Err(failure), "user") = (&opened, table) {
+                let cause = failure.cause().unwrap();
+                assert!(cause.contains("Did you mean 'users'?"), "{cause}");
+            }
+        }
+    }
+}
+
+/// What a view shows of a table that is left out stays hidden.
+#[tokio::test]
+async fn r_saf_5_columns_of_tables_that_are_left_out_stay_hidden_in_views() {
+    let set = |settings: &mut Settings| {
+        settings.tables.insert("users".to_owned(), said(&["notes"], &[], &[]));
+        settings.exclude = words(&["USERS", "users"]);
+    };
+    for stage in [
+        Stage::sqlite_with(SQLITE, set).await,
+        #[cfg(feature = "postgres")]
+        Stage::postgres_with(POSTGRES, set).await,
+    ] {
+        assert_eq!(stage.get("list_showns", json!({ "fields": "full" })).await["items"], json!([{ "id": 1 }]));
+        // The view reads the same column when its table is called otherwise.
+        stage.behind("ALTER TABLE users RENAME TO people").await;
+        assert!(stage.engine.reload().await.is_empty());
+        let names = stage.operations();
+        assert!(!names.iter().any(|name| name.contains("person") || name.contains("shown")), "{names:?}");
+    }
+}
+
+/// Nor do generated columns and full-text tables show what is hidden in a table that is left out.
+#[tokio::test]
+async fn r_saf_5_what_shows_columns_of_tables_that_are_left_out_is_hidden() {
+    let stage = Stage::sqlite_with(
+        "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT, loud TEXT AS (upper(notes)));
+         CREATE VIEW shown AS SELECT id, name, loud AS l FROM users; CREATE VIRTUAL TABLE found USING fts5(words);
+         CREATE TRIGGER fill AFTER INSERT ON users BEGIN INSERT INTO found VALUES (new.notes); END;
+         INSERT INTO users (id, name, notes) VALUES (1, 'Ann', 'hunterzz');",
+        |settings| {
+            settings.tables.insert("users".to_owned(), said(&["notes"], &[], &[]));
+            settings.exclude = words(&["users"]);
+        },
+    )
+    .await;
+    for operation in stage.operations().iter().filter(|name| name.starts_with("list_") && *name != "list_tables") {
+        let all = stage.get(operation, json!({ "fields": "full" })).await.to_string();
+        assert!(!all.to_lowercase().contains("hunterzz"), "{operation}: {all}");
+    }
+    assert_eq!(
+        stage.get("list_showns", json!({ "fields": "full" })).await["items"],
+        json!([{ "id": 1, "name": "Ann" }])
+    );
+}
+
+/// A table in a schema that is not offered may be renamed as well.
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn r_saf_5_a_view_over_another_schema_does_not_show_a_renamed_tables_columns() {
+    let sql = "CREATE SCHEMA other; CREATE TABLE other.users (id int PRIMARY KEY, name text, notes text);
+        INSERT INTO other.users VALUES (1, 'Ann', 'hunterzz');
+        CREATE VIEW shown AS SELECT id, name, notes AS n FROM other.users; CREATE TABLE letters (id int PRIMARY KEY);";
+    let stage = Stage::postgres_with(sql, |settings| {
+        settings.tables.insert("other.users".to_owned(), said(&["notes"], &[], &[]));
+    })
+    .await;
+    let shown = stage.get("list_showns", json!({ "fields": "full" })).await["items"].clone();
+    assert_eq!(shown, json!([{ "id": 1, "name": "Ann" }]));
+    for change in ["ALTER TABLE other.users RENAME TO people", "ALTER SCHEMA other RENAME TO another"] {
+        stage.behind(change).await;
+        assert!(stage.engine.reload().await.is_empty());
+        let names = stage.operations();
+        assert!(names.contains(&"list_letters".to_owned()), "{names:?}");
+        assert!(!names.iter().any(|name| name.contains("shown")), "{names:?}");
+    }
+}
+
+/// Of two entries for one table of SQLite, the one that hides less never counts.
+#[tokio::test]
+async fn r_ext_6_entries_that_differ_in_case_do_not_hide_less() {
+    let file = File::of(SQLITE);
+    let mut settings = file.settings();
+    settings.tables.insert("USERS".to_owned(), said(&["name"], &[], &[]));
+    settings.tables.insert("users".to_owned(), said(&["name", "notes"], &[], &[]));
+    let database = open(settings).await.unwrap();
+    let engine = engine(&database);
+    file.run("ALTER TABLE users RENAME TO x; ALTER TABLE x RENAME TO USERS;");
+    database.look().await.unwrap();
+    assert!(engine.reload().await.is_empty());
+    let snapshot = engine.snapshot();
+    let names: Vec<&str> = snapshot.catalog().operations().iter().map(|operation| &*operation.name).collect();
+    assert!(names.contains(&"list_letters") && !names.iter().any(|name| name.contains("user")), "{names:?}");
 }
 
 /// A setting with the schema stands for the one without; it must not say less.
@@ -126,6 +266,84 @@ async fn r_ext_6_a_table_whose_hide_no_longer_fits_is_withdrawn() {
     stage.behind("ALTER TABLE users RENAME COLUMN notes TO remarks").await;
     stage.get("list_letters", json!({})).await;
     assert!(!stage.operations().iter().any(|name| name.contains("user")));
+}
+
+/// A table that is renamed takes its columns along. Until the configuration is corrected nothing is served that was not
+/// there before: it may be the table that `hide` was about.
+#[tokio::test]
+async fn r_ext_6_a_table_that_is_renamed_does_not_show_what_was_hidden() {
+    let hide = |settings: &mut Settings| {
+        settings.tables.insert("users".to_owned(), said(&["notes"], &[], &[]));
+    };
+    let one = "CREATE TABLE another (id INTEGER PRIMARY KEY, n TEXT)";
+    for (renaming, back) in [
+        ("ALTER TABLE users RENAME TO people", "ALTER TABLE people RENAME TO users"),
+        // The name of a table that was known before.
+        (
+            "ALTER TABLE letters RENAME TO old_letters; ALTER TABLE users RENAME TO letters",
+            "ALTER TABLE letters RENAME TO users; ALTER TABLE old_letters RENAME TO letters",
+        ),
+        // Another name for the column as well.
+        (
+            "ALTER TABLE users RENAME COLUMN notes TO n; ALTER TABLE users RENAME TO people",
+            "ALTER TABLE people RENAME TO users; ALTER TABLE users RENAME COLUMN n TO notes",
+        ),
+        // A view in its place, without the column.
+        (
+            "ALTER TABLE users RENAME TO people; CREATE VIEW users AS SELECT id, name FROM people",
+            "DROP VIEW users; ALTER TABLE people RENAME TO users",
+        ),
+    ] {
+        for stage in [
+            Stage::sqlite_with(SQLITE, hide).await,
+            #[cfg(feature = "postgres")]
+            Stage::postgres_with(POSTGRES, hide).await,
+        ] {
+            stage.behind(one).await;
+            assert!(stage.engine.reload().await.is_empty());
+            stage.behind(renaming).await;
+            assert!(stage.engine.reload().await.is_empty());
+            for _ in 0..2 {
+                let names = stage.operations();
+                assert!(names.contains(&"list_anothers".to_owned()), "{renaming}: {names:?}");
+                for name in names.iter().filter(|name| name.starts_with("list_") && *name != "list_tables") {
+                    let all = stage.get(name, json!({ "fields": "full" })).await;
+                    assert!(!all.to_string().contains("hunterzz"), "{renaming}: {name} {all}");
+                }
+                // Looking again does not make it known.
+                assert!(stage.engine.reload().await.is_empty());
+            }
+            stage.behind(back).await;
+            stage.behind("CREATE TABLE fresh (id INTEGER PRIMARY KEY)").await;
+            assert!(stage.engine.reload().await.is_empty());
+            assert_eq!(stage.get("list_users", json!({})).await["items"], json!([{ "id": 1, "name": "Ann" }]));
+            assert!(stage.operations().contains(&"list_freshes".to_owned()), "{:?}", stage.operations());
+        }
+    }
+}
+
+/// To SQLite another case of a table's name is the same table, so nothing said of it is lost.
+#[tokio::test]
+async fn r_ext_6_another_case_of_a_tables_name_loses_nothing() {
+    let stage = Stage::sqlite_with(SQLITE, |settings| {
+        settings.tables.insert(
+            "users".to_owned(),
+            TableSettings { singular: Some("member".into()), ..said(&["notes"], &[], &[]) },
+        );
+        settings.exclude = words(&["letters"]);
+    })
+    .await;
+    let before = stage.operations();
+    stage
+        .behind(
+            "ALTER TABLE users RENAME TO x; ALTER TABLE x RENAME TO Users;
+             ALTER TABLE letters RENAME TO x; ALTER TABLE x RENAME TO LETTERS;",
+        )
+        .await;
+    assert!(stage.engine.reload().await.is_empty());
+    assert_eq!(stage.operations(), before);
+    let shown = stage.get("get_member", json!({ "id": 1 })).await;
+    assert!(shown["notes"].is_null() && shown["name"] == "Ann", "{shown}");
 }
 
 /// A database that is not there yet is looked for; settings that do not fit then are still no reason to serve it.

@@ -140,10 +140,26 @@ async fn r_saf_2_names_survive_a_restart() {
     assert_eq!(records.len(), 2);
     let (key, record) = records.iter().find(|(key, _)| key.starts_with("names/database/here/")).unwrap();
     assert!(!key.contains("here.db"), "{key}");
-    assert_eq!(record["Order"], json!(["order", "orders"]));
+    assert_eq!(record["order"], json!(["order", "orders"]));
     // The generic set stands for the same operations.
     let generic = start(Settings { style: Style::Generic, ..file.settings() }, &store).await;
     assert_eq!(table_of(&generic, "delete_order").as_deref(), Some("Order"));
+}
+
+/// A rule about `update_order` must hold when somebody writes the table's name with a capital.
+#[tokio::test]
+async fn r_saf_2_another_case_is_the_same_table() {
+    let file = File::of("CREATE TABLE orders (id INTEGER PRIMARY KEY, a TEXT);");
+    let store = Beyond::new();
+    let first = start(file.settings(), &store).await;
+    for name in ["Orders", "ORDERS", "oRDERS"] {
+        file.run(&format!("ALTER TABLE orders RENAME TO x; ALTER TABLE x RENAME TO {name};"));
+        first.look().await.unwrap();
+        assert_eq!(table_of(&first, "update_order").as_deref(), Some(name));
+        let second = start(file.settings(), &store).await;
+        assert_eq!(table_of(&second, "update_order").as_deref(), Some(name), "after a restart");
+    }
+    assert_eq!(store.records().await[0].1, json!({ "orders": ["order", "orders"] }));
 }
 
 #[tokio::test]

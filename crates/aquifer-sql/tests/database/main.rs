@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod comparison;
+mod conflict_clauses;
 mod generic;
 mod hidden;
 mod hidden_settings;

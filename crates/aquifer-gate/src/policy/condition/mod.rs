@@ -186,6 +186,9 @@ impl Condition {
             }
             Test::Matches(patterns) => match found.value {
                 Value::String(text) => patterns.matches(text, &readings()),
+                Value::Number(number) if readings().contains(&TextReading::Opaque) => {
+                    patterns.matches(&number.to_string(), &[TextReading::Opaque])
+                }
                 Value::Number(number) => patterns.matches_number(number),
                 Value::Bool(_) => patterns.matches_plain(&found.value.to_string()),
                 Value::Null | Value::Array(_) | Value::Object(_) => Verdict::Unsure,
@@ -279,6 +282,12 @@ fn equal(wanted: &Value, value: &Value, readings: &[TextReading]) -> Verdict {
             let (wanted, number) = (Number::from_json(wanted), Number::from_json(number));
             let ordering = wanted.zip(number).and_then(|(wanted, number)| wanted.compare(number));
             ordering.map_or(Verdict::Unsure, |ordering| Verdict::from(ordering.is_eq()))
+        }
+        // `86400` and `P1D` are one interval.
+        (Value::Number(_), Value::String(_)) | (Value::String(_), Value::Number(_))
+            if readings.contains(&TextReading::Opaque) =>
+        {
+            Verdict::Unsure
         }
         (Value::Bool(wanted), Value::Bool(flag)) => Verdict::from(wanted == flag),
         (Value::Null, Value::Null) => Verdict::Yes,

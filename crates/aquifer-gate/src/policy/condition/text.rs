@@ -2,7 +2,7 @@
 //!
 //! A rule about `admin` has to hold for `ADMIN` where the database takes both for the same row, and one about a point in
 //! time for every spelling of it. Where a source's comparison is not known, or two readings of a text differ, the verdict
-//! is that it cannot be told.
+//! is that it cannot be told. Of values in a syntax of the source's own only the very same text is known to be equal.
 
 use std::fmt;
 
@@ -27,6 +27,8 @@ pub(super) enum TextReading {
     Uuid,
     /// In a way only the source knows.
     Unknown,
+    /// In a syntax of the source's own: no two different texts are known to differ.
+    Opaque,
     /// Mostly without case, as addresses of mail and of the web are.
     Address,
     Instant,
@@ -72,6 +74,7 @@ impl TextReading {
             (Some(Format::Uuid), _) | (_, Comparison::Uuid) => TextReading::Uuid,
             (Some(Format::Ipv4 | Format::Ipv6), _) => TextReading::Ip,
             (_, Comparison::Unknown) => TextReading::Unknown,
+            (_, Comparison::Opaque) => TextReading::Opaque,
             (_, Comparison::IgnoreCase) => TextReading::IgnoreCase,
             (_, _) if ignore_case => TextReading::IgnoreCase,
             (_, Comparison::IgnoreTrailingBlanks) => TextReading::IgnoreTrailingBlanks,
@@ -88,6 +91,7 @@ impl TextReading {
             TextReading::IgnoreTrailingBlanks => "ignoring trailing blanks",
             TextReading::Uuid => "as a UUID",
             TextReading::Unknown => "loosely, because only the source knows how it compares",
+            TextReading::Opaque => "by spelling, and any other spelling may be equal to the source",
             TextReading::Address => "as an address, whose case may not matter",
             TextReading::Instant => "as a point in time",
             TextReading::Date => "as a date",
@@ -116,6 +120,7 @@ impl TextReading {
             | TextReading::IgnoreCase
             | TextReading::IgnoreTrailingBlanks
             | TextReading::Unknown
+            | TextReading::Opaque
             | TextReading::Address => None,
         };
         parsed.unwrap_or_else(|| match self {
@@ -123,6 +128,8 @@ impl TextReading {
             // Databases differ in how far beyond ASCII they ignore case.
             TextReading::IgnoreCase if wanted.eq_ignore_ascii_case(text) => Verdict::Yes,
             TextReading::IgnoreTrailingBlanks if without_blanks(wanted) == without_blanks(text) => Verdict::Yes,
+            TextReading::Opaque => Verdict::Unsure,
+            TextReading::Unknown if may_be_number(wanted) && may_be_number(text) => Verdict::Unsure,
             TextReading::Unknown => unsure_if(Loose::new(text).may_equal(&Loose::new(wanted))),
             TextReading::IgnoreTrailingBlanks => unsure_if(wanted.trim() == text.trim()),
             _ => unsure_if(fold_case(wanted.trim()) == fold_case(text.trim())),
@@ -203,6 +210,8 @@ impl TextPatterns {
                 let is_certain = text.is_ascii() && reading != TextReading::Address;
                 if exact == folded || is_certain { Verdict::from(folded) } else { Verdict::Unsure }
             }
+            TextReading::Opaque => self.matches_by_spelling(text),
+            TextReading::Unknown if may_be_number(text) && self.may_match_numbers() => self.matches_by_spelling(text),
             TextReading::Unknown => {
                 let text = Loose::new(text);
                 let may = |patterns: &[Loose]| patterns.iter().any(|pattern| text.may_equal(pattern));
@@ -214,6 +223,30 @@ impl TextPatterns {
                 }
             }
             _ => Verdict::from(exact),
+        }
+    }
+}
+
+impl TextPatterns {
+    /// Whether a number could be among what is selected.
+    fn may_match_numbers(&self) -> bool {
+        let may = |word: &str| word.chars().all(|letter| is_part_of_number(letter) || matches!(letter, '*' | '?'));
+        let mut selecting = self.written.iter().filter(|word| !word.starts_with('!')).peekable();
+        selecting.peek().is_none() || selecting.any(may)
+    }
+
+    /// Whether a text matches that the source may take for any other: certain only where it is written out in full, or where
+    /// every text matches.
+    fn matches_by_spelling(&self, text: &str) -> Verdict {
+        let is_written = |word: &str| word == text && !word.contains(['*', '?']);
+        let excludes = self.written.iter().any(|word| word.starts_with('!'));
+        let is_listed = self.written.iter().any(is_written);
+        if self.written.iter().any(|word| word.strip_prefix('!').is_some_and(is_written)) {
+            Verdict::No
+        } else if !excludes && (is_listed || self.exact.is_all()) {
+            Verdict::Yes
+        } else {
+            Verdict::Unsure
         }
     }
 }
@@ -290,6 +323,17 @@ pub(super) fn means(text: &str, flag: bool) -> bool {
 /// Whether a text is read as nothing by some.
 pub(super) fn means_nothing(text: &str) -> bool {
     ["", "null", "none", "nil"].iter().any(|word| text.trim().eq_ignore_ascii_case(word))
+}
+
+/// Whether some column could take the text for a number, and so keep `01`, `1.0` and `1e0` as one value. Numbers are not
+/// compared: columns round them.
+fn may_be_number(text: &str) -> bool {
+    let text = text.trim();
+    text.contains(|letter: char| letter.is_ascii_digit()) && text.chars().all(is_part_of_number)
+}
+
+fn is_part_of_number(letter: char) -> bool {
+    letter.is_ascii_digit() || matches!(letter, '+' | '-' | '.' | 'e' | 'E')
 }
 
 fn unsure_if(alike: bool) -> Verdict {

@@ -95,6 +95,39 @@ fn r_saf_2_a_rule_knows_tools_as_their_server_spells_them() {
     }
 }
 
+/// A table may be named with its schema. Only where a dot says so: `sales*` has never meant a schema.
+#[test]
+fn r_saf_2_a_rule_may_name_the_schema() {
+    let in_schema = |schema: &str, table: &str| Backing::TableInSchema { schema: schema.into(), table: table.into() };
+    let made = |backing: Backing| served("db", "delete_ordz", "delete_ordz", backing);
+    let all = [made(in_schema("sales", "ordz")), made(in_schema("public", "ordz")), made(table("ordz"))];
+    #[rustfmt::skip]
+    let cases = [
+        // Which of them a rule that restricts selects, and one that loosens.
+        ("\"sales.ordz\"", [true, false, false], [true, false, false]),
+        ("\"Sales.Ordz\"", [true, false, false], [false, false, false]),
+        ("\"ordz\"", [true, true, true], [true, true, true]),
+        ("\"sales.*\"", [true, false, false], [true, false, false]),
+        ("\"*.ordz\"", [true, true, false], [true, true, false]),
+        ("\"sales*\"", [false, false, false], [false, false, false]),
+        ("[\"*\", \"!sales.ordz\"]", [false, true, true], [false, true, true]),
+        ("\"!sales.ordz\"", [false, true, true], [false, true, true]),
+        ("[\"*\", \"!SALES.ordz\"]", [true, true, true], [false, true, true]),
+        ("[\"*\", \"!sales*\"]", [true, true, true], [true, true, true]),
+        ("[\"sales.*\", \"!ordz\"]", [false, false, false], [false, false, false]),
+        ("\"other.ordz\"", [false, false, false], [false, false, false]),
+    ];
+    for (pattern, restricted, allowed) in cases {
+        let denies = policy(&format!("[[rule]]\neffect = \"deny\"\ntable = {pattern}\n"));
+        let allows = loosened(&format!("source = \"db\"\ntable = {pattern}"));
+        for (index, operation) in all.iter().enumerate() {
+            let effect = |policy: &Policy| decide(policy, operation, &json!({})).effect.as_str();
+            assert_eq!(effect(&denies) == "deny", restricted[index], "{pattern} {index}");
+            assert_eq!(effect(&allows) == "allow", allowed[index], "{pattern} {index}");
+        }
+    }
+}
+
 fn loosened(selector: &str) -> Policy {
     policy(&format!("[[rule]]\neffect = \"allow\"\nloosen = true\n{selector}\n"))
 }

@@ -1,0 +1,62 @@
+//! SQLite tables that say what becomes of conflicting rows. A caller who creates or updates one row must not delete another
+//! by that, nor be told of a success that was none.
+
+use serde_json::{Value, json};
+
+use crate::support::Stage;
+
+#[tokio::test]
+async fn r_saf_1_a_conflict_is_an_error_whatever_the_table_says() {
+    let stage = Stage::sqlite(
+        "CREATE TABLE codes (id INTEGER PRIMARY KEY, a TEXT UNIQUE ON CONFLICT REPLACE, b TEXT UNIQUE on
+            /* no matter how */ conflict IGNORE, c TEXT NOT NULL ON CONFLICT REPLACE DEFAULT 'x');
+         INSERT INTO codes (id, a, b) VALUES (1, 'a1', 'b1'), (2, 'a2', 'b2');
+         CREATE TABLE keyed (k TEXT PRIMARY KEY ON CONFLICT REPLACE, n INTEGER); INSERT INTO keyed VALUES ('x', 1), ('y', 2);
+         CREATE TABLE pairs (a TEXT, b TEXT, CONSTRAINT once UNIQUE (a, b) ON CONFLICT ROLLBACK);
+         INSERT INTO pairs VALUES ('a', 'b');",
+    )
+    .await;
+    let before = contents(&stage).await;
+    for (operation, params, code) in [
+        ("create_code", json!({ "a": "a1", "b": "new", "c": "c" }), "CONFLICT_ALREADY_EXISTS"),
+        ("create_code", json!({ "a": "new", "b": "b1", "c": "c" }), "CONFLICT_ALREADY_EXISTS"),
+        ("update_code", json!({ "id": 2, "input": { "a": "a1" } }), "CONFLICT_ALREADY_EXISTS"),
+        ("update_code", json!({ "id": 2, "input": { "b": "b1" } }), "CONFLICT_ALREADY_EXISTS"),
+        ("update_code", json!({ "id": 2, "input": { "c": null } }), "VALIDATION_INVALID_TYPE"),
+        ("create_keyed", json!({ "k": "x", "n": 5 }), "CONFLICT_ALREADY_EXISTS"),
+        ("create_pair", json!({ "a": "a", "b": "b" }), "CONFLICT_ALREADY_EXISTS"),
+    ] {
+        for dry_run in [true, false] {
+            let mut params = params.clone();
+            params["dry_run"] = json!(dry_run);
+            stage.refused(operation, params, code).await;
+            assert_eq!(contents(&stage).await, before, "{operation}");
+        }
+    }
+    stage.get("create_code", json!({ "a": "a3", "b": "b3" })).await;
+    assert_eq!(stage.get("update_code", json!({ "id": 3, "input": { "a": "a4" } })).await["a"], "a4");
+}
+
+/// Where a table says nothing about conflicts, nothing is said to SQLite either: it would override what triggers say.
+#[tokio::test]
+async fn triggers_resolve_conflicts_as_they_say() {
+    let stage = Stage::sqlite(
+        "CREATE TABLE notes (id INTEGER PRIMARY KEY, topic TEXT); CREATE TABLE topics (name TEXT PRIMARY KEY);
+         CREATE TRIGGER noted AFTER INSERT ON notes BEGIN INSERT OR IGNORE INTO topics VALUES (new.topic); END;
+         CREATE TRIGGER changed AFTER UPDATE ON notes BEGIN INSERT OR REPLACE INTO topics VALUES (new.topic); END;",
+    )
+    .await;
+    for id in 1..3 {
+        stage.get("create_note", json!({ "id": id, "topic": "same" })).await;
+        stage.get("update_note", json!({ "id": id, "input": { "topic": "same" } })).await;
+    }
+    assert_eq!(stage.value("SELECT count(*) FROM topics").await, "1");
+}
+
+async fn contents(stage: &Stage) -> Vec<Value> {
+    let mut all = Vec::new();
+    for operation in ["list_codes", "list_keyeds", "list_pairs"] {
+        all.push(stage.get(operation, json!({ "fields": "full" })).await["items"].clone());
+    }
+    all
+}
