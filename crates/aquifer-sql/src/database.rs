@@ -1,7 +1,8 @@
 //! A database as a source: it is reflected, offers what was found, and answers calls.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
@@ -19,7 +20,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use crate::looking::Looking;
+use crate::looking::{Looking, Shown};
 use crate::name_store::NameStore;
 use crate::offer::{Action, Offer, Verb, generic as generic_tables};
 use crate::postgres::Postgres;
@@ -48,6 +49,7 @@ pub struct Database {
     /// Only one look at a time.
     pub(crate) looking: tokio::sync::Mutex<Looking>,
     pub(crate) misconfigured: AtomicBool,
+    pub(crate) shown: Mutex<Shown>,
 }
 
 pub(crate) enum Backend {
@@ -117,6 +119,7 @@ impl Database {
             changes: watch::Sender::new(0),
             looking: tokio::sync::Mutex::new(Looking::new(names)),
             misconfigured: AtomicBool::new(false),
+            shown: Mutex::default(),
         }))
     }
 
@@ -451,6 +454,10 @@ impl Source for Database {
 
     fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolved, Failure> {
         self.offer.load().resolve(operation, params)
+    }
+
+    fn conceal(&self, denied: &HashSet<Arc<str>>) -> bool {
+        self.leave_out(denied)
     }
 
     fn changes(&self) -> Option<watch::Receiver<u64>> {

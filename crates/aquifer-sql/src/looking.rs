@@ -1,7 +1,8 @@
 //! Looking into a database: what is found there, less what callers are not to see, under names that stay.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use aquifer_protocol::error::{Code, Failure};
 
@@ -11,7 +12,7 @@ use crate::model::{Model, Table};
 use crate::name_book::NameBook;
 use crate::name_store::NameStore;
 use crate::names::Words;
-use crate::offer::Offer;
+use crate::offer::{Concealed, Offer};
 use crate::session::Fault;
 use crate::settings::Settings;
 use crate::trouble::Trouble;
@@ -25,6 +26,32 @@ pub(crate) struct Looking {
     store: Option<NameStore>,
     /// Whether a look has succeeded, and tables have names.
     has_looked: bool,
+}
+
+/// What a look has found.
+struct Found {
+    model: Model,
+    words: Vec<Words>,
+    settings: Settings,
+}
+
+impl Found {
+    /// What is offered of it where every call of some operations is denied.
+    fn offer(&self, denied: &HashSet<Arc<str>>) -> Offer {
+        let make = |concealed| Offer::of(self.model.clone(), self.words.clone(), &self.settings, concealed);
+        let offer = make(Concealed::default());
+        match Concealed::of(&offer, denied) {
+            nothing if nothing == Concealed::default() => offer,
+            concealed => make(concealed),
+        }
+    }
+}
+
+/// What is offered, and what is left out of it.
+#[derive(Default)]
+pub(crate) struct Shown {
+    found: Option<Found>,
+    denied: HashSet<Arc<str>>,
 }
 
 impl Looking {
@@ -64,10 +91,35 @@ impl Database {
         }
         let settings = self.without_broken_expressions(&model).await;
         let words = self.name_tables(&mut looking, &model).await;
-        self.offer.store(Arc::new(Offer::of(model, words, &settings)));
+        self.show(Found { model, words, settings });
         looking.has_looked = true;
         self.changes.send_modify(|count| *count += 1);
         Ok(())
+    }
+
+    /// Offers what was found.
+    fn show(&self, found: Found) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        self.offer.store(Arc::new(found.offer(&shown.denied)));
+        shown.found = Some(found);
+    }
+
+    /// Leaves these operations, and what they are about, out of what tells of several tables. Says whether that changed
+    /// what is offered.
+    pub(crate) fn leave_out(&self, denied: &HashSet<Arc<str>>) -> bool {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.denied == *denied {
+            return false;
+        }
+        shown.denied.clone_from(denied);
+        let before = self.offer.load().concealed.clone();
+        let Some(found) = &shown.found else { return false };
+        let offer = found.offer(denied);
+        let is_changed = offer.concealed != before;
+        if is_changed {
+            self.offer.store(Arc::new(offer));
+        }
+        is_changed
     }
 
     async fn reflect(&self) -> Result<Model, Trouble> {

@@ -8,7 +8,7 @@ use aquifer_query::FieldType;
 use crate::statement::{Fragment, Name};
 
 /// Everything found in a database.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Model {
     pub(crate) tables: Vec<Table>,
     /// Where values of one column can be seen in another one.
@@ -18,7 +18,7 @@ pub(crate) struct Model {
 }
 
 /// A table that exists but that the configuration leaves out.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ExcludedTable {
     pub(crate) schema: Option<Arc<str>>,
     pub(crate) name: Arc<str>,
@@ -96,7 +96,7 @@ impl ColumnId {
 }
 
 /// A table or a view.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Table {
     /// The schema, where the database has them.
     pub(crate) schema: Option<Arc<str>>,
@@ -200,7 +200,7 @@ pub(crate) enum Key {
     None,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub(crate) name: Arc<str>,
     pub(crate) quoted: Name,
@@ -305,13 +305,13 @@ pub(crate) enum PostgresRead {
     MadeJson,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Unique {
     pub(crate) name: Arc<str>,
     pub(crate) columns: Vec<Arc<str>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Check {
     pub(crate) name: Arc<str>,
     pub(crate) columns: Vec<Arc<str>>,
@@ -320,7 +320,7 @@ pub(crate) struct Check {
 }
 
 /// Rows here refer to rows there.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ForeignKey {
     /// The constraint's name, where it has one.
     pub(crate) name: Option<Arc<str>>,

@@ -219,7 +219,8 @@ pub(crate) fn tables(offer: &Offer) -> Vec<Value> {
         }
         Value::Object(item)
     };
-    offer.tables.iter().map(item).collect()
+    let shown = offer.tables.iter().enumerate().filter(|(index, _)| offer.concealed.is_shown(*index));
+    shown.map(|(_, served)| item(served)).collect()
 }
 
 /// What there is to know about a table.
@@ -277,7 +278,9 @@ pub(crate) fn no_table(offer: &Offer, name: &str) -> Failure {
     let aliases: Vec<(String, &str)> = offer
         .tables
         .iter()
-        .flat_map(|served| served.names().into_iter().map(|alias| (alias, served.words.plural.as_str())))
+        .enumerate()
+        .filter(|(index, _)| offer.concealed.is_shown(*index))
+        .flat_map(|(_, served)| served.names().into_iter().map(|alias| (alias, served.words.plural.as_str())))
         .collect();
     let found = suggest::near(name, aliases.iter().map(|(alias, _)| alias.as_str()), 6);
     let mut near: Vec<&str> = Vec::new();

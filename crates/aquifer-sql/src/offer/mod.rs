@@ -1,6 +1,7 @@
 //! From what reflection found to what is offered: collections, operations, relationships, and who answers which.
 
 mod collection;
+mod concealed;
 pub(crate) mod generic;
 mod operations;
 mod resolve;
@@ -10,6 +11,8 @@ use std::sync::Arc;
 
 use aquifer_engine::Offering;
 use aquifer_protocol::operation::Operation;
+
+pub(crate) use concealed::Concealed;
 
 use crate::model::{Column, Key, Model, OnDelete, Table};
 use crate::names;
@@ -26,6 +29,8 @@ pub(crate) struct Offer {
     pub(crate) references: Arc<[Relationship]>,
     actions: HashMap<Arc<str>, Action, foldhash::fast::RandomState>,
     pub(crate) offering: Offering,
+    /// What callers must not learn of.
+    pub(crate) concealed: Concealed,
 }
 
 /// What an operation does.
@@ -112,6 +117,7 @@ impl Offer {
             relationships: Arc::new([]),
             references: Arc::new([]),
             actions,
+            concealed: Concealed::default(),
             offering: Offering {
                 operations: vec![operation],
                 types: aquifer_query::parameters::types(),
@@ -120,13 +126,13 @@ impl Offer {
         }
     }
 
-    pub(crate) fn of(mut model: Model, words: Vec<names::Words>, settings: &Settings) -> Self {
+    pub(crate) fn of(mut model: Model, words: Vec<names::Words>, settings: &Settings, concealed: Concealed) -> Self {
         complete_references(&mut model);
         let references = references(&model.tables, &words);
         // Only rows with a key can be told apart in a graph.
-        let has_key = |table: usize| {
-            let table = model.tables.get(table);
-            table.is_some_and(|table| matches!(table.key, Key::Columns(_)))
+        let has_key = |index: usize| {
+            let table = model.tables.get(index);
+            table.is_some_and(|table| matches!(table.key, Key::Columns(_))) && concealed.is_readable(index)
         };
         let followed = references.iter().filter(|known| has_key(known.from) && has_key(known.to));
         let relationships: Vec<Relationship> = followed.cloned().collect();
@@ -150,7 +156,8 @@ impl Offer {
             return Self::empty();
         }
         let mut offer = Self {
-            offering: operations::of_tables(&tables, &relationships),
+            offering: operations::of_tables(&tables, &relationships, &concealed),
+            concealed,
             tables,
             relationships: relationships.into(),
             references: references.into(),

@@ -12,7 +12,7 @@ use aquifer_query::parameters::{aggregation_support, computed_fields, parameters
 use aquifer_query::{Family, FieldType};
 use serde_json::{Map, Value, json};
 
-use super::{Relationship, Verb};
+use super::{Concealed, Relationship, Verb};
 use crate::model::{Column, Key, PostgresRead, Store};
 use crate::served::Served;
 
@@ -32,7 +32,7 @@ const TAKEN: &[&str] = &[
     "Sort",
 ];
 
-pub(super) fn of_tables(tables: &[Arc<Served>], relationships: &[Relationship]) -> Offering {
+pub(super) fn of_tables(tables: &[Arc<Served>], relationships: &[Relationship], concealed: &Concealed) -> Offering {
     let mut offering = Offering { types: types(), ..Offering::default() };
     for served in tables {
         let type_name = enter_type(served, relationships, tables, &mut offering.types);
@@ -42,8 +42,11 @@ pub(super) fn of_tables(tables: &[Arc<Served>], relationships: &[Relationship]) 
         }
     }
     if !relationships.is_empty() {
-        let names = tables.iter().filter(|served| matches!(served.table.key, Key::Columns(_)));
-        let names: Vec<&str> = names.map(|served| served.words.plural.as_str()).collect();
+        let names = tables
+            .iter()
+            .enumerate()
+            .filter(|(index, served)| matches!(served.table.key, Key::Columns(_)) && concealed.is_readable(*index));
+        let names: Vec<&str> = names.map(|(_, served)| served.words.plural.as_str()).collect();
         let root = relationships.first().and_then(|known| tables.get(known.to));
         offering.operations.push(query_relationships(&names, relationships, root.map(|root| &**root)));
     }

@@ -32,7 +32,7 @@ fn r_ext_6_what_does_not_fit_is_refused_at_the_start_and_later() {
     for (keys, words) in [
         ("tables.users.hide = [\"Notes\"]", "'hide' names 'Notes', which is not a column of it. Did you mean 'notes'?"),
         ("tables.users.hide = [\"id\"]", "'hide' names 'id', which is part of its key"),
-        ("tables.Users.hide = [\"notes\"]", "no such table can be served. Did you mean 'users'?"),
+        ("tables.userz.hide = [\"notes\"]", "no such table can be served. Did you mean 'users'?"),
         ("tables.users.show = [\"password\"]", "'show' names 'password'"),
         ("tables.users.presets.all = [\"password_hash\"]", "preset 'all' names 'password_hash'"),
     ] {
@@ -209,5 +209,59 @@ fn r_saf_2_denied_operations_do_not_describe_themselves() {
             assert_eq!(answer["error"]["code"], "PERMISSION_DENIED", "{style}: {operation} {params}: {answer}");
             assert!(!answer.to_string().contains("discount"), "{answer}");
         }
+    }
+}
+
+/// A table of which everything is denied is not named anywhere, and what is denied is not counted either.
+#[test]
+fn r_saf_2_a_denied_table_is_not_told_of() {
+    let folder = Folder::new();
+    let file = folder.database(
+        "shop.db",
+        "CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT);
+         CREATE TABLE orders (id INTEGER PRIMARY KEY, person_id INTEGER REFERENCES people(id));
+         CREATE TABLE grievances (id INTEGER PRIMARY KEY, person_id INTEGER REFERENCES people(id), body TEXT);
+         INSERT INTO people VALUES (1, 'Ann'); INSERT INTO orders VALUES (1, 1); INSERT INTO grievances VALUES (1, 1, 'x');",
+    );
+    let deny = "[[gate.rule]]\neffect = \"deny\"\ntable = \"grievances\"\n";
+    for style in ["tables", "generic"] {
+        let plain = format!("style = \"{style}\"\n");
+        let path = config(&folder, &file, &format!("{plain}{deny}"));
+        let mut piped = serve(&folder, &["--config", &path]);
+        let mut check = || {
+            let mut all = piped.request("tools/list", json!({})).to_string();
+            for query in [json!({ "query": "operations", "fields": "full" }), json!({ "query": "types" })] {
+                all += &piped.data("read", "introspect", query).to_string();
+            }
+            if style == "generic" {
+                all += &piped.data("read", "list_tables", json!({})).to_string();
+                let table = json!({ "table_name": "grievvances" });
+                all += &answer(&mut piped, "read", "list_records", &table).to_string().replace("grievvances", "");
+            }
+            let root = json!({ "element_type": "people", "id": 1 });
+            let walk = json!({ "root": root, "direction": "incoming" });
+            all += &piped.data("read", "query_relationships", walk).to_string();
+            let person = match style {
+                "generic" => piped.data(
+                    "read",
+                    "get_record",
+                    json!({ "table_name": "people", "key": { "id": 1 }, "fields": "full" }),
+                ),
+                _ => piped.data("read", "get_person", json!({ "id": 1, "fields": "full" })),
+            };
+            all += &person.to_string();
+            assert!(all.contains("orders"), "{style}: {all}");
+            assert!(!all.contains("grievance"), "{style}: {all}");
+        };
+        check();
+        // Rules come and go while it is served.
+        config(&folder, &file, &plain);
+        piped.says("the changed configuration is in effect");
+        let mut told_now = || {
+            piped.request("tools/list", json!({})).to_string()
+                + &piped.data("read", "introspect", json!({ "query": "operations", "fields": "full" })).to_string()
+        };
+        let now = told_now();
+        assert!(now.contains("grievances"), "{style}: {now}");
     }
 }
