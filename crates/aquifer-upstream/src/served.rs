@@ -14,10 +14,9 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::{Backing, Operation};
 use jiff::Timestamp;
-use jsonschema::Validator;
 use serde_json::{Map, Value};
 
-use crate::arguments;
+use crate::arguments::ArgumentCheck;
 use crate::interrogate::Interrogation;
 use crate::quarantine::{Candidate, Judgement, Reason};
 use crate::settings::Settings;
@@ -244,7 +243,7 @@ pub(crate) struct Tool {
     pub(crate) call: Call,
     pub(crate) category: Category,
     pub(crate) danger: Danger,
-    schema: OnceLock<Option<Validator>>,
+    schema: OnceLock<Option<ArgumentCheck>>,
 }
 
 impl Served {
@@ -357,9 +356,9 @@ impl Served {
 impl Tool {
     /// Refuses what the tool's own schema refuses.
     pub(crate) fn check(&self, arguments: &Value) -> Result<(), Failure> {
-        let compiled = self.schema.get_or_init(|| self.call.input_schema.as_ref().and_then(arguments::compile));
+        let compiled = self.schema.get_or_init(|| self.call.input_schema.as_ref().and_then(ArgumentCheck::compile));
         match compiled {
-            Some(validator) => arguments::check(validator, arguments, &self.call),
+            Some(check) => check.check(arguments, &self.call),
             None => Ok(()),
         }
     }
