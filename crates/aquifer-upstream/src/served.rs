@@ -15,6 +15,7 @@ use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::{Backing, Operation};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::arguments::ArgumentCheck;
 use crate::interrogate::Interrogation;
@@ -48,8 +49,11 @@ pub(crate) struct Capture {
 
 impl Capture {
     pub(crate) fn new(said: Interrogation, origin: Origin, at: Timestamp) -> Self {
-        let listing = Listing::of(&said.capture);
-        let pins = listing.tools.iter().map(pin).collect();
+        let (listing, pins) = off_worker(|| {
+            let listing = Listing::of(&said.capture);
+            let pins = listing.tools.iter().map(pin).collect();
+            (listing, pins)
+        });
         Self { said, listing, pins, origin, at }
     }
 
@@ -78,6 +82,10 @@ pub(crate) struct Draft<'a> {
 impl<'a> Draft<'a> {
     /// The operations of every tool, accepted or not. Nothing here is shown to anybody yet.
     pub(crate) fn new(settings: &'a Settings, words: &Words, capture: &'a Capture, book: Option<&PinBook>) -> Self {
+        off_worker(|| Self::build(settings, words, capture, book))
+    }
+
+    fn build(settings: &'a Settings, words: &Words, capture: &'a Capture, book: Option<&PinBook>) -> Self {
         let tools = &capture.listing.tools;
         let mut offer = match &settings.adapter {
             Some(adapter) => {
@@ -167,6 +175,14 @@ impl<'a> Draft<'a> {
         let left_out = capture.said.left_out;
         let served = Served::from_offer(settings, offer, refused);
         Served { origin: capture.origin, listed_at: Some(capture.at), left_out, notes, ..served }
+    }
+}
+
+/// Runs what may take long without keeping a worker from other tasks: definitions come from outside and may be large.
+fn off_worker<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
     }
 }
 
@@ -356,7 +372,8 @@ impl Served {
 impl Tool {
     /// Refuses what the tool's own schema refuses.
     pub(crate) fn check(&self, arguments: &Value) -> Result<(), Failure> {
-        let compiled = self.schema.get_or_init(|| self.call.input_schema.as_ref().and_then(ArgumentCheck::compile));
+        let compile = || off_worker(|| self.call.input_schema.as_ref().and_then(ArgumentCheck::compile));
+        let compiled = self.schema.get_or_init(compile);
         match compiled {
             Some(check) => check.check(arguments, &self.call),
             None => Ok(()),
