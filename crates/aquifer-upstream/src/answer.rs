@@ -63,7 +63,7 @@ pub(crate) fn read(result: &Json, words: &Words, address_prefix: Option<&str>) -
         .collect::<Result<_, _>>()
         .map_err(|cause| unreadable(cause.to_string()))?;
     if parsed.is_error == Some(true) {
-        return Err(Trouble::Refused(RpcError::new(0, said(&blocks, parsed.structured, words))));
+        return Err(Trouble::Refused(RpcError::of_tool(said(&blocks, parsed.structured, words))));
     }
     match parsed.structured {
         Some(structured) => {

@@ -1,14 +1,19 @@
 //! The tool's own schema, enforced whole before the call: what our own check does not know is refused here, with the
 //! name of the parameter, instead of there.
 
+use std::sync::{Arc, OnceLock};
+
 use aquifer_discovery::Call;
 use aquifer_protocol::error::problems::Problem;
 use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::schema::{CompiledPattern, PatternBudget, PatternError};
 use aquifer_protocol::text::presentable;
 use jsonschema::error::ValidationErrorKind as Kind;
-use jsonschema::{PatternOptions, ValidationError, Validator};
-use serde_json::Value;
+use jsonschema::{Keyword, PatternOptions, ValidationError, Validator};
+use serde_json::{Map, Value, json};
+
+use crate::schema_cost::SchemaCost;
 
 /// More steps than this no pattern may take.
 const MOST_STEPS: usize = 10_000;
@@ -16,27 +21,105 @@ const MOST_STEPS: usize = 10_000;
 /// More problems than this help nobody.
 const MOST_PROBLEMS: usize = 20;
 
-/// A schema ready to be used. None if it cannot be: then the upstream is the judge.
-pub(crate) fn compile(schema: &Value) -> Option<Validator> {
-    let linear = jsonschema::options().with_pattern_options(PatternOptions::regex()).build(schema);
-    match linear {
-        Ok(validator) => Some(validator),
-        // Patterns that look around need the other engine, on a short leash.
-        Err(_) => {
-            let leashed = PatternOptions::fancy_regex().backtrack_limit(MOST_STEPS);
-            jsonschema::options().with_pattern_options(leashed).build(schema).ok()
+/// Patterns for names of fields. These cannot be compiled at first use.
+const MAX_NAME_PATTERNS: usize = 32;
+
+/// Bytes that a pattern for names of fields may compile to.
+const MAX_NAME_PATTERN_BYTES: usize = 64 * 1024;
+
+/// A schema ready to be used.
+pub(crate) struct ArgumentCheck {
+    validator: Validator,
+    cost: SchemaCost,
+}
+
+impl ArgumentCheck {
+    /// None if the schema cannot be used, or would take too long: then the upstream is the judge.
+    pub(crate) fn compile(schema: &Value) -> Option<Self> {
+        let cost = SchemaCost::of(schema)?;
+        if name_patterns(schema) > MAX_NAME_PATTERNS {
+            return None;
         }
+        let patterns: Arc<PatternBudget> = Arc::default();
+        let options = || {
+            let patterns = patterns.clone();
+            jsonschema::options().with_keyword("pattern", move |_, value, _| Ok(lazy_pattern(value, &patterns)))
+        };
+        let linear = PatternOptions::regex().size_limit(MAX_NAME_PATTERN_BYTES);
+        // Patterns that look around need the other engine, on a short leash.
+        let leashed = PatternOptions::fancy_regex().backtrack_limit(MOST_STEPS).size_limit(MAX_NAME_PATTERN_BYTES);
+        let validator = options().with_pattern_options(linear).build(schema);
+        let validator = validator.or_else(|_| options().with_pattern_options(leashed).build(schema)).ok()?;
+        Some(Self { validator, cost })
+    }
+
+    /// Refuses arguments that the schema refuses. They stand under the upstream's names; the messages speak ours.
+    pub(crate) fn check(&self, arguments: &Value, call: &Call) -> Result<(), Failure> {
+        let problems: Vec<Problem> = self.errors(arguments).iter().map(|error| problem(error, call)).collect();
+        Problem::collect(problems, false).map_or(Ok(()), Err)
+    }
+
+    /// What is wrong with the arguments. Those that would take too long to check are left to the upstream.
+    pub(crate) fn errors<'a>(&'a self, arguments: &'a Value) -> Vec<ValidationError<'a>> {
+        if !self.cost.admits(arguments) || self.validator.is_valid(arguments) {
+            return Vec::new();
+        }
+        self.validator.iter_errors(arguments).take(MOST_PROBLEMS).collect()
     }
 }
 
-/// Refuses arguments that the schema refuses. They stand under the upstream's names; the messages speak ours.
-pub(crate) fn check(validator: &Validator, arguments: &Value, call: &Call) -> Result<(), Failure> {
-    if validator.is_valid(arguments) {
-        return Ok(());
+/// How many patterns for names of fields there are anywhere in a schema.
+fn name_patterns(schema: &Value) -> usize {
+    match schema {
+        Value::Object(keywords) => {
+            let own = keywords.get("patternProperties").and_then(Value::as_object).map_or(0, Map::len);
+            keywords.values().map(name_patterns).fold(own, usize::saturating_add)
+        }
+        Value::Array(parts) => parts.iter().map(name_patterns).fold(0, usize::saturating_add),
+        _ => 0,
     }
-    let problems = validator.iter_errors(arguments).take(MOST_PROBLEMS).map(|error| problem(&error, call)).collect();
-    Problem::collect(problems, false).map_or(Ok(()), Err)
 }
+
+/// A pattern that is compiled when a text is first held against it. A schema may have hundreds of them, each of which
+/// takes longer to compile than a call should take.
+struct LazyPattern {
+    source: String,
+    budget: Arc<PatternBudget>,
+    compiled: OnceLock<Option<CompiledPattern<Validator>>>,
+}
+
+fn lazy_pattern(source: &Value, budget: &Arc<PatternBudget>) -> Box<dyn for<'i> Keyword<'i>> {
+    let source = source.as_str().unwrap_or_default().to_owned();
+    Box::new(LazyPattern { source, budget: budget.clone(), compiled: OnceLock::new() })
+}
+
+impl LazyPattern {
+    /// The same words mean the same as everywhere in JSON Schema, so the schema's own library compiles them.
+    fn build(&self, size: usize) -> Result<Validator, PatternError> {
+        let schema = json!({ "pattern": self.source });
+        let linear = PatternOptions::regex().size_limit(size);
+        let leashed = PatternOptions::fancy_regex().backtrack_limit(MOST_STEPS).size_limit(size);
+        jsonschema::options()
+            .with_pattern_options(linear)
+            .build(&schema)
+            .or_else(|_| jsonschema::options().with_pattern_options(leashed).build(&schema))
+            .map_err(|_| PatternError::TooLarge)
+    }
+}
+
+impl<'i> Keyword<'i> for LazyPattern {
+    fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
+        if self.is_valid(instance) { Ok(()) } else { Err(ValidationError::custom(PATTERN_RULE)) }
+    }
+
+    fn is_valid(&self, instance: &'i Value) -> bool {
+        let Some(text) = instance.as_str() else { return true };
+        let compiled = self.compiled.get_or_init(|| self.budget.compile(|size| self.build(size)));
+        compiled.as_ref().and_then(|compiled| compiled.for_text(text)).is_none_or(|one| one.is_valid(instance))
+    }
+}
+
+const PATTERN_RULE: &str = "does not match the pattern";
 
 fn problem(error: &ValidationError<'_>, call: &Call) -> Problem {
     let path = error.instance_path().to_string();
@@ -97,7 +180,8 @@ fn rule(kind: &Kind) -> String {
         Kind::Type { .. } => "has the wrong type".to_owned(),
         Kind::Enum { .. } => "is not one of the allowed values".to_owned(),
         Kind::Constant { .. } => "is not the one allowed value".to_owned(),
-        Kind::Pattern { .. } => "does not match the pattern".to_owned(),
+        Kind::Pattern { .. } => PATTERN_RULE.to_owned(),
+        Kind::Custom { keyword, .. } if keyword == "pattern" => PATTERN_RULE.to_owned(),
         Kind::Format { format } => format!("is not a valid '{}'", shown(format)),
         Kind::Minimum { limit } => format!("is less than {limit}"),
         Kind::Maximum { limit } => format!("is more than {limit}"),
@@ -117,5 +201,61 @@ fn rule(kind: &Kind) -> String {
             format!("has unknown fields: '{}'", names.join("', '"))
         }
         other => format!("breaks the rule '{}'", other.keyword()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_enforced_wherever_they_stand() {
+        let string = |pattern: &str| json!({ "properties": { "q": { "type": "string", "pattern": pattern } } });
+        for (schema, good, bad) in [
+            (string("^[a-z]+$"), "abc", "ab1"),
+            (string(r"^\d+$"), "12", "x"),
+            // Only one engine looks around; a text that it takes too many steps for passes.
+            (string("^(?!x)a+$"), "aa", "xa"),
+            (json!({ "properties": { "q": { "not": { "pattern": "b" } } } }), "a", "b"),
+            (json!({ "properties": { "q": { "if": { "pattern": "^a" }, "then": { "maxLength": 2 } } } }), "ab", "abc"),
+        ] {
+            let check = ArgumentCheck::compile(&schema).unwrap();
+            assert!(check.errors(&json!({ "q": good })).is_empty(), "{schema} {good}");
+            let errors: Vec<String> = check.errors(&json!({ "q": bad })).iter().map(|one| rule(one.kind())).collect();
+            assert_eq!(errors.len(), 1, "{schema} {bad}: {errors:?}");
+        }
+        let names =
+            json!({ "propertyNames": { "pattern": "^[a-z]$" }, "patternProperties": { "^x": { "type": "null" } } });
+        let check = ArgumentCheck::compile(&names).unwrap();
+        for (value, is_valid) in [(json!({ "a": 1 }), true), (json!({ "A": 1 }), false), (json!({ "x": 1 }), false)] {
+            assert_eq!(check.errors(&value).is_empty(), is_valid, "{value}");
+        }
+        let wrong = ArgumentCheck::compile(&string("^a$")).unwrap();
+        assert_eq!(wrong.errors(&json!({ "q": "b" })).first().map(|one| rule(one.kind())).unwrap(), PATTERN_RULE);
+    }
+
+    #[test]
+    fn patterns_cost_what_the_budget_allows_and_only_when_they_are_met() {
+        let budget: Arc<PatternBudget> = Arc::default();
+        let lazy: Vec<LazyPattern> = (0..400)
+            .map(|number| LazyPattern {
+                source: format!("(\\p{{L}}{{200}}){{4}}{number}"),
+                budget: budget.clone(),
+                compiled: OnceLock::new(),
+            })
+            .collect();
+        let attempts = lazy.iter().filter(|one| one.is_valid(&json!("a"))).count();
+        assert_eq!(attempts, 400, "what cannot be compiled is not enforced");
+        let compiled = |one: &&LazyPattern| one.compiled.get().is_some_and(Option::is_some);
+        assert_eq!(lazy.iter().filter(compiled).count(), 0);
+        let many: Map<String, Value> =
+            (0..100).map(|number| (format!("(\\w{{99}}){{9}}{number}"), json!(true))).collect();
+        assert!(ArgumentCheck::compile(&json!({ "patternProperties": many })).is_none());
+        // Counted repetitions of what looks around.
+        for hostile in ["((?=a)b){1000}{1000}{1000}", "(?=a)(\\w{200}){400}", "(((?=a)a?){99}){99}$"] {
+            let schema = json!({ "properties": { "q": { "pattern": hostile } } });
+            ArgumentCheck::compile(&schema).unwrap().errors(&json!({ "q": "a".repeat(1_000) }));
+        }
     }
 }

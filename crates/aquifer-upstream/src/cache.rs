@@ -1,6 +1,6 @@
 //! What an upstream offered last time, kept so that nobody waits for it to start. The raw capture and nothing secret.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -86,10 +86,18 @@ impl Kept {
 
 /// The text of a file of ours.
 pub(crate) fn read_bounded(path: &Path) -> Option<String> {
-    if std::fs::metadata(path).ok()?.len() > LARGEST {
+    // Opening a pipe waits for somebody to write into it, so what it is has to be known before.
+    let is_readable = |facts: std::fs::Metadata| facts.is_file() && facts.len() <= LARGEST;
+    if !is_readable(std::fs::metadata(path).ok()?) {
         return None;
     }
-    std::fs::read_to_string(path).ok()
+    let opened = std::fs::File::open(path).ok()?;
+    if !is_readable(opened.metadata().ok()?) {
+        return None;
+    }
+    let mut text = String::new();
+    opened.take(LARGEST).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// Only its owner can read it: what a server offers may say much about whoever uses it.
@@ -118,4 +126,32 @@ pub(crate) fn file(settings: &Settings, ending: &str) -> Option<PathBuf> {
     let folder = settings.cache_dir.as_ref()?;
     let name: String = settings.name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(32).collect();
     Some(folder.join(format!("{name}-{}.{ending}", settings.fingerprint())))
+}
+
+#[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Reading a pipe that nobody writes into, or a device without an end, would never come back.
+    #[test]
+    fn only_regular_files_are_read() {
+        let folder = std::env::temp_dir().join(format!("aquifer-cache-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = |name: &str| folder.join(name);
+        std::fs::write(file("plain"), "text").unwrap();
+        let made = std::process::Command::new("mkfifo").arg(file("pipe")).status().unwrap();
+        assert!(made.success());
+        for (link, target) in [("zero", Path::new("/dev/zero")), ("linked", &file("plain")), ("to_pipe", &file("pipe"))]
+        {
+            std::os::unix::fs::symlink(target, file(link)).unwrap();
+        }
+        let names = ["plain", "linked", "pipe", "to_pipe", "zero", "."].map(file);
+        let (done, finished) = std::sync::mpsc::channel();
+        std::thread::spawn(move || done.send(names.map(|path| read_bounded(&path))).unwrap());
+        let read = finished.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+        let text = Some("text".to_owned());
+        assert_eq!(read, [text.clone(), text, None, None, None, None]);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -33,6 +33,7 @@ mod relay;
 mod review;
 mod roots;
 mod rounds;
+mod schema_cost;
 mod served;
 mod settings;
 mod shared;

@@ -92,7 +92,9 @@ async fn ask(upkeep: &Upkeep, link: &Link, wanted: &Fetch, context: &Context) ->
         }
     };
     let mut all = Vec::new();
-    for page in pages(link, &upkeep.settings, method).await? {
+    // One deadline for the whole list: a server may give a page in time, again and again.
+    let listed = tokio::time::timeout(upkeep.settings.timeout, pages(link, &upkeep.settings, method)).await;
+    for page in listed.unwrap_or(Err(Trouble::TimedOut))? {
         let mut page: Map<String, Value> = read(&page)?;
         if let Some(Value::Array(entries)) = page.remove(entries) {
             all.extend(entries);

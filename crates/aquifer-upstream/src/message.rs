@@ -35,12 +35,43 @@ pub(crate) struct RpcError {
     /// The HTTP status it came with, where that was not a success.
     #[serde(skip)]
     pub(crate) status: Option<u16>,
+    /// Whether it is the result of a tool that says that it failed.
+    #[serde(skip)]
+    pub(crate) is_tool_error: bool,
 }
+
+/// Errors of JSON-RPC that are found before a request is handled.
+const REFUSALS: [i64; 4] = [-32700, -32600, -32601, -32602];
+
+/// Something went wrong inside of the server, at any time.
+const INTERNAL_ERROR: i64 = -32603;
 
 impl RpcError {
     pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), status: None }
+        Self { code, message: message.into(), status: None, is_tool_error: false }
     }
+
+    /// The words of a tool that says that it failed.
+    pub(crate) fn of_tool(message: impl Into<String>) -> Self {
+        Self { is_tool_error: true, ..Self::new(0, message) }
+    }
+
+    /// Whether it says that the request was not carried out. Codes of a server's own say nothing about that: servers
+    /// answer with them when a call took too long, and when it failed halfway.
+    pub(crate) fn is_refusal(&self) -> bool {
+        match self.status {
+            _ if self.is_tool_error => true,
+            Some(status) => !is_inconclusive(status) && self.code != INTERNAL_ERROR,
+            None => REFUSALS.contains(&self.code),
+        }
+    }
+}
+
+/// Whether an HTTP status leaves open if the request was handled: server errors, which proxies also send when the server
+/// was cut off; 408, which servers send when a handler takes too long; 499, which proxies write when the connection was
+/// closed under way; 303, which is sent after the request was handled.
+pub(crate) fn is_inconclusive(status: u16) -> bool {
+    status >= 500 || matches!(status, 303 | 408 | 499)
 }
 
 /// JSON text inside of a message that came.
@@ -143,6 +174,36 @@ mod tests {
         let (id, outcome) = seen.unwrap();
         assert_eq!(id, Some(7));
         assert_eq!(outcome.unwrap().text(), "{\"b\" : 1.0, \"a\":\"\\u00e4\"}");
+    }
+
+    #[test]
+    fn r_saf_5_only_errors_found_before_a_call_is_handled_are_refusals() {
+        let read = |code: Value| serde_json::from_value::<RpcError>(json!({ "code": code, "message": "m" })).unwrap();
+        for (code, status, expected) in [
+            (-32700, None, true),
+            (-32600, None, true),
+            (-32601, None, true),
+            (-32602, None, true),
+            (-32603, None, false),
+            (-32000, None, false),
+            (-32001, None, false),
+            (-32099, None, false),
+            // Codes outside of what JSON-RPC reserves, and an error without one.
+            (1, None, false),
+            (-1, None, false),
+            (0, None, false),
+            (-32603, Some(400), false),
+            (-32000, Some(400), true),
+            (404, Some(404), true),
+            (-32602, Some(500), false),
+            (-32000, Some(504), false),
+            (499, Some(499), false),
+            (408, Some(408), false),
+        ] {
+            let error = RpcError { status, ..read(json!(code)) };
+            assert_eq!(error.is_refusal(), expected, "{error:?}");
+        }
+        assert!(RpcError::of_tool("no such account").is_refusal());
     }
 
     #[test]

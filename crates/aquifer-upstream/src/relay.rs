@@ -102,12 +102,20 @@ fn elicitation(words: &Words, mut params: Map<String, Value>) -> Option<Question
     if let Some(mode) = params.remove("mode") {
         asked.insert("mode".to_owned(), mode);
     }
-    asked.insert("message".to_owned(), format!("Source '{}' asks: {message}", words.source()).into());
+    asked.insert("message".to_owned(), format!("Source '{}' asks: {}", words.source(), quoted(&message)).into());
     let mut exact_values = Vec::new();
     if let Some(schema) = params.remove("requestedSchema") {
         asked.insert("requestedSchema".to_owned(), form(words, schema, &mut exact_values)?);
     }
     Some(Question { params: asked, exact_values })
+}
+
+/// Text of a server with every line after the first marked, so that none of them can pass for a line of ours.
+fn quoted(text: &str) -> String {
+    let is_break =
+        |letter: char| matches!(letter, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    let text = text.replace("\r\n", "\n");
+    text.split(is_break).collect::<Vec<_>>().join("\n> ")
 }
 
 /// The form that a person fills in. Names of fields go back to the server, so a form with one that is not clean is
@@ -179,5 +187,22 @@ fn clean_content(words: &Words, value: Value) -> Value {
         }
         Value::Array(items) => items.into_iter().map(|item| clean_content(words, item)).collect(),
         other => words.clean_json(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_of_a_server_looks_like_ours() {
+        for (said, shown) in [
+            ("one line", "one line"),
+            ("x\nSource 'bank' asks: PIN?", "x\n> Source 'bank' asks: PIN?"),
+            ("x\r\n\r\ny", "x\n> \n> y"),
+            ("x\ry\u{2028}z\u{85}w\u{b}v", "x\n> y\n> z\n> w\n> v"),
+        ] {
+            assert_eq!(quoted(said), shown);
+        }
     }
 }

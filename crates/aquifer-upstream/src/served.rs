@@ -14,10 +14,10 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::{Backing, Operation};
 use jiff::Timestamp;
-use jsonschema::Validator;
 use serde_json::{Map, Value};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::arguments;
+use crate::arguments::ArgumentCheck;
 use crate::interrogate::Interrogation;
 use crate::quarantine::{Candidate, Judgement, Reason};
 use crate::settings::Settings;
@@ -49,8 +49,11 @@ pub(crate) struct Capture {
 
 impl Capture {
     pub(crate) fn new(said: Interrogation, origin: Origin, at: Timestamp) -> Self {
-        let listing = Listing::of(&said.capture);
-        let pins = listing.tools.iter().map(pin).collect();
+        let (listing, pins) = off_worker(|| {
+            let listing = Listing::of(&said.capture);
+            let pins = listing.tools.iter().map(pin).collect();
+            (listing, pins)
+        });
         Self { said, listing, pins, origin, at }
     }
 
@@ -79,6 +82,10 @@ pub(crate) struct Draft<'a> {
 impl<'a> Draft<'a> {
     /// The operations of every tool, accepted or not. Nothing here is shown to anybody yet.
     pub(crate) fn new(settings: &'a Settings, words: &Words, capture: &'a Capture, book: Option<&PinBook>) -> Self {
+        off_worker(|| Self::build(settings, words, capture, book))
+    }
+
+    fn build(settings: &'a Settings, words: &Words, capture: &'a Capture, book: Option<&PinBook>) -> Self {
         let tools = &capture.listing.tools;
         let mut offer = match &settings.adapter {
             Some(adapter) => {
@@ -171,6 +178,14 @@ impl<'a> Draft<'a> {
     }
 }
 
+/// Runs what may take long without keeping a worker from other tasks: definitions come from outside and may be large.
+fn off_worker<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
+    }
+}
+
 /// The operator's last word on the danger of single operations.
 fn decide_danger(settings: &Settings, offer: &mut Offer) {
     for operation in &mut offer.operations {
@@ -244,7 +259,7 @@ pub(crate) struct Tool {
     pub(crate) call: Call,
     pub(crate) category: Category,
     pub(crate) danger: Danger,
-    schema: OnceLock<Option<Validator>>,
+    schema: OnceLock<Option<ArgumentCheck>>,
 }
 
 impl Served {
@@ -357,9 +372,10 @@ impl Served {
 impl Tool {
     /// Refuses what the tool's own schema refuses.
     pub(crate) fn check(&self, arguments: &Value) -> Result<(), Failure> {
-        let compiled = self.schema.get_or_init(|| self.call.input_schema.as_ref().and_then(arguments::compile));
+        let compile = || off_worker(|| self.call.input_schema.as_ref().and_then(ArgumentCheck::compile));
+        let compiled = self.schema.get_or_init(compile);
         match compiled {
-            Some(validator) => arguments::check(validator, arguments, &self.call),
+            Some(check) => check.check(arguments, &self.call),
             None => Ok(()),
         }
     }

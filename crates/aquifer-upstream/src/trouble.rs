@@ -103,8 +103,8 @@ impl Trouble {
     /// was sent may have been carried out.
     fn is_refusal(&self) -> bool {
         match self {
-            Trouble::Refused(_)
-            | Trouble::Redirected { .. }
+            Trouble::Refused(error) => error.is_refusal(),
+            Trouble::Redirected { .. }
             | Trouble::Unauthorized(_)
             | Trouble::LoginRenewed
             | Trouble::Forbidden { .. }
@@ -138,6 +138,7 @@ impl Trouble {
             Trouble::Unintelligible(_) => Some(format!("The answer of source '{source}' cannot be read")),
             Trouble::ServerError { status, .. } => Some(format!("Source '{source}' failed with HTTP status {status}")),
             Trouble::Unfinished(_) => Some(format!("Source '{source}' did not finish the call")),
+            Trouble::Refused(_) => Some(format!("Source '{source}' answered the call with an error")),
             _ => None,
         };
         with_unknown_outcome(problem, self.into_failure(source, words, largest))

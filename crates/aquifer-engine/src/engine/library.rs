@@ -7,6 +7,8 @@
 //! without a source is good only as long as there was never another source, and one that names a source is never handed
 //! to another.
 
+use std::time::Duration;
+
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
@@ -17,19 +19,22 @@ use super::Engine;
 use crate::snapshot::{ADDRESS_SCHEME, Mount, Snapshot, address_prefix};
 use crate::source::{Context, Fetch, Shelves};
 
+/// How long one source may take for its part of a list. Everybody's list waits for the slowest of them.
+const LIST_TIMEOUT: Duration = Duration::from_secs(5);
+
 impl Engine {
     /// What there is beside operations.
     pub fn shelves(&self) -> Shelves {
         self.snapshot.load().mounts().iter().map(|mount| mount.source.shelves()).fold(Shelves::default(), Shelves::or)
     }
 
-    /// A list of all sources. A source that cannot be asked is left out.
+    /// A list of all sources, which are asked at the same time. A source that cannot be asked, or is late, is left out.
     pub async fn list(&self, list: &Fetch, context: Context) -> Vec<Map<String, Value>> {
         let snapshot = self.snapshot.load_full();
         let asked = snapshot.mounts().iter().filter(|mount| mount.source.shelves().has(list)).map(|mount| {
             let (list, context, snapshot) = (list.clone(), context.clone(), &snapshot);
             async move {
-                let found = get(snapshot, mount, list.clone(), context).await.unwrap_or_else(|failure| {
+                let found = part(snapshot, mount, list.clone(), context).await.unwrap_or_else(|failure| {
                     tracing::debug!(source = mount.source.name(), cause = failure.cause(), "{}", failure.message());
                     Value::Null
                 });
@@ -69,6 +74,21 @@ async fn get(snapshot: &Snapshot, mount: &Mount, wanted: Fetch, context: Context
     let reading = reading(snapshot, mount, action(&wanted));
     snapshot.gate().admit(&reading, &context).await?;
     mount.source.fetch(wanted, context).await
+}
+
+/// The part of a list that one source has. Only the source is under a time limit: the gate may have to ask a person.
+async fn part(snapshot: &Snapshot, mount: &Mount, list: Fetch, context: Context) -> Result<Value, Failure> {
+    let reading = reading(snapshot, mount, action(&list));
+    snapshot.gate().admit(&reading, &context).await?;
+    let name = mount.source.name();
+    match tokio::time::timeout(LIST_TIMEOUT, mount.source.fetch(list, context)).await {
+        Ok(found) => found,
+        Err(_) => {
+            let seconds = LIST_TIMEOUT.as_secs();
+            tracing::warn!(source = name, seconds, "the source did not list what it has in time and is left out");
+            Ok(Value::Null)
+        }
+    }
 }
 
 /// What is wanted of a source, as policy judges it.

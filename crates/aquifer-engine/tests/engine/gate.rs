@@ -120,11 +120,25 @@ impl Source for Echo {
 
     fn fetch(&self, wanted: Fetch, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
         let found = match wanted {
+            Fetch::Resources if self.0 == "silent" => return std::future::pending().boxed(),
             Fetch::Resources => json!([{ "uri": "memo://1" }]),
             _ => json!({ "contents": [] }),
         };
         std::future::ready(Ok(found)).boxed()
     }
+}
+
+#[tokio::test]
+async fn a_source_that_does_not_list_is_left_out() {
+    let engine = ["silent", "memos", "more"]
+        .into_iter()
+        .fold(Engine::builder(surface()), |builder, name| builder.source(Arc::new(Echo(name))));
+    let engine = engine.dangerously_let_everything_pass().build().unwrap();
+    let listed = engine.list(&Fetch::Resources, crate::fixture::context());
+    // Without a limit of its own the silent source would keep the list for ever.
+    let listed = tokio::time::timeout(std::time::Duration::from_secs(120), listed).await.unwrap();
+    let uris: Vec<&str> = listed.iter().filter_map(|entry| entry["uri"].as_str()).collect();
+    assert_eq!(uris, ["aquifer://memos/memo://1", "aquifer://more/memo://1"]);
 }
 
 fn engine(trust: Option<Trust>) -> (Engine, Journal) {

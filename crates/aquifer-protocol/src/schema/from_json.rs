@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::intersect::intersect;
-use super::{Format, Kind, Parameter, Pattern, Range, Rest, Schema, Shape, Span, Types};
+use super::{Format, Kind, Parameter, Pattern, PatternBudget, Range, Rest, Schema, Shape, Span, Types};
 
 /// Deeper schemas are read as "anything": they come from outside and reading them must end.
 const DEEPEST: usize = 64;
@@ -33,6 +33,7 @@ pub struct SchemaReader<'a> {
     reading: Vec<Arc<str>>,
     steps_left: usize,
     inline_bytes_left: usize,
+    patterns: Arc<PatternBudget>,
 }
 
 impl<'a> SchemaReader<'a> {
@@ -48,6 +49,7 @@ impl<'a> SchemaReader<'a> {
             reading: Vec::new(),
             steps_left: MAX_STEPS,
             inline_bytes_left: MAX_INLINED_BYTES,
+            patterns: Arc::default(),
         }
     }
 
@@ -237,7 +239,7 @@ impl<'a> SchemaReader<'a> {
         schema.items = beside("minItems", "maxItems", schema.items);
         schema.unique_items |= object.get("uniqueItems").and_then(Value::as_bool) == Some(true);
         if let Some(pattern) = text("pattern") {
-            schema.pattern = Some(Pattern::new(pattern));
+            schema.pattern = Some(Pattern::within(pattern, &self.patterns));
         }
         if let (Some(format), Kind::Integer) = (text("format"), &schema.kind) {
             narrow(&mut schema.range, format);

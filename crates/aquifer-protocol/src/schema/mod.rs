@@ -7,6 +7,7 @@ mod format;
 mod from_json;
 mod info;
 mod intersect;
+mod pattern;
 mod sample;
 mod to_json;
 
@@ -20,6 +21,7 @@ pub use from_json::SchemaReader;
 pub(crate) use info::ParameterInfo;
 pub(crate) use info::type_of;
 pub use info::type_words;
+pub use pattern::{CompiledPattern, Pattern, PatternBudget, PatternError};
 pub use sample::sample;
 pub(crate) use sample::sample_params;
 pub use to_json::input_schema;
@@ -166,49 +168,6 @@ pub struct Span {
     pub min: Option<u64>,
     /// Most accepted.
     pub max: Option<u64>,
-}
-
-/// A regular expression with its source.
-///
-/// Matching takes linear time, so no pattern from outside can stall us. Patterns this engine cannot express
-/// (look-around, back-references) stay as words for the caller and are not enforced here.
-#[derive(Clone)]
-pub struct Pattern {
-    source: Arc<str>,
-    regex: Option<regex::Regex>,
-}
-
-impl std::fmt::Debug for Pattern {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Pattern({:?})", self.source)
-    }
-}
-
-/// Two patterns that were written alike are the same.
-impl PartialEq for Pattern {
-    fn eq(&self, other: &Self) -> bool {
-        self.source == other.source
-    }
-}
-
-impl Pattern {
-    const SIZE_LIMIT: usize = 1 << 20;
-
-    /// Compiles the pattern if it can be enforced.
-    pub fn new(source: &str) -> Self {
-        let regex = regex::RegexBuilder::new(source).size_limit(Self::SIZE_LIMIT).build().ok();
-        Self { source: source.into(), regex }
-    }
-
-    /// The pattern as it was written.
-    pub fn source(&self) -> &str {
-        &self.source
-    }
-
-    /// Whether the text may pass.
-    pub fn admits(&self, text: &str) -> bool {
-        self.regex.as_ref().is_none_or(|regex| regex.is_match(text))
-    }
 }
 
 impl Schema {

@@ -119,11 +119,12 @@ impl Routed {
             warnings.push(ignored(&unknown));
             unknown.clear();
         }
+        let mut trials = value::BASE_TRIALS;
         for parameter in &operation.parameters {
             match known.get_mut(&*parameter.name) {
                 Some(value) => {
                     let mut checker = value::Checker::new(catalog.types(), &operation, &mut problems);
-                    checker.parameter(parameter, value);
+                    checker.parameter(parameter, value, &mut trials);
                     if let Some(instead) = &parameter.deprecated {
                         warnings.push(Warning::deprecated(&parameter.name, instead));
                     }
@@ -273,10 +274,10 @@ impl<'a> Spellings<'a> {
 
 /// Whether an operation would take these parameters.
 pub(crate) fn accepts(operation: &Operation, types: &Types, mut params: Map<String, Value>) -> bool {
-    let mut problems = Found::new();
+    let (mut problems, mut trials) = (Found::new(), value::BASE_TRIALS);
     for parameter in &operation.parameters {
         if let Some(value) = params.get_mut(&*parameter.name) {
-            value::Checker::new(types, operation, &mut problems).parameter(parameter, value);
+            value::Checker::new(types, operation, &mut problems).parameter(parameter, value, &mut trials);
         }
     }
     problems.is_empty()

@@ -23,6 +23,10 @@ pub(super) struct Checker<'a> {
     /// How much may still be tried in alternatives: a union of unions would double the work with every level.
     trials: usize,
     depth: usize,
+    /// Set where nobody will be told what is wrong, only whether something is.
+    is_quiet: bool,
+    /// Whether something was found to be wrong in quiet.
+    has_failed: bool,
 }
 
 /// A request with more problems than this is beyond help, and each costs memory.
@@ -31,8 +35,12 @@ const MOST_PROBLEMS: usize = 100;
 /// Shapes inside shapes, also alternatives inside alternatives, which need no value to go deeper.
 const DEEPEST: usize = 160;
 
-/// Values looked at for the sake of alternatives, in one parameter. Far more than any honest request needs.
-const MOST_TRIALS: usize = 500_000;
+/// Values looked at for the sake of alternatives, in one request: so many in any case, so many more for each value that is
+/// sent, and no more than these in one parameter. Definitions of a few kilobytes can ask for billions, so this decides how long a
+/// hostile one can keep a thread: milliseconds. A long list whose elements are unions is honest and needs many.
+pub(super) const BASE_TRIALS: usize = 4_000;
+const TRIALS_PER_VALUE: usize = 32;
+const MAX_TRIALS: usize = 200_000;
 
 /// The declared names of an object, for finding those that are not declared.
 enum FieldNames<'a> {
@@ -58,16 +66,33 @@ impl<'a> FieldNames<'a> {
 
 impl<'a> Checker<'a> {
     pub(super) fn new(types: &'a Types, operation: &'a Operation, problems: &'a mut Found) -> Self {
-        Self { types, operation, problems, allow_nul: false, optional: false, trials: MOST_TRIALS, depth: 0 }
+        Self {
+            types,
+            operation,
+            problems,
+            allow_nul: false,
+            optional: false,
+            trials: 0,
+            depth: 0,
+            is_quiet: false,
+            has_failed: false,
+        }
     }
 
-    pub(super) fn parameter(&mut self, parameter: &Parameter, value: &mut Value) {
+    /// Checks a parameter. `trials` is what alternatives may still cost in this request.
+    pub(super) fn parameter(&mut self, parameter: &Parameter, value: &mut Value, trials: &mut usize) {
         self.allow_nul = parameter.allow_nul;
         self.optional = !parameter.required;
+        let more = weight(value).saturating_mul(TRIALS_PER_VALUE);
+        self.trials = trials.saturating_add(more).min(MAX_TRIALS);
         self.value(&parameter.name, &parameter.schema, value);
+        *trials = self.trials;
     }
 
     fn value(&mut self, path: &str, schema: &Schema, value: &mut Value) {
+        if self.has_failed {
+            return;
+        }
         if self.depth >= DEEPEST {
             return self.invalid(path, "has a shape that is defined too deep to be checked", None);
         }
@@ -125,12 +150,21 @@ impl<'a> Checker<'a> {
         if fits {
             self.constraints(path, resolved, value);
         } else {
-            self.wrong_type(path, &type_words(schema), value);
+            self.wrong_type(path, schema, value);
         }
     }
 
-    fn wrong_type(&mut self, path: &str, expected: &str, value: &Value) {
-        let actual = type_of(value);
+    /// Notes a problem whose words nobody will read.
+    fn fails_quietly(&mut self) -> bool {
+        self.has_failed |= self.is_quiet;
+        self.is_quiet
+    }
+
+    fn wrong_type(&mut self, path: &str, schema: &Schema, value: &Value) {
+        if self.fails_quietly() {
+            return;
+        }
+        let (expected, actual) = (type_words(schema), type_of(value));
         let hint = if value.is_null() && self.optional { ". Leave it out instead" } else { "" };
         self.tell(
             Stage::Type,
@@ -146,7 +180,7 @@ impl<'a> Checker<'a> {
     }
 
     /// A value fits a union if it fits one member. If it fits none but only one member is of its type, that member's
-    /// problems are the ones to tell.
+    /// problems are the ones to tell. Only the first member's problems are put into words.
     fn union(&mut self, path: &str, union: &Schema, members: &[Schema], value: &mut Value) {
         let mut closest: Option<Found> = None;
         let weight = weight(value);
@@ -164,18 +198,24 @@ impl<'a> Checker<'a> {
                 optional: self.optional,
                 trials: left,
                 depth: self.depth,
+                is_quiet: self.is_quiet || closest.is_some(),
+                has_failed: false,
             };
             checker.value(path, member, &mut attempt);
             self.trials = checker.trials;
-            if problems.is_empty() {
+            let fits = !checker.has_failed && checker.problems.is_empty();
+            if fits {
                 *value = attempt;
                 return self.constraints(path, union, value);
             }
             closest.get_or_insert(problems);
         }
         match closest {
-            Some(problems) => self.problems.extend(problems),
-            None => self.wrong_type(path, &type_words(union), value),
+            Some(problems) => {
+                self.fails_quietly();
+                self.problems.extend(problems);
+            }
+            None => self.wrong_type(path, union, value),
         }
     }
 
@@ -192,6 +232,9 @@ impl<'a> Checker<'a> {
                     (self.allow_nul, self.optional) = outer;
                 }
                 None if field.required => {
+                    if self.fails_quietly() {
+                        return;
+                    }
                     let expected = type_words(&field.schema);
                     self.tell(
                         Stage::Missing,
@@ -259,6 +302,9 @@ impl<'a> Checker<'a> {
     }
 
     fn unknown_fields(&mut self, path: &str, shape: &Shape, unknown: &[String]) {
+        if self.fails_quietly() {
+            return;
+        }
         let valid: Vec<&str> = shape.fields.iter().map(|field| &*field.name).collect();
         let (names, mut hint, suggestions) = explain_unknown(unknown, &valid);
         if let Some(name) = unknown
@@ -286,6 +332,9 @@ impl<'a> Checker<'a> {
         if let Some(allowed) = &schema.allowed
             && !allowed.contains(value)
         {
+            if self.fails_quietly() {
+                return;
+            }
             let words: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
             let listed: Vec<String> = allowed.iter().map(quoted).collect();
             let meant = value
@@ -378,6 +427,9 @@ impl<'a> Checker<'a> {
     }
 
     fn invalid(&mut self, path: &str, problem: &str, allowed: Option<&[Value]>) {
+        if self.fails_quietly() {
+            return;
+        }
         // Patterns and words come from definitions we did not write.
         let problem = if looks_like_a_leak(problem) { "breaks a constraint that introspect shows" } else { problem };
         let found = Problem::new(Code::ValidationInvalidValue, path, format!("Parameter '{path}' {problem}"))
@@ -390,6 +442,9 @@ impl<'a> Checker<'a> {
     }
 
     fn tell(&mut self, stage: Stage, problem: Problem) {
+        if self.fails_quietly() {
+            return;
+        }
         if self.problems.len() < MOST_PROBLEMS {
             self.problems.push((stage, problem));
         }

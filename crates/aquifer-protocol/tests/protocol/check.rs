@@ -3,11 +3,12 @@
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::wording::looks_like_a_leak;
+use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::request::{Parsed, parse};
 use aquifer_protocol::schema::{Parameter, Schema, Types};
 use aquifer_protocol::surface::Receiver;
-use aquifer_protocol::validate::{Strictness, route};
+use aquifer_protocol::validate::{Checked, Strictness, route};
 use serde_json::{Value, json};
 
 use crate::fixture::{check, check_with, crude, envelope, everything, operation};
@@ -359,4 +360,53 @@ fn r_dis_7_a_parameter_is_known_by_its_own_spelling_before_any_alias() {
         let failure = routed.check(&catalog, Strictness::Strict).unwrap_err();
         assert_eq!(failure.code().as_str(), "VALIDATION_UNKNOWN_PARAM");
     }
+}
+
+/// Definitions that each name the next one twice: two to the power of 24 alternatives for one text.
+#[test]
+fn alternatives_of_alternatives_are_not_all_tried() {
+    let mut definitions = serde_json::Map::new();
+    for level in 0..24 {
+        let next = json!({ "$ref": format!("#/$defs/d{}", level + 1) });
+        definitions.insert(format!("d{level}"), json!({ "anyOf": [next, next] }));
+    }
+    definitions.insert("d24".to_owned(), json!({ "type": "integer" }));
+    let properties: serde_json::Map<String, Value> =
+        (0..400).map(|number| (format!("p{number}"), json!({ "$ref": "#/$defs/d0" }))).collect();
+    let params: serde_json::Map<String, Value> = properties.keys().map(|name| (name.clone(), json!("a"))).collect();
+    let schema = json!({ "properties": properties, "$defs": definitions });
+    let (done, finished) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let failure = checked_against(&schema, params).map(|_| ()).unwrap_err();
+        done.send(failure.code()).unwrap();
+    });
+    // Without a budget for the whole request this takes hours.
+    let code = finished.recv_timeout(std::time::Duration::from_secs(120)).unwrap();
+    assert_eq!(code, Code::ValidationInvalidValue);
+}
+
+#[test]
+fn long_lists_of_alternatives_are_checked() {
+    let member = |kind: &str| json!({ "type": "object", "properties": { "kind": { "const": kind }, "x": { "type": "integer" } }, "required": ["kind", "x"] });
+    let members: Vec<Value> = ["a", "b", "c", "d"].map(member).into();
+    let schema = json!({ "properties": { "rows": { "type": "array", "items": { "anyOf": members } } } });
+    let row = |x: Value| json!({ "kind": "d", "x": x });
+    let rows = |last: Value| {
+        serde_json::Map::from_iter([(
+            "rows".to_owned(),
+            vec![row(json!(1)); 2_000].into_iter().chain([row(last)]).collect(),
+        )])
+    };
+    assert!(checked_against(&schema, rows(json!(1))).is_ok());
+    assert!(checked_against(&schema, rows(json!("text"))).is_err());
+}
+
+fn checked_against(schema: &Value, params: serde_json::Map<String, Value>) -> Result<Checked, Failure> {
+    let mut types = Types::new();
+    let operation = operation("list_things", Category::Read, schema, &mut types);
+    let catalog = Catalog::build(vec![operation], types, &crude()).unwrap();
+    let request = json!({ "operation": "list_things", "params": params });
+    let parsed = parse(request.as_object().unwrap().clone(), 100).map_err(|not| not.failure().clone())?;
+    let Parsed::One(request) = parsed else { panic!("a batch") };
+    route(&catalog, &crude(), &Receiver::Unified, request)?.check(&catalog, Strictness::Strict)
 }

@@ -201,6 +201,43 @@ fn patterns_take_linear_time_and_unsupported_ones_are_words_only() {
 }
 
 #[test]
+fn reading_compiles_no_pattern_and_using_them_has_a_budget() {
+    let properties: serde_json::Map<String, Value> = (0..400)
+        .map(|number| {
+            let size = if number % 2 == 0 { 200 } else { 20 };
+            (format!("p{number}"), json!({ "type": "string", "pattern": format!("(\\w{{{size}}}){{4}}{number}") }))
+        })
+        .collect();
+    let document = json!({ "type": "object", "properties": properties });
+    let mut reader = SchemaReader::new(&document);
+    let Kind::Object(shape) = reader.read(&document).kind else { panic!("not an object") };
+    let patterns: Vec<&Pattern> = shape.fields.iter().filter_map(|field| field.schema.pattern.as_ref()).collect();
+    assert_eq!(patterns.len(), 400);
+    assert!(patterns.iter().all(|pattern| !pattern.is_compiled()));
+    // Whatever is not enforced here passes: its owner enforces it.
+    let refused = patterns.iter().filter(|pattern| !pattern.admits("no")).count();
+    let compiled = patterns.iter().filter(|pattern| pattern.is_compiled()).count();
+    assert_eq!(refused, compiled);
+    assert!(compiled < 40, "{compiled}");
+    // Small ones are what definitions really have, and hundreds of them fit.
+    let properties: serde_json::Map<String, Value> = (0..200)
+        .map(|number| (format!("p{number}"), json!({ "pattern": format!("^[a-z0-9-]{{1,40}}{number}$") })))
+        .collect();
+    let document = json!({ "type": "object", "properties": properties });
+    let Kind::Object(shape) = SchemaReader::new(&document).read(&document).kind else { panic!("not an object") };
+    let patterns = shape.fields.iter().filter_map(|field| field.schema.pattern.as_ref());
+    assert_eq!(patterns.filter(|pattern| !pattern.admits("?")).count(), 200);
+}
+
+#[test]
+fn a_large_pattern_is_not_run_over_a_long_text() {
+    let slow = Pattern::new("[ab]*a[ab]{3000}c");
+    assert!(!slow.admits("d"));
+    assert!(slow.admits(&"ab".repeat(500_000)));
+    assert!(!Pattern::new("^[a-z]*$").admits(&"A".repeat(200_000)));
+}
+
+#[test]
 fn samples_fit_what_they_are_samples_of() {
     for name in ["age", "score", "role", "email", "born", "seen", "tags", "address", "fields", "labels", "anything"] {
         let parameter = parameter(name);

@@ -75,7 +75,7 @@ impl Http {
             self.session.lose();
             return Err(Trouble::SessionLost);
         }
-        if is_inconclusive(status) {
+        if message::is_inconclusive(status.as_u16()) {
             return Err(Trouble::ServerError { status: status.as_u16(), error: found.stray });
         }
         let stray = found.stray.filter(|error| !error.message.is_empty());
@@ -162,12 +162,6 @@ impl Http {
         }
         Ok(())
     }
-}
-
-/// Whether a status leaves open if the request was handled: server errors, which proxies also send when the server was
-/// cut off; 408, which servers send when a handler takes too long; 303, which is sent after the request was handled.
-fn is_inconclusive(status: StatusCode) -> bool {
-    status.as_u16() >= 500 || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::SEE_OTHER)
 }
 
 fn refused(status: StatusCode, error: RpcError) -> Trouble {

@@ -1,13 +1,14 @@
 //! Documents and prompts of upstreams, under names that tell them apart.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use aquifer_engine::Engine;
 use aquifer_engine::clock::SystemClock;
 use aquifer_engine::source::Fetch;
+use aquifer_engine::{Engine, Source as _};
 use aquifer_protocol::error::Code;
 use aquifer_protocol::surface::{Mode, Profile, Surface};
-use aquifer_upstream::Upstream;
+use aquifer_upstream::{Settings, Upstream};
 use serde_json::{Map, Value, json};
 
 use crate::support::{Stage, context, fake};
@@ -32,6 +33,39 @@ async fn one_source_keeps_its_names() {
     assert_eq!(got["messages"][0]["content"]["text"], "greet you");
     let failure = engine.fetch(Fetch::Resource("other:x".to_owned()), context()).await.unwrap_err();
     assert_eq!(failure.details()["upstream_error"], "no such document");
+}
+
+/// Every page comes in time, and there is always one more.
+const ENDLESS: &str = r#"
+import json, sys, time
+page = 0
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    method, answer = asked["method"], None
+    if method == "initialize":
+        answer = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "prompts": {}},
+                  "serverInfo": {"name": "endless", "version": "1"}}
+    elif method == "tools/list":
+        answer = {"tools": []}
+    elif method == "prompts/list":
+        page += 1
+        time.sleep(0.5)
+        answer = {"prompts": [{"name": "p%d" % page}], "nextCursor": str(page)}
+    said = {"result": answer} if answer is not None else {"error": {"code": -32601, "message": "no"}}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}), flush=True)
+"#;
+
+#[tokio::test]
+async fn a_list_without_an_end_has_a_deadline() {
+    let mut settings = Settings::stdio("endless", "python3", ["-c", ENDLESS]);
+    settings.timeout = Duration::from_secs(2);
+    let upstream = Upstream::new(settings, Arc::new(SystemClock));
+    upstream.ready().await.unwrap();
+    // Without a deadline for the whole list it is read for as many pages as a list may have.
+    let listed = tokio::time::timeout(Duration::from_secs(45), upstream.fetch(Fetch::Prompts, context())).await;
+    assert_eq!(listed.unwrap().unwrap_err().code(), Code::UpstreamTimeout);
 }
 
 #[tokio::test]
