@@ -27,7 +27,7 @@ fn r_saf_2_a_condition_sees_every_unicode_form_of_a_name() {
     for (declared, spellings) in table {
         for spelling in [declared].into_iter().chain(*spellings) {
             for (operation, what) in
-                [(open(vec![]), "open"), (open(vec![Parameter::optional(*declared, Schema::default())]), "declared")]
+                [(open(vec![]), "open"), (open(vec![Parameter::optional(declared, Schema::default())]), "declared")]
             {
                 let deny = restricting(&format!("param = \"{declared}\", greater = 100"));
                 let params = json!({ *spelling: 1000 });
