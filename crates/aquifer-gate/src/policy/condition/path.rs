@@ -275,7 +275,7 @@ fn is_structured(text: &str) -> bool {
 /// may hide the name.
 fn may_hold(text: &str, rest: &[Name]) -> bool {
     let has_name = || rest.last().is_none_or(|last| fold(text).contains(last.folded.as_str()));
-    is_structured(text) || text.contains(['{', '[', '\\', '%']) || has_name()
+    is_structured(text) || text.contains(['{', '[', '\\', '%', '&']) || has_name()
 }
 
 /// Whether a value of these shapes can only be text.

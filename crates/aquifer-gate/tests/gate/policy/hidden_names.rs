@@ -156,6 +156,7 @@ fn r_saf_2_text_that_may_hold_the_rest_of_a_path_is_in_doubt() {
                 (json!({ "any": "max_amount: 1000" }), "deny"),
                 (json!({ "any": "maxAmount=1000" }), "deny"),
                 (json!({ "any": "m%61x_amount=1000" }), "deny"),
+                (json!({ "any": "<&#109;ax_amount>1000" }), "deny"),
                 (json!({ "any": "<MaxAmount>1000</MaxAmount>" }), "deny"),
                 (json!({ "any": ["max_amount", 1000] }), "deny"),
                 (json!({ "any": "none" }), "confirm"),
