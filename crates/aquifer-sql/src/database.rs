@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
@@ -136,19 +136,23 @@ impl Database {
         self.misconfigured.load(Ordering::Relaxed)
     }
 
-    /// Tries to look until it succeeds, more and more patiently.
-    pub async fn look_until_found(&self) {
+    /// Tries to look until it succeeds, at growing intervals. Ends when nobody holds the database any more: one that is no
+    /// longer served is not looked for.
+    pub async fn look_until_found(database: Weak<Self>) {
         let (mut pause, longest) = RETRY;
-        loop {
-            match self.look().await {
+        while let Some(database) = database.upgrade() {
+            match database.look().await {
                 Ok(()) => return,
+                // It may have been let go of meanwhile.
+                Err(_) if Arc::strong_count(&database) == 1 => return,
                 Err(failure) => {
                     let cause = failure.cause().unwrap_or_default();
-                    tracing::warn!(source = self.settings.name, cause, "{}", failure.message());
-                    self.offer.store(Arc::new(Offer::unknown(reason(&failure))));
-                    self.changes.send_modify(|count| *count += 1);
+                    tracing::warn!(source = database.settings.name, cause, "{}", failure.message());
+                    database.offer.store(Arc::new(Offer::unknown(reason(&failure))));
+                    database.changes.send_modify(|count| *count += 1);
                 }
             }
+            drop(database);
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(longest);
         }

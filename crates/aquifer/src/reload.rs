@@ -12,6 +12,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use aquifer_engine::Engine;
 use aquifer_gate::SafetyGate;
+use aquifer_gate::quota::restarted_counts;
 
 use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::config::Config;
@@ -38,6 +39,8 @@ pub(crate) struct Reloader {
     pub(crate) opened: Vec<Opened>,
     /// Sources that could not be served at the last change, either.
     pub(crate) broken: Vec<Broken>,
+    /// Whether the gate was made for more than one source.
+    pub(crate) has_several_sources: bool,
     /// Every file that was read.
     pub(crate) files: Vec<PathBuf>,
     /// Reports rules that do nothing.
@@ -63,12 +66,16 @@ impl Reloader {
         setup::check(&read, &self.surface)?;
         let waiting = waiting::compare(&read, &self.config);
         let config = Config { source: read.source, gate: read.gate, path: read.path, ..self.config.clone() };
-        let gate = match config.gate == self.config.gate {
-            true => self.gate.clone(),
-            false => self.safety.gate_of(&config)?,
-        };
+        // What `[gate]` says may be wrong whatever the sources are, and is reported first.
+        let checked = self.safety.gate_of(&config, self.has_several_sources)?;
         let wanted = Wanted { targets: &self.targets, upstream: &self.upstream, config: &config };
         let plans = wanted.plan_after(&self.opened)?;
+        let has_several_sources = plans.are_several();
+        let gate = match (config.gate == self.config.gate, has_several_sources == self.has_several_sources) {
+            (true, true) => self.gate.clone(),
+            (false, true) => checked,
+            (_, false) => self.safety.gate_of(&config, has_several_sources)?,
+        };
         if let Some(broken) = plans.broken.iter().find(|broken| !self.broken.contains(broken)) {
             bail!("source '{}': {}", broken.name, broken.why);
         }
@@ -85,8 +92,13 @@ impl Reloader {
         }
         new.iter().for_each(Opened::look_for);
         setup::report_unmatched(&opened);
+        let [before, after] = [&self.config, &config].map(|config| config.gate.settings(false).quota);
+        for restarted in restarted_counts(&before, &after) {
+            tracing::warn!("[gate] {restarted}");
+        }
         self.unused = crate::safety::report_unused(&self.engine, &gate, &opened);
         (self.opened, self.gate, self.config, self.text) = (opened, gate, config, text);
+        self.has_several_sources = has_several_sources;
         Ok(Outcome { is_in_effect: true, waiting })
     }
 

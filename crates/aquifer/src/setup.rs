@@ -80,10 +80,18 @@ impl Wanted<'_> {
         self.plan_after(&[])
     }
 
+    /// Whether more than one source is served, or will be once it can be.
+    pub(crate) fn has_several_sources(&self) -> anyhow::Result<bool> {
+        Ok(self.plan()?.are_several())
+    }
+
     /// What would be opened, where these are served already.
     pub(crate) fn plan_after(&self, served: &[Opened]) -> anyhow::Result<Plans> {
         let kept = Kept::of(&self.config.state)?;
         let mut plans = Plans::make(self.targets, self.upstream, &self.config.source, &kept, served)?;
+        if self.config.gate.names_sources() {
+            plans.refuse_numbered_names()?;
+        }
         plans.log_in(self, &kept);
         plans.pin(self.config);
         Ok(plans)

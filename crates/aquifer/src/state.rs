@@ -4,7 +4,7 @@
 mod directory;
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,14 @@ use sha2::{Digest, Sha256};
 
 use crate::config::{self, StateConfig};
 
+pub(crate) use directory::close_to_others;
 pub(crate) use directory::create as create_private_directory;
+
+/// What is in the state directory, besides the store, which looks after its own files.
+const ENTRIES: &[&str] = &["cursor.key", "admin.key", "catalogues", "logins", "audit"];
+
+/// Keys and hashes are smaller.
+const MAX_SMALL_FILE_BYTES: u64 = 64 * 1024;
 
 /// A configured secret must have as many characters.
 const SHORTEST_SECRET: usize = 16;
@@ -43,6 +50,7 @@ impl Kept {
     fn prepare(&self) -> anyhow::Result<&Path> {
         let directory = self.directory.as_deref().context("there is no state directory: set state.dir")?;
         directory::prepare(directory)?;
+        ENTRIES.iter().for_each(|entry| close_to_others(&directory.join(entry)));
         Ok(directory)
     }
 
@@ -110,7 +118,7 @@ fn kept(directory: &Path) -> anyhow::Result<[u8; 32]> {
     if !path.exists() {
         make(directory, &path)?;
     }
-    let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let bytes = read_small_file(&path).with_context(|| format!("cannot read {}", path.display()))?;
     bytes.try_into().map_err(|_| anyhow::anyhow!("{} is not a key; remove it to have one made", path.display()))
 }
 
@@ -125,6 +133,18 @@ fn make(directory: &Path, path: &Path) -> anyhow::Result<()> {
     let _ = fs::hard_link(&draft, path);
     let _ = fs::remove_file(&draft);
     if path.exists() { Ok(()) } else { bail!("cannot write {}", path.display()) }
+}
+
+/// Reads a small file. Anything but a regular file is an error: a pipe would keep the command waiting for ever.
+pub(crate) fn read_small_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    let found = fs::metadata(path)?;
+    if !found.is_file() {
+        return Err(std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    if found.len() > MAX_SMALL_FILE_BYTES {
+        return Err(std::io::Error::new(ErrorKind::FileTooLarge, "it is too large"));
+    }
+    fs::read(path)
 }
 
 /// Where state would be, usable or not.

@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+use aquifer_protocol::spelling::fold_case;
+
 /// Longer patterns are nobody's.
 const LONGEST: usize = 256;
 
@@ -42,7 +44,12 @@ impl Glob {
         if pattern.chars().any(char::is_control) {
             return Err("a pattern has a control character in it".to_owned());
         }
-        Ok(Self { parts: pattern.split('*').map(Part::new).collect() })
+        Ok(Self::split(pattern))
+    }
+
+    /// Takes a readable pattern apart that was folded. Folding can produce characters that nobody wrote.
+    fn split(pattern: &str) -> Self {
+        Self { parts: pattern.split('*').map(Part::new).collect() }
     }
 
     /// Whether it matches every text.
@@ -135,17 +142,6 @@ impl Case {
     }
 }
 
-/// The text without case. By way of upper case, because some letters have no lower case of their own: `ſ` is an `s` and
-/// `ẞ` two of them to whoever compares as Unicode folds.
-pub(crate) fn fold_case(text: &str) -> Cow<'_, str> {
-    if text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
-        return Cow::Borrowed(text);
-    }
-    let folded = text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
-    // The small form of `İ` is an `i` with a dot of its own.
-    Cow::Owned(folded.filter(|letter| *letter != '\u{307}').collect())
-}
-
 /// Several patterns, some of which exclude (`!…`). None at all admit everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Patterns {
@@ -153,6 +149,8 @@ pub(crate) struct Patterns {
     only_case: Case,
     never: Vec<Glob>,
     never_case: Case,
+    /// Whether a pattern without case has a `?`.
+    counts_characters: bool,
 }
 
 impl Patterns {
@@ -170,12 +168,21 @@ impl Patterns {
     ) -> Self {
         let mut patterns = Self { only_case, never_case, ..Self::default() };
         for written in list {
+            let counts = &mut patterns.counts_characters;
             let (into, case, pattern) = match written.strip_prefix('!') {
                 Some(pattern) => (&mut patterns.never, never_case, pattern),
                 None => (&mut patterns.only, only_case, written),
             };
-            match Glob::new(pattern).and_then(|_| Glob::new(&case.fold(pattern))) {
-                Ok(glob) => into.push(glob),
+            match Glob::new(pattern) {
+                Ok(glob) if case == Case::Exact => into.push(glob),
+                Ok(_) => {
+                    let folded = Glob::split(&case.fold(pattern));
+                    // `ß` is one character to a `?`, and two once folded.
+                    let is_counted = pattern.contains('?');
+                    into.extend(is_counted.then(|| Glob::split(&pattern.to_lowercase())).filter(|one| *one != folded));
+                    into.push(folded);
+                    *counts |= is_counted;
+                }
                 Err(problem) => complain(problem),
             }
         }
@@ -209,20 +216,21 @@ impl Patterns {
 
     /// Whether one of these names is wanted, excluded or not.
     pub(crate) fn wants_one_of<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> bool {
-        self.only.is_empty() || any_matches(&self.only, self.only_case, names)
+        self.only.is_empty() || self.any_matches(&self.only, self.only_case, names)
     }
 
     /// Whether one of these names is excluded.
     pub(crate) fn excludes_one_of<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> bool {
-        !self.never.is_empty() && any_matches(&self.never, self.never_case, names)
+        !self.never.is_empty() && self.any_matches(&self.never, self.never_case, names)
     }
-}
 
-fn any_matches<'a>(globs: &[Glob], case: Case, names: impl IntoIterator<Item = &'a str>) -> bool {
-    names.into_iter().any(|name| {
-        let name = case.fold(name);
-        globs.iter().any(|glob| glob.matches(&name))
-    })
+    fn any_matches<'a>(&self, globs: &[Glob], case: Case, names: impl IntoIterator<Item = &'a str>) -> bool {
+        let matches = |name: &str| globs.iter().any(|glob| glob.matches(name));
+        names.into_iter().any(|name| {
+            let may_differ = case == Case::Ignored && self.counts_characters && !name.is_ascii();
+            matches(&case.fold(name)) || (may_differ && matches(&name.to_lowercase()))
+        })
+    }
 }
 
 #[cfg(test)]

@@ -337,7 +337,8 @@ fn rules(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> Vec<
             let message = "another rule has the same name, so nobody could tell which of them decided".to_owned();
             problems.push(SettingsProblem { place: rule.to_string(), message });
         }
-        rules.push(Arc::new(rule));
+        let among_several = || Rule::among_several_sources(number, written);
+        rules.push(Arc::new(settings.has_several_sources.then(among_several).flatten().unwrap_or(rule)));
     }
     rules
 }

@@ -27,6 +27,8 @@ pub struct Rule {
     pub effect: RuleEffect,
     /// Whether it lowers what the matrix and the source say.
     pub loosens: bool,
+    /// Whether it was meant to loosen and does not, because it does not say operations of which source.
+    pub(super) lacks_source: bool,
     /// How strong a confirmation it wants.
     pub strength: Option<Strength>,
     /// Why, in the operator's words.
@@ -53,6 +55,16 @@ pub(super) enum Applies {
 }
 
 impl Rule {
+    /// The rule as it holds where several sources are served: one that loosens by name and names no source does not loosen.
+    pub(super) fn among_several_sources(number: usize, settings: &RuleSettings) -> Option<Self> {
+        if !settings.loosen || names_a_source(settings) || is_every_operation(&settings.operation) {
+            return None;
+        }
+        // What is wrong with it is reported for the rule as it is written.
+        let restricting = RuleSettings { loosen: false, ..settings.clone() };
+        Some(Self { lacks_source: true, ..Self::new(number, &restricting, &mut Vec::new()) })
+    }
+
     pub(super) fn new(number: usize, settings: &RuleSettings, problems: &mut Vec<SettingsProblem>) -> Self {
         let place = match &settings.name {
             Some(name) => format!("rule {number} '{name}'"),
@@ -79,6 +91,7 @@ impl Rule {
             name: settings.name.as_deref().map(Into::into),
             effect: settings.effect,
             loosens: settings.loosen,
+            lacks_source: false,
             strength: settings.strength,
             reason: settings.reason.as_deref().map(|reason| reason.trim().into()),
             message: settings.message.as_deref().map(|message| message.trim().into()),
@@ -177,12 +190,20 @@ fn consistent(settings: &RuleSettings, complaints: &mut Complaints<'_>) {
     if settings.loosen && !says_what {
         complaints.add("a rule with 'loosen' has to name what it loosens; operation = \"*\" is everything");
     }
-    let names_a_source = settings.source.iter().any(|pattern| !pattern.starts_with('!'));
     let names_backing = [&settings.tool, &settings.table].iter().any(|words| !words.0.is_empty());
-    if settings.loosen && names_backing && !names_a_source {
+    if settings.loosen && names_backing && !names_a_source(settings) {
         complaints
             .add("a rule with 'loosen' has to name the source of the tool or table: another may have one of that name");
     }
+}
+
+fn names_a_source(settings: &RuleSettings) -> bool {
+    settings.source.iter().any(|pattern| !pattern.starts_with('!'))
+}
+
+/// Whether a list of patterns goes by no name: nothing said, or `*` alone.
+fn is_every_operation(operation: &Words) -> bool {
+    operation.iter().all(|pattern| pattern == "*")
 }
 
 /// The values of a closed vocabulary that a list admits. Nothing said admits all. On a ladder, `x+` is x and above.

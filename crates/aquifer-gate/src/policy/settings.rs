@@ -26,6 +26,10 @@ pub struct PolicySettings {
     pub strength: BTreeMap<String, Strength>,
     /// The rules. The most restrictive of those that apply wins.
     pub rule: Vec<RuleSettings>,
+    /// Whether more than one source is served, or will be once it can be. Then a rule that loosens operations by name has to
+    /// name their source: another source may call an operation of its own the same.
+    #[serde(skip)]
+    pub has_several_sources: bool,
 }
 
 /// How far a source has to be trusted for what: the trust document's block, with a setting for each category. Where

@@ -105,9 +105,25 @@ impl<'a> Inventory<'a> {
     }
 }
 
+const LACKS_SOURCE: &str = "it loosens nothing: with several sources, a rule that loosens operations by name has to name their \
+                            source, because another may call one of its own the same";
+
 impl Policy {
     pub(crate) fn has_rules(&self) -> bool {
         !self.rules.is_empty()
+    }
+
+    /// Every rule that would loosen operations by name and does not, because it names no source. That can be told without
+    /// knowing what the sources offer.
+    pub fn lacking_source(&self) -> Vec<UnusedRule> {
+        let lacking = self.rules.iter().filter(|rule| rule.lacks_source);
+        let report = |rule: &Arc<Rule>| UnusedRule {
+            kind: RuleKind::Rule,
+            number: rule.number,
+            name: rule.name.as_deref().map(str::to_owned),
+            problem: LACKS_SOURCE.to_owned(),
+        };
+        lacking.map(report).collect()
     }
 
     /// Every rule that does nothing, as far as that can be told.
@@ -118,6 +134,10 @@ impl Policy {
                 let name = rule.name.as_deref().map(str::to_owned);
                 unused.push(UnusedRule { kind: RuleKind::Rule, number: rule.number, name, problem });
             };
+            if rule.lacks_source {
+                report(LACKS_SOURCE.to_owned());
+                continue;
+            }
             if rule.effect == RuleEffect::Allow && !rule.loosens {
                 report("it allows without loosen = true, which changes nothing".to_owned());
                 continue;

@@ -36,6 +36,31 @@ pub use settings::RateLimitSettings;
 pub use settings::Span;
 pub use settings::ThresholdSettings;
 
+/// Limits and quotas of changed settings that count from zero, in sentences. A rate limit goes on counting under its name, as
+/// long as its window and what is counted apart stay; a quota as long as its metric and what it counts stay.
+pub fn restarted_counts(before: &QuotaSettings, after: &QuotaSettings) -> Vec<String> {
+    let mut restarted = Vec::new();
+    let is_gone = |old: &RateLimitSettings| !after.rate_limit.iter().any(|new| new.name == old.name);
+    let has_lost_a_limit = before.rate_limit.iter().any(is_gone);
+    for limit in &after.rate_limit {
+        let why = match before.rate_limit.iter().find(|old| old.name == limit.name) {
+            Some(old) if old.window != limit.window => "its window changed",
+            Some(old) if old.counted.per != limit.counted.per => "what it counts apart changed",
+            None if has_lost_a_limit => "its name is new, and another limit is gone",
+            Some(_) | None => continue,
+        };
+        restarted.push(format!("rate limit '{}' counts from zero: {why}", limit.name));
+    }
+    let (old, new) = (counter_names(before), counter_names(after));
+    if old.iter().any(|counter| !new.contains(counter)) {
+        let changed = new.iter().zip(&after.quota).zip(1..).filter(|((counter, _), _)| !old.contains(counter));
+        restarted.extend(changed.map(|((_, quota), number)| {
+            format!("quota {number} '{}' counts from zero: its metric or what it counts changed", quota.metric)
+        }));
+    }
+    restarted
+}
+
 /// Costs are counted in millionths.
 const MILLION: f64 = 1_000_000.0;
 
@@ -142,11 +167,8 @@ impl Quotas {
             rates.push(Rate { name: rate.name.clone(), counter, most: rate.limit, span: rate.window });
         }
         let mut quotas = Vec::new();
-        let mut counters: Vec<String> = Vec::new();
-        for quota in &settings.quota {
-            let counter = counter_name(quota, &counters);
-            quotas.extend(Quota::new(&counter, quota, &mut problems));
-            counters.push(counter);
+        for (counter, quota) in counter_names(settings).iter().zip(&settings.quota) {
+            quotas.extend(Quota::new(counter, quota, &mut problems));
         }
         let mut prices = Vec::new();
         for price in &settings.cost {
@@ -400,6 +422,14 @@ impl Paused {
 
 /// Under which name a quota counts. It is made of what is counted, not of the quota's place in the list or of its
 /// thresholds: what was used is still known when the configuration changes around it.
+fn counter_names(settings: &QuotaSettings) -> Vec<String> {
+    let mut names = Vec::new();
+    for quota in &settings.quota {
+        names.push(counter_name(quota, &names));
+    }
+    names
+}
+
 fn counter_name(settings: &ThresholdSettings, taken: &[String]) -> String {
     let mut hash = format!("{:x}", Sha256::digest(settings.counted.to_string()));
     hash.truncate(12);

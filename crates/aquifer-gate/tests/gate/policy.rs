@@ -2,6 +2,7 @@
 
 mod conditions;
 mod explanations;
+mod hidden_names;
 mod identity;
 mod laws;
 mod rules;

@@ -2,7 +2,7 @@
 
 use aquifer_engine::Context;
 use aquifer_gate::GateSettings;
-use aquifer_gate::quota::QuotaSettings;
+use aquifer_gate::quota::{QuotaSettings, restarted_counts};
 use serde_json::{Value, json};
 
 use crate::house::{House, anna, caller, code, request, with_token};
@@ -207,5 +207,63 @@ fn r_saf_4_settings_that_make_no_sense_are_refused() {
         let audit = aquifer_gate::audit::Audit::off(clock.clone());
         let settings_of_gate = GateSettings { quota, ..GateSettings::default() };
         assert!(aquifer_gate::SafetyGate::new(&settings_of_gate, audit, store, clock).is_err(), "{settings}");
+    }
+}
+
+/// What of a changed configuration counts from zero.
+#[test]
+fn r_saf_4_limits_that_forget_what_was_used_are_told() {
+    let settings = |quota: &Value| -> QuotaSettings { serde_json::from_value(quota.clone()).unwrap() };
+    let rate = |more: Value| {
+        let mut limit = json!({ "name": "l", "limit": 2, "window": "hour" });
+        limit.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "rate_limit": [limit] })
+    };
+    let quota = |more: Value| {
+        let mut quota = json!({ "metric": "requests_per_day", "hard_stop": 3 });
+        quota.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "quota": [quota] })
+    };
+    let both = json!({ "quota": [{ "metric": "requests_per_hour", "warn": 1 }, { "metric": "requests_per_day", "hard_stop": 3 }] });
+    let (limit, day) = (rate(json!({})), quota(json!({})));
+    let table = [
+        (&limit, rate(json!({})), None),
+        (&limit, rate(json!({ "limit": 9, "operation": "x" })), None),
+        (&limit, json!({}), None),
+        (&limit, day.clone(), None),
+        (&json!({}), limit.clone(), None),
+        (&limit, rate(json!({ "window": "day" })), Some("rate limit 'l' counts from zero: its window changed")),
+        (
+            &limit,
+            rate(json!({ "per": ["caller"] })),
+            Some("rate limit 'l' counts from zero: what it counts apart changed"),
+        ),
+        (
+            &limit,
+            rate(json!({ "name": "m" })),
+            Some("rate limit 'm' counts from zero: its name is new, and another limit is gone"),
+        ),
+        (&day, quota(json!({ "hard_stop": 9, "warn": 1 })), None),
+        (&day, both, None),
+        (
+            &day,
+            quota(json!({ "category": "READ" })),
+            Some("quota 1 'requests_per_day' counts from zero: its metric or what it counts changed"),
+        ),
+        (
+            &day,
+            quota(json!({ "per": ["caller"] })),
+            Some("quota 1 'requests_per_day' counts from zero: its metric or what it counts changed"),
+        ),
+        (
+            &day,
+            quota(json!({ "metric": "requests_per_hour" })),
+            Some("quota 1 'requests_per_hour' counts from zero: its metric or what it counts changed"),
+        ),
+    ];
+    for (before, after, expected) in table {
+        let found = restarted_counts(&settings(before), &settings(&after));
+        assert_eq!(found.first().map(String::as_str), expected, "{before} {after}");
+        assert!(found.len() <= 1, "{found:?}");
     }
 }

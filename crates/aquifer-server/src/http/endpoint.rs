@@ -77,6 +77,7 @@ impl McpEndpoint {
 
     async fn answer(&self, connection: &Arc<Connection>, request: Request<Incoming>) -> Response<Content> {
         if let Err(refusal) = self.guard.check(request.uri(), request.headers()) {
+            self.guard.report(refusal, request.headers());
             return respond(refusal.status(), refusal.message());
         }
         // The guard has let it pass, so an origin that is there is one the operator allowed.

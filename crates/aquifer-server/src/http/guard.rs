@@ -4,6 +4,9 @@
 //! headers, or with one that contradicts the authority in its request line, is read differently by every program on its
 //! way.
 
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 
 use super::authority::{Authority, Origin};
@@ -12,9 +15,17 @@ use super::{HttpError, HttpSettings};
 /// The default port of `http`, which is what a request line without a port means.
 const DEFAULT_PORT: u16 = 80;
 
+/// Refusals within this time are logged once: anybody can cause them.
+const REPORT_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Longer values are not logged whole.
+const MAX_LOGGED_CHARS: usize = 100;
+
 pub(super) struct Guard {
     hosts: Vec<Authority<String>>,
     origins: Vec<Origin<String>>,
+    /// When a refusal was logged last.
+    reported: Mutex<Option<Instant>>,
 }
 
 /// Why a request is refused.
@@ -37,13 +48,20 @@ impl Refusal {
     pub(super) fn message(self) -> &'static str {
         match self {
             Refusal::MalformedHost => "Bad Request: exactly one Host of the form host[:port] is needed\n",
-            Refusal::HostNotAllowed => {
-                "Forbidden: this Host is not allowed. Add it with --allow-host or in [http] allowed_hosts\n"
-            }
+            Refusal::HostNotAllowed => "Forbidden: this Host is not allowed\n",
             Refusal::MalformedOrigin => "Bad Request: Origin has the form scheme://host[:port]\n",
+            Refusal::OriginNotAllowed => "Forbidden: this Origin is not allowed\n",
+        }
+    }
+
+    /// What the operator can do about it, which is not the caller's business.
+    fn advice(self) -> Option<(HeaderName, &'static str)> {
+        match self {
+            Refusal::HostNotAllowed => Some((header::HOST, "add it with --allow-host or in [http] allowed_hosts")),
             Refusal::OriginNotAllowed => {
-                "Forbidden: this Origin is not allowed. Add it with --allow-origin or in [http] allowed_origins\n"
+                Some((header::ORIGIN, "add it with --allow-origin or in [http] allowed_origins"))
             }
+            Refusal::MalformedHost | Refusal::MalformedOrigin => None,
         }
     }
 }
@@ -69,7 +87,21 @@ impl Guard {
             let parsed = Origin::parse(entry.strip_suffix('/').unwrap_or(entry));
             origins.push(parsed.ok_or_else(|| HttpError::InvalidOrigin(entry.clone()))?.into_owned());
         }
-        Ok(Self { hosts, origins })
+        Ok(Self { hosts, origins, reported: Mutex::new(None) })
+    }
+
+    /// Tells the operator why a request was refused, and what to do if it should not have been.
+    pub(super) fn report(&self, refusal: Refusal, headers: &HeaderMap) {
+        let Some((header, advice)) = refusal.advice() else { return };
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.is_some_and(|last| last.elapsed() < REPORT_INTERVAL) {
+            return;
+        }
+        *reported = Some(Instant::now());
+        drop(reported);
+        let value = only(headers, &header).unwrap_or_default();
+        let value: String = value.chars().take(MAX_LOGGED_CHARS).collect();
+        tracing::warn!("a request was refused because {header} {value:?} is not allowed. To allow it, {advice}");
     }
 
     /// Whether a request may pass.

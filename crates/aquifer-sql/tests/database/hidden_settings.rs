@@ -1,6 +1,8 @@
 //! Settings about columns that do not fit the tables: never served as if they did.
 
-use aquifer_sql::{Settings, TableSettings};
+use std::sync::Arc;
+
+use aquifer_sql::{Database, Settings, TableSettings};
 use serde_json::json;
 
 use crate::support::{File, Stage, engine, harmless, open, unopened, until};
@@ -354,10 +356,7 @@ async fn r_ext_6_a_database_that_appears_later_is_held_to_its_settings() {
     settings.tables.insert("users".to_owned(), said(&["Notes"], &[], &[]));
     let database = unopened(settings);
     let engine = engine(&database);
-    let looking = tokio::spawn({
-        let database = database.clone();
-        async move { database.look_until_found().await }
-    });
+    let looking = tokio::spawn(Database::look_until_found(Arc::downgrade(&database)));
     assert!(!database.is_misconfigured(), "a file that is missing is no mistake in the settings");
     file.run(SQLITE);
     until("the mistake is found", || async { database.is_misconfigured() }).await;

@@ -1,9 +1,11 @@
 //! Files that are missing, broken, locked, replaced or not to be written: each a clear failure, and no restart to recover.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::Reply;
 use aquifer_protocol::surface::Receiver;
+use aquifer_sql::Database;
 use serde_json::{Value, json};
 
 use crate::support::{File, Stage, ask, context, engine, harmless, open, unopened, until};
@@ -59,10 +61,7 @@ async fn a_database_is_looked_for_until_it_is_found() {
     let file = File::missing();
     let database = unopened(file.settings());
     let engine = engine(&database);
-    let looking = tokio::spawn({
-        let database = database.clone();
-        async move { database.look_until_found().await }
-    });
+    let looking = tokio::spawn(Database::look_until_found(Arc::downgrade(&database)));
     let keeping = tokio::spawn({
         let engine = engine.clone();
         async move { engine.keep_up().await }
@@ -75,6 +74,15 @@ async fn a_database_is_looked_for_until_it_is_found() {
     until("the table is offered", || async { engine.snapshot().catalog().operation("list_notes").is_some() }).await;
     looking.await.unwrap();
     keeping.abort();
+}
+
+#[tokio::test]
+async fn a_database_that_nobody_serves_is_not_looked_for() {
+    let file = File::missing();
+    let database = unopened(file.settings());
+    let looking = tokio::spawn(Database::look_until_found(Arc::downgrade(&database)));
+    drop(database);
+    tokio::time::timeout(Duration::from_secs(60), looking).await.expect("the look-out ends").unwrap();
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use crate::sources::Absence;
 pub(crate) async fn show(arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
-    let safety = Safety::looking(&config)?;
+    let safety = Safety::looking(&config, wanted.has_several_sources()?)?;
     let opened = wanted.open(Absence::IsShown).await?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     let snapshot = engine.snapshot();
@@ -32,7 +32,7 @@ pub(crate) async fn show(arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
     // The protocol's own are always there, and nobody has to wonder about them.
     lines.retain(|line| !line.source.is_empty());
     lines.retain(|line| arguments.only.is_empty() || arguments.only.iter().any(|only| only == line.decision));
-    let limits = limits(&config.gate.settings().quota);
+    let limits = limits(&config.gate.settings(false).quota);
     let dry_runs = rehearsed(engine.snapshot().catalog(), &lines);
     let unused = crate::safety::find_unused(&engine, &safety.gate, &crate::safety::unknown_sources(&opened));
     let text = match arguments.json {

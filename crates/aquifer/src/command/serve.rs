@@ -22,8 +22,9 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
     let watched = Watched::new(arguments.config.as_deref());
     let (config, text) = Config::read_with_text(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
-    let safety = Arc::new(Safety::new(&config)?);
     let plans = wanted.plan()?;
+    let has_several_sources = plans.are_several();
+    let safety = Arc::new(Safety::new(&config, has_several_sources)?);
     plans.tell();
     let (files, broken) = (plans.files, plans.broken);
     let opened = wanted.open_planned(plans.plans, Absence::IsServed).await?;
@@ -45,6 +46,7 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
         config,
         opened,
         broken,
+        has_several_sources,
         files,
         unused,
     };

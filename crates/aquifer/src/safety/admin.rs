@@ -40,7 +40,7 @@ impl Admin {
     /// The secret that was made, if one was.
     fn kept(state: &StateConfig) -> anyhow::Result<Option<Self>> {
         let Ok(file) = Kept::of(state)?.admin() else { return Ok(None) };
-        let bytes = match std::fs::read(&file) {
+        let bytes = match state::read_small_file(&file) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),

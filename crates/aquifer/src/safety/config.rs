@@ -55,14 +55,25 @@ impl GateConfig {
         !(self.rule.is_empty() && self.rate_limit.is_empty() && self.quota.is_empty() && self.cost.is_empty())
     }
 
+    /// Whether anything in it depends on what sources are called.
+    pub(crate) fn names_sources(&self) -> bool {
+        let rules = self.rule.iter().map(|rule| [&rule.source, &rule.operation]);
+        let counted =
+            self.rate_limit.iter().map(|limit| &limit.counted).chain(self.quota.iter().map(|quota| &quota.counted));
+        let counted = counted.map(|counted| [&counted.source, &counted.operation]);
+        let costs = self.cost.iter().map(|cost| [&cost.source, &cost.operation]);
+        rules.chain(counted).chain(costs).flatten().any(|words| !words.0.is_empty())
+    }
+
     /// As the gate wants it.
-    pub(crate) fn settings(&self) -> GateSettings {
+    pub(crate) fn settings(&self, has_several_sources: bool) -> GateSettings {
         GateSettings {
             policy: PolicySettings {
                 matrix: self.matrix.clone(),
                 trust_policy: self.trust_policy.clone(),
                 strength: self.strength.clone(),
                 rule: self.rule.clone(),
+                has_several_sources,
             },
             confirm: self.confirmation.settings(),
             quota: QuotaSettings {

@@ -78,37 +78,37 @@ pub(crate) struct Safety {
 
 impl Safety {
     /// The gate that the configuration describes.
-    pub(crate) fn new(config: &Config) -> anyhow::Result<Self> {
+    pub(crate) fn new(config: &Config, has_several_sources: bool) -> anyhow::Result<Self> {
         let (place, clock) = (Place::of(&config.state)?, steady_clock());
         let store = place.open(&config.state, &clock)?;
         let audit = audit(config, store.clone(), &clock)?;
         crate::sources::pins::record_in(&audit);
         let shared = matches!(place, Place::Redis(_)).then(|| store.clone());
-        let gate = gate(config, &audit, &store, &clock)?;
+        let gate = gate(config, has_several_sources, &audit, &store, &clock)?;
         let timekeeper = AbortOnDropHandle::new(tokio::spawn(keep_time(clock.clone(), store.clone())));
         Ok(Self { gate, shared, clock, store, audit, _timekeeper: Some(timekeeper) })
     }
 
     /// The same for looking only: nothing is kept, nothing is written down.
-    pub(crate) fn looking(config: &Config) -> anyhow::Result<Self> {
+    pub(crate) fn looking(config: &Config, has_several_sources: bool) -> anyhow::Result<Self> {
         let clock = steady_clock();
         let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(clock.clone(), REMEMBERED));
         let audit = Audit::off(clock.clone());
-        let gate = gate(config, &audit, &store, &clock)?;
+        let gate = gate(config, has_several_sources, &audit, &store, &clock)?;
         Ok(Self { gate, shared: None, clock, store, audit, _timekeeper: None })
     }
 
     /// Another gate, which a changed configuration describes, over the same store, clock and audit: what was counted,
     /// issued and used up under the old one is known to the new one.
-    pub(crate) fn gate_of(&self, config: &Config) -> anyhow::Result<Arc<SafetyGate>> {
-        gate(config, &self.audit, &self.store, &self.clock)
+    pub(crate) fn gate_of(&self, config: &Config, has_several_sources: bool) -> anyhow::Result<Arc<SafetyGate>> {
+        gate(config, has_several_sources, &self.audit, &self.store, &self.clock)
     }
 
-    /// Everything that makes no sense in `[gate]`.
+    /// Everything that makes no sense in `[gate]`, whatever the sources are.
     pub(crate) fn problems(config: &Config) -> Vec<String> {
         let clock = steady_clock();
         let store = Arc::new(MemoryStore::new(clock.clone(), REMEMBERED));
-        match SafetyGate::new(&config.gate.settings(), Audit::off(clock.clone()), store, clock) {
+        match SafetyGate::new(&config.gate.settings(false), Audit::off(clock.clone()), store, clock) {
             Ok(_) => Vec::new(),
             Err(error) => error.to_string().lines().map(str::to_owned).collect(),
         }
@@ -129,11 +129,12 @@ pub(crate) fn steady_clock() -> Arc<SteadyClock> {
 
 fn gate(
     config: &Config,
+    has_several_sources: bool,
     audit: &Audit,
     store: &Arc<dyn StateStore>,
     clock: &Arc<SteadyClock>,
 ) -> anyhow::Result<Arc<SafetyGate>> {
-    let gate = SafetyGate::new(&config.gate.settings(), audit.clone(), store.clone(), clock.clone());
+    let gate = SafetyGate::new(&config.gate.settings(has_several_sources), audit.clone(), store.clone(), clock.clone());
     Ok(Arc::new(gate.map_err(|error| anyhow::anyhow!("[gate] {}", problem(&error)))?))
 }
 
@@ -158,6 +159,8 @@ impl Place {
                 Ok(Place::File(file))
             }
             Some(StoreSetting::File(None)) => Ok(Place::File(kept.store()?)),
+            // A directory that was asked for is used or missed: limits in memory would begin anew with every process.
+            None if state.dir.is_some() => Ok(Place::File(kept.store()?)),
             None => Ok(kept.store().map_or_else(
                 |error| {
                     tracing::warn!(
@@ -196,6 +199,10 @@ impl Place {
 pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<SteadyClock>) -> anyhow::Result<Audit> {
     let (said, clock) = (&config.audit, clock.clone());
     let directory = audit_directory(config);
+    // A directory that the operator chose may be open to whoever reads logs.
+    if let (None, Some(own)) = (&said.dir, &directory) {
+        state::close_to_others(own);
+    }
     let file =
         |directory: &PathBuf| Sink::File { directory: directory.clone(), size: said.file_bytes, keep: said.files };
     let settings = |sinks: Vec<Sink>| AuditSettings { sinks, required: said.required, ..AuditSettings::default() };

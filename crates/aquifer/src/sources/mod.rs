@@ -87,6 +87,11 @@ impl Origin {
         self.files.iter().map(String::as_str)
     }
 
+    /// Whether the operator chose the name. The servers of a client's file have theirs from that file.
+    fn has_chosen_name(&self) -> bool {
+        self.server.is_none() && self.config.name.is_some()
+    }
+
     /// Whether the operator chose the prefix. A file that names several servers has none for each.
     fn has_chosen_prefix(&self) -> bool {
         self.server.is_none() && self.config.prefix.is_some()
@@ -117,7 +122,21 @@ pub(crate) struct Plans {
     pub(crate) remarks: Vec<String>,
     /// The files that were read.
     pub(crate) files: Vec<PathBuf>,
+    /// Names that nobody chose and several sources would have, so that all but one get a number.
+    numbered: Vec<String>,
 }
+
+/// Sources that would be called the same, so that nobody could tell which of them a rule means.
+#[derive(Debug)]
+pub(crate) struct NameConflict(String);
+
+impl std::fmt::Display for NameConflict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NameConflict {}
 
 impl Plans {
     /// Plans what the command line names, else what the configuration names. Sources that are `served` already keep
@@ -145,6 +164,9 @@ impl Plans {
         }
         let chosen = if named.is_empty() { configured } else { &named };
         let mut plans = Self { files: files_of(chosen), ..Self::default() };
+        if let Some(name) = repeated_name(chosen) {
+            return Err(NameConflict(format!("two sources have the name '{name}': give each a name of its own")).into());
+        }
         for source in chosen.iter().filter(|source| !source.disabled) {
             plans.add(source, kept)?;
         }
@@ -163,6 +185,7 @@ impl Plans {
                 ),
             }
         }
+        plans.find_numbered();
         plans.tell_apart(served);
         Ok(plans)
     }
@@ -234,9 +257,36 @@ impl Plans {
         self.plans.len() + self.broken.len() > 1
     }
 
-    /// Gives every source a name of its own, and a prefix where there are several. A source that is served already keeps
-    /// the name and, unless the operator chooses one, the prefix it has: callers and rules know its operations by them,
-    /// and no newcomer takes them away.
+    /// Finds the names that several sources would have. One that is broken today will want its name once it is mended.
+    fn find_numbered(&mut self) {
+        let mut names: Vec<&str> = self.plans.iter().map(|plan| plan.name.as_str()).collect();
+        names.extend(self.broken.iter().map(|broken| broken.name.as_str()));
+        names.sort_unstable();
+        let mut numbered: Vec<String> = names
+            .windows(2)
+            .filter(|pair| pair.first() == pair.last())
+            .flatten()
+            .map(|name| (*name).to_owned())
+            .collect();
+        numbered.dedup();
+        self.numbered = numbered;
+    }
+
+    /// Refuses sources that only a number tells apart, for configurations with rules that name sources: a rule about one
+    /// would miss the other, and which of them has the number depends on their order.
+    pub(crate) fn refuse_numbered_names(&self) -> Result<(), NameConflict> {
+        match self.numbered.first() {
+            None => Ok(()),
+            Some(name) => Err(NameConflict(format!(
+                "several sources would be called '{name}', and [gate] has rules or limits that name sources or operations: \
+                 list them as [[source]], each with a 'name' of its own"
+            ))),
+        }
+    }
+
+    /// Gives every source a name of its own, and a prefix where there are several. A chosen name is never changed. A source
+    /// that is served already keeps the name and, unless the operator chooses one, the prefix it has: callers and rules know
+    /// its operations by them, and no newcomer takes them away.
     fn tell_apart(&mut self, served: &[Opened]) {
         let several = self.are_several();
         let mut stays: Vec<Option<&Opened>> = Vec::new();
@@ -244,9 +294,16 @@ impl Plans {
             let is_taken = |one: &Opened| stays.iter().flatten().any(|taken| std::ptr::eq(*taken, one));
             stays.push(served.iter().find(|one| one.origin == plan.origin && !is_taken(one)));
         }
-        let mut names: Vec<String> = stays.iter().flatten().map(|one| one.source.name().to_owned()).collect();
+        let chosen = |plan: &&Plan| plan.origin.has_chosen_name();
+        let mut names: Vec<String> = self.plans.iter().filter(chosen).map(|plan| plan.name.clone()).collect();
+        for (plan, stays) in self.plans.iter().zip(&mut stays) {
+            *stays = stays
+                .filter(|one| plan.origin.has_chosen_name() || !names.iter().any(|name| name == one.source.name()));
+        }
+        names.extend(stays.iter().flatten().map(|one| one.source.name().to_owned()));
         for (plan, stays) in self.plans.iter_mut().zip(&stays) {
             match stays {
+                _ if plan.origin.has_chosen_name() => {}
                 Some(one) => one.source.name().clone_into(&mut plan.name),
                 None => {
                     plan.name = naming::unlike(&plan.name, &names, "-");
@@ -371,8 +428,8 @@ impl Opened {
 
     /// Goes on looking for a database that is not there, as long as it is served.
     pub(crate) fn look_for(&self) {
-        if let Some(database) = self.absent.clone() {
-            tokio::spawn(async move { database.look_until_found().await });
+        if let Some(database) = &self.absent {
+            tokio::spawn(Database::look_until_found(Arc::downgrade(database)));
         }
     }
 
@@ -397,6 +454,20 @@ pub(crate) fn ago(age: Duration) -> String {
         _ => (seconds / 86_400, "day"),
     };
     format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
+}
+
+/// The first name that two sources are given. For a client's file the name means nothing.
+pub(crate) fn repeated_name(configured: &[SourceConfig]) -> Option<&str> {
+    let is_named =
+        |source: &&SourceConfig| !source.disabled && !source.target.as_deref().is_some_and(client_file::is_client_file);
+    let mut names: Vec<&str> = Vec::new();
+    for name in configured.iter().filter(is_named).filter_map(|source| source.name.as_deref()) {
+        if names.contains(&name) {
+            return Some(name);
+        }
+        names.push(name);
+    }
+    None
 }
 
 /// The files that sources are read from.

@@ -116,9 +116,27 @@ pub(super) fn prepare(path: &Path) -> anyhow::Result<()> {
     enforce(path, Facts::of(path).with_context(|| format!("cannot use {shown}"))?)
 }
 
-/// Makes sure that a directory is private, if it is one. What cannot be used at all is told by whoever needs it.
+/// Makes sure that a directory is private, if it exists. An error if something else stands in its place.
 pub(super) fn check(path: &Path) -> anyhow::Result<()> {
-    Facts::of(path).map_or(Ok(()), |facts| enforce(path, facts))
+    match Facts::of(path) {
+        Ok(facts) => enforce(path, facts),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error).with_context(|| format!("the state directory {} is not used", path.display())),
+    }
+}
+
+/// Makes sure that nobody else can use a file or directory of ours, if it exists. Symbolic links are left alone.
+pub(crate) fn close_to_others(path: &Path) {
+    let Ok(found) = fs::symlink_metadata(path) else { return };
+    let is_ours = found.uid() == rustix::process::geteuid().as_raw() && (found.is_file() || found.is_dir());
+    if !is_ours || found.mode() & ANY_ACCESS_OF_OTHERS == 0 {
+        return;
+    }
+    let shown = path.display();
+    match fs::set_permissions(path, Permissions::from_mode(found.mode() & OWNER_ONLY)) {
+        Ok(()) => tracing::warn!("{shown} was open to other users; it is private now"),
+        Err(error) => tracing::warn!("{shown} is open to other users, and cannot be made private: {error}"),
+    }
 }
 
 fn enforce(path: &Path, facts: Facts) -> anyhow::Result<()> {

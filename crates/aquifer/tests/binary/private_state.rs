@@ -149,3 +149,75 @@ fn r_saf_6_a_link_into_a_public_place_is_refused() {
         assert_eq!(said.contains("symbolic link"), !used, "{link}: {said}");
     }
 }
+
+/// Limits in memory would begin anew with every process.
+#[test]
+fn r_saf_4_a_chosen_directory_that_cannot_be_used_stops_the_command() {
+    let folder = Folder::new();
+    let file = folder.file("file", "");
+    let (inside, dangling) = (format!("{file}/state"), folder.path("dangling"));
+    symlink(folder.path("nowhere"), &dangling).unwrap();
+    for state in [&file, &inside, &dangling] {
+        let output = call(&folder, state);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{state}: {said}");
+        assert!(said.contains(state.as_str()) && output.stdout.is_empty(), "{state}: {said}");
+    }
+    // Nobody asked for the usual directory.
+    folder.file("state", "");
+    let output = forgetful(&folder).args(["call", "list_tasks", "{}", "--source", "tasks:"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
+fn r_saf_6_what_is_in_the_directory_is_made_private() {
+    let folder = Folder::new();
+    let state = folder.path("own");
+    let path = |name: &str| format!("{state}/{name}");
+    for directory in [&state, &path("audit"), &path("catalogues"), &path("logins")] {
+        std::fs::create_dir(directory).unwrap();
+    }
+    for file in ["cursor.key", "admin.key"] {
+        std::fs::write(path(file), [7; 32]).unwrap();
+        set_mode(&path(file), 0o666);
+    }
+    for directory in ["audit", "catalogues", "logins"] {
+        set_mode(&path(directory), 0o777);
+    }
+    set_mode(&state, 0o700);
+    let output = call(&folder, &state);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for found in below(Path::new(&state)) {
+        assert_eq!(mode(&found) & 0o077, 0, "{}", found.display());
+    }
+    // Where others are to read the audit, they still can.
+    let [chosen, own] = ["audited", "own"].map(|name| folder.path(name));
+    std::fs::create_dir(&chosen).unwrap();
+    set_mode(&chosen, 0o755);
+    let keys = format!("[state]\ndir = \"{own}\"\n[audit]\ndir = \"{chosen}\"\n[[source]]\ntarget = \"tasks:\"\n");
+    let config = folder.file("audited.toml", &keys);
+    let output = forgetful(&folder).args(["call", "list_tasks", "{}", "--config", &config]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(mode(Path::new(&chosen)), 0o755);
+}
+
+/// Nobody ever writes into it, so reading it would not end.
+#[test]
+fn r_saf_6_a_pipe_is_not_read_as_a_key() {
+    for key in ["cursor.key", "admin.key"] {
+        let folder = Folder::new();
+        let state = folder.path("own");
+        std::fs::create_dir(&state).unwrap();
+        set_mode(&state, 0o700);
+        assert!(Command::new("mkfifo").arg(format!("{state}/{key}")).status().unwrap().success());
+        let output = call(&folder, &state);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let config = folder.path("tasks.toml");
+        let person = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/binary/safety/person.py");
+        let mut listed = Command::new("python3");
+        listed.args([person, "[]", env!("CARGO_BIN_EXE_aquifer"), "approvals", "list", "--config", &config]);
+        let listed = listed.env_remove("AQUIFER_ADMIN_SECRET").stdin(Stdio::null()).output().unwrap();
+        let said = text(&listed.stdout) + &text(&listed.stderr);
+        assert_eq!(said.contains("it is not a regular file"), key == "admin.key", "{key}: {said}");
+    }
+}

@@ -123,6 +123,15 @@ fn r_saf_4_limits_change_without_a_restart_and_go_on_counting() {
 }
 
 #[test]
+fn r_saf_4_a_limit_that_counts_from_zero_is_told() {
+    let limit = |window: &str| format!("[[gate.rate_limit]]\nname = \"looks\"\nlimit = 2\nwindow = \"{window}\"\n");
+    let place = Place::new(&limit("hour"));
+    let mut server = Server::Stdio(place.piped());
+    place.rewrite(&limit("day"));
+    server.says("rate limit 'looks' counts from zero: its window changed");
+}
+
+#[test]
 fn a_change_that_is_wrong_anywhere_changes_nothing() {
     let tasks = "[[source]]\ntarget = \"tasks:\"\n";
     let wrong = [

@@ -1,12 +1,14 @@
 //! Where a condition looks: the values under a path, whatever spelling their names have.
 //!
 //! Servers differ in how closely they look at names (see [`aquifer_protocol::spelling`]), and some take a flat name for a
-//! nested one. So every key that could be taken for a part of the path is followed. A value is certain if it stands under
-//! a declared name, or under exactly the name in the rule; others may be ignored by the source.
+//! nested one (`items[0].amount`), an object with numbered keys for a list, or text for an object. So every key that could be
+//! taken for a part of the path is followed, and text where the path goes on is in doubt if it could hold the rest of the
+//! path. A value is certain if it stands under a declared name, or under exactly the name in the rule; others may be ignored
+//! by the source.
 
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema};
-use aquifer_protocol::spelling::fold;
+use aquifer_protocol::spelling::{fold, fold_segments, folds_to};
 use serde_json::{Map, Value};
 
 use super::Shapes;
@@ -60,7 +62,7 @@ struct Place<'a, 'p> {
 
 impl Name {
     fn is_spelled(&self, key: &str) -> bool {
-        if self.folded.is_empty() { key == self.written } else { fold(key) == self.folded }
+        if self.folded.is_empty() { key == self.written } else { folds_to(key, &self.folded) }
     }
 
     /// Whether it names this parameter, as we or as its source calls it.
@@ -114,7 +116,7 @@ impl Path {
                     step(object, &declared, &others, rest, is_certain, for_values, &mut open);
                 }
                 Value::String(text) if !rest.is_empty() => {
-                    if is_structured(text) {
+                    if may_hold(text, rest) {
                         found.push(Found { value, schemas, is_certain: false, is_structured_text: true });
                     }
                 }
@@ -178,14 +180,19 @@ fn step<'a, 'p>(
     let Some((first, inside)) = rest.split_first() else { return };
     for (key, value) in object {
         let own: Vec<&Parameter> = declared.iter().copied().filter(|parameter| *parameter.name == **key).collect();
+        let own_schemas = || own.iter().map(|parameter| &parameter.schema).collect();
         if own.is_empty() {
-            let Some(used) = names_in(key, rest) else { continue };
-            let is_certain = is_certain && used == 1 && *key == first.written;
-            let rest = rest.get(used..).unwrap_or_default();
-            open.push(Place { value, schemas: others.to_vec(), rest, is_certain });
+            for used in names_in(key, rest) {
+                let is_certain = is_certain && used == 1 && *key == first.written;
+                let rest = rest.get(used..).unwrap_or_default();
+                open.push(Place { value, schemas: others.to_vec(), rest, is_certain });
+            }
         } else if own.iter().any(|parameter| first.is_of(parameter)) {
-            let schemas = own.iter().map(|parameter| &parameter.schema).collect();
-            open.push(Place { value, schemas, rest: inside, is_certain });
+            open.push(Place { value, schemas: own_schemas(), rest: inside, is_certain });
+        } else if let Some(used) = whole_names_in(key, rest) {
+            // Declared flat: `options.max_amount` is one name to this source.
+            let rest = rest.get(used..).unwrap_or_default();
+            open.push(Place { value, schemas: own_schemas(), rest, is_certain: false });
         }
     }
     let missing = declared.iter().filter(|parameter| with_defaults && !object.contains_key(&*parameter.name));
@@ -196,14 +203,31 @@ fn step<'a, 'p>(
     }
 }
 
-/// How many names of a path a key spells: `options.max_amount` spells both of its names.
-fn names_in(key: &str, names: &[Name]) -> Option<usize> {
-    let folded = fold(key);
-    if folded.is_empty() {
-        return names.first().is_some_and(|first| first.is_spelled(key)).then_some(1);
+/// How many names of a path a key may spell. `options.max_amount` spells both of its names, and so does
+/// `options[0].max_amount`, because a number may be the index of a list. A key that is nothing but an index spells none and is
+/// passed through.
+fn names_in(key: &str, names: &[Name]) -> Vec<usize> {
+    let mut found: Vec<usize> = whole_names_in(key, names).into_iter().collect();
+    if key.contains(|letter: char| letter.is_numeric()) {
+        found.extend(names_around_indices(key, names));
+        found.sort_unstable();
+        found.dedup();
     }
-    let mut left = folded.as_str();
-    for (name, used) in names.iter().zip(1..) {
+    found
+}
+
+/// How many names of a path a key spells, if every letter and digit of it belongs to them.
+fn whole_names_in(key: &str, names: &[Name]) -> Option<usize> {
+    let (first, others) = names.split_first()?;
+    if first.is_spelled(key) {
+        return Some(1);
+    }
+    if first.folded.is_empty() || others.is_empty() {
+        return None;
+    }
+    let folded = fold(key);
+    let mut left = folded.strip_prefix(first.folded.as_str())?;
+    for (name, used) in others.iter().zip(2..) {
         left = left.strip_prefix(name.folded.as_str()).filter(|_| !name.folded.is_empty())?;
         if left.is_empty() {
             return Some(used);
@@ -212,9 +236,46 @@ fn names_in(key: &str, names: &[Name]) -> Option<usize> {
     None
 }
 
-/// Text that a lenient source may read as an object or a list.
+/// The same where any segment of digits may be an index instead of a part of a name.
+fn names_around_indices(key: &str, names: &[Name]) -> Vec<usize> {
+    let spelled: String = names.iter().map(|name| name.folded.as_str()).collect();
+    // How much of the names has been spelled so far, in every way to read the segments.
+    let mut ends: Vec<usize> = vec![0];
+    for segment in fold_segments(key) {
+        let is_next = |end: &&usize| spelled.get(**end..).is_some_and(|left| left.starts_with(segment.as_str()));
+        let mut next: Vec<usize> = ends.iter().filter(is_next).map(|end| end + segment.len()).collect();
+        if segment.chars().all(char::is_numeric) {
+            next.extend(&ends);
+        }
+        next.sort_unstable();
+        next.dedup();
+        ends = next;
+    }
+    let mut boundary = 0;
+    let boundaries = std::iter::once(0).chain(names.iter().map(|name| {
+        boundary += name.folded.len();
+        boundary
+    }));
+    let used = boundaries.enumerate().filter(|(_, boundary)| ends.contains(boundary));
+    used.map(|(used, _)| used).collect()
+}
+
+/// Characters that are not displayed but may stand before a value.
+const INVISIBLE: [char; 2] = ['\u{feff}', '\u{200b}'];
+
+/// Text that a lenient source may read as an object, a list or another text.
 fn is_structured(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '['])
+    let text =
+        text.trim_matches(|letter: char| letter.is_whitespace() || letter.is_control() || INVISIBLE.contains(&letter));
+    let is_quoted = |quote: char| text.len() > 1 && text.starts_with(quote) && text.ends_with(quote);
+    text.starts_with(['{', '[']) || is_quoted('"') || is_quoted('\'')
+}
+
+/// Whether a source may find the rest of a path in a text: as JSON, wherever it begins, as YAML, as a query string. Escapes
+/// may hide the name.
+fn may_hold(text: &str, rest: &[Name]) -> bool {
+    let has_name = || rest.last().is_none_or(|last| fold(text).contains(last.folded.as_str()));
+    is_structured(text) || text.contains(['{', '[', '\\', '%', '&']) || has_name()
 }
 
 /// Whether a value of these shapes can only be text.

@@ -7,12 +7,13 @@
 use std::fmt;
 
 use aquifer_protocol::schema::{Comparison, Format, Kind, Schema};
+use aquifer_protocol::spelling::fold_case;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp, civil};
 
 use super::number::NumberText;
 use super::path::variants;
 use super::{Shapes, Verdict};
-use crate::policy::glob::{Patterns, fold_case};
+use crate::policy::glob::{Case, Patterns};
 use crate::policy::settings::Words;
 
 /// Points in time that are nearer than this may be the same to a source that keeps fewer digits.
@@ -165,14 +166,13 @@ pub(super) struct TextPatterns {
 impl TextPatterns {
     pub(super) fn new(words: &Words, complain: impl FnMut(String)) -> Self {
         let exact = Patterns::new(words.iter(), complain);
-        let folded: Vec<String> = words.iter().map(|word| fold_case(word).into_owned()).collect();
         let loose = |excludes: bool| {
             let own = words.iter().filter(move |word| word.starts_with('!') == excludes);
             own.map(|word| Loose::pattern(word.trim_start_matches('!'))).collect()
         };
         Self {
             exact,
-            folded: Patterns::new(folded.iter().map(String::as_str), |_| {}),
+            folded: Patterns::with_case(words.iter(), Case::Ignored, Case::Ignored, |_| {}),
             loose_only: loose(false),
             loose_never: loose(true),
             written: words.clone(),
@@ -205,9 +205,10 @@ impl TextPatterns {
         let exact = self.exact.admits(text);
         match reading {
             TextReading::IgnoreCase | TextReading::Uuid | TextReading::Address => {
-                let folded = self.folded.admits(&fold_case(text));
+                let folded = self.folded.admits(text);
                 // Databases differ in how far beyond ASCII they ignore case, and addresses in which part has none.
-                let is_certain = text.is_ascii() && reading != TextReading::Address;
+                let is_ascii = text.is_ascii() && self.written.iter().all(str::is_ascii);
+                let is_certain = is_ascii && reading != TextReading::Address;
                 if exact == folded || is_certain { Verdict::from(folded) } else { Verdict::Unsure }
             }
             TextReading::Opaque => self.matches_by_spelling(text),

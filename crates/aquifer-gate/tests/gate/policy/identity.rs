@@ -1,7 +1,7 @@
 //! Rules hold for what an operation is, whatever it is called today: a second source, a prefix, a collision or the generic
 //! style rename it, and no rule stops holding. A rule that loosens never comes to hold for somebody else's operation.
 
-use aquifer_gate::policy::Policy;
+use aquifer_gate::policy::{Inventory, Policy, PolicySettings};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::{Backing, Operation};
@@ -274,4 +274,51 @@ fn r_saf_3_what_may_be_confirmed_takes_a_token() {
     let delete = operation("delete_order", Category::Delete, Danger::Destructive, Trust::Validated);
     assert_eq!(super::decide_for(&policy, &delete, "alice", &[], &json!({})).effect.as_str(), "confirm");
     assert!(policy.may_confirm(&delete));
+}
+
+/// With several sources, a name is anybody's: `b_delete_item` of source `a` is served as `a_b_delete_item` as soon as
+/// `delete_item` of source `a_b` is not.
+#[test]
+fn r_saf_2_among_several_sources_a_name_alone_loosens_nothing() {
+    let mut hostile = operation("a_b_delete_item", Category::Delete, Danger::Destructive, Trust::Validated);
+    hostile.source = "a".into();
+    hostile.own_name = "b_delete_item".into();
+    let victim = Operation { source: "a_b".into(), own_name: "delete_item".into(), ..hostile.clone() };
+    // (the rule, then what is decided about the hostile and the victim's operation, alone and among several)
+    #[rustfmt::skip]
+    let table = [
+        ("allow", "operation = \"a_b_delete_item\"", ["allow", "allow"], ["confirm", "confirm"]),
+        ("allow", "operation = \"a_b_*\"", ["allow", "allow"], ["confirm", "confirm"]),
+        ("allow", "operation = [\"*\", \"!x\"]", ["allow", "allow"], ["confirm", "confirm"]),
+        ("allow", "operation = \"!x\"", ["allow", "allow"], ["confirm", "confirm"]),
+        ("allow", "operation = \"a_b_delete_item\"\nsource = \"!x\"", ["allow", "allow"], ["confirm", "confirm"]),
+        ("allow", "operation = \"a_b_delete_item\"\ncategory = \"DELETE\"", ["allow", "allow"], ["confirm", "confirm"]),
+        ("allow", "operation = \"a_b_delete_item\"\nsource = \"a_b\"", ["confirm", "allow"], ["confirm", "allow"]),
+        ("allow", "operation = \"*\"", ["allow", "allow"], ["allow", "allow"]),
+        ("allow", "category = \"DELETE\"", ["allow", "allow"], ["allow", "allow"]),
+    ];
+    for (effect, keys, alone, among_several) in table {
+        for (has_several_sources, expected) in [(false, alone), (true, among_several)] {
+            let toml = format!("[[rule]]\nname = \"r\"\neffect = \"{effect}\"\nloosen = true\n{keys}\n");
+            let settings: PolicySettings = toml::from_str(&toml).unwrap();
+            let policy = Policy::new(&PolicySettings { has_several_sources, ..settings }).unwrap();
+            let found = [&hostile, &victim].map(|operation| decide(&policy, operation, &json!({})).effect.as_str());
+            assert_eq!(found, expected, "{keys}, several: {has_several_sources}");
+            let is_reported = has_several_sources && alone != among_several;
+            let mut inventory = Inventory::default();
+            [&hostile, &victim].into_iter().for_each(|operation| inventory.add(operation, None));
+            let reports = [policy.unused(&inventory), policy.lacking_source()];
+            for report in reports {
+                let says_so = report.iter().any(|unused| unused.problem.contains("has to name their source"));
+                assert_eq!(says_so, is_reported, "{keys}: {report:?}");
+            }
+        }
+    }
+    // What restricts in such a rule stays.
+    let mut read = operation("a_b_get_item", Category::Read, Danger::Safe, Trust::Validated);
+    read.own_name = "get_item".into();
+    let asks = "[[rule]]\neffect = \"confirm\"\nloosen = true\noperation = \"a_b_get_item\"\n";
+    let settings: PolicySettings = toml::from_str(asks).unwrap();
+    let policy = Policy::new(&PolicySettings { has_several_sources: true, ..settings }).unwrap();
+    assert_eq!(decide(&policy, &read, &json!({})).effect.as_str(), "confirm");
 }

@@ -14,21 +14,21 @@ use serde_json::{Value, json};
 
 use super::{operation, policy};
 
-fn effect(policy: &Policy, operation: &Operation, types: &Types, params: &Value) -> &'static str {
+pub(super) fn effect(policy: &Policy, operation: &Operation, types: &Types, params: &Value) -> &'static str {
     let (caller, params) = (Caller::nobody(), params.as_object());
     policy.rule(&Subject { operation, caller: &caller, scopes: &[], params, types: Some(types) }).effect.as_str()
 }
 
-fn restricting(condition: &str) -> Policy {
+pub(super) fn restricting(condition: &str) -> Policy {
     policy(&format!("[[rule]]\neffect = \"deny\"\nwhen = [{{ {condition} }}]\n"))
 }
 
-fn loosening(condition: &str) -> Policy {
+pub(super) fn loosening(condition: &str) -> Policy {
     policy(&format!("[[rule]]\neffect = \"allow\"\nloosen = true\noperation = \"*\"\nwhen = [{{ {condition} }}]\n"))
 }
 
 /// An operation of an upstream that takes what it is given.
-fn open(parameters: Vec<Parameter>) -> Operation {
+pub(super) fn open(parameters: Vec<Parameter>) -> Operation {
     let mut operation = operation("pay", Category::Execute, Danger::Destructive, Trust::Validated);
     operation.native = false;
     operation.open = true;

@@ -159,3 +159,17 @@ async fn lists_that_could_never_match_are_errors() {
     let right = HttpSettings { allowed_hosts: vec!["::1".into(), "App.example.".into()], ..settings };
     assert!(HttpServer::bind(engine(), right).await.is_ok());
 }
+
+/// How the server is configured is not the caller's business.
+#[tokio::test]
+async fn a_refusal_tells_the_caller_nothing_about_the_configuration() {
+    let server = Server::start(|_| {}).await;
+    for lines in ["host: evil.example\r\n", "host: localhost\r\norigin: http://evil.example\r\n"] {
+        let mut client = server.connect().await;
+        client.send(format!("GET /health HTTP/1.1\r\n{lines}\r\n").as_bytes()).await;
+        let answer = client.answer().await.unwrap();
+        let body = answer.body;
+        assert_eq!(answer.status, 403, "{lines}");
+        assert!(body.starts_with("Forbidden: ") && !body.contains("--") && !body.contains('['), "{body}");
+    }
+}

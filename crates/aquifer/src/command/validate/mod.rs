@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use crate::Ending;
 use crate::cli::ValidateArgs;
-use crate::config::Config;
+use crate::config::{Config, SourceConfig};
 use crate::safety::Safety;
-use crate::sources::sidecar_of;
+use crate::sources::{repeated_name, sidecar_of};
 
 use super::call;
 
@@ -43,8 +43,11 @@ pub(crate) async fn run(arguments: ValidateArgs) -> anyhow::Result<Ending> {
             }
         };
         let mut found = look(path, &text);
-        if found.kind == CONFIGURATION && found.problems.is_empty() && !arguments.offline {
-            rules::check(path, &text, &mut found).await;
+        if found.kind == CONFIGURATION && found.problems.is_empty() {
+            match arguments.offline {
+                true => rules::check_offline(&text, &mut found),
+                false => rules::check(path, &text, &mut found).await,
+            }
         }
         wrong |= !found.problems.is_empty();
         if arguments.json {
@@ -195,6 +198,19 @@ fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
                 wrong(Code::SchemaInvalidName, path, line, message);
             }
         }
+    }
+    if let Some(name) = repeated_name(&config.source) {
+        let is_named = |source: &&SourceConfig| !source.disabled && source.name.as_deref() == Some(name);
+        let named = config.source.iter().zip(0_usize..).filter(|(source, _)| is_named(source));
+        let index = named.map(|(_, index)| index).nth(1).unwrap_or_default();
+        problems.push(FileProblem {
+            code: Code::SchemaInvalidName,
+            path: format!("source[{index}].name"),
+            line: place(text, lines.get(index).copied().unwrap_or(1), "name"),
+            column: 1,
+            message: format!("Another source has the name '{name}', too"),
+            suggestion: Some("Give each source a name of its own".to_owned()),
+        });
     }
     let heading =
         text.lines().position(|line| line.trim_start().starts_with("[gate") || line.trim_start().starts_with("[[gate"));

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use aquifer_discovery::FileProblem;
-use aquifer_gate::policy::{RuleKind, UnusedRule};
+use aquifer_gate::policy::{Policy, RuleKind, UnusedRule};
 use aquifer_protocol::error::Code;
 use aquifer_query::CursorKey;
 
@@ -14,7 +14,16 @@ use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::config::Config;
 use crate::safety::{self, Safety};
 use crate::setup::{self, Wanted};
-use crate::sources::{Absence, Opened};
+use crate::sources::{Absence, NameConflict, Opened};
+
+/// Adds what is wrong with rules whatever the sources offer.
+pub(super) fn check_offline(text: &str, found: &mut Found) {
+    let Ok(config) = Config::parse(text) else { return };
+    let is_several = config.source.iter().filter(|source| !source.disabled).count() > 1;
+    if let Ok(policy) = Policy::new(&config.gate.settings(is_several).policy) {
+        found.problems.extend(policy.lacking_source().iter().map(|lacking| problem(lacking, text)));
+    }
+}
 
 /// Adds every rule that does nothing to what was found.
 pub(super) async fn check(path: &Path, text: &str, found: &mut Found) {
@@ -22,24 +31,38 @@ pub(super) async fn check(path: &Path, text: &str, found: &mut Found) {
         Ok(config) if config.gate.has_rules() => config,
         _ => return,
     };
-    let (opened, mut unknown) = match open(&config, found).await {
-        Ok(opened) => opened,
+    let mut reached = match open(&config, found).await {
+        Ok(reached) => reached,
+        Err(error) if error.is::<NameConflict>() => {
+            let (code, message) = (Code::SchemaInvalidName, error.to_string());
+            let (path, suggestion) = ("source".to_owned(), None);
+            found.problems.push(FileProblem { code, path, line: 1, column: 1, message, suggestion });
+            return;
+        }
         Err(error) => {
             found.warnings.push(format!("the rules are not checked: {error:#}"));
             return;
         }
     };
-    unknown.extend(safety::unknown_sources(&opened));
-    match find(&config, &opened, &unknown) {
+    reached.unknown.extend(safety::unknown_sources(&reached.opened));
+    match find(&config, &reached) {
         Ok(unused) => found.problems.extend(unused.iter().map(|unused| problem(unused, text))),
         Err(error) => found.warnings.push(format!("the rules are not checked: {error:#}")),
     }
 }
 
-/// The sources that can be reached, and the names of the others.
-async fn open(config: &Config, found: &mut Found) -> anyhow::Result<(Vec<Opened>, Vec<String>)> {
+/// The sources of a configuration.
+struct Reached {
+    opened: Vec<Opened>,
+    /// The names of those that cannot be reached.
+    unknown: Vec<String>,
+    has_several_sources: bool,
+}
+
+async fn open(config: &Config, found: &mut Found) -> anyhow::Result<Reached> {
     let wanted = Wanted { targets: &[], upstream: &UpstreamArgs::default(), config };
     let plans = wanted.plan()?;
+    let has_several_sources = plans.are_several();
     let (mut opened, mut unknown) = (Vec::new(), Vec::new());
     let mut missing = |name: String, why: &str| {
         found.warnings.push(format!("source '{name}' cannot be reached, so rules about it are not checked: {why}"));
@@ -67,13 +90,13 @@ async fn open(config: &Config, found: &mut Found) -> anyhow::Result<(Vec<Opened>
             Err(error) => missing(name, &format!("{error:#}")),
         }
     }
-    Ok((opened, unknown))
+    Ok(Reached { opened, unknown, has_several_sources })
 }
 
-fn find(config: &Config, opened: &[Opened], unknown: &[String]) -> anyhow::Result<Vec<UnusedRule>> {
-    let safety = Safety::looking(config)?;
-    let engine = setup::engine(opened, &SurfaceArgs::default(), config, &safety)?;
-    Ok(safety::find_unused(&engine, &safety.gate, unknown))
+fn find(config: &Config, reached: &Reached) -> anyhow::Result<Vec<UnusedRule>> {
+    let safety = Safety::looking(config, reached.has_several_sources)?;
+    let engine = setup::engine(&reached.opened, &SurfaceArgs::default(), config, &safety)?;
+    Ok(safety::find_unused(&engine, &safety.gate, &reached.unknown))
 }
 
 fn problem(unused: &UnusedRule, text: &str) -> FileProblem {

@@ -6,6 +6,7 @@ mod dry_run;
 mod looking;
 mod once;
 mod renamed;
+mod same_names;
 mod story;
 mod time;
 mod whole_call;
