@@ -244,7 +244,7 @@ async fn answers_to_questions_do_not_start_a_call_again() {
         (One, Fault::Drop, "UPSTREAM_UNAVAILABLE", Unknown, 1),
         (One, Fault::Status(404), "UPSTREAM_ERROR", Refused, 1),
         (One, Fault::Status(502), "UPSTREAM_UNAVAILABLE", Unknown, 1),
-        (One, Fault::Answer(200), "UPSTREAM_ERROR", Refused, 1),
+        (One, Fault::Answer(200), "UPSTREAM_ERROR", Unknown, 1),
         (OneThenGone, Fault::None, "UPSTREAM_UNAVAILABLE", Unknown, 0),
         (Endless, Fault::None, "UPSTREAM_ERROR", Unknown, 4),
         (Unanswerable, Fault::None, "UPSTREAM_ERROR", Unknown, 0),
