@@ -134,7 +134,7 @@ impl Upstream {
             if !tool.only_reads() {
                 delivery.restrict();
             }
-            let result = rounds::call(upkeep, &link, &tool.name, &arguments, &context, delivery).await;
+            let result = rounds::call(upkeep, &link, &known, &tool.name, &arguments, &context, delivery).await;
             match result.and_then(|result| answer::read(&result, &upkeep.words, address_prefix.as_deref())) {
                 Ok(answer) => return Ok(answer),
                 Err(trouble) if attempt == 0 && trouble.is_transient() && delivery.may_start_again() => {}
