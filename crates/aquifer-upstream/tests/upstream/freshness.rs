@@ -116,6 +116,7 @@ async fn r_dis_7a_no_call_runs_while_a_changed_definition_is_judged() {
     for way in WAYS {
         let server = Scripted::new(way, &json!([reader("get_it", "Get it.")]));
         let store = SharedStore::new();
+        drop(Stage::pinned_up(server.settings(), &store).await);
         let stage = Stage::pinned_up(server.settings(), &store).await;
         stage.get("get_it", json!({})).await;
         store.hangs_reading.store(true, Ordering::SeqCst);
