@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 
 use aquifer_protocol::catalog::pascal_case;
-use aquifer_protocol::danger::Danger;
 use aquifer_protocol::text::clean_json;
 use serde_json::Value;
 
@@ -108,21 +107,20 @@ fn operation(tool: &Tool, given: &Given, warnings: &mut Vec<BundleWarning>) -> N
     }
     own.extend(input.warnings);
     let parameter_names: Vec<&str> = params.iter().map(|parameter| parameter.name.as_str()).collect();
-    let decision = classify::classify(Subject {
+    let subject = Subject {
         name: &given.name,
         // What we say ourselves, where the tool says nothing, is no evidence.
         description: description_field.map_or("", |_| &description),
         parameters: &parameter_names,
         annotations: tool.annotations,
-    });
+    };
+    let (decision, (danger_level, danger_from)) = classify::classify_tool(tool, subject, !review_reasons.is_empty());
     for reason in &decision.review_reasons {
         let message = format!("Needs review: {reason}.");
         own.push(BundleWarning::new(warning::NEEDS_REVIEW, message).field("endpoint").heuristic("classification"));
     }
     review_reasons.extend(decision.review_reasons);
     let needs_review = !review_reasons.is_empty();
-    let (danger_level, danger_from): (Danger, Inference) =
-        classify::danger(&given.name, decision.category, tool.annotations, needs_review);
     warnings.extend(own.into_iter().map(|warning| warning.tool(&tool.name)));
     NormalizedOperation {
         source_tool_name: tool.name.clone(),

@@ -166,8 +166,7 @@ impl Override {
         if self.reviewed || self.endpoint.is_some() {
             operation.needs_review = false;
             operation.review_reasons.clear();
-            let (danger, from) =
-                classify::danger(&operation.operation_name, operation.endpoint, tool.annotations, false);
+            let (danger, from) = classify::danger_of_tool(tool, &operation.operation_name, operation.endpoint);
             operation.danger_level = danger;
             if let Some(recorded) = recorded.as_mut() {
                 recorded.danger_level = from;

@@ -59,6 +59,12 @@ pub trait Source: Send + Sync + 'static {
         std::future::ready(()).boxed()
     }
 
+    /// Waits a moment if what is offered is from an earlier run and is just being asked for. Called before an operation is
+    /// refused because it is unknown or quarantined.
+    fn confirm_catalog(&self) -> BoxFuture<'_, ()> {
+        std::future::ready(()).boxed()
+    }
+
     /// Looks again what there is to offer. Called when the operator says that it has changed.
     fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {
         std::future::ready(Ok(())).boxed()

@@ -17,6 +17,8 @@ use crate::settings::Settings;
 
 const VERSION: u32 = 1;
 
+const ENDING: &str = "accepted.json";
+
 #[derive(Serialize, Deserialize)]
 struct File {
     version: u32,
@@ -25,7 +27,9 @@ struct File {
 
 /// The accepted definitions that are still known, each verified against its pin.
 pub(crate) fn read(settings: &Settings, book: &PinBook) -> BTreeMap<String, Tool> {
-    let known = path(settings).and_then(|path| cache::read_bounded(&path)).and_then(|text| parse(&text));
+    // Files were once named after the settings, too.
+    let paths = path(settings).into_iter().chain(cache::file(settings, ENDING));
+    let known = paths.filter_map(|path| cache::read_bounded(&path)).find_map(|text| parse(&text));
     let verified = known.unwrap_or_default().into_values().filter_map(|definition| {
         let tool = Tool::from_value(Value::Object(definition)).ok()?;
         book.get(&tool.name).filter(|pinned| pinned.is(&pin(&tool)))?;
@@ -62,5 +66,5 @@ fn parse(text: &str) -> Option<BTreeMap<String, Map<String, Value>>> {
 }
 
 fn path(settings: &Settings) -> Option<PathBuf> {
-    cache::file(settings, "accepted.json")
+    cache::file_by_name(settings, ENDING)
 }

@@ -128,6 +128,13 @@ pub(crate) fn file(settings: &Settings, ending: &str) -> Option<PathBuf> {
     Some(folder.join(format!("{name}-{}.{ending}", settings.fingerprint())))
 }
 
+/// A file of an upstream that stays the same when its settings change.
+pub(crate) fn file_by_name(settings: &Settings, ending: &str) -> Option<PathBuf> {
+    let folder = settings.cache_dir.as_ref()?;
+    let name: String = settings.name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(32).collect();
+    Some(folder.join(format!("{name}-{}.{ending}", settings.name_digest())))
+}
+
 #[cfg(all(test, unix))]
 #[allow(clippy::unwrap_used)]
 mod tests {

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use aquifer_discovery::bundle::{RawCapture, ServerIdentity};
 use aquifer_discovery::warning::{self, BundleWarning};
@@ -51,7 +50,7 @@ impl Interrogation {
         bundle
     }
 
-    pub(crate) fn of(link: &Link, (capture, left_out): (RawCapture, LeftOut)) -> Self {
+    pub(crate) fn of(link: &Link, capture: RawCapture, left_out: LeftOut) -> Self {
         let greeting = &link.greeting;
         Self {
             capture,
@@ -71,7 +70,7 @@ pub async fn interrogate(settings: &Settings) -> Result<Interrogation, Failure> 
     let asked = async {
         let link = Link::open(settings, &words, Era::default()).await?;
         let listed = list(&link, settings).await?;
-        Ok(Interrogation::of(&link, listed))
+        Ok(Interrogation::of(&link, listed.capture, listed.left_out))
     };
     // Boxed, so that callers' futures do not hold all that it takes.
     match tokio::time::timeout(settings.start_timeout, Box::pin(asked)).await {
@@ -80,8 +79,17 @@ pub async fn interrogate(settings: &Settings) -> Result<Interrogation, Failure> 
     }
 }
 
-/// Every page of the tools, without those that exceed a limit.
-pub(crate) async fn list(link: &Link, settings: &Settings) -> Result<(RawCapture, LeftOut), Trouble> {
+/// The tools that a server listed.
+pub(crate) struct Listed {
+    pub(crate) capture: RawCapture,
+    pub(crate) left_out: LeftOut,
+    /// How often the server had announced other tools when it was asked.
+    pub(crate) changes: u64,
+}
+
+/// Every page of the tools, without those that exceed a limit. From here on the connection is not fresh until
+/// [`Link::mark_fresh`] says that the list was taken over: what is served does not match it yet.
+pub(crate) async fn list(link: &Link, settings: &Settings) -> Result<Listed, Trouble> {
     let changes = *link.shared.tools_changed.borrow();
     let (pages, is_cut) = match pages_of(link, settings, "tools/list", Some(settings.limits.max_tools)).await {
         // A server without tools need not know the question.
@@ -90,14 +98,14 @@ pub(crate) async fn list(link: &Link, settings: &Settings) -> Result<(RawCapture
         }
         pages => pages?,
     };
-    link.listed.store(changes, Ordering::Release);
+    link.mark_stale();
     let mut texts: Vec<&str> = pages.iter().map(Json::text).collect();
     if texts.is_empty() {
         texts.push("{\"tools\":[]}");
     }
     let capture = RawCapture::of_pages(&texts).map_err(|cause| Trouble::Unintelligible(cause.to_string()))?;
     let (capture, left_out) = capture.within(&settings.limits);
-    Ok((capture, LeftOut { is_cut, ..left_out }))
+    Ok(Listed { capture, left_out: LeftOut { is_cut, ..left_out }, changes })
 }
 
 /// Every page of a list, as long as it ends and all of it is no larger than one answer may be.

@@ -7,7 +7,6 @@
 //! one never replaces a newer one.
 
 use std::collections::HashSet;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 
 use crate::accepted;
 use crate::cache::Kept;
-use crate::interrogate::{Interrogation, list};
+use crate::interrogate::{Interrogation, Listed, list};
 use crate::library;
 use crate::link::{Era, Link};
 use crate::pinning::{Ledger, Pinning, Pins, Written};
@@ -200,15 +199,15 @@ impl Upkeep {
         let starting = async {
             let link = Link::open(&self.settings, &self.words, era).await?;
             let listed = list(&link, &self.settings).await?;
-            Ok((Interrogation::of(&link, listed), link))
+            Ok((listed, link))
         };
         let told = |trouble: Trouble| match trouble {
             Trouble::TimedOut => crate::trouble::unavailable(&self.settings.name, "it did not finish starting in time"),
             other => other.into_failure(&self.settings.name, &self.words, self.settings.largest_answer),
         };
         match tokio::time::timeout(self.settings.start_timeout, starting).await {
-            Ok(Ok((said, link))) => {
-                self.take_over(said, link.era).await;
+            Ok(Ok((listed, link))) => {
+                self.take_over(&link, listed).await;
                 Ok(link)
             }
             Ok(Err(trouble)) => Err(told(trouble)),
@@ -225,7 +224,7 @@ impl Upkeep {
             let mut looked = 0;
             while !link.is_fresh() && link.is_alive() {
                 if looked == MOST_LOOKS {
-                    link.listed.store(*changed.borrow_and_update(), Ordering::Release);
+                    link.mark_fresh(*changed.borrow_and_update());
                     tracing::warn!(source = self.settings.name, "the tools change whenever they are listed");
                     break;
                 }
@@ -249,24 +248,28 @@ impl Upkeep {
     async fn list_again(&self, link: &Link) {
         let changes = *link.shared.tools_changed.borrow();
         match tokio::time::timeout(self.settings.start_timeout, list(link, &self.settings)).await {
-            Ok(Ok(listed)) => self.take_over(Interrogation::of(link, listed), link.era).await,
+            Ok(Ok(listed)) => self.take_over(link, listed).await,
             failed => {
                 let cause = self.words.for_log(&format!("{:?}", failed.map(|failed| failed.map(|_| ()))));
                 tracing::warn!(source = self.settings.name, cause, "the changed tools cannot be listed");
-                link.listed.store(changes, Ordering::Release);
+                link.mark_fresh(changes);
             }
         }
     }
 
-    /// Takes over what the upstream said just now.
-    async fn take_over(&self, said: Interrogation, era: Era) {
+    /// Takes over what the upstream listed just now. The connection is fresh only when that is served: a call must not
+    /// run by an accepted definition while a changed one waits to be judged.
+    async fn take_over(&self, link: &Link, listed: Listed) {
+        let Listed { capture, left_out, changes } = listed;
+        let said = Interrogation::of(link, capture, left_out);
         let now = self.clock.now();
         self.shelves.store(Arc::new(library::shelves(&said.capabilities)));
         if self.settings.cache_dir.is_some() {
-            let (kept, settings) = (Kept::new(&said, era, now.to_string()), self.settings.clone());
+            let (kept, settings) = (Kept::new(&said, link.era, now.to_string()), self.settings.clone());
             tokio::task::spawn_blocking(move || kept.write(&settings));
         }
         self.serve(Arc::new(Capture::new(said, Origin::Server, now))).await;
+        link.mark_fresh(changes);
     }
 
     /// Judges a capture by what is pinned, pins what is seen for the first time, and offers the outcome.

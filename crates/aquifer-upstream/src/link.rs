@@ -23,6 +23,9 @@ use crate::trouble::{Gone, Trouble};
 use crate::words::Words;
 
 /// What we say we speak. Older servers answer with what they speak.
+/// No count of announced changes.
+const NEVER: u64 = u64::MAX;
+
 const SESSIONS: &str = "2025-11-25";
 const STATELESS: &str = "2026-07-28";
 
@@ -52,8 +55,9 @@ pub(crate) struct Link {
     pub(crate) shared: Arc<Shared>,
     pub(crate) era: Era,
     pub(crate) greeting: Greeting,
-    /// How many changes of its tools we know of.
-    pub(crate) listed: AtomicU64,
+    /// How many changes of its tools had been announced when those were listed that are served now; [`NEVER`] while a list
+    /// is being taken over.
+    taken_over: AtomicU64,
     /// Who asks, for requests that must say so.
     meta: Value,
     /// What the asker can do for the upstream.
@@ -97,7 +101,7 @@ impl Link {
             shared,
             era: remembered,
             greeting: Greeting::default(),
-            listed: AtomicU64::new(0),
+            taken_over: AtomicU64::new(NEVER),
             meta: json!({
                 "io.modelcontextprotocol/protocolVersion": STATELESS,
                 "io.modelcontextprotocol/clientInfo": ourselves(),
@@ -211,9 +215,19 @@ impl Link {
         !self.shared.ended.is_cancelled()
     }
 
-    /// Whether its tools are those that were listed last.
+    /// Whether what is served is what was listed last, and the server has not announced other tools since.
     pub(crate) fn is_fresh(&self) -> bool {
-        *self.shared.tools_changed.borrow() == self.listed.load(Ordering::Acquire)
+        *self.shared.tools_changed.borrow() == self.taken_over.load(Ordering::Acquire)
+    }
+
+    /// A list has arrived that is not served yet. Calls wait: the tools may no longer be those that callers know.
+    pub(crate) fn mark_stale(&self) {
+        self.taken_over.store(NEVER, Ordering::Release);
+    }
+
+    /// What was listed after so many announcements is served.
+    pub(crate) fn mark_fresh(&self, changes: u64) {
+        self.taken_over.store(changes, Ordering::Release);
     }
 
     /// What a request of this era must say beside its parameters.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use aquifer_discovery::PinBook;
 use aquifer_engine::clock::SharedClock;
-use aquifer_engine::store::{MemoryStore, StateStore};
+use aquifer_engine::store::{MemoryStore, Record, StateStore, StoreError};
 
 use crate::settings::Settings;
 
@@ -22,6 +22,12 @@ const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Upstreams that a memory of this process remembers.
 const MAX_IN_MEMORY: usize = 10_000;
+
+/// Longer names of sources are kept as their digest.
+const MAX_NAME: usize = 100;
+
+/// Records of one source under its former keys that are looked through.
+const MAX_FORMER: usize = 100;
 
 /// Hears of definitions that are quarantined, to put them on record.
 pub trait DefinitionObserver: Send + Sync + 'static {
@@ -105,20 +111,55 @@ pub(crate) struct Ledger {
     pinning: Pinning,
     source: String,
     key: String,
+    fingerprint: String,
     last: Mutex<Option<Pins>>,
     is_failing: AtomicBool,
 }
 
 impl Ledger {
     pub(crate) fn new(pinning: Pinning, settings: &Settings) -> Self {
-        let (source, key) = (settings.name.clone(), Self::key(settings));
-        Self { pinning, source, key, last: Mutex::default(), is_failing: AtomicBool::new(false) }
+        let (source, key, fingerprint) = (settings.name.clone(), Self::key(settings), settings.fingerprint());
+        Self { pinning, source, key, fingerprint, last: Mutex::default(), is_failing: AtomicBool::new(false) }
     }
 
-    /// Where the pins of an upstream are: by its name, and by what it is.
+    /// Where the pins of an upstream are: by its name alone. How it is reached and what it may do can change without
+    /// anybody having looked at its definitions, so that must not begin a new record.
     pub(crate) fn key(settings: &Settings) -> String {
-        let source: String = settings.name.chars().take(100).collect();
-        format!("pins/{source}/{}", settings.fingerprint())
+        let name = &settings.name;
+        let is_plain = name.len() <= MAX_NAME && !name.contains('/');
+        match is_plain {
+            true => format!("pins/{name}/book"),
+            false => format!("pins/#{}/book", settings.name_digest()),
+        }
+    }
+
+    /// The record of this upstream. Records were once kept by name and fingerprint: if there is no other, the one of today's
+    /// fingerprint counts, else the one that was pinned to last.
+    pub(crate) async fn find(&self) -> Result<Option<Record>, StoreError> {
+        let store = &self.pinning.store;
+        if let Some(record) = store.get(&self.key).await? {
+            return Ok(Some(record));
+        }
+        let Some(book) = self.find_former().await? else { return Ok(None) };
+        if self.pinning.is_read_only {
+            return Ok(Some(Record { value: book, version: 0 }));
+        }
+        // At once, not with the next pin: otherwise a touched configuration would not find it.
+        store.compare_and_set(&self.key, None, book, KEEP).await?;
+        store.get(&self.key).await
+    }
+
+    async fn find_former(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        let source: String = self.source.chars().take(MAX_NAME).collect();
+        let prefix = format!("pins/{source}/");
+        let records = self.pinning.store.list(&prefix, MAX_FORMER).await?;
+        let is_fingerprint = |rest: &str| rest.len() == 32 && rest.chars().all(|digit| digit.is_ascii_hexdigit());
+        let former = records.into_iter().filter_map(|(key, record)| {
+            let fingerprint = key.strip_prefix(&prefix).filter(|rest| is_fingerprint(rest))?;
+            let last_pinned = PinBook::read(&record.value).map_or(u64::MAX, |book| book.last_pinned());
+            Some(((fingerprint == self.fingerprint, last_pinned), record.value))
+        });
+        Ok(former.max_by_key(|(rank, _)| *rank).map(|(_, value)| value))
     }
 
     pub(crate) fn pinning(&self) -> &Pinning {
@@ -138,7 +179,7 @@ impl Ledger {
     /// What is pinned now; if the store does not answer, what was read last. None if it never answered.
     pub(crate) async fn read(&self) -> Option<Pins> {
         let read = async {
-            let record = self.pinning.store.get(&self.key).await.map_err(|error| error.to_string())?;
+            let record = self.find().await.map_err(|error| error.to_string())?;
             let Some(record) = record else { return Ok(Pins::default()) };
             let book = PinBook::read(&record.value).map_err(|error| error.to_string())?;
             Ok(Pins { book: Some(Arc::new(book)), version: Some(record.version) })

@@ -26,6 +26,9 @@ use crate::words::Words;
 /// How long it is remembered what a look has shown.
 const SHOWN_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
+/// Tools of one upstream of which it is remembered what was shown.
+const MAX_SHOWN: usize = 4_000;
+
 /// How often pins are written against others who write them, too.
 const MAX_WRITES: u32 = 5;
 
@@ -75,6 +78,8 @@ pub struct Finding {
     pub digest: String,
     /// Whether an earlier look has shown another definition than this one.
     pub is_unseen: bool,
+    /// Whether an earlier look has shown exactly this definition.
+    pub was_shown: bool,
 }
 
 /// What a look at one upstream found.
@@ -98,7 +103,7 @@ pub struct Examination {
 pub async fn examine(settings: Settings, pinning: Pinning, clock: SharedClock) -> Result<Examination, ReviewError> {
     let said = interrogate(&settings).await.map_err(ReviewError::Unreached)?;
     let capture = Capture::new(said, Origin::Server, clock.now());
-    let record = pinning.store().get(&Ledger::key(&settings)).await?;
+    let record = Ledger::new(pinning.clone(), &settings).find().await?;
     // A record that cannot be read holds nothing that was accepted.
     let (book, is_unreadable) = match record.as_ref().map(|record| PinBook::read(&record.value)) {
         None => (None, false),
@@ -135,6 +140,7 @@ pub async fn examine(settings: Settings, pinning: Pinning, clock: SharedClock) -
                 changed,
                 before,
                 now: tool.clone(),
+                was_shown: shown.get(&tool.name) == Some(digest),
                 is_unseen: shown.get(&tool.name).is_some_and(|seen| seen != digest),
                 digest: digest.clone(),
             })
@@ -149,13 +155,22 @@ pub async fn examine(settings: Settings, pinning: Pinning, clock: SharedClock) -
 }
 
 impl Examination {
+    /// Whether it can be remembered what was shown.
+    pub fn is_remembered(&self) -> bool {
+        self.pinning.outlives_process()
+    }
+
     /// Remembers what was shown, so that only this is accepted later.
     pub async fn remember_shown(&self) -> Result<(), ReviewError> {
-        if self.findings.is_empty() || !self.pinning.outlives_process() {
+        if self.findings.is_empty() || !self.is_remembered() {
             return Ok(());
         }
-        let shown: BTreeMap<&str, &str> =
-            self.findings.iter().map(|found| (found.tool.as_str(), found.digest.as_str())).collect();
+        // Beside what was shown before: a server could else have that forgotten by changing back for one look.
+        let mut shown = shown(&self.pinning, &self.settings).await;
+        if shown.len() > MAX_SHOWN {
+            shown.clear();
+        }
+        shown.extend(self.findings.iter().map(|found| (found.tool.clone(), found.digest.clone())));
         let value = serde_json::to_vec(&shown).unwrap_or_default();
         let key = shown_key(&self.settings);
         for _ in 0..MAX_WRITES {
@@ -184,7 +199,7 @@ impl Examination {
         }
         let ledger = Ledger::new(self.pinning.clone(), &self.settings);
         for _ in 0..MAX_WRITES {
-            let record = self.pinning.store().get(&Ledger::key(&self.settings)).await?;
+            let record = ledger.find().await?;
             let version = record.as_ref().map(|record| record.version);
             let mut book = record.and_then(|record| PinBook::read(&record.value).ok()).unwrap_or_default();
             self.pin(&accepted, &mut book)?;

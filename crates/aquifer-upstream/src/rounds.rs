@@ -14,7 +14,8 @@ use crate::link::{Era, Link};
 use crate::message::Json;
 use crate::relay;
 use crate::roots;
-use crate::trouble::Trouble;
+use crate::served::Served;
+use crate::trouble::{Gone, Trouble};
 use crate::words::Words;
 
 /// One that never has enough answers is refused.
@@ -43,10 +44,12 @@ struct Wanted {
     state: Option<String>,
 }
 
-/// Calls a tool when it is its turn, and answers what it wants to know.
+/// Calls a tool when it is its turn, and answers what it wants to know. `served` is what the call was judged by: nothing
+/// is sent once something else is served or waits to be.
 pub(crate) async fn call(
     upkeep: &Upkeep,
     link: &Link,
+    served: &Arc<Served>,
     tool: &str,
     arguments: &Value,
     context: &Context,
@@ -67,6 +70,13 @@ pub(crate) async fn call(
         link.shared.used_by(&companion);
         if link.era == Era::Sessions {
             roots::bring(&link.shared, &companion, timeout).await;
+        }
+        // Waiting for its turn and for roots may have taken long.
+        if round == 0 && !(link.is_fresh() && Arc::ptr_eq(served, &upkeep.served.load())) {
+            return Err(Trouble::Unsent(Gone::new(
+                "its tools have changed",
+                "the tools changed before the call was sent",
+            )));
         }
         let params = |id| Params {
             name: tool,

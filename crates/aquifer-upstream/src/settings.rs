@@ -163,6 +163,11 @@ impl Settings {
         }
     }
 
+    /// A digest of the name.
+    pub(crate) fn name_digest(&self) -> String {
+        Sha256::digest(self.name.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// What tells this upstream from others, without anything secret: the name of its cache file.
     pub(crate) fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();

@@ -22,7 +22,7 @@ use crate::library;
 use crate::link::{Era, Link};
 use crate::pinning::Pinning;
 use crate::rounds;
-use crate::served::Served;
+use crate::served::{Origin, Served};
 use crate::settings::Settings;
 use crate::trouble::Trouble;
 
@@ -32,6 +32,9 @@ const PING: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(
 
 /// How long introspection waits for tools that are being listed.
 const LISTED_IN: Duration = Duration::from_secs(2);
+
+/// How long a call of an unknown or quarantined operation waits for a server that is being asked for the first time.
+const CONFIRMED_IN: Duration = Duration::from_secs(5);
 
 /// An MCP server that answers calls. When the last handle is dropped, its process and all its children are gone.
 pub struct Upstream {
@@ -134,7 +137,7 @@ impl Upstream {
             if !tool.only_reads() {
                 delivery.restrict();
             }
-            let result = rounds::call(upkeep, &link, &tool.name, &arguments, &context, delivery).await;
+            let result = rounds::call(upkeep, &link, &known, &tool.name, &arguments, &context, delivery).await;
             match result.and_then(|result| answer::read(&result, &upkeep.words, address_prefix.as_deref())) {
                 Ok(answer) => return Ok(answer),
                 Err(trouble) if attempt == 0 && trouble.is_transient() && delivery.may_start_again() => {}
@@ -226,6 +229,19 @@ impl Source for Upstream {
             let stale = self.upkeep.link.load_full().is_some_and(|link| link.is_alive() && !link.is_fresh());
             if stale && tokio::time::timeout(LISTED_IN, self.upkeep.live()).await.is_err() {
                 tracing::debug!(source = self.upkeep.settings.name, "the changed tools are not listed yet");
+            }
+        }
+        .boxed()
+    }
+
+    fn confirm_catalog(&self) -> BoxFuture<'_, ()> {
+        async move {
+            let is_unconfirmed = {
+                let served = self.upkeep.served.load();
+                served.origin == Origin::Cache && served.failure.is_none()
+            };
+            if is_unconfirmed && tokio::time::timeout(CONFIRMED_IN, self.upkeep.live()).await.is_err() {
+                tracing::debug!(source = self.upkeep.settings.name, "the cached catalog is not confirmed yet");
             }
         }
         .boxed()

@@ -8,11 +8,13 @@ mod evidence;
 mod floor;
 mod verbs;
 
+use std::cmp::Ordering;
+
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use serde::{Deserialize, Serialize};
 
-use crate::tool::Annotations;
+use crate::tool::{Annotations, Tool};
 use evidence::{NameEvidence, WordEvidence};
 use verbs::Says;
 
@@ -101,6 +103,41 @@ pub fn classify(subject: Subject<'_>) -> Classification {
     };
     decision.evidence = tell(&name, &words, doubt, subject.annotations);
     decision
+}
+
+/// Decides about a tool whose operation has another name than the tool: shortened, marked or chosen by the operator. The
+/// tool's own name says what it does; the operation's name can only make it graver. `needs_review` is what is known
+/// beside these names.
+pub(crate) fn classify_tool(
+    tool: &Tool,
+    operation: Subject<'_>,
+    needs_review: bool,
+) -> (Classification, (Danger, Inference)) {
+    let judged = |subject: Subject<'_>| {
+        let decision = classify(subject);
+        let is_open = needs_review || !decision.review_reasons.is_empty();
+        let danger = danger(subject.name, decision.category, subject.annotations, is_open);
+        (decision, danger)
+    };
+    let own_name = spelled(&tool.name);
+    let own = judged(Subject { name: &own_name, ..operation });
+    if own_name == operation.name {
+        return own;
+    }
+    let renamed = judged(operation);
+    let is_graver_category = graver(own.0.category, renamed.0.category) != own.0.category;
+    match renamed.1.0.cmp(&own.1.0) {
+        Ordering::Greater => renamed,
+        Ordering::Equal if is_graver_category => renamed,
+        _ => own,
+    }
+}
+
+/// The danger of a tool's operation in a category that somebody decided: the graver of what both names say.
+pub(crate) fn danger_of_tool(tool: &Tool, operation: &str, category: Category) -> (Danger, Inference) {
+    let own = danger(&spelled(&tool.name), category, tool.annotations, false);
+    let renamed = danger(operation, category, tool.annotations, false);
+    if renamed.0 > own.0 { renamed } else { own }
 }
 
 /// The danger of an operation (R-SAF-1, R-DIS-4), and where that came from.

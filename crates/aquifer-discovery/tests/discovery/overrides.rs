@@ -1,7 +1,8 @@
 //! A reviewer's decisions (R-DIS-5).
 
-use aquifer_discovery::Overrides;
 use aquifer_discovery::classify::Inference;
+use aquifer_discovery::name::Established;
+use aquifer_discovery::{Listing, Overrides, normalize_beside};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use serde_json::json;
@@ -53,6 +54,50 @@ fn r_dis_5_a_decision_holds_for_the_definition_that_was_reviewed() {
     let text = format!("tools:\n  frob.nicate: {{ endpoint: READ, digest: \"{digest}\" }}\n");
     Overrides::read(&text).unwrap().apply(&mut same);
     assert!(!same.normalized_bundle.operations[0].needs_review);
+}
+
+/// Danger is judged by what the tool is called, not by what its operation is called.
+#[test]
+fn r_dis_4_another_name_makes_no_tool_harmless() {
+    let tool = |name: &str, hints: serde_json::Value| json!({ "name": name, "inputSchema": {}, "annotations": hints });
+    let long = "of_the_big_international_shop_in_the_north";
+    // What follows the part of a name that fits.
+    for (name, hints) in [
+        (format!("get_{long}_and_drop_database"), json!({})),
+        (format!("list_all_{long}_then_purge_all_of_them"), json!({})),
+        (format!("getRecords_{long}AndDeleteThem"), json!({})),
+        (format!("get_{long}_and_delete_them"), json!({ "readOnlyHint": true })),
+    ] {
+        let operation = &bundle(json!([tool(&name, hints)])).normalized_bundle.operations[0];
+        assert!(!operation.operation_name.contains("delete") && !operation.operation_name.contains("purge"), "{name}");
+        assert!(operation.danger_level >= Danger::Destructive, "{name}: {operation:?}");
+    }
+    // The chosen name and what else was decided; then the category and the danger.
+    for (tool_name, decided, category, danger) in [
+        ("delete_account", "operation_name: get_account", Category::Delete, Danger::Destructive),
+        ("delete_account", "operation_name: get_account, reviewed: true", Category::Delete, Danger::Destructive),
+        ("deleteAccount", "operation_name: get_account, reviewed: true", Category::Delete, Danger::Destructive),
+        ("get_account", "operation_name: delete_account, reviewed: true", Category::Delete, Danger::Destructive),
+        ("delete_account", "operation_name: get_account, endpoint: UPDATE", Category::Update, Danger::Destructive),
+        ("delete_account", "operation_name: get_account, danger_level: safe", Category::Delete, Danger::Safe),
+        (
+            "delete_account",
+            "operation_name: get_account, endpoint: READ, danger_level: safe",
+            Category::Read,
+            Danger::Safe,
+        ),
+    ] {
+        let overrides = Overrides::read(&format!("tools:\n  {tool_name}: {{ {decided} }}\n")).unwrap();
+        // A name that was chosen is the operation's name before it is classified.
+        let mut made = bundle(json!([tool(tool_name, json!({}))]));
+        let listing = Listing::of(&made.raw_capture);
+        let mut established = Established::default();
+        overrides.names().into_iter().for_each(|(tool, name)| established.keep(tool, name));
+        made = normalize_beside(made.source, made.raw_capture, &listing, &established);
+        overrides.apply(&mut made);
+        let operation = &made.normalized_bundle.operations[0];
+        assert_eq!((operation.endpoint, operation.danger_level), (category, danger), "{tool_name}: {decided}");
+    }
 }
 
 #[test]

@@ -113,6 +113,12 @@ impl Engine {
             self.catch_up();
             snapshot = self.snapshot.load_full();
         }
+        if let Some(name) = named.filter(|_| !introspects)
+            && snapshot.operation(name).is_none_or(|(operation, _)| operation.quarantine.is_some())
+        {
+            self.confirm_catalogs(&snapshot, name).boxed().await;
+            snapshot = self.snapshot.load_full();
+        }
         match parse(arguments, self.settings.longest_batch) {
             Ok(Parsed::One(request)) => self.one(&snapshot, receiver, request, context).await,
             // What is rare is boxed, here and below: a future is moved about with all that it may ever hold.
@@ -127,6 +133,22 @@ impl Engine {
                 })
             }
         }
+    }
+
+    /// Before an operation is refused because it is unknown or quarantined, sources that offer what they said in an
+    /// earlier run get a moment to say what is so now: of an unknown operation all of them, else its own.
+    async fn confirm_catalogs(&self, snapshot: &Snapshot, operation: &str) {
+        match snapshot.route(operation) {
+            Some(route) => {
+                route.source.freshen().await;
+                route.source.confirm_catalog().await;
+            }
+            None => {
+                let all = snapshot.mounts().iter().map(|mount| mount.source.confirm_catalog());
+                futures::future::join_all(all).await;
+            }
+        }
+        self.catch_up();
     }
 
     async fn one(&self, snapshot: &Snapshot, receiver: &Receiver, request: Request, context: Context) -> Reply {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aquifer_engine::clock::SystemClock;
@@ -99,6 +99,10 @@ pub(crate) struct SharedStore {
     inner: MemoryStore,
     pub(crate) fails_reading: AtomicBool,
     pub(crate) fails_writing: AtomicBool,
+    /// Whether reading takes for ever.
+    pub(crate) hangs_reading: AtomicBool,
+    /// How often somebody began to read while that took for ever.
+    pub(crate) hung: AtomicUsize,
 }
 
 impl SharedStore {
@@ -107,6 +111,8 @@ impl SharedStore {
             inner: MemoryStore::new(Arc::new(SystemClock), 1_000),
             fails_reading: AtomicBool::new(false),
             fails_writing: AtomicBool::new(false),
+            hangs_reading: AtomicBool::new(false),
+            hung: AtomicUsize::new(0),
         })
     }
 
@@ -131,6 +137,10 @@ fn refused<T: Send + 'static>() -> BoxFuture<'static, Result<T, StoreError>> {
 
 impl StateStore for SharedStore {
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
+        if self.hangs_reading.load(Ordering::SeqCst) {
+            self.hung.fetch_add(1, Ordering::SeqCst);
+            return std::future::pending().boxed();
+        }
         if self.fails_reading.load(Ordering::SeqCst) { refused() } else { self.inner.get(key) }
     }
 

@@ -1,5 +1,8 @@
 //! What is cached is served at once and never for longer than it takes to ask.
 
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use aquifer_engine::Source as _;
 use aquifer_engine::source::CatalogState;
 use serde_json::{Value, json};
@@ -104,5 +107,51 @@ async fn many_servers_are_asked_and_none_waits_for_one_that_hangs() {
     }
     for stage in stages.iter().skip(3) {
         until("it is asked", async || stage.upstream.is_up()).await;
+    }
+}
+
+/// A changed list has arrived and is not judged yet: calls wait for that.
+#[tokio::test]
+async fn r_dis_7a_no_call_runs_while_a_changed_definition_is_judged() {
+    for way in WAYS {
+        let server = Scripted::new(way, &json!([reader("get_it", "Get it.")]));
+        let store = SharedStore::new();
+        drop(Stage::pinned_up(server.settings(), &store).await);
+        let stage = Stage::pinned_up(server.settings(), &store).await;
+        stage.get("get_it", json!({})).await;
+        store.hangs_reading.store(true, Ordering::SeqCst);
+        server.list(&json!([reader("get_it", "Something else.")]));
+        until("the changed list is judged", async || store.hung.load(Ordering::SeqCst) > 0).await;
+        // Judging goes on with what was read before, once the store has had its time.
+        stage.refused("get_it", json!({}), "PERMISSION_DENIED").await;
+        assert_eq!(server.called(), ["get_it"], "{way:?}");
+    }
+}
+
+/// A call that waits for its turn is judged again when that comes.
+#[tokio::test]
+async fn r_dis_7a_no_call_runs_by_a_definition_that_changed_while_it_waited_for_its_turn() {
+    for way in WAYS {
+        let tools = |words: &str| json!([reader("get_it", words), reader("get_later", "Get it later.")]);
+        let server = Scripted::new(way, &tools("Get it."));
+        let store = SharedStore::new();
+        let mut settings = server.settings();
+        settings.concurrency = 1;
+        let stage = Stage::pinned_up(settings, &store).await;
+        let change = async {
+            until("the first call is under way", async || server.called() == ["get_later"]).await;
+            // Long enough to be in the queue. If it is not, it is refused all the same.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            server.list(&tools("Something else."));
+            until("the change is noticed", async || stage.upstream.quarantined().len() == 1).await;
+            std::fs::write(server.folder.file("tools.json.release"), "").unwrap();
+        };
+        let second = async {
+            until("the first call is under way", async || server.called() == ["get_later"]).await;
+            stage.refused("get_it", json!({}), "PERMISSION_DENIED").await;
+        };
+        let (first, (), ()) = tokio::join!(stage.get("get_later", json!({})), second, change);
+        assert_eq!(first["tool"], "get_later");
+        assert_eq!(server.called(), ["get_later"], "{way:?}");
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use aquifer_discovery::Adapter;
 use aquifer_discovery::adapter::build;
 use aquifer_engine::clock::SystemClock;
-use aquifer_upstream::{Pinning, QuarantinePolicy, ReviewError, examine, interrogate};
+use aquifer_engine::store::StateStore as _;
+use aquifer_upstream::{Pinning, QuarantinePolicy, ReviewError, Settings, Transport, examine, interrogate};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -66,9 +67,8 @@ async fn r_dis_7a_whatever_a_definition_says_differently_quarantines_it() {
             assert!(!found.to_string().contains(POISON), "{pointer}");
             // Neither the new nor the old parameters are taken.
             for params in [json!({}), json!({ "id": 1 })] {
-                let answer = stage.ask("get_user", params).await;
-                let code = answer["error"]["code"].as_str().unwrap_or_default();
-                assert!(["PERMISSION_DENIED", "VALIDATION_UNKNOWN_PARAM"].contains(&code), "{pointer}: {answer}");
+                let refused = stage.refused("get_user", params, "PERMISSION_DENIED").await;
+                assert!(refused["message"].as_str().unwrap().contains("Quarantined"), "{pointer}: {refused}");
             }
             // Its neighbour is what it was, and it is, too, as soon as it says the same again.
             assert_eq!(stage.get("list_users", json!({})).await["tool"], "list_users");
@@ -380,5 +380,67 @@ async fn r_dis_7a_an_adapter_is_held_to_the_definitions_it_was_reviewed_with() {
             })
             .await;
         }
+    }
+}
+
+/// A configuration that is touched is no acceptance.
+#[tokio::test]
+async fn r_dis_7a_other_settings_of_a_source_accept_nothing() {
+    type Touch = fn(&mut Settings);
+    let touched: [(&str, Touch); 3] = [
+        ("allow", |settings| settings.allow.elicitation = true),
+        ("env", |settings| {
+            if let Transport::Stdio { env, .. } = &mut settings.transport {
+                env.push(("NEW".to_owned(), "1".to_owned()));
+            }
+        }),
+        ("cwd", |settings| {
+            if let Transport::Stdio { cwd, .. } = &mut settings.transport {
+                *cwd = Some("/".into());
+            }
+        }),
+    ];
+    for (what, touch) in touched {
+        let server = Scripted::new(Way::Stdio, &tools());
+        let store = SharedStore::new();
+        drop(Stage::pinned_up(server.settings(), &store).await);
+        server.cached(".accepted.json", "Get a user.").await;
+        server.list(&changed("/0/description", json!(POISON)));
+        let mut settings = server.settings();
+        touch(&mut settings);
+        let stage = Stage::pinned_up(settings.clone(), &store).await;
+        stage.quarantines(&["get_user"]).await;
+        stage.refused("get_user", json!({}), "PERMISSION_DENIED").await;
+        assert_eq!(store.keys().await.len(), 1, "{what}");
+        // A reviewer is shown what it was.
+        let found = examine(settings, store.pinning(), Arc::new(SystemClock)).await.unwrap();
+        assert!(found.findings[0].before.is_some(), "{what}");
+    }
+    // Another server under the same name, of which one tool has the name of another.
+    let store = SharedStore::new();
+    drop(Stage::pinned_up(Scripted::new(Way::Stdio, &tools()).settings(), &store).await);
+    let other = Scripted::new(Way::Http, &json!([reader("get_user", "Another."), reader("get_more", "More.")]));
+    let stage = Stage::pinned_up(other.settings(), &store).await;
+    stage.quarantines(&["get_user"]).await;
+    assert_eq!(stage.get("get_more", json!({})).await["tool"], "get_more");
+}
+
+/// Records that were kept by name and settings are taken over, whatever the settings are by now.
+#[tokio::test]
+async fn r_dis_7a_pins_of_earlier_versions_count() {
+    for former in ["0123456789abcdef0123456789abcdef", "ffffffffffffffffffffffffffffffff"] {
+        let server = Scripted::new(Way::Stdio, &tools());
+        let before = SharedStore::new();
+        drop(Stage::pinned_up(server.settings(), &before).await);
+        let key = before.keys().await.remove(0);
+        assert_eq!(key, "pins/fake/book");
+        let record = before.get(&key).await.unwrap().unwrap().value;
+        let store = SharedStore::new();
+        let keep = std::time::Duration::from_secs(60);
+        assert!(store.compare_and_set(&format!("pins/fake/{former}"), None, record, keep).await.unwrap());
+        server.list(&changed("/0/description", json!(POISON)));
+        let stage = Stage::pinned_up(server.settings(), &store).await;
+        stage.quarantines(&["get_user"]).await;
+        assert!(store.keys().await.contains(&key), "taken over at once, although nothing was pinned");
     }
 }

@@ -1,12 +1,12 @@
 //! `aquifer call`: one request, its envelope on stdout.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io::{IsTerminal as _, Read, Write};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use aquifer_engine::{Caller, Context, Engine, Reply};
-use aquifer_protocol::catalog::Catalog;
+use aquifer_engine::{Caller, Context, Engine, Reply, Snapshot, Source as _};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::response::Response;
 use aquifer_protocol::scan::{Frame, scan};
@@ -19,7 +19,7 @@ use crate::cli::CallArgs;
 use crate::config::Config;
 use crate::safety::Safety;
 use crate::setup::{self, Wanted};
-use crate::sources::Absence;
+use crate::sources::{Absence, Opened};
 
 pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
@@ -30,9 +30,11 @@ pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     // What is known from before needs nobody but the server that answers it. Introspection is about all of them.
     let about_all = arguments.operation == "introspect";
     let snapshot = engine.snapshot();
-    let is_known = |catalog: &Catalog| catalog.operation(&arguments.operation).is_some();
-    if about_all || !(is_known(snapshot.catalog()) || is_known(snapshot.unlisted())) {
+    if about_all {
         setup::wait(&opened, Absence::FailsUnlessKnown).await?;
+        engine.refresh()?;
+    } else {
+        confirm(&arguments, &opened, &snapshot).await?;
         engine.refresh()?;
     }
     let _unused = crate::safety::report_unused(&engine, &safety.gate, &opened);
@@ -47,6 +49,37 @@ pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     print(&rendered.text)?;
     let failed = rendered.value().get("success") != Some(&Value::Bool(true));
     Ok(if failed { Ending::Failure } else { Ending::Done })
+}
+
+/// What an earlier run remembers is enough to call an operation, not to refuse one: servers are asked whether an
+/// operation that is unknown has come, and whether one that is quarantined still is.
+async fn confirm(arguments: &CallArgs, opened: &[Opened], snapshot: &Snapshot) -> anyhow::Result<()> {
+    let mut quarantined = HashSet::new();
+    for name in operation_names(arguments) {
+        match snapshot.catalog().operation(&name).or_else(|| snapshot.unlisted().operation(&name)) {
+            None => return setup::wait(opened, Absence::IsShown).await,
+            Some(operation) if operation.quarantine.is_some() => drop(quarantined.insert(operation.source.clone())),
+            Some(_) => {}
+        }
+    }
+    let upstreams = opened.iter().filter_map(|one| one.upstream.as_ref());
+    for upstream in upstreams.filter(|upstream| quarantined.contains(upstream.name())) {
+        // If it is not there, the call says so.
+        let _ = upstream.ready().await;
+    }
+    Ok(())
+}
+
+/// The operations that a request names, also one that is given whole.
+fn operation_names(arguments: &CallArgs) -> Vec<String> {
+    let word = &arguments.operation;
+    if !word.trim_start().starts_with('{') {
+        return vec![word.clone()];
+    }
+    let request: Value = serde_json::from_str(word).unwrap_or_default();
+    let batch = request.get("operations").and_then(Value::as_array).into_iter().flatten();
+    let named = std::iter::once(&request).chain(batch).filter_map(|one| one.get("operation")?.as_str());
+    named.map(str::to_owned).collect()
 }
 
 /// Whoever has this command line. The same in every run, so that a token of one can be used in the next.

@@ -59,6 +59,10 @@ impl Source for Hidden {
         self.source.freshen()
     }
 
+    fn confirm_catalog(&self) -> BoxFuture<'_, ()> {
+        self.source.confirm_catalog()
+    }
+
     fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {
         self.source.reload()
     }

@@ -28,6 +28,7 @@ mod private_state;
 mod quarantine;
 mod reloaded;
 mod results;
+mod review_words;
 mod safety;
 mod secrets;
 #[cfg(feature = "clients")]

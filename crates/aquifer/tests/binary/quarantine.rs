@@ -176,6 +176,12 @@ fn r_dis_7a_a_change_between_two_runs_waits_too_and_only_looking_pins_nothing() 
     let record = std::fs::read_to_string(place.folder.path("record")).unwrap();
     assert_eq!(record.lines().filter(|line| *line == "tools/call get_user").count(), 1, "{record}");
     // All of it at once, for those who have read it.
+    let unread = place.run(&["review", "--accept-all"]);
+    assert!(text(&unread.stdout).contains(POISON), "{}", text(&unread.stdout));
+    assert!(unread.status.code() == Some(2) && text(&unread.stderr).contains("nothing is accepted"));
+    // Something else by then is shown, and not accepted either.
+    place.list(&tools("Third."));
+    assert_eq!(place.run(&["review", "--accept-all"]).status.code(), Some(2));
     assert_eq!(place.run(&["review", "--accept-all"]).status.code(), Some(0));
     let called = place.run(&["call", "get_user"]);
     assert!(text(&called.stdout).contains("\"success\":true"), "{}", text(&called.stdout));

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use anyhow::{Context, bail};
-use aquifer_discovery::bundle::NormalizedOperation;
 use aquifer_discovery::digest::pin;
 use aquifer_discovery::overrides::Override;
 use aquifer_discovery::text::clean;
@@ -12,12 +11,13 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::suggest;
 
+use super::select;
 use crate::cli::ReviewArgs;
 
 const DANGERS: [Danger; 5] =
     [Danger::Safe, Danger::Reversible, Danger::Destructive, Danger::Dangerous, Danger::Forbidden];
 
-/// Takes over what the command line says. Of a quarantined tool, `--accept` is about its definition, and about its category
+/// Takes over what the command line says. `accepted` are exact names of tools. Of a quarantined tool, `--accept` is about its definition, and about its category
 /// only where that needs review.
 pub(super) fn said(
     arguments: &ReviewArgs,
@@ -28,23 +28,18 @@ pub(super) fn said(
 ) -> anyhow::Result<()> {
     for (tool, word) in pairs(&arguments.endpoints)? {
         let category = category(word)?;
-        decision(bundle, overrides, tool)?.endpoint = Some(category);
+        decision(bundle, overrides, &exact(bundle, tool)?)?.endpoint = Some(category);
     }
     for (tool, word) in pairs(&arguments.dangers)? {
         let level = danger(word)?;
-        decision(bundle, overrides, tool)?.danger_level = Some(level);
+        decision(bundle, overrides, &exact(bundle, tool)?)?.danger_level = Some(level);
     }
     for word in accepted {
-        let named = |name: &str| {
-            let is_meant = |made: &&NormalizedOperation| made.source_tool_name == name || made.operation_name == name;
-            bundle.normalized_bundle.operations.iter().find(is_meant)
-        };
-        let made = named(word).or_else(|| named(word.rsplit_once('@')?.0));
+        let made = bundle.normalized_bundle.operations.iter().find(|made| made.source_tool_name == *word);
         if made.is_some_and(|made| quarantined.contains(made.source_tool_name.as_str()) && !made.needs_review) {
             continue;
         }
-        let tool = made.map_or(word.as_str(), |made| made.source_tool_name.as_str());
-        decision(bundle, overrides, tool)?.reviewed = true;
+        decision(bundle, overrides, word)?.reviewed = true;
     }
     if arguments.accept_all {
         for made in bundle.normalized_bundle.operations.iter().filter(|made| made.needs_review) {
@@ -52,6 +47,11 @@ pub(super) fn said(
         }
     }
     Ok(())
+}
+
+/// The exact name of the tool that a word means.
+fn exact(bundle: &Bundle, word: &str) -> anyhow::Result<String> {
+    Ok(select::tool(bundle, &[], word)?.map_or_else(|| word.to_owned(), |selected| selected.tool))
 }
 
 fn pairs(said: &[String]) -> anyhow::Result<Vec<(&str, &str)>> {
@@ -75,8 +75,7 @@ pub(super) fn decision<'o>(
     called: &str,
 ) -> anyhow::Result<&'o mut Override> {
     let operations = &bundle.normalized_bundle.operations;
-    let is_meant = |made: &&NormalizedOperation| made.source_tool_name == called || made.operation_name == called;
-    let Some(made) = operations.iter().find(is_meant) else {
+    let Some(made) = operations.iter().find(|made| made.source_tool_name == called) else {
         let names = operations.iter().map(|made| made.source_tool_name.as_str());
         let near = suggest::nearest(called, names).map(|name| format!(". Did you mean '{}'?", clean(name)));
         bail!("there is no tool '{called}'{}", near.unwrap_or_default());

@@ -10,6 +10,7 @@ mod decide;
 mod diff;
 mod drift;
 mod quarantined;
+mod select;
 
 use std::collections::HashSet;
 use std::io::IsTerminal as _;
@@ -46,7 +47,12 @@ pub(crate) async fn run(arguments: ReviewArgs) -> anyhow::Result<Ending> {
     if let Some(path) = arguments.source.as_deref().map(Path::new).filter(|path| is_bundle(path)) {
         let bundle = capture::read(path)?;
         let file = place(&arguments, None, &bundle);
-        let left = settle(&arguments, &bundle, &file, &arguments.accepted, &HashSet::new())?;
+        let mut accepted = Vec::new();
+        for word in &arguments.accepted {
+            let selected = select::tool(&bundle, &[], word)?;
+            accepted.push(selected.map_or_else(|| word.clone(), |selected| selected.tool));
+        }
+        let left = settle(&arguments, &bundle, &file, &accepted, &HashSet::new())?;
         return Ok(if left { Ending::Failure } else { Ending::Done });
     }
     let config = Config::read(arguments.config.as_deref())?;
@@ -63,6 +69,9 @@ pub(crate) async fn run(arguments: ReviewArgs) -> anyhow::Result<Ending> {
         reviewed.push(Reviewed { settings, adapter, overrides, found });
     }
     check(&arguments, &reviewed)?;
+    if arguments.accept_all {
+        require_shown(&arguments, &reviewed).await?;
+    }
     let mut left = false;
     for one in &reviewed {
         left |= review(&arguments, &config, one).await?;
@@ -113,15 +122,31 @@ fn check(arguments: &ReviewArgs, reviewed: &[Reviewed]) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// `--accept-all` accepts what an earlier run has shown. Otherwise this run shows everything and accepts nothing.
+async fn require_shown(arguments: &ReviewArgs, reviewed: &[Reviewed]) -> anyhow::Result<()> {
+    let is_new = |one: &&Reviewed| one.found.is_remembered() && one.found.findings.iter().any(|found| !found.was_shown);
+    if reviewed.iter().find(is_new).is_none() {
+        return Ok(());
+    }
+    for one in reviewed.iter().filter(|one| !one.found.findings.is_empty()) {
+        call::print(quarantined::shown(arguments, &one.settings.name, &one.found).trim_end())?;
+        one.found.remember_shown().await.map_err(quarantined::told)?;
+    }
+    bail!("nothing is accepted, because not all of this was shown before. Read it, then run this again")
+}
+
 /// Reviews one server. Says whether something is left to look at.
 async fn review(arguments: &ReviewArgs, config: &Config, one: &Reviewed) -> anyhow::Result<bool> {
     let Reviewed { settings, adapter, overrides, found } = one;
-    let words: Vec<String> =
-        arguments.accepted.iter().filter(|word| quarantined::knows(found, word)).cloned().collect();
+    let mut selected = Vec::new();
+    for word in arguments.accepted.iter().filter(|word| quarantined::knows(found, word)) {
+        selected.extend(select::tool(&found.bundle, &found.findings, word)?);
+    }
+    let words: Vec<String> = selected.iter().map(|one| one.tool.clone()).collect();
     let accepted = match (arguments.accept_all, is_asked(arguments)) {
         (true, _) => found.findings.iter().collect(),
         (false, true) => quarantined::ask(found, &settings.name)?,
-        (false, false) => quarantined::chosen(found, &words)?,
+        (false, false) => quarantined::chosen(found, &selected)?,
     };
     if !is_asked(arguments) && !found.findings.is_empty() {
         call::print(quarantined::shown(arguments, &settings.name, found).trim_end())?;

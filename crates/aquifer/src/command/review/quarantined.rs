@@ -10,27 +10,25 @@ use aquifer_protocol::suggest;
 use aquifer_upstream::{Examination, Finding, ReviewError};
 
 use super::diff;
+use super::select::{self, Selected};
 use crate::cli::ReviewArgs;
 use crate::config::Config;
 use crate::safety::{self, Place};
 use crate::sources::quoted;
-
-/// Digits of a digest that stand for it on the command line.
-const DIGITS: usize = 16;
 
 /// What is quarantined, with every difference and how to accept it.
 pub(super) fn shown(arguments: &ReviewArgs, source: &str, found: &Examination) -> String {
     let mut out = String::new();
     for finding in &found.findings {
         let _ = writeln!(out, "{}", heading(finding));
-        out.push_str(&diff::of(finding.before.as_ref(), &finding.now, arguments.all));
-        let _ = writeln!(out, "  To accept it: {}\n", command(arguments, source, finding));
+        out.push_str(&diff::of(finding.before.as_ref(), &finding.now, arguments.all || arguments.accept_all));
+        let _ = writeln!(out, "  To accept it: {}\n", command(arguments, source, found, finding));
     }
     out
 }
 
 /// The command that accepts a definition. The tool's name is the upstream's word, so everything is quoted for a shell.
-fn command(arguments: &ReviewArgs, source: &str, finding: &Finding) -> String {
+fn command(arguments: &ReviewArgs, source: &str, found: &Examination, finding: &Finding) -> String {
     let mut words = vec!["aquifer".to_owned(), "review".to_owned()];
     words.extend(arguments.source.clone());
     if let Some(config) = &arguments.config {
@@ -40,7 +38,7 @@ fn command(arguments: &ReviewArgs, source: &str, finding: &Finding) -> String {
     if is_file || (arguments.source.is_none() && arguments.config.is_some()) {
         words.extend(["--server".to_owned(), source.to_owned()]);
     }
-    words.extend(["--accept".to_owned(), format!("{}@{}", visible(&finding.tool), short(finding))]);
+    words.extend(["--accept".to_owned(), select::word_for(&found.bundle, finding)]);
     if !arguments.upstream.command.is_empty() {
         words.push("--".to_owned());
         words.extend(redact::arguments(&arguments.upstream.command));
@@ -64,44 +62,29 @@ fn heading(finding: &Finding) -> String {
     format!("quarantined  {} {what}{seen}", visible(&finding.tool))
 }
 
-fn short(finding: &Finding) -> String {
-    finding.digest.trim_start_matches("sha256:").chars().take(DIGITS).collect()
-}
-
-/// The definitions that are to be accepted. A word names a tool, perhaps with the beginning of the digest that was shown.
-pub(super) fn chosen<'a>(found: &'a Examination, words: &[String]) -> anyhow::Result<Vec<&'a Finding>> {
-    let named = |name: &str| {
-        found.findings.iter().find(|one| one.tool == name || one.operation == name || visible(&one.tool) == name)
-    };
+/// The definitions that are to be accepted.
+pub(super) fn chosen<'a>(found: &'a Examination, selected: &[Selected]) -> anyhow::Result<Vec<&'a Finding>> {
     let mut chosen = Vec::new();
-    for word in words {
-        let (name, digest) = match (named(word), word.rsplit_once('@')) {
-            (None, Some((name, digest))) => (name, Some(digest.trim_start_matches("sha256:"))),
-            _ => (word.as_str(), None),
-        };
-        let Some(finding) = named(name) else { continue };
-        match digest {
-            Some(digest) if digest.len() < DIGITS => bail!("'{word}' has too few digits of a digest: give {DIGITS}"),
-            Some(digest) if !finding.digest.trim_start_matches("sha256:").starts_with(digest) => {
-                bail!("the definition of '{name}' is no longer the one with this digest. Look at it again")
-            }
-            // Which definition is meant is not said, so it has to be the one that was shown.
-            None if finding.is_unseen => {
-                bail!(
-                    "the definition of '{name}' is not the one that was shown before. Look at it again, then accept it"
-                )
-            }
-            _ => chosen.push(finding),
+    for one in selected {
+        let Some(finding) = found.findings.iter().find(|finding| finding.tool == one.tool) else { continue };
+        // Which definition is meant is not said, so it has to be the one that was shown.
+        if !one.has_digest && finding.is_unseen {
+            bail!(
+                "the definition of '{}' is not the one that was shown before. Look at it again, then accept it",
+                visible(&one.tool)
+            )
         }
+        chosen.push(finding);
     }
     Ok(chosen)
 }
 
 fn is_listed(found: &Examination, name: &str) -> bool {
     let operations = &found.bundle.normalized_bundle.operations;
-    operations.iter().any(|made| {
-        made.source_tool_name == name || made.operation_name == name || visible(&made.source_tool_name) == name
-    })
+    found.findings.iter().any(|finding| finding.operation == name)
+        || operations.iter().any(|made| {
+            made.source_tool_name == name || made.operation_name == name || visible(&made.source_tool_name) == name
+        })
 }
 
 /// Whether a word names a tool of this server.

@@ -1,0 +1,90 @@
+//! Which tool a word of the command line means. Tools have names that their server chooses, so a word that could mean
+//! several is refused, and the command that a review prints is bound to a definition by its digest.
+
+use std::collections::HashMap;
+
+use anyhow::bail;
+use aquifer_discovery::{Bundle, visible};
+use aquifer_upstream::Finding;
+
+/// Digits of a digest that stand for it on the command line, at least.
+const MIN_DIGITS: usize = 16;
+
+/// A tool that the command line names.
+#[derive(Debug)]
+pub(super) struct Selected {
+    /// Its exact name.
+    pub(super) tool: String,
+    /// Whether the word says which definition is meant. It is the one of today then.
+    pub(super) has_digest: bool,
+}
+
+/// The tool that a word names, by its name or that of its operation, perhaps with the beginning of a digest after an `@`.
+/// None if there is no such tool.
+pub(super) fn tool(bundle: &Bundle, findings: &[Finding], word: &str) -> anyhow::Result<Option<Selected>> {
+    let shown = visible(word);
+    let whole = named(bundle, findings, word);
+    let split = split(word).map(|(name, digest)| (name, named(bundle, findings, name), digest));
+    match (whole.as_slice(), split.filter(|(_, tools, _)| !tools.is_empty())) {
+        ([], None) => Ok(None),
+        ([one], None) => Ok(Some(Selected { tool: one.clone(), has_digest: false })),
+        (_, None) => bail!(
+            "several tools or their operations are called '{shown}'. Add an @ and the digest of the definition, as \
+             aquifer review prints it"
+        ),
+        ([], Some((_, _, digest))) if digest.len() < MIN_DIGITS => {
+            bail!("'{shown}' has too few digits of a digest: give {MIN_DIGITS}")
+        }
+        ([], Some((name, tools, digest))) => {
+            let digests: HashMap<String, String> =
+                bundle.pins().into_iter().map(|pin| (pin.tool, pin.digest)).collect();
+            let is_meant = |tool: &&String| digests.get(*tool).is_some_and(|known| plain(known).starts_with(digest));
+            let meant: Vec<&String> = tools.iter().filter(is_meant).collect();
+            match meant.as_slice() {
+                [] => bail!(
+                    "the definition of '{}' is no longer the one with this digest. Look at it again",
+                    visible(name)
+                ),
+                [one] => Ok(Some(Selected { tool: (*one).clone(), has_digest: true })),
+                _ => bail!("several tools are called '{shown}' and have the same definition"),
+            }
+        }
+        (_, Some(_)) => {
+            bail!("'{shown}' is the name of a tool and could also mean a definition of another. Add more of the digest")
+        }
+    }
+}
+
+/// The word that means exactly this definition: as few digits as do, where no tool has that for a name.
+pub(super) fn word_for(bundle: &Bundle, finding: &Finding) -> String {
+    let digest = plain(&finding.digest);
+    let word = |digits: usize| {
+        let digits: String = digest.chars().take(digits).collect();
+        format!("{}@{digits}", visible(&finding.tool))
+    };
+    let is_free = |word: &String| named(bundle, &[], word).is_empty();
+    (MIN_DIGITS..=digest.len()).map(word).find(is_free).unwrap_or_else(|| word(digest.len()))
+}
+
+/// The tools that have this name, or whose operations have.
+fn named(bundle: &Bundle, findings: &[Finding], name: &str) -> Vec<String> {
+    let made = bundle.normalized_bundle.operations.iter();
+    let made = made.map(|made| (&made.source_tool_name, &made.operation_name));
+    let found = findings.iter().map(|finding| (&finding.tool, &finding.operation));
+    let is_named =
+        |(tool, operation): &(&String, &String)| *tool == name || *operation == name || visible(tool) == name;
+    let mut tools: Vec<String> = made.chain(found).filter(is_named).map(|(tool, _)| tool.clone()).collect();
+    tools.sort_unstable();
+    tools.dedup();
+    tools
+}
+
+fn split(word: &str) -> Option<(&str, &str)> {
+    let (name, digest) = word.rsplit_once('@')?;
+    let digest = plain(digest);
+    (!digest.is_empty() && digest.chars().all(|digit| digit.is_ascii_hexdigit())).then_some((name, digest))
+}
+
+fn plain(digest: &str) -> &str {
+    digest.strip_prefix("sha256:").unwrap_or(digest)
+}

@@ -1,0 +1,119 @@
+//! What `aquifer review --accept` takes a word for, and what `aquifer call` does before it refuses (R-DIS-7a).
+
+use std::process::{Output, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, forgetful, server, text};
+
+/// A folder with a server whose tools the test writes.
+struct Place {
+    folder: Folder,
+    config: String,
+}
+
+impl Place {
+    fn new(tools: &Value) -> Self {
+        let folder = Folder::new();
+        folder.tools("tools.json", tools);
+        let [python, program, offered] = server(&folder.path("tools.json"));
+        let config = folder.file(
+            "aquifer.toml",
+            &format!(
+                "[state]\ndir = {:?}\n[[source]]\nname = \"people\"\ncommand = {python:?}\n\
+                 args = [{program:?}, {offered:?}, \"echo\"]\n",
+                folder.path("state")
+            ),
+        );
+        Self { folder, config }
+    }
+
+    fn list(&self, tools: &Value) {
+        self.folder.tools("tools.json", tools);
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = forgetful(&self.folder);
+        command.args(arguments).args(["--config", &self.config]).current_dir(self.folder.path(""));
+        command.stdin(Stdio::null()).output().unwrap()
+    }
+
+    fn call(&self, operation: &str) -> String {
+        text(&self.run(&["call", operation]).stdout)
+    }
+}
+
+fn tool(name: &str, description: &str) -> Value {
+    json!({ "name": name, "description": description, "annotations": { "readOnlyHint": true }, "inputSchema": {} })
+}
+
+/// The words that accept a tool, as a review prints them.
+fn printed(seen: &str, tool: &str) -> String {
+    let lines: Vec<&str> = seen.lines().collect();
+    let start = lines.iter().position(|line| line.starts_with(&format!("quarantined  {tool} "))).unwrap();
+    let command = lines.iter().skip(start).find_map(|line| line.trim().strip_prefix("To accept it: ")).unwrap();
+    command.rsplit(' ').next().unwrap().trim_matches('\'').to_owned()
+}
+
+#[test]
+fn r_dis_7a_a_word_accepts_the_tool_it_names_and_no_other() {
+    // A first look, to learn the digest.
+    let place = Place::new(&json!([tool("list_things", "First.")]));
+    assert!(place.call("list_things").contains("\"success\":true"));
+    place.list(&json!([tool("list_things", "Second.")]));
+    let odd = printed(&text(&place.run(&["review", "people"]).stdout), "list_things");
+
+    // A tool that is called as the other's definition is.
+    let place = Place::new(&json!([tool("list_things", "First."), tool(&odd, "First.")]));
+    assert!(place.call("list_things").contains("\"success\":true"));
+    place.list(&json!([tool("list_things", "Second."), tool(&odd, "Changed.")]));
+    let seen = text(&place.run(&["review", "people"]).stdout);
+    let unclear = place.run(&["review", "people", "--accept", &odd]);
+    assert_eq!(unclear.status.code(), Some(2), "{}", text(&unclear.stderr));
+    let word = printed(&seen, "list_things");
+    assert_ne!(word, odd);
+    let accepted = place.run(&["review", "people", "--accept", &word]);
+    assert!(text(&accepted.stderr).contains("'list_things' is accepted"), "{}", text(&accepted.stderr));
+    assert!(!text(&accepted.stderr).contains(&odd), "{}", text(&accepted.stderr));
+    assert!(text(&place.run(&["review", "people"]).stdout).contains(&format!("quarantined  {odd} ")));
+
+    // A tool whose operation has the name of another tool.
+    let place = Place::new(&json!([tool("ListThings", "First.")]));
+    assert!(place.call("list_things").contains("\"success\":true"));
+    place.list(&json!([tool("ListThings", "First."), tool("list_things", "First.")]));
+    place.run(&["introspect"]);
+    let _ = place.call("list_things");
+    place.list(&json!([tool("ListThings", "Changed."), tool("list_things", "Second.")]));
+    let seen = text(&place.run(&["review", "people"]).stdout);
+    let unclear = place.run(&["review", "people", "--accept", "list_things"]);
+    assert!(
+        unclear.status.code() == Some(2) && text(&unclear.stderr).contains("several tools"),
+        "{}",
+        text(&unclear.stderr)
+    );
+    let accepted = place.run(&["review", "people", "--accept", &printed(&seen, "list_things")]);
+    assert!(text(&accepted.stderr).contains("'list_things' is accepted"), "{}", text(&accepted.stderr));
+    assert!(!text(&accepted.stderr).contains("'ListThings' is accepted"), "{}", text(&accepted.stderr));
+}
+
+#[test]
+fn r_dis_7a_nothing_is_refused_by_what_an_earlier_run_remembers() {
+    let place = Place::new(&json!([tool("list_things", "First.")]));
+    assert!(place.call("list_things").contains("\"success\":true"));
+    // It gains a tool.
+    place.list(&json!([tool("list_things", "First."), tool("get_more", "More.")]));
+    assert!(place.call("get_more").contains("\"success\":true"));
+    // It changes one, and that is accepted, also before anybody has served it.
+    place.list(&json!([tool("list_things", "Second."), tool("get_more", "Other.")]));
+    for code in [2, 0] {
+        assert_eq!(place.run(&["review", "people", "--accept-all"]).status.code(), Some(code));
+    }
+    assert!(place.call("list_things").contains("\"success\":true"));
+    assert!(place.call("{\"operation\": \"get_more\"}").contains("\"success\":true"));
+    // What really is quarantined says so, whatever it is called with.
+    place.list(&json!([tool("list_things", "Third."), tool("get_more", "Other.")]));
+    for _ in 0..2 {
+        let refused = text(&place.run(&["call", "list_things", "{\"id\": 1}"]).stdout);
+        assert!(refused.contains("PERMISSION_DENIED") && refused.contains("uarantined"), "{refused}");
+    }
+}
