@@ -113,11 +113,6 @@ impl PinBook {
         self.tools.is_empty()
     }
 
-    /// When a tool was last pinned for the first time, in milliseconds since the epoch.
-    pub fn last_pinned(&self) -> u64 {
-        self.tools.values().map(|tool| tool.since).max().unwrap_or(0)
-    }
-
     /// What is pinned of a tool.
     pub fn get(&self, tool: &str) -> Option<&PinnedTool> {
         self.tools.get(&*key(tool))

@@ -132,7 +132,7 @@ pub(crate) fn file(settings: &Settings, ending: &str) -> Option<PathBuf> {
 pub(crate) fn file_by_name(settings: &Settings, ending: &str) -> Option<PathBuf> {
     let folder = settings.cache_dir.as_ref()?;
     let name: String = settings.name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(32).collect();
-    Some(folder.join(format!("{name}-{}.{ending}", settings.name_digest())))
+    Some(folder.join(format!("{name}-{}.{ending}", settings.identity())))
 }
 
 #[cfg(all(test, unix))]

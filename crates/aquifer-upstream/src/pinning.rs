@@ -26,9 +26,6 @@ const MAX_IN_MEMORY: usize = 10_000;
 /// Longer names of sources are kept as their digest.
 const MAX_NAME: usize = 100;
 
-/// Records of one source under its former keys that are looked through.
-const MAX_FORMER: usize = 100;
-
 /// Hears of definitions that are quarantined, to put them on record.
 pub trait DefinitionObserver: Send + Sync + 'static {
     /// A tool cannot be called until somebody accepts its definition. Called once for each definition.
@@ -111,55 +108,25 @@ pub(crate) struct Ledger {
     pinning: Pinning,
     source: String,
     key: String,
-    fingerprint: String,
     last: Mutex<Option<Pins>>,
     is_failing: AtomicBool,
 }
 
 impl Ledger {
     pub(crate) fn new(pinning: Pinning, settings: &Settings) -> Self {
-        let (source, key, fingerprint) = (settings.name.clone(), Self::key(settings), settings.fingerprint());
-        Self { pinning, source, key, fingerprint, last: Mutex::default(), is_failing: AtomicBool::new(false) }
+        let (source, key) = (settings.name.clone(), Self::key(settings));
+        Self { pinning, source, key, last: Mutex::default(), is_failing: AtomicBool::new(false) }
     }
 
-    /// Where the pins of an upstream are: by its name alone. How it is reached and what it may do can change without
-    /// anybody having looked at its definitions, so that must not begin a new record.
+    /// Where the pins of an upstream are.
     pub(crate) fn key(settings: &Settings) -> String {
-        let name = &settings.name;
-        let is_plain = name.len() <= MAX_NAME && !name.contains('/');
-        match is_plain {
-            true => format!("pins/{name}/book"),
-            false => format!("pins/#{}/book", settings.name_digest()),
-        }
+        let name: String = settings.name.chars().filter(|letter| *letter != '/').take(MAX_NAME).collect();
+        format!("pins/{name}/{}", settings.identity())
     }
 
-    /// The record of this upstream. Records were once kept by name and fingerprint: if there is no other, the one of today's
-    /// fingerprint counts, else the one that was pinned to last.
+    /// The record of this upstream.
     pub(crate) async fn find(&self) -> Result<Option<Record>, StoreError> {
-        let store = &self.pinning.store;
-        if let Some(record) = store.get(&self.key).await? {
-            return Ok(Some(record));
-        }
-        let Some(book) = self.find_former().await? else { return Ok(None) };
-        if self.pinning.is_read_only {
-            return Ok(Some(Record { value: book, version: 0 }));
-        }
-        // At once, not with the next pin: otherwise a touched configuration would not find it.
-        store.compare_and_set(&self.key, None, book, KEEP).await?;
-        store.get(&self.key).await
-    }
-
-    async fn find_former(&self) -> Result<Option<Vec<u8>>, StoreError> {
-        let source: String = self.source.chars().take(MAX_NAME).collect();
-        let prefix = format!("pins/{source}/");
-        let records = self.pinning.store.list(&prefix, MAX_FORMER).await?;
-        let is_fingerprint = |rest: &str| rest.len() == 32 && rest.chars().all(|digit| digit.is_ascii_hexdigit());
-        let former = records.into_iter().filter_map(|(key, record)| {
-            let fingerprint = key.strip_prefix(&prefix).filter(|rest| is_fingerprint(rest))?;
-            let last_pinned = PinBook::read(&record.value).map_or(u64::MAX, |book| book.last_pinned());
-            Some(((fingerprint == self.fingerprint, last_pinned), record.value))
-        });
-        Ok(former.max_by_key(|(rank, _)| *rank).map(|(_, value)| value))
+        self.pinning.store.get(&self.key).await
     }
 
     pub(crate) fn pinning(&self) -> &Pinning {

@@ -54,6 +54,9 @@ pub struct Settings {
     pub limits: DefinitionLimits,
     /// What the server may ask of the clients behind its calls.
     pub allow: Allowed,
+    /// Where somebody gave it its name, such as the path of a configuration. None if the name was made up: then everything
+    /// that tells how it is reached is part of what it is.
+    pub named_in: Option<String>,
 }
 
 /// What a server may ask of the client behind a call, beside its roots. Nothing, unless the operator says so: to the
@@ -122,6 +125,7 @@ impl Settings {
             quarantine: QuarantinePolicy::default(),
             limits: DefinitionLimits::default(),
             allow: Allowed::default(),
+            named_in: Some(String::new()),
         }
     }
 
@@ -163,9 +167,15 @@ impl Settings {
         }
     }
 
-    /// A digest of the name.
-    pub(crate) fn name_digest(&self) -> String {
-        Sha256::digest(self.name.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    /// What accepted definitions belong to: the name and who gave it. How it is reached and what it may do can change
+    /// without anybody having looked at its definitions, so that counts only where nobody gave it a name.
+    pub(crate) fn identity(&self) -> String {
+        let Some(named_in) = &self.named_in else { return self.fingerprint() };
+        let mut hash = Sha256::new();
+        hash.update(self.name.len().to_le_bytes());
+        hash.update(self.name.as_bytes());
+        hash.update(named_in.as_bytes());
+        hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// What tells this upstream from others, without anything secret: the name of its cache file.

@@ -145,8 +145,7 @@ Examples:
   aquifer review files.bundle.json --accept read_file --endpoint touch=UPDATE
   aquifer review files-adapter.md -- npx -y @modelcontextprotocol/server-filesystem .
                                                  has the server changed since the adapter was reviewed?
-  aquifer review files --config aquifer.toml     what of a configured server is quarantined, and why?
-  aquifer review files --config aquifer.toml --accept read_file@1a2b3c4d5e6f7890
+  aquifer review files --config aquifer.toml     what of a configured server is quarantined, and why? How is it accepted?
 
 A tool whose definition changes after it was first served is quarantined: it cannot be called until its change is accepted
 here. A running gateway notices that within seconds. Exit codes: 0 nothing is left to review, 1 something is, 2 bad usage.")]

@@ -424,23 +424,3 @@ async fn r_dis_7a_other_settings_of_a_source_accept_nothing() {
     stage.quarantines(&["get_user"]).await;
     assert_eq!(stage.get("get_more", json!({})).await["tool"], "get_more");
 }
-
-/// Records that were kept by name and settings are taken over, whatever the settings are by now.
-#[tokio::test]
-async fn r_dis_7a_pins_of_earlier_versions_count() {
-    for former in ["0123456789abcdef0123456789abcdef", "ffffffffffffffffffffffffffffffff"] {
-        let server = Scripted::new(Way::Stdio, &tools());
-        let before = SharedStore::new();
-        drop(Stage::pinned_up(server.settings(), &before).await);
-        let key = before.keys().await.remove(0);
-        assert_eq!(key, "pins/fake/book");
-        let record = before.get(&key).await.unwrap().unwrap().value;
-        let store = SharedStore::new();
-        let keep = std::time::Duration::from_secs(60);
-        assert!(store.compare_and_set(&format!("pins/fake/{former}"), None, record, keep).await.unwrap());
-        server.list(&changed("/0/description", json!(POISON)));
-        let stage = Stage::pinned_up(server.settings(), &store).await;
-        stage.quarantines(&["get_user"]).await;
-        assert!(store.keys().await.contains(&key), "taken over at once, although nothing was pinned");
-    }
-}

@@ -28,7 +28,7 @@ pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     let safety = Safety::new(&config, wanted.has_several_sources()?)?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     // What is known from before needs nobody but the server that answers it. Introspection is about all of them.
-    let about_all = arguments.operation == "introspect";
+    let about_all = operation_names(&arguments).iter().any(|name| name == "introspect");
     let snapshot = engine.snapshot();
     if about_all {
         setup::wait(&opened, Absence::FailsUnlessKnown).await?;

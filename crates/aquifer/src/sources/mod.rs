@@ -124,6 +124,8 @@ pub(crate) struct Plans {
     pub(crate) files: Vec<PathBuf>,
     /// Names that nobody chose and several sources would have, so that all but one get a number.
     numbered: Vec<String>,
+    /// Whether they come from the configuration, not from the command line.
+    is_configured: bool,
 }
 
 /// Sources that would be called the same, so that nobody could tell which of them a rule means.
@@ -163,7 +165,7 @@ impl Plans {
             }
         }
         let chosen = if named.is_empty() { configured } else { &named };
-        let mut plans = Self { files: files_of(chosen), ..Self::default() };
+        let mut plans = Self { files: files_of(chosen), is_configured: named.is_empty(), ..Self::default() };
         if let Some(name) = repeated_name(chosen) {
             return Err(NameConflict(format!("two sources have the name '{name}': give each a name of its own")).into());
         }

@@ -1,6 +1,7 @@
 //! Where the accepted definitions of MCP servers are: in the state store, one for the whole process, opened when a server
 //! is. Commands that only look read it and write nothing.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aquifer_gate::audit::{Audit, Entry, Event};
@@ -35,9 +36,19 @@ impl Plans {
             let said = plan.origin.config.quarantine.or(config.gate.quarantine());
             // A changed policy makes another source of it.
             plan.origin.config.quarantine = said;
+            // The servers of a client's file have their names from that file.
+            if plan.origin.server.is_none() {
+                settings.named_in = self.is_configured.then(|| identify(config.path.as_deref()));
+            }
             settings.quarantine = said.map(Into::into).unwrap_or_default();
         }
     }
+}
+
+/// A file that gives sources their names, wherever it is named from.
+pub(super) fn identify(file: Option<&Path>) -> String {
+    let Some(file) = file else { return String::new() };
+    std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()).display().to_string()
 }
 
 /// Where definitions are pinned for what is about to be done with them.

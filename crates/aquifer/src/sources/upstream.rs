@@ -86,6 +86,7 @@ pub(super) fn of_client(
         Reach::Http { url, headers } => Transport::Http { url: url.clone(), headers: headers.clone(), bearer: None },
     };
     let mut settings = Settings::of(&server.name, transport);
+    settings.named_in = Some(super::pins::identify(Some(Path::new(file))));
     let mut files = Vec::new();
     finish(&mut settings, source, kept, &mut files).map_err(broken)?;
     let trust = trust::of(source.trust, None).map_err(broken)?;

@@ -99,15 +99,6 @@ fn a_cursor_that_was_tampered_with_or_belongs_elsewhere_is_refused() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_costs_only_the_cursors_of_other_processes() {
-    let desk = Desk::new();
-    let file = desk.folder.file("file", "");
-    let state = format!("dir = \"{file}\"");
-    let cursor = desk.cursor(&state);
-    assert!(!desk.accepts(&state, &cursor));
-}
-
-#[test]
 fn a_secret_that_is_too_short_is_told_without_repeating_it() {
     let desk = Desk::new();
     let config =
