@@ -5,7 +5,6 @@ use std::sync::Arc;
 use aquifer_discovery::Adapter;
 use aquifer_discovery::adapter::build;
 use aquifer_engine::clock::SystemClock;
-use aquifer_engine::store::StateStore as _;
 use aquifer_upstream::{Pinning, QuarantinePolicy, ReviewError, Settings, Transport, examine, interrogate};
 use jiff::Timestamp;
 use serde_json::{Value, json};
