@@ -204,7 +204,7 @@ fn quarantined(operation: &Operation, category: Category, danger: Danger, reason
     shown.trust = operation.trust;
     shown.backing = operation.backing.clone();
     shown.native = false;
-    shown.quarantine = Some(words);
+    shown.quarantine = Some(words.strip_prefix("Quarantined: ").unwrap_or(&words).into());
     shown.is_established = operation.is_established;
     shown.established_at = operation.established_at;
     shown
