@@ -67,7 +67,10 @@ async fn r_dis_7a_whatever_a_definition_says_differently_quarantines_it() {
             // Neither the new nor the old parameters are taken.
             for params in [json!({}), json!({ "id": 1 })] {
                 let refused = stage.refused("get_user", params, "PERMISSION_DENIED").await;
-                assert!(refused["message"].as_str().unwrap().to_lowercase().contains("quarantined"), "{pointer}: {refused}");
+                assert!(
+                    refused["message"].as_str().unwrap().to_lowercase().contains("quarantined"),
+                    "{pointer}: {refused}"
+                );
             }
             // Its neighbour is what it was, and it is, too, as soon as it says the same again.
             assert_eq!(stage.get("list_users", json!({})).await["tool"], "list_users");
