@@ -99,6 +99,16 @@ fn a_cursor_that_was_tampered_with_or_belongs_elsewhere_is_refused() {
 }
 
 #[test]
+fn a_key_that_cannot_be_read_costs_only_the_cursors_of_other_processes() {
+    let desk = Desk::new();
+    let kept = desk.folder.path("kept");
+    std::fs::create_dir_all(format!("{kept}/cursor.key")).unwrap();
+    let state = format!("dir = \"{kept}\"");
+    let cursor = desk.cursor(&state);
+    assert!(!desk.accepts(&state, &cursor));
+}
+
+#[test]
 fn a_secret_that_is_too_short_is_told_without_repeating_it() {
     let desk = Desk::new();
     let config =
