@@ -54,23 +54,26 @@ impl Reason {
 
     /// In words, for callers: nothing of the definition itself.
     pub(crate) fn words(&self) -> Arc<str> {
+        format!("Quarantined: {}", self.cause()).into()
+    }
+
+    /// Why it is quarantined, as the rest of a sentence that says that it is.
+    pub(crate) fn cause(&self) -> String {
         match self {
             Reason::Changed(parts) => {
                 let parts: Vec<&str> = parts.iter().map(|part| part.as_str()).collect();
                 let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
-                format!("Quarantined: its definition changed{parts} since it was accepted. An operator can review it.")
-                    .into()
+                format!("its definition changed{parts} since it was accepted. An operator can review it.")
             }
-            Reason::New => "Quarantined: it is new and nobody has accepted it. An operator can review it.".into(),
+            Reason::New => "it is new and nobody has accepted it. An operator can review it.".to_owned(),
             Reason::NoRoom => {
-                "Quarantined: too many tools of this source have come and gone to remember one more. An operator can \
-                 review it."
-                    .into()
+                "too many tools of this source have come and gone to remember one more. An operator can review it."
+                    .to_owned()
             }
             Reason::Unread | Reason::Unwritten => {
-                "Quarantined for now: its definition cannot be compared with the accepted one, because the state store \
-                 does not answer. This passes by itself."
-                    .into()
+                "its definition cannot be compared with the accepted one, because the state store does not answer. This \
+                 passes by itself."
+                    .to_owned()
             }
         }
     }

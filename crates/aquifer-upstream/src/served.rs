@@ -197,14 +197,13 @@ fn decide_danger(settings: &Settings, offer: &mut Offer) {
 
 /// An operation by name alone: nothing that the upstream says now reaches anybody.
 fn quarantined(operation: &Operation, category: Category, danger: Danger, reason: &Reason) -> Operation {
-    let words = reason.words();
-    let mut shown = Operation::new(&operation.name, category, &words);
+    let mut shown = Operation::new(&operation.name, category, &reason.words());
     shown.danger = danger;
     shown.source = operation.source.clone();
     shown.trust = operation.trust;
     shown.backing = operation.backing.clone();
     shown.native = false;
-    shown.quarantine = Some(words.strip_prefix("Quarantined: ").unwrap_or(&words).into());
+    shown.quarantine = Some(reason.cause().into());
     shown.is_established = operation.is_established;
     shown.established_at = operation.established_at;
     shown
