@@ -99,7 +99,9 @@ fn progress_streams_to_the_newest_clients() {
     let headers =
         [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "mcp_aql_execute")];
     let answer = served.post(&headers, body.to_string().as_bytes());
-    assert!(answer.body.matches("notifications/progress").count() >= 2, "{}", answer.body);
+    // Reports that come faster than they are sent are replaced by the newest, so that there is at least the last one.
+    let (reports, _) = answer.body.split_once("\"result\"").unwrap();
+    assert!(reports.contains("notifications/progress") && reports.contains("c is done"), "{}", answer.body);
     assert_eq!(envelope(&answer.json())["data"]["status"], "completed");
 }
 

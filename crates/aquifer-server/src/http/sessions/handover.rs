@@ -4,38 +4,54 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _, JsonRpcMessage, RequestId};
+use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _, JsonRpcMessage};
 
 use super::manager::{SCOPE, SessionsError, refused};
-use super::session::{AnswerSlot, Session};
+use super::session::{AnswerSlot, RequestKey, Session};
 
 /// A request that was counted in. If it is not handed on after all, it is counted out when this is dropped.
 pub(super) struct Begun {
     session: Arc<Session>,
-    id: Option<RequestId>,
+    key: Option<RequestKey>,
     answer: Arc<AnswerSlot>,
 }
 
 impl Begun {
     pub(super) fn new(session: Arc<Session>, message: &mut ClientJsonRpcMessage) -> Result<Self, SessionsError> {
         let answer = AnswerSlot::new(SCOPE.try_with(|scope| scope.connection.clone()).ok());
-        let JsonRpcMessage::Request(request) = message else { return Ok(Self { session, id: None, answer }) };
-        session.begin_request(&request.id, answer.clone()).map_err(|cause| refused(cause.into()))?;
-        request.request.extensions_mut().insert(Arc::new(session.guard(&request.id)));
-        Ok(Self { session, id: Some(request.id.clone()), answer })
+        let JsonRpcMessage::Request(request) = message else { return Ok(Self { session, key: None, answer }) };
+        let key = session.begin_request(&request.id, answer.clone()).map_err(|cause| refused(cause.into()))?;
+        request.request.extensions_mut().insert(Arc::new(session.guard(key.clone())));
+        Ok(Self { session, key: Some(key), answer })
     }
 
     /// It is handed on, and ends when it is answered.
-    pub(super) fn hand_on(mut self) -> Arc<AnswerSlot> {
-        self.id = None;
-        self.answer.clone()
+    pub(super) fn hand_on(mut self) -> AwaitedAnswer {
+        AwaitedAnswer { session: self.session.clone(), key: self.key.take(), _slot: self.answer.clone() }
     }
 }
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        if let Some(id) = &self.id {
-            self.session.end_answer(id);
+        if let Some(key) = &self.key {
+            self.session.end_request(key);
+        }
+    }
+}
+
+/// The answer to a request that was handed on, as its stream awaits it.
+pub(super) struct AwaitedAnswer {
+    session: Arc<Session>,
+    key: Option<RequestKey>,
+    _slot: Arc<AnswerSlot>,
+}
+
+impl AwaitedAnswer {
+    /// The answer is here. The request ends before the client sees it, so that its id is free again by then; from here on
+    /// the answer is text, which is counted where it is sent.
+    pub(super) fn arrive(self) {
+        if let Some(key) = &self.key {
+            self.session.end_request(key);
         }
     }
 }

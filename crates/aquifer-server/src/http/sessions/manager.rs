@@ -13,7 +13,7 @@ use rmcp::transport::streamable_http_server::session::local::{
 };
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 
-use super::handover::{Begun, CarriedThrough};
+use super::handover::{AwaitedAnswer, Begun, CarriedThrough};
 use super::rate;
 use super::session::{Kept, NotNow, OpenStream, Session};
 use super::table::{self, NoPlace, Table};
@@ -271,8 +271,10 @@ impl SessionManager for BoundedSessions {
         mut message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
         // It is answered in any case, or its session ends.
-        Begun::new(self.get(id)?, &mut message)?.hand_on();
-        Ok(self.inner.initialize_session(id, message).await?)
+        let awaited = Begun::new(self.get(id)?, &mut message)?.hand_on();
+        let answer = self.inner.initialize_session(id, message).await?;
+        awaited.arrive();
+        Ok(answer)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
@@ -310,8 +312,7 @@ impl SessionManager for BoundedSessions {
             if let Poll::Ready(Some(ServerSseMessage { message: Some(message), .. })) = &polled
                 && matches!(&**message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))
             {
-                // From here on it is text, which is counted where it is sent.
-                drop(answer.take());
+                answer.take().into_iter().for_each(AwaitedAnswer::arrive);
             }
             polled
         }))

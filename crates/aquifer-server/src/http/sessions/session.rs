@@ -43,7 +43,27 @@ pub(super) struct Session {
     /// Bytes of what the client said of itself when it opened the session.
     introduction: usize,
     kept: AtomicUsize,
-    requests: Mutex<HashMap<RequestId, Request>>,
+    requests: Mutex<Requests>,
+}
+
+#[derive(Default)]
+struct Requests {
+    by_id: HashMap<RequestId, Request>,
+    begun: u64,
+}
+
+impl Requests {
+    /// The request, unless another has its id by now.
+    fn get_mut(&mut self, key: &RequestKey) -> Option<&mut Request> {
+        self.by_id.get_mut(&key.id).filter(|request| request.serial == key.serial)
+    }
+}
+
+/// One request, also where a later one has its id: a client may use an id again as soon as it has the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RequestKey {
+    id: RequestId,
+    serial: u64,
 }
 
 impl Drop for Session {
@@ -53,6 +73,7 @@ impl Drop for Session {
 }
 
 struct Request {
+    serial: u64,
     state: RequestState,
     answer: Arc<AnswerSlot>,
 }
@@ -101,13 +122,13 @@ impl Drop for AnswerSlot {
 /// Travels with a request and is dropped with it, however that ends.
 pub(super) struct RequestGuard {
     session: Arc<Session>,
-    id: RequestId,
+    key: RequestKey,
 }
 
 impl Drop for RequestGuard {
     fn drop(&mut self) {
         let now = self.session.connections.now();
-        if let Some(request) = self.session.lock().get_mut(&self.id)
+        if let Some(request) = self.session.lock().get_mut(&self.key)
             && request.state == RequestState::Running
         {
             request.state = RequestState::Done(now);
@@ -185,7 +206,7 @@ impl Session {
             RequestState::Running | RequestState::Answering => true,
             RequestState::Done(done) => now.saturating_sub(done) < LOST_AFTER,
         };
-        if self.lock().values().any(is_under_way) {
+        if self.lock().by_id.values().any(is_under_way) {
             Rank::Busy
         } else if has_requested && is_recent {
             Rank::Recent
@@ -202,22 +223,24 @@ impl Session {
         }
     }
 
-    /// A request begins. It ends with [`end_answer`](Self::end_answer) or [`cancel`](Self::cancel).
-    pub(super) fn begin_request(&self, id: &RequestId, answer: Arc<AnswerSlot>) -> Result<(), NotNow> {
+    /// A request begins. It ends with [`end_request`](Self::end_request) or [`cancel`](Self::cancel).
+    pub(super) fn begin_request(&self, id: &RequestId, answer: Arc<AnswerSlot>) -> Result<RequestKey, NotNow> {
         let mut requests = self.lock();
-        if requests.contains_key(id) {
+        if requests.by_id.contains_key(id) {
             return Err(NotNow::DuplicateId);
         }
-        if requests.len() >= MAX_REQUESTS {
+        if requests.by_id.len() >= MAX_REQUESTS {
             return Err(NotNow::TooManyRequests);
         }
-        requests.insert(id.clone(), Request { state: RequestState::Running, answer });
-        Ok(())
+        requests.begun += 1;
+        let serial = requests.begun;
+        requests.by_id.insert(id.clone(), Request { serial, state: RequestState::Running, answer });
+        Ok(RequestKey { id: id.clone(), serial })
     }
 
     /// What a request that began takes along.
-    pub(super) fn guard(self: &Arc<Self>, id: &RequestId) -> RequestGuard {
-        RequestGuard { session: self.clone(), id: id.clone() }
+    pub(super) fn guard(self: &Arc<Self>, key: RequestKey) -> RequestGuard {
+        RequestGuard { session: self.clone(), key }
     }
 
     /// The client has made a request other than the one that opened the session.
@@ -232,24 +255,27 @@ impl Session {
     }
 
     /// An answer is about to be handed on. `None`: nobody waits for it.
-    pub(super) fn begin_answer(&self, id: &RequestId) -> Option<Arc<AnswerSlot>> {
+    pub(super) fn begin_answer(&self, id: &RequestId) -> Option<(RequestKey, Arc<AnswerSlot>)> {
         let mut requests = self.lock();
-        let request = requests.get_mut(id)?;
+        let request = requests.by_id.get_mut(id)?;
         request.state = RequestState::Answering;
-        Some(request.answer.clone())
+        Some((RequestKey { id: id.clone(), serial: request.serial }, request.answer.clone()))
     }
 
-    pub(super) fn end_answer(&self, id: &RequestId) {
-        self.lock().remove(id);
+    pub(super) fn end_request(&self, key: &RequestKey) {
+        let mut requests = self.lock();
+        if requests.get_mut(key).is_some() {
+            requests.by_id.remove(&key.id);
+        }
     }
 
     /// The client does not wait for a request any more. `false`: its answer is already on its way.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
         let mut requests = self.lock();
-        if requests.get(id).is_some_and(|request| request.state == RequestState::Answering) {
+        if requests.by_id.get(id).is_some_and(|request| request.state == RequestState::Answering) {
             return false;
         }
-        requests.remove(id);
+        requests.by_id.remove(id);
         true
     }
 
@@ -286,7 +312,7 @@ impl Session {
         (before < MAX_WAITING).then_some(waiting)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, Request>> {
+    fn lock(&self) -> MutexGuard<'_, Requests> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

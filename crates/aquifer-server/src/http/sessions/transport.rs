@@ -13,7 +13,7 @@ use rmcp::transport::{Transport, WorkerTransport};
 use rmcp::{ErrorData, RoleServer};
 
 use super::manager::Shared;
-use super::session::{AnswerSlot, Session, WaitingMessage};
+use super::session::{AnswerSlot, RequestKey, Session, WaitingMessage};
 use crate::refusal::{self, SERVER_BUSY};
 
 /// The largest notification, and the largest question to a client.
@@ -51,13 +51,13 @@ enum Sending {
 /// Ends a request when its answer was taken over, or will never be.
 struct Answering {
     session: Arc<Session>,
-    id: RequestId,
+    key: RequestKey,
     _answer: Arc<AnswerSlot>,
 }
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        self.session.end_answer(&self.id);
+        self.session.end_request(&self.key);
     }
 }
 
@@ -104,14 +104,14 @@ impl SessionTransport {
     /// An answer is handed on if somebody waits for it. One that cannot be held, although the clients who do not read were
     /// given up, is replaced by word of that.
     fn judge_answer(&self, id: RequestId, message: &mut TxJsonRpcMessage<RoleServer>) -> Passage {
-        let Some(answer) = self.session.begin_answer(&id) else { return Passage::Dropped };
+        let Some((key, answer)) = self.session.begin_answer(&id) else { return Passage::Dropped };
         let bytes = answer_size(message);
         if !answer.hold(bytes) && bytes > SMALL_ANSWER_BYTES {
             answer.release();
             let error = ErrorData::new(ErrorCode(SERVER_BUSY), refusal::DISCARDED, None);
-            *message = JsonRpcMessage::error(error, Some(id.clone()));
+            *message = JsonRpcMessage::error(error, Some(id));
         }
-        Passage::Sent(Sending::Answer(Answering { session: self.session.clone(), id, _answer: answer }))
+        Passage::Sent(Sending::Answer(Answering { session: self.session.clone(), key, _answer: answer }))
     }
 }
 
@@ -328,20 +328,36 @@ mod tests {
         let session = Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE));
         let id = NumberOrString::Number(5);
         let begin = || session.begin_request(&id, AnswerSlot::new(None));
-        begin().unwrap();
+        let first = begin().unwrap();
         assert!(session.begin_answer(&id).is_some());
         assert!(!session.cancel(&id), "it would be kept for nobody");
         assert!(begin().is_err(), "and its id is still in use");
-        session.end_answer(&id);
+        session.end_request(&first);
         assert!(begin().is_ok());
+    }
+
+    #[tokio::test]
+    async fn an_id_is_free_as_soon_as_its_answer_is_seen() {
+        let mut opened = open(1 << 20).await;
+        let id = NumberOrString::Number(5);
+        let first = opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
+        let guard = opened.session.guard(first.clone());
+        let mut late = answer(5, "first");
+        let Passage::Sent(sending) = opened.transport.judge(&mut late) else { panic!("it is awaited") };
+        // The stream of the answer has it, and whoever sent it does not know yet.
+        opened.session.end_request(&first);
+        opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
+        drop((sending, guard));
+        assert_eq!(opened.session.rank(1_000_000_000), Rank::Busy, "the second one is still under way");
+        assert!(opened.session.begin_answer(&id).is_some());
     }
 
     #[test]
     fn a_request_that_is_never_answered_keeps_no_session_for_ever() {
         let session = Arc::new(Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE)));
         let id = NumberOrString::Number(5);
-        session.begin_request(&id, AnswerSlot::new(None)).unwrap();
-        let guard = session.guard(&id);
+        let key = session.begin_request(&id, AnswerSlot::new(None)).unwrap();
+        let guard = session.guard(key);
         assert_eq!(session.rank(1_000_000_000), Rank::Busy, "as long as somebody works on it");
         drop(guard);
         assert_eq!(session.rank(1_000), Rank::Busy, "the answer is about to come");
