@@ -124,7 +124,8 @@ fn progress_is_told_and_grows() {
             break message;
         }
     };
-    assert!(told.len() >= 2 && told.is_sorted(), "{told:?}");
+    // Reports that come faster than they are sent are replaced by the newest.
+    assert!(told.is_sorted() && told.last() == Some(&3.0), "{told:?}");
     assert_eq!(envelope(&answer)["data"]["status"], "completed");
 }
 
