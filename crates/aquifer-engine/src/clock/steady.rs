@@ -105,7 +105,7 @@ impl SteadyClock {
 
 impl Clock for SteadyClock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_nanosecond(i128::from(self.nanos())).unwrap_or(Timestamp::MAX)
+        timestamp_of(self.nanos())
     }
 
     fn wall_time(&self) -> Timestamp {
@@ -129,10 +129,17 @@ impl Clock for SteadyClock {
     }
 }
 
-/// Nanoseconds since the epoch, as far as they can be counted.
+const NANOS_PER_SECOND: i64 = 1_000_000_000;
+
+/// Nanoseconds since the epoch, as far as 64 bits can count them: 128 bits would be most of the cost of a reading.
 fn nanos_of(moment: Timestamp) -> i64 {
-    let nanos = moment.as_nanosecond();
-    i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
+    let seconds = moment.as_second().saturating_mul(NANOS_PER_SECOND);
+    seconds.saturating_add(i64::from(moment.subsec_nanosecond()))
+}
+
+fn timestamp_of(nanos: i64) -> Timestamp {
+    let subsec = i32::try_from(nanos % NANOS_PER_SECOND).unwrap_or_default();
+    Timestamp::new(nanos / NANOS_PER_SECOND, subsec).unwrap_or(Timestamp::MAX)
 }
 
 #[cfg(test)]

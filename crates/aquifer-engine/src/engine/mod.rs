@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 use aquifer_protocol::batch::{BatchAnswer, Step, refused};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::operation::Operation;
 use aquifer_protocol::request::{BatchItem, NotARequest, Parsed, Request, parse};
 use aquifer_protocol::response::{Meta, Response, Success};
 use aquifer_protocol::surface::{Receiver, Surface};
-use aquifer_protocol::validate::{Checked, Routed, route};
+use aquifer_protocol::validate::{Checked, Routed, Strictness, unknown_operation};
 use aquifer_protocol::warning::Warning;
 use arc_swap::ArcSwap;
 use futures::FutureExt;
@@ -27,7 +28,7 @@ use crate::event::{Event, Observer};
 use crate::gate::{Cleared, Decision};
 use crate::introspection;
 use crate::shape::{Begun, Shaper};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Route, Snapshot};
 use crate::source::{Answer, Call, Context, InputRequest, Outcome};
 use crate::store::StateStore;
 
@@ -106,16 +107,16 @@ impl Engine {
         let named = arguments.iter().find(|(name, _)| *name == "operation").and_then(|(_, named)| named.as_str());
         let introspects = named == Some("introspect");
         // Whoever asks what there is, or for something that is not there, gets the newest.
-        if introspects || named.is_some_and(|name| snapshot.operation(name).is_none()) {
+        let mut standing = named.filter(|_| !introspects).map(|name| Standing::of(&snapshot, name));
+        if introspects || standing == Some(Standing::Unknown) {
             for mount in snapshot.mounts().iter() {
                 mount.source.freshen().await;
             }
             self.catch_up();
             snapshot = self.snapshot.load_full();
+            standing = named.filter(|_| !introspects).map(|name| Standing::of(&snapshot, name));
         }
-        if let Some(name) = named.filter(|_| !introspects)
-            && snapshot.operation(name).is_none_or(|(operation, _)| operation.quarantine.is_some())
-        {
+        if let Some(name) = named.filter(|_| standing.is_some_and(|standing| standing != Standing::Served)) {
             self.confirm_catalogs(&snapshot, name).boxed().await;
             snapshot = self.snapshot.load_full();
         }
@@ -236,13 +237,13 @@ impl Engine {
     }
 
     async fn perform(&self, snapshot: &Snapshot, receiver: &Receiver, request: Request, context: &Context) -> Outcome {
-        let request = match self.checked(snapshot, receiver, request) {
-            Ok(request) => request,
+        let (request, route) = match self.checked(snapshot, receiver, request) {
+            Ok(checked) => checked,
             Err(failure) => return Outcome::Failed(failure),
         };
         match snapshot.gate().decide(&request, context).await {
             // Its parameters were not even looked at.
-            Decision::Allow(_) | Decision::Ask(_) if snapshot.is_denied(&request.operation().name) => {
+            Decision::Allow(_) | Decision::Ask(_) if route.is_some_and(|route| route.is_denied) => {
                 Outcome::Failed(Failure::new(Code::PermissionDenied, "This operation cannot be called"))
             }
             Decision::Allow(pass) if self.is_outdated(snapshot, &request) => {
@@ -252,7 +253,7 @@ impl Engine {
                 }
                 outcome
             }
-            Decision::Allow(pass) => self.run(snapshot, Cleared { request, pass }, context).await,
+            Decision::Allow(pass) => self.run(snapshot, route, Cleared { request, pass }, context).await,
             Decision::Refuse(failure) => Outcome::Failed(failure),
             Decision::Ask(question) => Outcome::NeedsInput(question),
         }
@@ -266,39 +267,45 @@ impl Engine {
 
     /// Routes, checks and resolves a request without running it: what policy would get to judge.
     pub fn check(&self, receiver: &Receiver, request: Request) -> Result<Checked, Failure> {
-        self.checked(&self.snapshot.load_full(), receiver, request)
+        self.checked(&self.snapshot.load_full(), receiver, request).map(|(request, _)| request)
     }
 
-    /// Route, check and resolve: what policy gets to judge is what will be done.
-    fn checked(&self, snapshot: &Snapshot, receiver: &Receiver, request: Request) -> Result<Checked, Failure> {
+    /// Route, check and resolve: what policy gets to judge is what will be done. With where it goes, unless it is one of
+    /// the protocol's own operations.
+    fn checked<'a>(
+        &self,
+        snapshot: &'a Snapshot,
+        receiver: &Receiver,
+        request: Request,
+    ) -> Result<(Checked, Option<&'a Route>), Failure> {
         let strictness = self.settings.strictness;
         let catalog = snapshot.catalog();
         let unlisted = || snapshot.unlisted().operation(&request.operation);
-        let request = match catalog.operation(&request.operation).is_none().then(unlisted).flatten() {
-            None => route(catalog, snapshot.surface(), receiver, request)?.check(catalog, strictness)?,
+        let request = match catalog.operation(&request.operation) {
             Some(operation) => {
-                // A tool that has nothing else to offer is not there, so there is none to send it to instead.
-                let is_denied = snapshot.is_denied(&operation.name);
-                if !is_denied {
-                    snapshot.surface().admit(operation, receiver)?;
-                }
-                let routed = Routed::to(operation.clone(), request);
-                // Messages about parameters would describe an operation that callers are not to know of.
-                match is_denied && !operation.is_indirect {
-                    true => routed.unchecked(snapshot.unlisted()),
-                    false => routed.check(snapshot.unlisted(), strictness)?,
-                }
+                snapshot.surface().admit(operation, receiver)?;
+                Routed::to(operation.clone(), request).check(catalog, strictness)?
             }
+            None => match unlisted() {
+                Some(operation) => check_unlisted(snapshot, receiver, operation, request, strictness)?,
+                None => return Err(unknown_operation(catalog, &request.operation)),
+            },
         };
-        let is_resolved = snapshot.route(&request.operation().name).is_some_and(|route| route.is_resolved);
-        if is_resolved { resolve(snapshot, request) } else { Ok(request) }
+        match snapshot.route(&request.operation().name) {
+            Some(route) if route.is_resolved => {
+                let request = resolve(snapshot, route, request)?;
+                let route = snapshot.route(&request.operation().name);
+                Ok((request, route))
+            }
+            route => Ok((request, route)),
+        }
     }
 
     /// Asks the source, and has the gate know what came of it. A call that was cancelled or panicked may have been done
     /// or not: its receipt is dropped, which says so.
-    async fn run(&self, snapshot: &Snapshot, cleared: Cleared, context: &Context) -> Outcome {
+    async fn run(&self, snapshot: &Snapshot, route: Option<&Route>, cleared: Cleared, context: &Context) -> Outcome {
         let Cleared { request, pass } = cleared;
-        match self.ask_source(snapshot, request, pass.warnings, context).await {
+        match self.ask_source(snapshot, route, request, pass.warnings, context).await {
             Ran::Answered(outcome) => {
                 if let Some(receipt) = pass.receipt {
                     receipt.settle(&outcome).await;
@@ -312,13 +319,14 @@ impl Engine {
     async fn ask_source(
         &self,
         snapshot: &Snapshot,
+        route: Option<&Route>,
         request: Checked,
         more_warnings: Vec<Warning>,
         context: &Context,
     ) -> Ran {
         let (operation, mut params, mut warnings) = request.into_parts();
         warnings.extend(more_warnings);
-        let Some(route) = snapshot.route(&operation.name) else {
+        let Some(route) = route else {
             return match introspection::answer(snapshot, &self.shaper, &params, context).boxed().await {
                 Ok(data) => Ran::Answered(Outcome::Done(Answer::new(data))),
                 Err(failure) => Ran::Answered(Outcome::Failed(failure)),
@@ -370,10 +378,48 @@ impl Engine {
     }
 }
 
+/// What is known of an operation when a request for it comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Served,
+    Quarantined,
+    Unknown,
+}
+
+impl Standing {
+    fn of(snapshot: &Snapshot, name: &str) -> Self {
+        match snapshot.operation(name) {
+            Some((operation, _)) if operation.quarantine.is_none() => Self::Served,
+            Some(_) => Self::Quarantined,
+            None => Self::Unknown,
+        }
+    }
+}
+
+/// Checks a request for an operation that callers do not see.
+fn check_unlisted(
+    snapshot: &Snapshot,
+    receiver: &Receiver,
+    operation: &Arc<Operation>,
+    request: Request,
+    strictness: Strictness,
+) -> Result<Checked, Failure> {
+    // A tool that has nothing else to offer is not there, so there is none to send it to instead.
+    let is_denied = snapshot.is_denied(&operation.name);
+    if !is_denied {
+        snapshot.surface().admit(operation, receiver)?;
+    }
+    let routed = Routed::to(operation.clone(), request);
+    // Messages about parameters would describe an operation that callers are not to know of.
+    match is_denied && !operation.is_indirect {
+        true => Ok(routed.unchecked(snapshot.unlisted())),
+        false => routed.check(snapshot.unlisted(), strictness),
+    }
+}
+
 /// Has the source say what a request means, and checks it as what it is.
-fn resolve(snapshot: &Snapshot, mut request: Checked) -> Result<Checked, Failure> {
+fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<Checked, Failure> {
     let source = request.operation().source.clone();
-    let Some(route) = snapshot.route(&request.operation().name) else { return Ok(request) };
     let resolved = route.source.resolve(&route.name, request.take_params())?;
     let known = |own_name: &Arc<str>| snapshot.operation_of(&source, own_name);
     // A catalog and a source may differ for a moment while tables change.

@@ -44,7 +44,7 @@ pub(crate) struct Route {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) name: Arc<str>,
     /// Whether policy denies every call of it, so that callers are not shown that it exists.
-    is_denied: bool,
+    pub(crate) is_denied: bool,
     /// Whether its source has to say what a request means before policy judges it.
     pub(crate) is_resolved: bool,
     /// What addresses of its source begin with for callers, where there are several sources.

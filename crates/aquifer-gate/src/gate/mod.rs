@@ -33,7 +33,7 @@ use crate::confirm::{
 use crate::policy::{
     Asking, Compiled, Effect, Needed, Policy, PolicySettings, Ruling, SettingsError, Strength, Subject,
 };
-use crate::quota::{Charge, Crossed, QuotaSettings, QuotaSettingsError, Quotas, Stop};
+use crate::quota::{Charge, Crossed, OperationCounters, QuotaSettings, QuotaSettingsError, Quotas, Stop};
 use intent::is_write;
 
 /// More operations than this no catalog has for long.
@@ -71,7 +71,7 @@ pub enum GateSettingsError {
 pub struct SafetyGate {
     policy: Policy,
     /// What can be said of each operation before a call.
-    prepared: RwLock<HashMap<Arc<str>, Arc<Prepared>>>,
+    prepared: RwLock<HashMap<Arc<str>, Arc<Prepared>, foldhash::fast::RandomState>>,
     confirmations: Confirmations,
     quotas: Quotas,
     audit: Audit,
@@ -85,8 +85,8 @@ pub struct SafetyGate {
 /// What can be said of an operation before anybody calls it.
 struct Prepared {
     compiled: Compiled,
-    /// Whether a limit or quota counts calls of it.
-    is_counted: bool,
+    /// The limits and quotas that count calls of it.
+    counters: OperationCounters,
     /// Whether calls of it go on record.
     is_recorded: bool,
     /// Whether every call of it is denied, so that callers are not to know of it.
@@ -98,6 +98,7 @@ struct Prepared {
 struct Passing<'a> {
     request: &'a Checked,
     context: &'a Context,
+    prepared: &'a Prepared,
     ruling: &'a Ruling,
 }
 
@@ -119,6 +120,10 @@ impl<'a> Passing<'a> {
 
     fn caller(&self) -> &'a Caller {
         &self.context.caller
+    }
+
+    fn counters(&self) -> &'a OperationCounters {
+        &self.prepared.counters
     }
 
     fn entry(&self, event: Event) -> Entry {
@@ -188,7 +193,10 @@ impl SafetyGate {
         let prepared = Arc::new(Prepared {
             compiled: self.policy.compile(operation),
             // The protocol's own operations belong to no source, and are how a caller finds out what went wrong.
-            is_counted: !operation.source.is_empty() && self.quotas.may_count(operation),
+            counters: match operation.source.is_empty() {
+                true => OperationCounters::default(),
+                false => self.quotas.counters_of(operation),
+            },
             is_recorded: self.audit.is_kept() && is_write(operation),
             is_hidden: self.policy.denies_always(operation),
         });
@@ -223,7 +231,7 @@ impl SafetyGate {
             return Err(refused(denied));
         }
         if self.counts(operation)
-            && let Err(stop) = self.quotas.attempt(operation, caller).await
+            && let Err(stop) = self.quotas.attempt(passing.counters(), operation, caller).await
         {
             self.stop(passing, stop)?;
         }
@@ -376,14 +384,17 @@ impl SafetyGate {
     /// Whether the quotas would let the call pass once it is confirmed. Nothing is spent yet.
     async fn may_pay(&self, passing: Passing<'_>) -> Result<(), Stopped> {
         let (operation, caller) = (passing.operation(), passing.caller());
-        match self.quotas.look(operation, caller, false).await {
+        match self.quotas.look(passing.counters(), operation, caller, false).await {
             Ok(()) => Ok(()),
             Err(Stop::Paused(paused)) => match &passing.request.metadata().quota_continue {
                 None => Err(self.pause(passing, paused).await),
                 Some(token) => {
                     let found = self.confirmations.inspect(token, Purpose::Quota, &passing.scope(), caller).await;
                     found.map_err(|refusal| self.refuse(passing, refusal, token))?;
-                    self.quotas.look(operation, caller, true).await.or_else(|stop| self.stop(passing, stop))
+                    self.quotas
+                        .look(passing.counters(), operation, caller, true)
+                        .await
+                        .or_else(|stop| self.stop(passing, stop))
                 }
             },
             Err(stop) => self.stop(passing, stop),
@@ -393,14 +404,14 @@ impl SafetyGate {
     /// Spends what the call costs.
     async fn pay(&self, passing: Passing<'_>) -> Result<Vec<Warning>, Stopped> {
         let (operation, caller) = (passing.operation(), passing.caller());
-        let charge = match self.quotas.spend(operation, caller, false).await {
+        let charge = match self.quotas.spend(passing.counters(), operation, caller, false).await {
             Ok(charge) => charge,
             Err(Stop::Paused(paused)) => {
                 let Some(token) = &passing.request.metadata().quota_continue else {
                     return Err(Box::pin(self.pause(passing, paused)).await);
                 };
                 Box::pin(self.go_on(passing, token)).await?;
-                match self.quotas.spend(operation, caller, true).await {
+                match self.quotas.spend(passing.counters(), operation, caller, true).await {
                     Ok(charge) => charge,
                     Err(stop) => self.stop(passing, stop).map(|()| Charge::default())?,
                 }
@@ -489,7 +500,9 @@ impl Gate for SafetyGate {
     fn decide<'a>(&'a self, request: &'a Checked, context: &'a Context) -> BoxFuture<'a, Decision> {
         let operation = request.operation();
         let prepared = self.prepared(operation);
-        let limited = prepared.is_counted && self.counts(operation) && self.quotas.concern(operation, &context.caller);
+        let limited = !prepared.counters.is_empty()
+            && self.counts(operation)
+            && self.quotas.concern(&prepared.counters, &context.caller);
         let ruling = self.rule(&prepared, request, &context.caller);
         let asks_nobody = match ruling.effect {
             Effect::Allow => !prepared.is_recorded || is_dry_run(request),
@@ -500,7 +513,7 @@ impl Gate for SafetyGate {
             return std::future::ready(Decision::Allow(Pass::default())).boxed();
         }
         async move {
-            match self.weigh(Passing { request, context, ruling: &ruling }).await {
+            match self.weigh(Passing { request, context, prepared: &prepared, ruling: &ruling }).await {
                 Ok(pass) => Decision::Allow(pass),
                 Err(stopped) => *stopped,
             }
@@ -528,8 +541,9 @@ impl Gate for SafetyGate {
                 }
             }
             let counted = async {
-                self.quotas.attempt(reading, &context.caller).await?;
-                self.quotas.spend(reading, &context.caller, false).await
+                let counters = self.quotas.counters_of(reading);
+                self.quotas.attempt(&counters, reading, &context.caller).await?;
+                self.quotas.spend(&counters, reading, &context.caller, false).await
             };
             let (name, used, most, failure) = match counted.await {
                 Ok(charge) => {

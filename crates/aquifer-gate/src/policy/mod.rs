@@ -226,13 +226,15 @@ impl Compiled {
     /// Whether it was made of this operation as it is now. A catalog that was replaced may have changed it.
     pub fn is_of(&self, operation: &Operation) -> bool {
         let made_of = &self.made_of;
-        made_of.name == operation.name
-            && made_of.source == operation.source
+        // Most often they are the very same strings.
+        let same = |one: &Arc<str>, other: &Arc<str>| Arc::ptr_eq(one, other) || one == other;
+        same(&made_of.name, &operation.name)
+            && same(&made_of.source, &operation.source)
+            && same(&made_of.own_name, &operation.own_name)
             && made_of.category == operation.category
             && made_of.danger == operation.danger
             && made_of.trust == operation.trust
             && made_of.always_confirm == operation.safeguards.always_confirm
-            && made_of.own_name == operation.own_name
             && made_of.generic_name == operation.generic_name
             && made_of.backing == operation.backing
             && made_of.quarantine == operation.quarantine

@@ -74,6 +74,20 @@ pub(crate) struct Quotas {
     currency: Option<String>,
 }
 
+/// Which limits and quotas count calls of an operation, and how much of each quota one call uses. It depends on the
+/// operation alone, so it is worked out once and not with every call.
+#[derive(Debug, Default)]
+pub(crate) struct OperationCounters {
+    rates: Vec<usize>,
+    quotas: Vec<(usize, u64)>,
+}
+
+impl OperationCounters {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rates.is_empty() && self.quotas.is_empty()
+    }
+}
+
 struct Rate {
     name: String,
     counter: Counter,
@@ -193,16 +207,36 @@ impl Quotas {
         Ok(Self { store, clock, rates, quotas, prices, currency: settings.currency.clone() })
     }
 
-    /// Whether anything is counted when this caller calls this operation.
-    pub(crate) fn concern(&self, operation: &Operation, caller: &Caller) -> bool {
-        self.rates.iter().any(|rate| rate.counter.counts(operation, caller))
-            || self.quotas.iter().any(|quota| quota.counter.counts(operation, caller))
+    /// What counts calls of this operation.
+    pub(crate) fn counters_of(&self, operation: &Operation) -> OperationCounters {
+        let rates = self.rates.iter().enumerate().filter(|(_, rate)| rate.counter.may_count(operation));
+        let quotas = self.quotas.iter().enumerate().filter(|(_, quota)| quota.counter.may_count(operation));
+        let amount = |quota: &Quota| match quota.what {
+            Metric::Requests => 1,
+            Metric::Cost => self.price(operation),
+        };
+        let quotas = quotas.map(|(index, quota)| (index, amount(quota))).filter(|(_, amount)| *amount > 0);
+        OperationCounters { rates: rates.map(|(index, _)| index).collect(), quotas: quotas.collect() }
     }
 
-    /// Whether anything is counted when somebody calls this operation.
-    pub(crate) fn may_count(&self, operation: &Operation) -> bool {
-        self.rates.iter().any(|rate| rate.counter.may_count(operation))
-            || self.quotas.iter().any(|quota| quota.counter.may_count(operation))
+    /// Whether any of these count the calls of this caller.
+    pub(crate) fn concern(&self, counters: &OperationCounters, caller: &Caller) -> bool {
+        self.rates(counters, caller).next().is_some() || self.quotas(counters, caller).next().is_some()
+    }
+
+    fn rates<'a>(&'a self, counters: &'a OperationCounters, caller: &'a Caller) -> impl Iterator<Item = &'a Rate> {
+        let rates = counters.rates.iter().filter_map(|index| self.rates.get(*index));
+        rates.filter(|rate| rate.counter.counts_caller(caller))
+    }
+
+    /// The quotas that count a call, and how much of each it uses.
+    fn quotas<'a>(
+        &'a self,
+        counters: &'a OperationCounters,
+        caller: &'a Caller,
+    ) -> impl Iterator<Item = (&'a Quota, u64)> {
+        let quotas = counters.quotas.iter().filter_map(|(index, amount)| Some((self.quotas.get(*index)?, *amount)));
+        quotas.filter(|(quota, _)| quota.counter.counts_caller(caller))
     }
 
     /// Whether a call of this operation may be paused, so that it takes a token to go on.
@@ -212,8 +246,13 @@ impl Quotas {
 
     /// Counts an attempt. One that a limit refuses has been counted by the limits before it: whoever runs into one limit
     /// is not to be spared another.
-    pub(crate) async fn attempt(&self, operation: &Operation, caller: &Caller) -> Result<(), Stop> {
-        for rate in self.rates.iter().filter(|rate| rate.counter.counts(operation, caller)) {
+    pub(crate) async fn attempt(
+        &self,
+        counters: &OperationCounters,
+        operation: &Operation,
+        caller: &Caller,
+    ) -> Result<(), Stop> {
+        for rate in self.rates(counters, caller) {
             let key = rate.counter.key(operation, caller);
             let spent = within(self.store.spend(&key, 1, rate.most, rate.span.duration())).await?;
             if !spent.accepted {
@@ -228,8 +267,14 @@ impl Quotas {
     }
 
     /// Whether the quotas would let a call pass. Nothing is spent.
-    pub(crate) async fn look(&self, operation: &Operation, caller: &Caller, goes_on: bool) -> Result<(), Stop> {
-        for (quota, amount) in self.concerned(operation, caller) {
+    pub(crate) async fn look(
+        &self,
+        counters: &OperationCounters,
+        operation: &Operation,
+        caller: &Caller,
+        goes_on: bool,
+    ) -> Result<(), Stop> {
+        for (quota, amount) in self.quotas(counters, caller) {
             let key = quota.counter.key(operation, caller);
             let Some(most) = quota.most(goes_on) else { continue };
             let room = most.saturating_sub(amount);
@@ -242,13 +287,19 @@ impl Quotas {
     }
 
     /// Spends what a call costs, and tells which quotas are nearly used up.
-    pub(crate) async fn spend(&self, operation: &Operation, caller: &Caller, goes_on: bool) -> Result<Charge, Stop> {
-        if self.concerned(operation, caller).nth(1).is_some() {
+    pub(crate) async fn spend(
+        &self,
+        counters: &OperationCounters,
+        operation: &Operation,
+        caller: &Caller,
+        goes_on: bool,
+    ) -> Result<Charge, Stop> {
+        if self.quotas(counters, caller).nth(1).is_some() {
             // Nothing is spent on one quota where another stops the call.
-            self.look(operation, caller, goes_on).await?;
+            self.look(counters, operation, caller, goes_on).await?;
         }
         let mut charge = Charge::default();
-        for (quota, amount) in self.concerned(operation, caller) {
+        for (quota, amount) in self.quotas(counters, caller) {
             let key = quota.counter.key(operation, caller);
             let most = quota.most(goes_on).unwrap_or(u64::MAX);
             let spent = within(self.store.spend(&key, amount, most, quota.span.duration())).await?;
@@ -264,17 +315,6 @@ impl Quotas {
             }
         }
         Ok(charge)
-    }
-
-    /// The quotas that count a call, and how much of each it uses.
-    fn concerned<'a>(&'a self, operation: &'a Operation, caller: &'a Caller) -> impl Iterator<Item = (&'a Quota, u64)> {
-        let counting = self.quotas.iter().filter(|quota| quota.counter.counts(operation, caller));
-        counting
-            .map(|quota| match quota.what {
-                Metric::Requests => (quota, 1),
-                Metric::Cost => (quota, self.price(operation)),
-            })
-            .filter(|(_, amount)| *amount > 0)
     }
 
     fn price(&self, operation: &Operation) -> u64 {

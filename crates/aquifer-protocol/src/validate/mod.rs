@@ -39,6 +39,13 @@ pub struct Checked {
     metadata: Metadata,
     warnings: Vec<Warning>,
     types: Arc<Types>,
+    /// Boxed because it is rare and requests are moved about.
+    wider: Option<Box<WiderScope>>,
+}
+
+/// What policy judges a request by beside its own operation and parameters.
+#[derive(Debug, Default)]
+struct WiderScope {
     also_needs: Vec<Arc<Operation>>,
     judged_params: Option<Map<String, Value>>,
 }
@@ -74,7 +81,8 @@ pub fn route(catalog: &Catalog, surface: &Surface, receiver: &Receiver, request:
     Ok(Routed::to(operation.clone(), request))
 }
 
-fn unknown_operation(catalog: &Catalog, wanted: &str) -> Failure {
+/// The refusal of a name that no operation has, with the nearest ones.
+pub fn unknown_operation(catalog: &Catalog, wanted: &str) -> Failure {
     let names = catalog.operations().iter().map(|op| &*op.name);
     let near = suggest::near(wanted, names, 3);
     let shown = quotable(wanted);
@@ -105,8 +113,7 @@ impl Routed {
         for (name, value) in beside {
             params.entry(name).or_insert(value);
         }
-        let (warnings, also_needs, judged_params) = (Vec::new(), Vec::new(), None);
-        Checked { operation, params, metadata, warnings, types: catalog.types().clone(), also_needs, judged_params }
+        Checked { operation, params, metadata, warnings: Vec::new(), types: catalog.types().clone(), wider: None }
     }
 
     /// Checks the parameters against the operation's definition.
@@ -159,8 +166,7 @@ impl Routed {
             metadata.accept(token);
         }
         let types = catalog.types().clone();
-        let (also_needs, judged_params) = (Vec::new(), None);
-        Ok(Checked { operation, params: known, metadata, warnings, types, also_needs, judged_params })
+        Ok(Checked { operation, params: known, metadata, warnings, types, wider: None })
     }
 }
 
@@ -367,13 +373,13 @@ impl Checked {
 
     /// Further operations that the caller must be allowed to use for this request, because it reads what they read.
     pub fn also_needs(&self) -> &[Arc<Operation>] {
-        &self.also_needs
+        self.wider.as_ref().map_or(&[], |wider| &wider.also_needs)
     }
 
     /// The parameters as policy judges them: those of the operation, and those that the request was sent with where it
     /// means another operation, with every name of what they refer to.
     pub fn judged_params(&self) -> &Map<String, Value> {
-        self.judged_params.as_ref().unwrap_or(&self.params)
+        self.wider.as_ref().and_then(|wider| wider.judged_params.as_ref()).unwrap_or(&self.params)
     }
 
     /// The same request, judged by these parameters beside its own.
@@ -382,7 +388,7 @@ impl Checked {
         if !more.is_empty() {
             let mut judged = self.params.clone();
             judged.extend(more);
-            self.judged_params = Some(judged);
+            self.wider.get_or_insert_default().judged_params = Some(judged);
         }
         self
     }
@@ -402,7 +408,9 @@ impl Checked {
     /// The same request, which also needs these operations.
     #[must_use]
     pub fn needing(mut self, also_needs: Vec<Arc<Operation>>) -> Self {
-        self.also_needs = also_needs;
+        if !also_needs.is_empty() {
+            self.wider.get_or_insert_default().also_needs = also_needs;
+        }
         self
     }
 

@@ -1,6 +1,7 @@
 //! One value against one shape, to any depth, with every problem and its path.
 
 use std::collections::HashSet;
+use std::fmt;
 
 use serde_json::{Map, Value};
 
@@ -41,6 +42,34 @@ const DEEPEST: usize = 160;
 pub(super) const BASE_TRIALS: usize = 4_000;
 const TRIALS_PER_VALUE: usize = 32;
 const MAX_TRIALS: usize = 200_000;
+
+/// Where a value stands in the parameters. It is written out only if there is something to tell about it.
+#[derive(Clone, Copy)]
+enum Path<'a> {
+    Parameter(&'a str),
+    Field(&'a Path<'a>, &'a str),
+    Element(&'a Path<'a>, usize),
+}
+
+impl<'a> Path<'a> {
+    /// The parameter that it stands in.
+    fn parameter(&self) -> &'a str {
+        match self {
+            Path::Parameter(name) => name,
+            Path::Field(outer, _) | Path::Element(outer, _) => outer.parameter(),
+        }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Path::Parameter(name) => formatter.write_str(name),
+            Path::Field(outer, name) => write!(formatter, "{outer}.{name}"),
+            Path::Element(outer, index) => write!(formatter, "{outer}[{index}]"),
+        }
+    }
+}
 
 /// The declared names of an object, for finding those that are not declared.
 enum FieldNames<'a> {
@@ -85,11 +114,11 @@ impl<'a> Checker<'a> {
         self.optional = !parameter.required;
         let more = weight(value).saturating_mul(TRIALS_PER_VALUE);
         self.trials = trials.saturating_add(more).min(MAX_TRIALS);
-        self.value(&parameter.name, &parameter.schema, value);
+        self.value(Path::Parameter(&parameter.name), &parameter.schema, value);
         *trials = self.trials;
     }
 
-    fn value(&mut self, path: &str, schema: &Schema, value: &mut Value) {
+    fn value(&mut self, path: Path<'_>, schema: &Schema, value: &mut Value) {
         if self.has_failed {
             return;
         }
@@ -101,7 +130,7 @@ impl<'a> Checker<'a> {
         self.depth -= 1;
     }
 
-    fn checked(&mut self, path: &str, schema: &Schema, value: &mut Value) {
+    fn checked(&mut self, path: Path<'_>, schema: &Schema, value: &mut Value) {
         if value.is_null() && (schema.nullable || schema.resolve(self.types).nullable) {
             return;
         }
@@ -134,7 +163,7 @@ impl<'a> Checker<'a> {
             (Kind::Array(items), Value::Array(elements)) => {
                 for (index, element) in elements.iter_mut().enumerate() {
                     match items {
-                        Some(items) => self.value(&format!("{path}[{index}]"), items, element),
+                        Some(items) => self.value(Path::Element(&path, index), items, element),
                         None => self.free(path, element),
                     }
                 }
@@ -160,7 +189,7 @@ impl<'a> Checker<'a> {
         self.is_quiet
     }
 
-    fn wrong_type(&mut self, path: &str, schema: &Schema, value: &Value) {
+    fn wrong_type(&mut self, path: Path<'_>, schema: &Schema, value: &Value) {
         if self.fails_quietly() {
             return;
         }
@@ -170,10 +199,10 @@ impl<'a> Checker<'a> {
             Stage::Type,
             Problem::new(
                 Code::ValidationInvalidType,
-                path,
+                path.to_string(),
                 format!("Parameter '{path}' expected '{expected}', got '{actual}'{hint}"),
             )
-            .detail("param_name", path)
+            .detail("param_name", path.to_string())
             .detail("expected_type", expected)
             .detail("actual_type", actual),
         );
@@ -181,7 +210,7 @@ impl<'a> Checker<'a> {
 
     /// A value fits a union if it fits one member. If it fits none but only one member is of its type, that member's
     /// problems are the ones to tell. Only the first member's problems are put into words.
-    fn union(&mut self, path: &str, union: &Schema, members: &[Schema], value: &mut Value) {
+    fn union(&mut self, path: Path<'_>, union: &Schema, members: &[Schema], value: &mut Value) {
         let mut closest: Option<Found> = None;
         let weight = weight(value);
         for member in members.iter().filter(|member| may_fit(member.resolve(self.types), value)) {
@@ -219,16 +248,16 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn object(&mut self, path: &str, shape: &Shape, object: &mut Map<String, Value>) {
+    fn object(&mut self, path: Path<'_>, shape: &Shape, object: &mut Map<String, Value>) {
         // The changes of an UPDATE, at any depth (R-REQ-6).
-        let is_change = self.operation.takes_changes() && path.split(['.', '[']).next() == Some("input");
+        let is_change = self.operation.takes_changes() && path.parameter() == "input";
         for field in &shape.fields {
-            let at = format!("{path}.{}", field.name);
+            let at = Path::Field(&path, &field.name);
             match object.get_mut(&*field.name) {
                 Some(value) => {
                     let outer = (self.allow_nul, self.optional);
                     (self.allow_nul, self.optional) = (field.allow_nul, !field.required);
-                    self.value(&at, &field.schema, value);
+                    self.value(at, &field.schema, value);
                     (self.allow_nul, self.optional) = outer;
                 }
                 None if field.required => {
@@ -240,10 +269,10 @@ impl<'a> Checker<'a> {
                         Stage::Missing,
                         Problem::new(
                             Code::ValidationMissingParam,
-                            at.as_str(),
+                            at.to_string(),
                             format!("Missing required parameter '{at}'. Expected: {expected}"),
                         )
-                        .detail("param_name", at.as_str())
+                        .detail("param_name", at.to_string())
                         .detail("operation", &*self.operation.name)
                         .detail("expected_type", expected),
                     );
@@ -261,8 +290,8 @@ impl<'a> Checker<'a> {
     }
 
     /// Refuses further fields that are other spellings of declared ones, for the reason that such parameters are.
-    fn respelled(&mut self, path: &str, shape: &Shape, object: &Map<String, Value>) {
-        let (mut declared, known) = (None, FieldNames::of(shape));
+    fn respelled(&mut self, path: Path<'_>, shape: &Shape, known: &FieldNames<'_>, object: &Map<String, Value>) {
+        let mut declared = None;
         for name in object.keys().filter(|name| !known.has(name)) {
             let Some(meant) = declared.get_or_insert_with(|| Spellings::of(&shape.fields)).meant(name) else {
                 continue;
@@ -273,11 +302,11 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn rest(&mut self, path: &str, shape: &Shape, object: &mut Map<String, Value>) {
+    fn rest(&mut self, path: Path<'_>, shape: &Shape, object: &mut Map<String, Value>) {
         let names = FieldNames::of(shape);
         let known = |name: &str| names.has(name);
         if !matches!(shape.rest, Rest::Refused) && !shape.fields.is_empty() {
-            self.respelled(path, shape, object);
+            self.respelled(path, shape, &names, object);
         }
         match &shape.rest {
             Rest::Free => {
@@ -288,8 +317,8 @@ impl<'a> Checker<'a> {
             }
             Rest::Of(schema) => {
                 for (name, value) in object.iter_mut().filter(|(name, _)| !known(name)) {
-                    let name: String = name.chars().take(64).collect();
-                    self.value(&format!("{path}.{name}"), schema, value);
+                    let end = name.char_indices().nth(64).map_or(name.len(), |(end, _)| end);
+                    self.value(Path::Field(&path, name.get(..end).unwrap_or(name)), schema, value);
                 }
             }
             Rest::Refused => {
@@ -301,26 +330,27 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn unknown_fields(&mut self, path: &str, shape: &Shape, unknown: &[String]) {
+    fn unknown_fields(&mut self, path: Path<'_>, shape: &Shape, unknown: &[String]) {
         if self.fails_quietly() {
             return;
         }
         let valid: Vec<&str> = shape.fields.iter().map(|field| &*field.name).collect();
         let (names, mut hint, suggestions) = explain_unknown(unknown, &valid);
-        if let Some(name) = unknown
-            .iter()
-            .find(|name| path == "input" && self.operation.takes_changes() && self.operation.parameter(name).is_some())
-        {
+        if let Some(name) = unknown.iter().find(|name| {
+            matches!(path, Path::Parameter("input"))
+                && self.operation.takes_changes()
+                && self.operation.parameter(name).is_some()
+        }) {
             hint = format!(" '{name}' belongs beside 'input', not inside it.");
         }
         self.tell(
             Stage::Unknown,
             Problem::new(
                 Code::ValidationUnknownField,
-                path,
+                path.to_string(),
                 format!("Unknown field(s) in '{path}': {names}.{hint} Valid: {}", listed(&valid)),
             )
-            .detail("param_name", path)
+            .detail("param_name", path.to_string())
             .detail("operation", &*self.operation.name)
             .detail("unknown_fields", unknown.iter().map(|name| super::bounded(name)).collect::<Vec<_>>())
             .detail("valid_fields", valid)
@@ -328,7 +358,7 @@ impl<'a> Checker<'a> {
         );
     }
 
-    fn constraints(&mut self, path: &str, schema: &Schema, value: &Value) {
+    fn constraints(&mut self, path: Path<'_>, schema: &Schema, value: &Value) {
         if let Some(allowed) = &schema.allowed
             && !allowed.contains(value)
         {
@@ -358,7 +388,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn number(&mut self, path: &str, schema: &Schema, number: &serde_json::Number) {
+    fn number(&mut self, path: Path<'_>, schema: &Schema, number: &serde_json::Number) {
         let Some(value) = number.as_f64() else { return };
         let range = schema.range;
         if let Some(minimum) = range.minimum.filter(|minimum| value < *minimum) {
@@ -378,7 +408,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn text(&mut self, path: &str, schema: &Schema, text: &str) {
+    fn text(&mut self, path: Path<'_>, schema: &Schema, text: &str) {
         self.no_nul(path, text);
         if schema.length != Span::default() {
             self.span(path, schema.length, text.chars().count(), "characters");
@@ -393,7 +423,7 @@ impl<'a> Checker<'a> {
     }
 
     /// A value whose shape nobody knows: only what holds for all text can be checked (R-REQ-8).
-    fn free(&mut self, path: &str, value: &Value) {
+    fn free(&mut self, path: Path<'_>, value: &Value) {
         match value {
             Value::String(text) => self.no_nul(path, text),
             Value::Array(elements) => elements.iter().for_each(|element| self.free(path, element)),
@@ -407,16 +437,17 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn no_nul(&mut self, path: &str, text: &str) {
+    fn no_nul(&mut self, path: Path<'_>, text: &str) {
         if !text.contains('\0') || self.allow_nul {
             return;
         }
         let message = format!("Invalid character encoding in request: parameter '{path}' holds NUL (U+0000)");
-        let problem = Problem::new(Code::ValidationInvalidEncoding, path, message).detail("location", path);
+        let problem = Problem::new(Code::ValidationInvalidEncoding, path.to_string(), message)
+            .detail("location", path.to_string());
         self.tell(Stage::Constraint, problem);
     }
 
-    fn span(&mut self, path: &str, span: Span, count: usize, unit: &str) {
+    fn span(&mut self, path: Path<'_>, span: Span, count: usize, unit: &str) {
         let count = count as u64;
         if let Some(min) = span.min.filter(|min| count < *min) {
             self.invalid(path, &format!("must have {min} {unit} or more, has {count}"), None);
@@ -426,14 +457,15 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn invalid(&mut self, path: &str, problem: &str, allowed: Option<&[Value]>) {
+    fn invalid(&mut self, path: Path<'_>, problem: &str, allowed: Option<&[Value]>) {
         if self.fails_quietly() {
             return;
         }
         // Patterns and words come from definitions we did not write.
         let problem = if looks_like_a_leak(problem) { "breaks a constraint that introspect shows" } else { problem };
-        let found = Problem::new(Code::ValidationInvalidValue, path, format!("Parameter '{path}' {problem}"))
-            .detail("param_name", path);
+        let found =
+            Problem::new(Code::ValidationInvalidValue, path.to_string(), format!("Parameter '{path}' {problem}"))
+                .detail("param_name", path.to_string());
         let found = match allowed {
             Some(allowed) => found.detail("allowed", allowed.to_vec()),
             None => found,

@@ -162,6 +162,8 @@ impl Folder {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("aquifer-upstream-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
+        // A killed run may have left one behind under the same process id.
+        let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }

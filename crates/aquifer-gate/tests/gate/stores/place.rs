@@ -21,6 +21,8 @@ pub(crate) struct Folder(pub(crate) PathBuf);
 impl Folder {
     pub(crate) fn new() -> Self {
         let path = std::env::temp_dir().join(format!("aquifer-gate-{}", unique()));
+        // A killed run may have left one behind under the same process id.
+        let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }
