@@ -23,6 +23,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use crate::clock::{SharedClock, random_id};
+use crate::configuration::{Validity, configuration_changed};
 use crate::event::{Event, Observer};
 use crate::gate::{Cleared, Decision};
 use crate::introspection;
@@ -261,7 +262,7 @@ impl Engine {
     /// Whether a request that changes something was decided about under a configuration that is no longer in force. A
     /// person may have taken minutes to answer.
     fn is_outdated(&self, snapshot: &Snapshot, request: &Checked) -> bool {
-        request.operation().category != Category::Read && !Arc::ptr_eq(snapshot.mounts(), self.snapshot.load().mounts())
+        request.operation().category != Category::Read && snapshot.configuration().is_replaced()
     }
 
     /// Routes, checks and resolves a request without running it: what policy would get to judge.
@@ -331,7 +332,8 @@ impl Engine {
         };
         let (name, category) = (operation.name.clone(), operation.category);
         let (own_name, address_prefix) = (route.name.clone(), route.address_prefix.clone());
-        let call = Call { name: own_name, operation, params, context: context.clone(), address_prefix };
+        let validity = validity(snapshot, category);
+        let call = Call { name: own_name, operation, params, context: context.clone(), address_prefix, validity };
         let running = AssertUnwindSafe(async { route.source.call(call).await }).catch_unwind();
         let outcome = tokio::select! {
             biased;
@@ -414,9 +416,9 @@ fn with_warnings(outcome: Outcome, mut warnings: Vec<Warning>) -> Outcome {
     }
 }
 
-fn configuration_changed() -> Failure {
-    let message = "The configuration changed before this was carried out. Nothing was done. Send the request again";
-    Failure::new(Code::ConflictVersionMismatch, message)
+/// How long a request of this category may be carried out once policy has decided.
+fn validity(snapshot: &Snapshot, category: Category) -> Validity {
+    if category == Category::Read { Validity::default() } else { Validity::of_change(snapshot.configuration()) }
 }
 
 /// What was not finished may have been carried out, unless it only reads.
