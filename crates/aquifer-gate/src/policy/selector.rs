@@ -7,7 +7,7 @@
 //!
 //! In doubt, the stricter reading counts. What restricts selects by every name and ignores case, and excludes only what is
 //! plainly excluded. What loosens is the other way round: without a source it selects by the served name alone, because a
-//! newcomer may call its own operation the same.
+//! newcomer may call its own operation the same. Among several sources it has to name the source, without wildcards.
 
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::suggest::snake_case;

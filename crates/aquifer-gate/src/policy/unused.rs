@@ -106,7 +106,7 @@ impl<'a> Inventory<'a> {
 }
 
 const LACKS_SOURCE: &str = "it loosens nothing: with several sources, a rule that loosens operations by name has to name their \
-                            source, because another may call one of its own the same";
+                            source without wildcards, because another may call one of its own the same";
 
 impl Policy {
     pub(crate) fn has_rules(&self) -> bool {
