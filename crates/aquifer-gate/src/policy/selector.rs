@@ -76,6 +76,11 @@ impl Selector {
         Self::new(keys, self.loosens, |_| {})
     }
 
+    /// Whether it is of a rule that loosens.
+    pub(super) fn is_loosening(&self) -> bool {
+        self.loosens
+    }
+
     /// What was written.
     pub(crate) fn keys(&self) -> &SelectorKeys {
         &self.keys
