@@ -34,6 +34,7 @@ use aquifer_sql::{Database, Target};
 use aquifer_upstream::Upstream;
 
 use crate::cli::UpstreamArgs;
+use crate::command::call::escape_hidden;
 use crate::config::{self, SourceConfig, StateConfig};
 use crate::sample;
 use crate::state::Kept;
@@ -239,7 +240,8 @@ impl Plans {
             tracing::warn!("{remark}");
         }
         for broken in &self.broken {
-            eprintln!("aquifer: '{}' is left out: {}", broken.name, broken.why);
+            let left_out = format!("aquifer: '{}' is left out: {}", broken.name, broken.why);
+            eprintln!("{}", escape_hidden(&left_out));
         }
     }
 
