@@ -123,7 +123,7 @@ impl Engine {
         match parse(arguments, self.settings.longest_batch) {
             Ok(Parsed::One(request)) => self.one(&snapshot, receiver, request, context).await,
             // What is rare is boxed, here and below: a future is moved about with all that it may ever hold.
-            Ok(Parsed::Batch(items)) => Reply::Response(self.batch(&snapshot, receiver, items, context).boxed().await),
+            Ok(Parsed::Batch(items)) => Reply::Response(self.batch(receiver, items, context).boxed().await),
             Err(not) => {
                 self.observe_failure(&context, "", not.failure());
                 Reply::Response(match not {
@@ -205,13 +205,8 @@ impl Engine {
         kept
     }
 
-    async fn batch(
-        &self,
-        snapshot: &Snapshot,
-        receiver: &Receiver,
-        items: Vec<BatchItem>,
-        context: Context,
-    ) -> Response {
+    /// Each operation is judged by the rules of the moment it begins: a batch may take minutes.
+    async fn batch(&self, receiver: &Receiver, items: Vec<BatchItem>, context: Context) -> Response {
         let mut answer = BatchAnswer::new(items.len(), &self.settings.limits);
         let mut items = items.into_iter().enumerate();
         // Asking in the middle would run the operations before it again when the request is repeated: halt instead.
@@ -219,7 +214,7 @@ impl Engine {
         for (index, item) in items.by_ref() {
             let response = match item.request {
                 Err(failure) => Response::Failure(failure),
-                Ok(request) => match self.one(snapshot, receiver, request, context.clone()).await {
+                Ok(request) => match self.one(&self.snapshot.load_full(), receiver, request, context.clone()).await {
                     Reply::Response(response) => response,
                     Reply::NeedsInput(question) => Response::Failure(question.into_failure()),
                 },

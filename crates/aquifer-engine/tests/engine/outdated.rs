@@ -1,4 +1,5 @@
-//! What was decided under a configuration that is no longer in force: a change that waits inside its source learns of it.
+//! What was decided under a configuration that is no longer in force: a change that waits inside its source learns of it,
+//! and every operation of a batch is judged by the rules of the moment it begins.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -118,5 +119,27 @@ async fn r_saf_2_a_change_that_waits_inside_its_source_ends_with_its_configurati
             assert_eq!(answer["error"]["code"], code, "{name} {meanwhile:?}: {answer}");
             assert_eq!(source.done.load(Ordering::Relaxed), usize::from(!is_refused), "{name} {meanwhile:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn r_saf_2_each_operation_of_a_batch_is_judged_by_the_rules_of_its_moment() {
+    for name in ["get_thing", "update_thing"] {
+        let (source, engine) = stage();
+        let changing = async {
+            source.has_begun.notified().await;
+            source.release.notify_one();
+            source.has_begun.notified().await;
+            engine.reconfigure(vec![Mount::new(source.clone())], Arc::new(Closed)).unwrap();
+            source.release.notify_one();
+        };
+        let batch = json!({ "operations": vec![json!({ "operation": name }); 5] });
+        let (answer, ()) = tokio::join!(ask(&engine, batch), changing);
+        let codes: Vec<_> =
+            answer["results"].as_array().unwrap().iter().map(|one| &one["result"]["error"]["code"]).collect();
+        // The second one was under way: a read finishes, a change does not.
+        let second = if name == "get_thing" { json!(null) } else { json!("CONFLICT_VERSION_MISMATCH") };
+        let denied = json!("PERMISSION_DENIED");
+        assert_eq!(codes, [&json!(null), &second, &denied, &denied, &denied], "{name}: {answer}");
     }
 }
