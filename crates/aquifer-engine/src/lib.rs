@@ -7,6 +7,7 @@
 pub mod adapter;
 pub mod caller;
 pub mod clock;
+mod configuration;
 mod engine;
 pub mod event;
 pub mod execution;
@@ -19,6 +20,9 @@ pub mod source;
 pub mod store;
 
 pub use caller::Caller;
+pub use configuration::Validity;
+pub use configuration::configuration_changed;
+pub use configuration::is_configuration_changed;
 pub use engine::BuildError;
 pub use engine::Engine;
 pub use engine::EngineBuilder;

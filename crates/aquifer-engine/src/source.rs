@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
+use crate::configuration::Validity;
 
 /// Something that can be asked: an adapter written in Rust, a database, another server.
 pub trait Source: Send + Sync + 'static {
@@ -268,6 +269,8 @@ pub struct Call {
     /// What addresses of documents begin with for the caller, where several sources have some: an address in a result
     /// has to lead back to the source that wrote it.
     pub address_prefix: Option<Arc<str>>,
+    /// Whether it may still be carried out. A source that lets calls wait asks again when the wait is over.
+    pub validity: Validity,
 }
 
 /// What came of a call.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::source::{Answer, Call, Outcome, Resolved};
 use aquifer_engine::store::StateStore;
-use aquifer_engine::{Offering, Source};
+use aquifer_engine::{Offering, Source, Validity};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_query::evaluate::evaluate;
 use aquifer_query::plan::Path;
@@ -25,7 +25,7 @@ use crate::name_store::NameStore;
 use crate::offer::{Action, Offer, Verb, generic as generic_tables};
 use crate::postgres::Postgres;
 use crate::served::Served;
-use crate::session::{Fault, Work};
+use crate::session::{Fault, Valid, Work};
 use crate::settings::{Settings, Target};
 use crate::sqlite::{Place, Sqlite};
 use crate::statement::Dialect;
@@ -72,7 +72,8 @@ impl Backend {
         }
     }
 
-    async fn write<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
+    async fn write<W: Work>(&self, work: W, validity: &Validity) -> Result<W::Output, Fault> {
+        let work = Valid { work, validity: validity.clone() };
         match self {
             Backend::Sqlite(sqlite) => sqlite.write(work).await,
             Backend::Postgres(postgres) => postgres.write(work).await,
@@ -187,7 +188,7 @@ impl Database {
             return Err(gone().detail("operation", &*call.name));
         };
         let now = self.clock.now();
-        let params = call.params;
+        let Call { params, validity, .. } = call;
         let (verb, index) = match action {
             Action::Table(verb, index) => (verb, index),
             // What is rare is boxed, here and below, so that what is not need not carry it along.
@@ -203,7 +204,7 @@ impl Database {
             Action::Generic(_) => return Err(Failure::internal("a generic request that was not resolved")),
         };
         let served = offer.table(index).ok_or_else(gone)?.clone();
-        self.perform(verb, (served, index), &offer, now, params).await
+        self.perform(verb, (served, index), &offer, now, params, &validity).await
     }
 
     /// The offer, renewed if the catalog has changed since it was made. Fails if the operation is not proven in it.
@@ -242,6 +243,7 @@ impl Database {
         offer: &Offer,
         now: Timestamp,
         params: Map<String, Value>,
+        validity: &Validity,
     ) -> Result<Done, Failure> {
         let dialect = self.backend.dialect();
         let dry_run = || params.get("dry_run").and_then(Value::as_bool).unwrap_or(false);
@@ -274,7 +276,7 @@ impl Database {
             Verb::Create => {
                 let common = common(dry_run());
                 let values = columns(&served, params)?;
-                self.backend.write(Create { common, values }).boxed().await
+                self.backend.write(Create { common, values }, validity).boxed().await
             }
             Verb::Update => {
                 let key = key(&served, &params)?;
@@ -282,11 +284,13 @@ impl Database {
                     Some(Value::Object(input)) => columns(&served, input.clone())?,
                     _ => Map::new(),
                 };
-                self.backend.write(Update { common: common(dry_run()), key, input, if_match: if_match() }).boxed().await
+                let update = Update { common: common(dry_run()), key, input, if_match: if_match() };
+                self.backend.write(update, validity).boxed().await
             }
             Verb::Delete => {
                 let key = key(&served, &params)?;
-                self.backend.write(Delete { common: common(dry_run()), key, if_match: if_match() }).boxed().await
+                let delete = Delete { common: common(dry_run()), key, if_match: if_match() };
+                self.backend.write(delete, validity).boxed().await
             }
         };
         outcome.map_err(|fault| match fault {

@@ -1,6 +1,7 @@
 //! A conversation with a database inside one transaction. What is to be done is written once, over this; where the
 //! database answers at once, so do the futures.
 
+use aquifer_engine::Validity;
 use aquifer_protocol::error::Failure;
 use serde_json::Value;
 
@@ -71,5 +72,39 @@ pub(crate) trait Work: Send + Sync + 'static {
     /// Says more about what went wrong. Called after everything has been undone, where nothing can be written.
     fn explain<S: Session>(&self, _session: &mut S, trouble: Trouble) -> impl Future<Output = Trouble> + Send {
         std::future::ready(trouble)
+    }
+}
+
+/// A change that is made only while its call is valid. Waiting for a connection or a lock may take long, so this is asked
+/// inside the transaction: before the first statement, and again when the next thing would be to keep the change.
+pub(crate) struct Valid<W> {
+    pub(crate) work: W,
+    pub(crate) validity: Validity,
+}
+
+impl<W: Work> Work for Valid<W> {
+    type Output = W::Output;
+
+    fn needs_snapshot(&self) -> bool {
+        self.work.needs_snapshot()
+    }
+
+    fn is_soon_done(&self) -> bool {
+        self.work.is_soon_done()
+    }
+
+    fn is_rehearsal(&self) -> bool {
+        self.work.is_rehearsal()
+    }
+
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(Self::Output, bool), Fault> {
+        self.validity.check()?;
+        let done = self.work.run(session).await?;
+        self.validity.check()?;
+        Ok(done)
+    }
+
+    async fn explain<S: Session>(&self, session: &mut S, trouble: Trouble) -> Trouble {
+        self.work.explain(session, trouble).await
     }
 }

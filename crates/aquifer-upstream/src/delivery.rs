@@ -4,6 +4,11 @@
 //! connection broken, nobody can tell whether the first copy was carried out. Every path to a transport therefore asks
 //! [`Delivery::begin`] immediately before it hands over the bytes, and a second copy is refused there. After a failure
 //! the same record tells whether the operation may have been carried out.
+//!
+//! For the same reason this is where a call is refused that was decided under a configuration which has been replaced
+//! while the call waited for the upstream.
+
+use aquifer_engine::Validity;
 
 use crate::trouble::Trouble;
 
@@ -30,17 +35,19 @@ pub(crate) struct Delivery {
     sent: u32,
     /// How many messages a once-only request consists of. Further ones are answers to questions of the upstream.
     rounds: u32,
+    /// Whether the request may still be carried out.
+    validity: Validity,
 }
 
 impl Delivery {
     /// A request that may be sent again.
     pub(crate) fn repeatable() -> Self {
-        Self { is_repeatable: true, sent: 0, rounds: 1 }
+        Self { is_repeatable: true, sent: 0, rounds: 1, validity: Validity::default() }
     }
 
     /// A request that is never sent twice.
     pub(crate) fn once_only() -> Self {
-        Self { is_repeatable: false, sent: 0, rounds: 1 }
+        Self { is_repeatable: false, sent: 0, rounds: 1, validity: Validity::default() }
     }
 
     /// What a method allows. Tool calls are sent once unless the tool is known to only read.
@@ -48,9 +55,10 @@ impl Delivery {
         if REPEATABLE.contains(&method) { Self::repeatable() } else { Self::once_only() }
     }
 
-    /// What a tool allows.
-    pub(crate) fn for_tool(only_reads: bool) -> Self {
-        if only_reads { Self::repeatable() } else { Self::once_only() }
+    /// What a tool allows, as long as the call is valid.
+    pub(crate) fn for_tool(only_reads: bool, validity: Validity) -> Self {
+        let delivery = if only_reads { Self::repeatable() } else { Self::once_only() };
+        Self { validity, ..delivery }
     }
 
     /// From now on it is sent once: the tool is no longer known to only read. What was sent stays counted.
@@ -58,10 +66,14 @@ impl Delivery {
         self.is_repeatable = false;
     }
 
-    /// Asks to send a copy now. Fails if that would be the second copy of a request that is sent once.
+    /// Asks to send a copy now. Fails if that would be the second copy of a request that is sent once, or if the request
+    /// must not be carried out any more.
     pub(crate) fn begin(&mut self) -> Result<(), Trouble> {
         if !self.may_send() {
             return Err(Trouble::AlreadySent);
+        }
+        if self.validity.is_over() {
+            return Err(Trouble::ConfigurationChanged);
         }
         self.sent = self.sent.saturating_add(1);
         Ok(())

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use aquifer_engine::configuration_changed;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::limits::LimitKind;
 use aquifer_protocol::response::too_large;
@@ -61,6 +62,8 @@ pub(crate) enum Trouble {
     Unfinished(&'static str),
     /// The request was sent before and is sent once only.
     AlreadySent,
+    /// Another configuration is in force than the one the request was decided under, so nothing more is sent.
+    ConfigurationChanged,
 }
 
 /// Why an upstream is not there.
@@ -118,7 +121,8 @@ impl Trouble {
             | Trouble::TooLarge { .. }
             | Trouble::Unintelligible(_)
             | Trouble::Unfinished(_)
-            | Trouble::AlreadySent => false,
+            | Trouble::AlreadySent
+            | Trouble::ConfigurationChanged => false,
         }
     }
 
@@ -139,6 +143,9 @@ impl Trouble {
             Trouble::ServerError { status, .. } => Some(format!("Source '{source}' failed with HTTP status {status}")),
             Trouble::Unfinished(_) => Some(format!("Source '{source}' did not finish the call")),
             Trouble::Refused(_) => Some(format!("Source '{source}' answered the call with an error")),
+            Trouble::ConfigurationChanged => {
+                Some(format!("The configuration changed before source '{source}' had finished the call"))
+            }
             _ => None,
         };
         with_unknown_outcome(problem, self.into_failure(source, words, largest))
@@ -194,6 +201,7 @@ impl Trouble {
                 refused(source, "The answer was not what MCP allows".to_owned()).because(words.for_log(&cause))
             }
             Trouble::Unfinished(problem) => refused(source, problem.to_owned()),
+            Trouble::ConfigurationChanged => configuration_changed(),
         }
     }
 }

@@ -117,7 +117,7 @@ impl Upstream {
             let operations = upkeep.served.load().len();
             return Ok(Answer::new(json!({ "available": true, "operations": operations })));
         }
-        let Call { name, operation, params, context, address_prefix } = call;
+        let Call { name, operation, params, context, address_prefix, validity } = call;
         // What is known to be wrong is refused before anything is started.
         let mut arguments = prepared(&served, &name, &operation, params)?;
         let mut known = served;
@@ -133,7 +133,7 @@ impl Upstream {
             }
             let tool = known.tool(&name).ok_or_else(|| gone(&name))?;
             // One record for all attempts, so that a call that may change something is sent once.
-            let delivery = delivery.get_or_insert_with(|| Delivery::for_tool(tool.only_reads()));
+            let delivery = delivery.get_or_insert_with(|| Delivery::for_tool(tool.only_reads(), validity.clone()));
             if !tool.only_reads() {
                 delivery.restrict();
             }

@@ -50,7 +50,8 @@ fn main() -> ExitCode {
         Ok(Ending::Failure) => ExitCode::from(1),
         Ok(Ending::Code(code)) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("aquifer: {error:#}");
+            // Files and servers chose some of the words.
+            eprintln!("aquifer: {}", command::call::escape_hidden(&format!("{error:#}")));
             ExitCode::from(if error.is::<sources::Unreached>() { 1 } else { 2 })
         }
     }

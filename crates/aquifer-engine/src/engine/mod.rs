@@ -24,6 +24,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use crate::clock::{SharedClock, random_id};
+use crate::configuration::{Validity, configuration_changed};
 use crate::event::{Event, Observer};
 use crate::gate::{Cleared, Decision};
 use crate::introspection;
@@ -123,7 +124,7 @@ impl Engine {
         match parse(arguments, self.settings.longest_batch) {
             Ok(Parsed::One(request)) => self.one(&snapshot, receiver, request, context).await,
             // What is rare is boxed, here and below: a future is moved about with all that it may ever hold.
-            Ok(Parsed::Batch(items)) => Reply::Response(self.batch(&snapshot, receiver, items, context).boxed().await),
+            Ok(Parsed::Batch(items)) => Reply::Response(self.batch(receiver, items, context).boxed().await),
             Err(not) => {
                 self.observe_failure(&context, "", not.failure());
                 Reply::Response(match not {
@@ -205,13 +206,8 @@ impl Engine {
         kept
     }
 
-    async fn batch(
-        &self,
-        snapshot: &Snapshot,
-        receiver: &Receiver,
-        items: Vec<BatchItem>,
-        context: Context,
-    ) -> Response {
+    /// Each operation is judged by the rules of the moment it begins: a batch may take minutes.
+    async fn batch(&self, receiver: &Receiver, items: Vec<BatchItem>, context: Context) -> Response {
         let mut answer = BatchAnswer::new(items.len(), &self.settings.limits);
         let mut items = items.into_iter().enumerate();
         // Asking in the middle would run the operations before it again when the request is repeated: halt instead.
@@ -219,7 +215,7 @@ impl Engine {
         for (index, item) in items.by_ref() {
             let response = match item.request {
                 Err(failure) => Response::Failure(failure),
-                Ok(request) => match self.one(snapshot, receiver, request, context.clone()).await {
+                Ok(request) => match self.one(&self.snapshot.load_full(), receiver, request, context.clone()).await {
                     Reply::Response(response) => response,
                     Reply::NeedsInput(question) => Response::Failure(question.into_failure()),
                 },
@@ -262,7 +258,7 @@ impl Engine {
     /// Whether a request that changes something was decided about under a configuration that is no longer in force. A
     /// person may have taken minutes to answer.
     fn is_outdated(&self, snapshot: &Snapshot, request: &Checked) -> bool {
-        request.operation().category != Category::Read && !Arc::ptr_eq(snapshot.mounts(), self.snapshot.load().mounts())
+        request.operation().category != Category::Read && snapshot.configuration().is_replaced()
     }
 
     /// Routes, checks and resolves a request without running it: what policy would get to judge.
@@ -339,7 +335,8 @@ impl Engine {
         };
         let (name, category) = (operation.name.clone(), operation.category);
         let (own_name, address_prefix) = (route.name.clone(), route.address_prefix.clone());
-        let call = Call { name: own_name, operation, params, context: context.clone(), address_prefix };
+        let validity = validity(snapshot, category);
+        let call = Call { name: own_name, operation, params, context: context.clone(), address_prefix, validity };
         let running = AssertUnwindSafe(async { route.source.call(call).await }).catch_unwind();
         let outcome = tokio::select! {
             biased;
@@ -460,9 +457,9 @@ fn with_warnings(outcome: Outcome, mut warnings: Vec<Warning>) -> Outcome {
     }
 }
 
-fn configuration_changed() -> Failure {
-    let message = "The configuration changed before this was carried out. Nothing was done. Send the request again";
-    Failure::new(Code::ConflictVersionMismatch, message)
+/// How long a request of this category may be carried out once policy has decided.
+fn validity(snapshot: &Snapshot, category: Category) -> Validity {
+    if category == Category::Read { Validity::default() } else { Validity::of_change(snapshot.configuration()) }
 }
 
 /// What was not finished may have been carried out, unless it only reads.

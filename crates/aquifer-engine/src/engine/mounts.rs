@@ -50,6 +50,8 @@ impl Engine {
             }
         };
         self.generation.store(generation(snapshot.mounts()), Ordering::Relaxed);
+        // Changes that were decided under the old configuration and wait inside their sources are refused from here on.
+        before.configuration().retire();
         // The same operations may be answered by other sources now: the routes count, not only the words.
         self.show(snapshot);
         drop(building);

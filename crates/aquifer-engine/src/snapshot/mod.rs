@@ -15,6 +15,7 @@ use aquifer_protocol::schema::Types;
 use aquifer_protocol::surface::{Surface, Tool};
 use aquifer_protocol::trust::Trust;
 
+use crate::configuration::Configuration;
 use crate::gate::Gate;
 use crate::search::{Document, SearchIndex};
 use crate::source::Source;
@@ -25,6 +26,7 @@ use naming::Established;
 pub struct Snapshot {
     mounts: Arc<[Mount]>,
     gate: Arc<dyn Gate>,
+    configuration: Configuration,
     catalog: Catalog,
     /// Operations that callers do not see: those that policy always denies, and those that stand behind generic ones.
     unlisted: Catalog,
@@ -100,6 +102,8 @@ impl Snapshot {
         before: Option<&Snapshot>,
     ) -> Result<Self, CatalogError> {
         let bare = Bare::of(&mounts, before);
+        let same = before.filter(|before| Arc::ptr_eq(&before.mounts, &mounts));
+        let configuration = same.map(|before| before.configuration.clone()).unwrap_or_default();
         let mut gathered = Gathered::of(&mounts, &*gate, before)?;
         if gathered.conceal(&mounts) {
             gathered = Gathered::of(&mounts, &*gate, before)?;
@@ -141,6 +145,7 @@ impl Snapshot {
         Ok(Self {
             mounts,
             gate,
+            configuration,
             catalog,
             unlisted,
             surface,
@@ -176,6 +181,11 @@ impl Snapshot {
 
     pub(crate) fn mounts(&self) -> &Arc<[Mount]> {
         &self.mounts
+    }
+
+    /// The sources and the gate it was built for.
+    pub(crate) fn configuration(&self) -> &Configuration {
+        &self.configuration
     }
 
     pub(crate) fn gate(&self) -> &Arc<dyn Gate> {

@@ -10,6 +10,7 @@ mod gate;
 mod growth;
 mod introspection;
 mod mounts;
+mod outdated;
 mod pipeline;
 mod protection;
 mod shape;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aquifer_engine::gate::Receipt;
-use aquifer_engine::{Caller, Outcome};
+use aquifer_engine::{Caller, Outcome, is_configuration_changed};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::operation::Operation;
 use futures::future::{BoxFuture, FutureExt};
@@ -49,7 +49,8 @@ impl Ending {
 
     fn from_failure(failure: &Failure) -> Self {
         let ended = if failure.is_outcome_unknown() { Ended::Unknown } else { Ended::Failed };
-        Self { ended, code: Some(failure.code().as_str()), reason: None }
+        let reason = if is_configuration_changed(failure) { Self::NOT_RUN.reason } else { None };
+        Self { ended, code: Some(failure.code().as_str()), reason }
     }
 }
 

@@ -9,6 +9,11 @@ use aquifer_protocol::spelling::fold_case;
 /// Longer patterns are nobody's.
 const LONGEST: usize = 256;
 
+/// Whether a pattern matches one name only.
+pub(crate) fn is_literal(pattern: &str) -> bool {
+    !pattern.contains(['*', '?'])
+}
+
 /// One pattern, taken apart once. Matching goes forward only: text that was passed is never looked at by another part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Glob {

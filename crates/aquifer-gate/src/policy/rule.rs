@@ -9,7 +9,7 @@ use aquifer_protocol::operation::Operation;
 
 use super::Subject;
 use super::condition::{Condition, Doubt, Shapes};
-use super::glob::{Glob, Patterns};
+use super::glob::{Glob, Patterns, is_literal};
 use super::problem::{Complaints, SettingsProblem};
 use super::selector::{Selector, SelectorKeys};
 use super::settings::{RuleEffect, RuleSettings, Words};
@@ -192,13 +192,18 @@ fn consistent(settings: &RuleSettings, complaints: &mut Complaints<'_>) {
     }
     let names_backing = [&settings.tool, &settings.table].iter().any(|words| !words.0.is_empty());
     if settings.loosen && names_backing && !names_a_source(settings) {
-        complaints
-            .add("a rule with 'loosen' has to name the source of the tool or table: another may have one of that name");
+        complaints.add(
+            "a rule with 'loosen' has to name the source of the tool or table without wildcards: another may have one of \
+             that name",
+        );
     }
 }
 
+/// Whether it says operations of which sources are meant. A wildcard does not: it would also admit a source whose name is the
+/// beginning of another's, and `b_delete` of source `a` is served under the same name as `delete` of source `a_b`.
 fn names_a_source(settings: &RuleSettings) -> bool {
-    settings.source.iter().any(|pattern| !pattern.starts_with('!'))
+    let mut selecting = settings.source.iter().filter(|pattern| !pattern.starts_with('!')).peekable();
+    selecting.peek().is_some() && selecting.all(is_literal)
 }
 
 /// Whether a list of patterns goes by no name: nothing said, or `*` alone.

@@ -7,7 +7,7 @@
 //!
 //! In doubt, the stricter reading counts. What restricts selects by every name and ignores case, and excludes only what is
 //! plainly excluded. What loosens is the other way round: without a source it selects by the served name alone, because a
-//! newcomer may call its own operation the same.
+//! newcomer may call its own operation the same. Among several sources it has to name the source, without wildcards.
 
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::suggest::snake_case;
@@ -74,6 +74,11 @@ impl Selector {
     /// A selector of the same kind with other keys.
     pub(super) fn with_keys(&self, keys: SelectorKeys) -> Self {
         Self::new(keys, self.loosens, |_| {})
+    }
+
+    /// Whether it is of a rule that loosens.
+    pub(super) fn is_loosening(&self) -> bool {
+        self.loosens
     }
 
     /// What was written.

@@ -13,6 +13,7 @@ use aquifer_protocol::suggest::{nearest, snake_case};
 use serde::Serialize;
 
 use super::condition::{Condition, Presence, Shapes};
+use super::glob::is_literal;
 use super::rule::Rule;
 use super::selector::{Selector, SelectorKeys, qualified_name};
 use super::settings::{RuleEffect, Words};
@@ -106,7 +107,7 @@ impl<'a> Inventory<'a> {
 }
 
 const LACKS_SOURCE: &str = "it loosens nothing: with several sources, a rule that loosens operations by name has to name their \
-                            source, because another may call one of its own the same";
+                            source without wildcards, because another may call one of its own the same";
 
 impl Policy {
     pub(crate) fn has_rules(&self) -> bool {
@@ -244,6 +245,8 @@ pub(crate) fn explain_mismatch(selector: &Selector, inventory: &Inventory<'_>) -
 }
 
 /// Names in a selector that nothing has, though others beside them match. Patterns with `*` or `?` may be written ahead.
+/// Where the selector loosens, exclusions that exclude nothing are reported as well, patterns included: what they were meant
+/// to keep safe is loosened.
 pub(crate) fn unmatched_names(selector: &Selector, inventory: &Inventory<'_>) -> Vec<String> {
     if inventory.may_hide_some_of(selector) {
         return Vec::new();
@@ -276,12 +279,60 @@ pub(crate) fn unmatched_names(selector: &Selector, inventory: &Inventory<'_>) ->
             problems.push(no_match("table", &alone(name), tables(of_sources())));
         }
     }
+    if selector.is_loosening() {
+        problems.extend(useless_exclusions(selector, inventory));
+    }
     problems
+}
+
+/// Exclusions of a selector that exclude nothing.
+fn useless_exclusions(selector: &Selector, inventory: &Inventory<'_>) -> Vec<String> {
+    let keys = selector.keys();
+    let of_sources = || inventory.operations().filter(|operation| selector.selects_source(&operation.source));
+    let mut problems = Vec::new();
+    let mut report = |excluded: &str, no_match: String| {
+        problems.push(format!("its exclusion '!{excluded}' excludes nothing: {no_match}"));
+    };
+    // Alone, an exclusion selects everything that it does not exclude.
+    let alone = |excluded: &str| Words(vec![format!("!{excluded}")]);
+    let name = |excluded: &str| Words(vec![excluded.to_owned()]);
+    for excluded in exclusions(&keys.source) {
+        let others = selector.with_keys(SelectorKeys { source: alone(excluded), ..SelectorKeys::default() });
+        if inventory.sources().iter().all(|source| others.selects_source(source)) {
+            report(excluded, no_match("source", &name(excluded), inventory.sources()));
+        }
+    }
+    for excluded in exclusions(&keys.operation) {
+        let others = selector.with_keys(SelectorKeys { operation: alone(excluded), ..SelectorKeys::default() });
+        if of_sources().all(|operation| others.selects_name(operation)) {
+            report(excluded, no_match("operation", &name(excluded), names(of_sources())));
+        }
+    }
+    for excluded in exclusions(&keys.tool) {
+        let others = selector.with_keys(SelectorKeys { tool: alone(excluded), ..SelectorKeys::default() });
+        let mut with_tool = of_sources().filter(|operation| operation.backing.tool().is_some());
+        if with_tool.all(|operation| others.selects_tool(operation)) {
+            report(excluded, no_match("tool", &name(excluded), tools(of_sources())));
+        }
+    }
+    for excluded in exclusions(&keys.table) {
+        let others = selector.with_keys(SelectorKeys { table: alone(excluded), ..SelectorKeys::default() });
+        let mut with_table = of_sources().filter(|operation| operation.backing.table().is_some());
+        if with_table.all(|operation| others.selects_table(operation)) {
+            report(excluded, no_match("table", &name(excluded), tables(of_sources())));
+        }
+    }
+    problems
+}
+
+/// What is excluded, without the `!`.
+fn exclusions(words: &Words) -> impl Iterator<Item = &str> {
+    words.iter().filter_map(|word| word.strip_prefix('!'))
 }
 
 /// The words that select a single name.
 fn literals(words: &Words) -> impl Iterator<Item = &str> {
-    words.iter().filter(|word| !word.starts_with('!') && !word.contains(['*', '?']))
+    words.iter().filter(|word| !word.starts_with('!') && is_literal(word))
 }
 
 fn is_called(operation: &Operation, words: &Words) -> bool {

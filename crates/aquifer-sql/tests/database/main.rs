@@ -11,6 +11,7 @@ mod injection;
 mod judged;
 mod kept_names;
 mod outcomes;
+mod outdated;
 mod reading;
 mod rehearsals;
 mod relationships;

@@ -87,6 +87,7 @@ fn is_fatal(trouble: &Trouble) -> bool {
         | Trouble::TooLarge { .. }
         | Trouble::Unintelligible(_)
         | Trouble::Unfinished(_)
-        | Trouble::AlreadySent => false,
+        | Trouble::AlreadySent
+        | Trouble::ConfigurationChanged => false,
     }
 }

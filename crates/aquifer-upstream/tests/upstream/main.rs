@@ -14,6 +14,7 @@ mod limits;
 mod logins;
 mod names;
 mod odd_server;
+mod outdated;
 mod over_http;
 mod passing_through;
 mod pins;

@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use aquifer_engine::store::StateStore;
 use aquifer_gate::audit::{self, Heads, Report};
+use aquifer_gate::confirm::approvals::escape;
 use serde_json::Value;
 
+use super::call::escape_hidden;
 use super::table::columns;
 use crate::Ending;
 use crate::cli::{AuditShowArgs, AuditVerifyArgs};
@@ -186,7 +188,10 @@ fn read(file: &std::path::Path) -> std::io::Result<Vec<Line>> {
     }
 }
 
+/// Callers chose many of these words. None of them may look like another row or change what a terminal shows, also not
+/// after a pipe.
 fn row(entry: &Value) -> [String; 4] {
+    let word = |entry: &Value, name: &str| escape(&word(entry, name));
     let time: String = word(entry, "timestamp").chars().take(19).collect();
     let operation = match (word(entry, "operation"), word(entry, "adapter_name")) {
         (operation, source) if source.is_empty() => operation,
@@ -195,7 +200,7 @@ fn row(entry: &Value) -> [String; 4] {
     let more = ["result", "code", "reason", "user_id", "token_id"];
     let mut words: Vec<String> = more.iter().map(|name| word(entry, name)).filter(|word| !word.is_empty()).collect();
     if let Some(parameters) = entry.get("parameters") {
-        words.push(parameters.to_string());
+        words.push(escape_hidden(&parameters.to_string()).into_owned());
     }
     [time, word(entry, "event"), operation, words.join("; ")]
 }

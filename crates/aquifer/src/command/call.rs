@@ -108,7 +108,7 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 
 /// Text for a terminal, with characters that control it or cannot be seen written as JSON escapes. What is JSON stays the
 /// same JSON.
-fn escape_hidden(text: &str) -> Cow<'_, str> {
+pub(crate) fn escape_hidden(text: &str) -> Cow<'_, str> {
     if is_clean(text) {
         return Cow::Borrowed(text);
     }

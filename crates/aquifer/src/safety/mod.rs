@@ -209,13 +209,22 @@ pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<Ste
     let Some(places) = &said.to else {
         let opened = match &directory {
             Some(directory) => {
-                Audit::open(settings(vec![file(directory)]), clock.clone(), store.clone()).map_err(anyhow::Error::from)
+                let opened = Audit::open(settings(vec![file(directory)]), clock.clone(), store.clone());
+                opened.with_context(|| format!("the audit cannot be kept in {}", directory.display()))
             }
             None => Err(anyhow::anyhow!("there is no home directory")),
         };
-        return opened.or_else(|error| {
-            tracing::warn!("the audit goes to stderr: {error:#}");
-            Ok(Audit::open(settings(vec![Sink::Stderr]), clock, store)?)
+        // A directory that was asked for, or that everything else is kept in, is used or missed: nobody would look for the
+        // audit anywhere else, and writes would go on.
+        let is_expected = || said.dir.is_some() || config.state.dir.is_some() || has_directory(&config.state);
+        return opened.or_else(|error| match is_expected() {
+            true => {
+                Err(error.context("no operation can be put on record. Set audit.dir or audit.to to keep it elsewhere"))
+            }
+            false => {
+                tracing::warn!("the audit goes to stderr: {error:#}");
+                Ok(Audit::open(settings(vec![Sink::Stderr]), clock, store)?)
+            }
         });
     };
     let mut sinks = Vec::new();
@@ -227,6 +236,11 @@ pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<Ste
         });
     }
     Ok(Audit::open(settings(sinks), clock, store)?)
+}
+
+/// Whether state can be kept in files.
+fn has_directory(state: &StateConfig) -> bool {
+    Kept::of(state).is_ok_and(|kept| kept.store().is_ok())
 }
 
 /// Where the audit's files are.

@@ -34,6 +34,7 @@ use aquifer_sql::{Database, Target};
 use aquifer_upstream::Upstream;
 
 use crate::cli::UpstreamArgs;
+use crate::command::call::escape_hidden;
 use crate::config::{self, SourceConfig, StateConfig};
 use crate::sample;
 use crate::state::Kept;
@@ -42,6 +43,7 @@ use crate::task_board::Board;
 pub(crate) use adapter_file::sidecar_of;
 pub(crate) use client_file::is_ourselves;
 pub(crate) use login::quoted;
+pub(crate) use naming::problem as name_problem;
 
 /// What happens when a source cannot be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,6 +174,9 @@ impl Plans {
         for source in chosen.iter().filter(|source| !source.disabled) {
             plans.add(source, kept)?;
         }
+        if let Some(problem) = plans.plans.iter().find_map(|plan| naming::problem(&plan.name)) {
+            return Err(NameConflict(format!("{problem}: give it another name")).into());
+        }
         if plans.plans.is_empty() {
             match plans.broken.as_slice() {
                 [] if chosen.is_empty() => bail!(
@@ -239,7 +244,8 @@ impl Plans {
             tracing::warn!("{remark}");
         }
         for broken in &self.broken {
-            eprintln!("aquifer: '{}' is left out: {}", broken.name, broken.why);
+            let left_out = format!("aquifer: '{}' is left out: {}", broken.name, broken.why);
+            eprintln!("{}", escape_hidden(&left_out));
         }
     }
 
@@ -458,12 +464,16 @@ pub(crate) fn ago(age: Duration) -> String {
     format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
 }
 
-/// The first name that two sources are given. For a client's file the name means nothing.
+/// The name that the configuration gives a source. For a client's file it means nothing.
+pub(crate) fn given_name(source: &SourceConfig) -> Option<&str> {
+    let is_named = !source.disabled && !source.target.as_deref().is_some_and(client_file::is_client_file);
+    source.name.as_deref().filter(|_| is_named)
+}
+
+/// The first name that two sources are given.
 pub(crate) fn repeated_name(configured: &[SourceConfig]) -> Option<&str> {
-    let is_named =
-        |source: &&SourceConfig| !source.disabled && !source.target.as_deref().is_some_and(client_file::is_client_file);
     let mut names: Vec<&str> = Vec::new();
-    for name in configured.iter().filter(is_named).filter_map(|source| source.name.as_deref()) {
+    for name in configured.iter().filter_map(given_name) {
         if names.contains(&name) {
             return Some(name);
         }

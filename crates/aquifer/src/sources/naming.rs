@@ -1,6 +1,7 @@
 //! What a source is called whom nobody gave a name.
 
 use aquifer_discovery::name::{fit, snake};
+use aquifer_protocol::text::is_hidden;
 
 /// Longer prefixes leave no room for what comes after them.
 const LONGEST_PREFIX: usize = 20;
@@ -13,6 +14,23 @@ const RUNNERS: &[&str] = &[
 
 /// Files and folders that any program may have: what they are in says more.
 const ANYBODYS: &[&str] = &["index", "main", "__main__", "cli", "app", "dist", "build", "out", "src", "lib", "bin"];
+
+/// What is wrong with the name of a source. Names that look alike must not be different: a rule about one of them would be
+/// read as a rule about the other.
+pub(crate) fn problem(name: &str) -> Option<String> {
+    let is_invisible =
+        |letter: char| letter.is_control() || is_hidden(letter) || (letter.is_whitespace() && letter != ' ');
+    let problem = if name.trim().is_empty() {
+        "is empty"
+    } else if name.chars().any(is_invisible) {
+        "has a character in it that cannot be seen"
+    } else if name.trim() != name {
+        "begins or ends with a blank"
+    } else {
+        return None;
+    };
+    Some(format!("the source name {name:?} {problem}"))
+}
 
 /// What a command is probably called: `npx -y @scope/server-files /data` is `files`.
 pub(super) fn of_command(words: &[String]) -> String {
@@ -107,6 +125,31 @@ mod tests {
             ("https://", "mcp"),
         ] {
             assert_eq!(of_url(url), name, "{url}");
+        }
+        for (name, is_wrong) in [
+            ("shop", false),
+            ("my shop", false),
+            ("Shop-2", false),
+            ("Größe", false),
+            ("店", false),
+            ("", true),
+            (" ", true),
+            (" shop", true),
+            ("shop ", true),
+            ("shop\t", true),
+            ("sh\nop", true),
+            ("shop\u{200b}", true),
+            ("\u{feff}shop", true),
+            ("sh\u{ad}op", true),
+            ("shop\u{a0}", true),
+            ("my\u{2003}shop", true),
+            ("\u{202e}pohs", true),
+            ("shop\u{e0041}", true),
+            ("shop\u{fe0f}", true),
+            ("sh\u{9b}op", true),
+            ("shop\u{3164}", true),
+        ] {
+            assert_eq!(problem(name).is_some(), is_wrong, "{name:?}");
         }
         assert_eq!(unlike("a", &["a".to_owned(), "a-2".to_owned()], "-"), "a-3");
         assert_eq!(prefix("Git Hub!"), "git_hub");

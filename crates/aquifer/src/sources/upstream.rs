@@ -63,6 +63,9 @@ pub(super) fn of_client(
     kept: &Kept,
 ) -> Result<Plan, Broken> {
     let broken = |why: String| Broken { name: server.name.clone(), why: format!("{file}:{}: {why}", server.line) };
+    if let Some(problem) = naming::problem(&server.name) {
+        return Err(broken(problem));
+    }
     let resolved = server.resolved(environment).map_err(|unresolved| broken(unresolved.to_string()))?;
     let transport = match &resolved.reach {
         Reach::Stdio { command, args, env, env_file: more, cwd } => {

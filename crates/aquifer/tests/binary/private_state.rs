@@ -169,6 +169,52 @@ fn r_saf_4_a_chosen_directory_that_cannot_be_used_stops_the_command() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
 
+/// Nobody would look for the audit on stderr.
+#[test]
+fn r_saf_5_an_audit_directory_that_cannot_be_used_stops_the_command() {
+    // (whether the state directory and the audit directory are chosen, what stands in the way, the exit code)
+    for (row, (has_state, has_audit, obstacle, code)) in [
+        (true, false, "own/audit", 2),
+        (true, true, "audited", 2),
+        (false, true, "audited", 2),
+        (false, false, "state/aquifer/audit", 2),
+        // There is no directory for anything: what is said goes to stderr, as limits go to memory.
+        (false, false, "state", 0),
+        (true, false, "elsewhere", 0),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let folder = Folder::new();
+        if obstacle != "state" {
+            for directory in ["own", "state/aquifer"].map(|name| folder.path(name)) {
+                std::fs::create_dir_all(&directory).unwrap();
+                set_mode(&directory, 0o700);
+            }
+        }
+        folder.file(obstacle, "");
+        let mut keys = "[[source]]\ntarget = \"tasks:\"\n".to_owned();
+        if has_state {
+            keys += &format!("[state]\ndir = \"{}\"\n", folder.path("own"));
+        }
+        if has_audit {
+            keys += &format!("[audit]\ndir = \"{}\"\n", folder.path("audited"));
+        }
+        let config = folder.file("tasks.toml", &keys);
+        let params = "{\"title\": \"Milk\"}";
+        let output = forgetful(&folder).args(["call", "create_task", params, "--config", &config]).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "row {row}: {said}{}", text(&output.stdout));
+        assert_eq!(said.contains("no operation can be put on record"), code == 2, "row {row}: {said}");
+        assert_eq!(output.stdout.is_empty(), code == 2, "row {row}: nothing was done");
+        if code == 2 {
+            let mut piped = Piped::spawn(forgetful(&folder).args(["serve", "--config", &config]));
+            piped.says("no operation can be put on record");
+            assert_eq!(piped.close().code(), Some(2), "row {row}");
+        }
+    }
+}
+
 #[test]
 fn r_saf_6_what_is_in_the_directory_is_made_private() {
     let folder = Folder::new();

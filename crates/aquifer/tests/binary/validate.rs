@@ -25,6 +25,16 @@ fn r_dis_9_files_are_checked_with_place_and_suggestion() {
         ("d.toml", "[results]\nheld_byte = 0\n", "Did you mean 'held_bytes'?"),
         (
             "d.toml",
+            "[[source]]\ntarget = \"demo:\"\nname = \"shop\"\n[[source]]\ntarget = \"tasks:\"\nname = \" shop\"\n",
+            "d.toml:6:1: SCHEMA_INVALID_NAME: the source name \" shop\" begins or ends with a blank",
+        ),
+        (
+            "d.toml",
+            "[[source]]\ntarget = \"demo:\"\nname = \"shop\u{200b}\"\n",
+            "d.toml:3:1: SCHEMA_INVALID_NAME: the source name \"shop\\u{200b}\" has a character in it that cannot be seen",
+        ),
+        (
+            "d.toml",
             "[[source]]\ncommand = \"x\"\n\n[source.operations.list_x]\nrows = \"a[].b[].c\"\n",
             "d.toml:4:1: SCHEMA_INVALID_TYPE: 'rows' is a path such as items",
         ),

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::{Heads, Problem};
+use crate::confirm::approvals::escape;
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -163,15 +164,17 @@ impl Report {
     }
 }
 
+/// Whoever changed the files chose names of chains and files. They must not look like lines of the report.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = |spot: &Spot| format!("{}:{}", escape(&spot.file.to_string_lossy()), spot.line);
         let (whole, all) = (self.whole_chains(), self.chains.len());
         writeln!(f, "{} entries are whole; {whole} of {all} chains are.", self.whole_entries())?;
         for fault in self.faults() {
-            writeln!(f, "{}:{}: {}", fault.spot.file.display(), fault.spot.line, fault.words)?;
+            writeln!(f, "{}: {}", place(&fault.spot), escape(&fault.words))?;
         }
         for chain in self.chains.iter().filter(|chain| chain.fault.is_none()) {
-            let name = &chain.chain;
+            let name = escape(&chain.chain);
             if !chain.has_head && self.problems.is_empty() {
                 writeln!(f, "chain {name}: no head is known; entries missing at its end would not show")?;
             }
@@ -179,15 +182,31 @@ impl fmt::Display for Report {
                 writeln!(f, "chain {name}: {} entries after the head", chain.beyond_head)?;
             }
             if let Some(spot) = chain.unfinished.as_ref().filter(|_| self.problems.is_empty()) {
-                writeln!(f, "{}:{}: an unfinished line, as a crash leaves it", spot.file.display(), spot.line)?;
+                writeln!(f, "{}: an unfinished line, as a crash leaves it", place(spot))?;
             }
         }
         for problem in &self.problems {
             match &problem.spot {
-                Some(spot) => writeln!(f, "{}:{}: {}", spot.file.display(), spot.line, problem.words)?,
-                None => writeln!(f, "{}", problem.words)?,
+                Some(spot) => writeln!(f, "{}: {}", place(spot), escape(&problem.words))?,
+                None => writeln!(f, "{}", escape(&problem.words))?,
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_saf_5_names_from_files_do_not_look_like_lines_of_the_report() {
+        let forged = "x\n9 entries are whole; 9 of 9 chains are.\u{9b}2J";
+        let spot = Spot { file: forged.into(), line: 1 };
+        let fault = Fault::new(Kind::Altered, spot.clone(), forged.to_owned());
+        let chain = ChainReport { unfinished: Some(spot), ..ChainReport::new(forged) };
+        let report = Report { chains: vec![chain], stray: vec![fault], ..Report::default() }.to_string();
+        assert_eq!(report.lines().count(), 4, "{report}");
+        assert!(!report.lines().any(|line| line.starts_with('9')) && !report.contains('\u{9b}'), "{report}");
     }
 }

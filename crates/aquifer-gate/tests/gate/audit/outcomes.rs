@@ -13,13 +13,14 @@ use crate::house::anna;
 
 #[tokio::test]
 async fn r_saf_5_outcomes_say_what_is_known() {
-    // (how the call ends, result, code)
+    // (how the call ends, result, code, reason)
     let table = [
-        ("done", "done", None),
-        ("fail", "failed", Some("UPSTREAM_ERROR")),
-        ("lose", "unknown", Some("UPSTREAM_TIMEOUT")),
-        ("ask", "failed", None),
-        ("panic", "unknown", None),
+        ("done", "done", None, None),
+        ("fail", "failed", Some("UPSTREAM_ERROR"), None),
+        ("lose", "unknown", Some("UPSTREAM_TIMEOUT"), None),
+        ("ask", "failed", None, Some("the source asks a person first")),
+        ("outdated", "failed", Some("CONFLICT_VERSION_MISMATCH"), Some("it was not run")),
+        ("panic", "unknown", None, None),
     ];
     for operation in ["create_item", "update_remote", "delete_item", "run_job"] {
         let stage = Stage::new();
@@ -30,9 +31,10 @@ async fn r_saf_5_outcomes_say_what_is_known() {
         assert_paired(&entries);
         let outcomes: Vec<_> = entries.iter().filter(|entry| entry["event"] == "OPERATION_OUTCOME").collect();
         assert_eq!(outcomes.len(), table.len(), "{operation}");
-        for ((then, result, code), outcome) in table.iter().zip(outcomes) {
+        for ((then, result, code, reason), outcome) in table.iter().zip(outcomes) {
             assert_eq!(outcome["result"], *result, "{operation} {then}");
             assert_eq!(outcome["code"].as_str(), *code, "{operation} {then}");
+            assert_eq!(outcome["reason"].as_str(), *reason, "{operation} {then}");
         }
         assert!(judged(&stage.folder.0, &stage.moody.inner).await.is_whole());
     }

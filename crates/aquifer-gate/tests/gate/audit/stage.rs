@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aquifer_engine::source::{Call, Offering};
 use aquifer_engine::store::StateStore;
-use aquifer_engine::{Answer, Context, Engine, InputRequest, Outcome, Reply, Source};
+use aquifer_engine::{Answer, Context, Engine, InputRequest, Outcome, Reply, Source, configuration_changed};
 use aquifer_gate::audit::{Audit, AuditSettings};
 use aquifer_gate::{GateSettings, SafetyGate};
 use aquifer_protocol::category::Category;
@@ -88,6 +88,7 @@ impl Source for Scripted {
                     message: "Which?".to_owned(),
                     schema: Map::new(),
                 }),
+                "outdated" => Outcome::Failed(configuration_changed()),
                 "panic" => panic!("as asked"),
                 "hang" => std::future::pending().await,
                 _ => Outcome::Done(Answer::new(json!("done"))),

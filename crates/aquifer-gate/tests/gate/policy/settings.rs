@@ -30,6 +30,8 @@ fn r_saf_2_settings_are_refused_with_a_place() {
         (rule("effect = \"allow\"\nloosen = true\nwhen = [{ param = \"a\", present = true }]"), [place, "has to name what it loosens"]),
         (rule("effect = \"allow\"\nloosen = true\ntable = \"orders\""), [place, "has to name the source of the tool or table"]),
         (rule("effect = \"allow\"\nloosen = true\nsource = \"!x\"\ntool = \"send\""), [place, "has to name the source of the tool or table"]),
+        (rule("effect = \"allow\"\nloosen = true\nsource = \"*\"\ntool = \"send\""), [place, "has to name the source of the tool or table"]),
+        (rule("effect = \"allow\"\nloosen = true\nsource = [\"shop\", \"s?\"]\ntable = \"orders\""), [place, "has to name the source of the tool or table"]),
         (rule("effect = \"deny\"\ntool = \"\""), [place, "tool: an empty pattern"]),
         (rule("effect = \"deny\"\ntable = \"a[b\""), [place, "table: the pattern 'a[b'"]),
         (rule("effect = \"deny\"\nwhen = [{ param = \"a\", greater = 1, ignore_case = true }]"), [place, "there is no case to ignore"]),

@@ -133,6 +133,22 @@ fn r_saf_2_rules_that_match_nothing_are_found() {
         (loosen("source = \"shop\"\noperation = \"*\"\nwhen = [{ param = \"dry_run\", equals = true }]"),
             Some("its condition looks at 'dry_run', which no operation it is about has")),
         (loosen("operation = \"*\"\ncaller = \"alice\""), None),
+        // An exclusion that excludes nothing leaves loosened what it was meant to keep safe.
+        (loosen("source = \"shop\"\noperation = [\"*\", \"!delete_ordr\"]"), Some("its exclusion '!delete_ordr' excludes nothing: no operation matches 'delete_ordr'. Did you mean 'delete_order'?")),
+        (loosen("source = \"shop\"\noperation = [\"*\", \"!drop_*\"]"), Some("its exclusion '!drop_*' excludes nothing: no operation matches 'drop_*'")),
+        (loosen("source = \"shop\"\ntable = [\"*\", \"!order\"]"), Some("its exclusion '!order' excludes nothing: no table matches 'order'. Did you mean 'Orders'?")),
+        (loosen("source = \"shop\"\ntable = \"!invoices\""), Some("its exclusion '!invoices' excludes nothing: no table matches 'invoices'")),
+        (loosen("source = \"bank\"\ntool = [\"*\", \"!send_money\"]"), Some("its exclusion '!send_money' excludes nothing: no tool matches 'send_money'. Did you mean 'sendMoney'?")),
+        (loosen("category = \"DELETE\"\nsource = \"!shp\""), Some("its exclusion '!shp' excludes nothing: no source matches 'shp'. Did you mean 'shop'?")),
+        (loosen("source = \"shop\"\noperation = [\"*\", \"!update_order\"]"), None),
+        (loosen("source = \"shop\"\noperation = [\"*\", \"!shop_update_order\"]"), None),
+        (loosen("source = \"shop\"\noperation = [\"delete_*\", \"!update_order\"]"), None),
+        (loosen("source = [\"shop\", \"!bank\"]\noperation = \"*\""), None),
+        (loosen("category = \"DELETE\"\nsource = \"!SHOP\""), None),
+        (loosen("source = [\"shop\", \"bank\"]\noperation = [\"*\", \"!SEND_money\", \"!delete_order\"]"), Some("its exclusion '!SEND_money' excludes nothing: no operation matches 'SEND_money'. Did you mean 'send_money'?")),
+        // What restricts is stricter without its exclusion.
+        (deny("operation = [\"*\", \"!delete_ordr\"]"), None),
+        (deny("table = [\"*\", \"!order\"]"), None),
         (loosen("operation = \"*\"") + "[[rule]]\neffect = \"deny\"\n", Some("it loosens nothing: everything it is about is decided the same without it")),
         // Generic operations are judged as what they mean.
         (deny("operation = \"delete_record\"\nwhen = [{ param = \"table_name\", equals = \"invoices\" }]"), None),
@@ -185,6 +201,8 @@ fn r_saf_2_rules_about_unknown_sources_are_not_judged() {
         ("effect = \"deny\"\noperation = \"update_order\"\nwhen = [{ param = \"x\", present = true }]", 0),
         ("effect = \"allow\"\nloosen = true\noperation = \"shop_list_orders\"", 0),
         ("effect = \"allow\"\noperation = \"*\"", 1),
+        ("effect = \"allow\"\nloosen = true\noperation = [\"*\", \"!drop_table\"]", 0),
+        ("effect = \"allow\"\nloosen = true\nsource = \"shop\"\noperation = [\"*\", \"!drop_table\"]", 1),
     ];
     for (rule, count) in table {
         let found = unused(&format!("[[rule]]\n{rule}\n"), &["later"]);

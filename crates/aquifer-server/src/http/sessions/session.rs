@@ -13,6 +13,9 @@ use crate::http::connections::Connections;
 /// Requests under way at once in one session.
 const MAX_REQUESTS: usize = 256;
 
+/// Requests that were cancelled, and whose ids are not free yet, in one session.
+const MAX_DISCARDED: usize = 1024;
+
 /// Streams open at once that wait for news of one session. Clients have one, and two while they reconnect.
 const MAX_STREAMS: usize = 4;
 
@@ -25,7 +28,8 @@ const MAX_WAITING: usize = 64;
 /// A session used less than this many milliseconds ago is in use.
 const RECENT: u64 = 60_000;
 
-/// An answer that has not come this many milliseconds after the work on it was done never will.
+/// An answer that has not come this many milliseconds after the work on it was done never will. An id that was cancelled is
+/// free again after this time.
 const LOST_AFTER: u64 = 10_000;
 
 /// A session opened less than this many milliseconds ago has had no chance to be used.
@@ -75,7 +79,16 @@ impl Drop for Session {
 struct Request {
     serial: u64,
     state: RequestState,
-    answer: Arc<AnswerSlot>,
+    /// None once nobody waits for the answer.
+    answer: Option<Arc<AnswerSlot>>,
+}
+
+impl Request {
+    /// Whether its answer may still come. The SDK discards the answer to a request that was cancelled without a word, so
+    /// that its end is known only by the time that has passed.
+    fn is_over(&self, now: u64) -> bool {
+        matches!(self.state, RequestState::Discarded(done) if now.saturating_sub(done) >= LOST_AFTER)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +98,11 @@ enum RequestState {
     Done(u64),
     /// Its answer is on its way to the client and cannot be called back.
     Answering,
+    /// Its client does not wait for it any more, and somebody still works on it. Its id stays in use: the SDK tells answers
+    /// apart by nothing else, and a later request of the same id would get the answer to this one.
+    Cancelled,
+    /// It was cancelled, and whoever worked on it is done. The answer is being discarded.
+    Discarded(u64),
 }
 
 /// What the answer to a request takes until its connection has taken it over as text. Whoever holds the answer holds
@@ -128,10 +146,12 @@ pub(super) struct RequestGuard {
 impl Drop for RequestGuard {
     fn drop(&mut self) {
         let now = self.session.connections.now();
-        if let Some(request) = self.session.lock().get_mut(&self.key)
-            && request.state == RequestState::Running
-        {
-            request.state = RequestState::Done(now);
+        if let Some(request) = self.session.lock().get_mut(&self.key) {
+            request.state = match request.state {
+                RequestState::Running => RequestState::Done(now),
+                RequestState::Cancelled => RequestState::Discarded(now),
+                other => other,
+            };
         }
     }
 }
@@ -205,6 +225,7 @@ impl Session {
         let is_under_way = |request: &Request| match request.state {
             RequestState::Running | RequestState::Answering => true,
             RequestState::Done(done) => now.saturating_sub(done) < LOST_AFTER,
+            RequestState::Cancelled | RequestState::Discarded(_) => false,
         };
         if self.lock().by_id.values().any(is_under_way) {
             Rank::Busy
@@ -223,18 +244,25 @@ impl Session {
         }
     }
 
-    /// A request begins. It ends with [`end_request`](Self::end_request) or [`cancel`](Self::cancel).
+    /// A request begins. It ends with [`end_request`](Self::end_request), or some time after [`cancel`](Self::cancel).
     pub(super) fn begin_request(&self, id: &RequestId, answer: Arc<AnswerSlot>) -> Result<RequestKey, NotNow> {
+        let now = self.connections.now();
         let mut requests = self.lock();
-        if requests.by_id.contains_key(id) {
+        if requests.by_id.get(id).is_some_and(|request| !request.is_over(now)) {
             return Err(NotNow::DuplicateId);
         }
         if requests.by_id.len() >= MAX_REQUESTS {
-            return Err(NotNow::TooManyRequests);
+            requests.by_id.retain(|_, request| !request.is_over(now));
+            let discarded = |request: &&Request| matches!(request.state, RequestState::Discarded(_));
+            let discarded = requests.by_id.values().filter(discarded).count();
+            // Cancelling often is no reason to be locked out.
+            if discarded >= MAX_DISCARDED || requests.by_id.len() - discarded >= MAX_REQUESTS {
+                return Err(NotNow::TooManyRequests);
+            }
         }
         requests.begun += 1;
         let serial = requests.begun;
-        requests.by_id.insert(id.clone(), Request { serial, state: RequestState::Running, answer });
+        requests.by_id.insert(id.clone(), Request { serial, state: RequestState::Running, answer: Some(answer) });
         Ok(RequestKey { id: id.clone(), serial })
     }
 
@@ -258,8 +286,13 @@ impl Session {
     pub(super) fn begin_answer(&self, id: &RequestId) -> Option<(RequestKey, Arc<AnswerSlot>)> {
         let mut requests = self.lock();
         let request = requests.by_id.get_mut(id)?;
+        let Some(answer) = request.answer.clone() else {
+            // It was cancelled, and nothing else of it can come.
+            requests.by_id.remove(id);
+            return None;
+        };
         request.state = RequestState::Answering;
-        Some((RequestKey { id: id.clone(), serial: request.serial }, request.answer.clone()))
+        Some((RequestKey { id: id.clone(), serial: request.serial }, answer))
     }
 
     pub(super) fn end_request(&self, key: &RequestKey) {
@@ -269,13 +302,19 @@ impl Session {
         }
     }
 
-    /// The client does not wait for a request any more. `false`: its answer is already on its way.
+    /// The client does not wait for a request any more. Its id stays in use until nothing of it can come. `false`: its answer
+    /// is already on its way.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
+        let now = self.connections.now();
         let mut requests = self.lock();
-        if requests.by_id.get(id).is_some_and(|request| request.state == RequestState::Answering) {
-            return false;
-        }
-        requests.by_id.remove(id);
+        let Some(request) = requests.by_id.get_mut(id) else { return true };
+        request.state = match request.state {
+            RequestState::Answering => return false,
+            RequestState::Running => RequestState::Cancelled,
+            RequestState::Done(_) => RequestState::Discarded(now),
+            cancelled @ (RequestState::Cancelled | RequestState::Discarded(_)) => cancelled,
+        };
+        request.answer = None;
         true
     }
 

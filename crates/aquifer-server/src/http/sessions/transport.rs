@@ -338,7 +338,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_id_is_free_as_soon_as_its_answer_is_seen() {
-        let mut opened = open(1 << 20).await;
+        let opened = open(1 << 20).await;
         let id = NumberOrString::Number(5);
         let first = opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
         let guard = opened.session.guard(first.clone());
@@ -350,6 +350,46 @@ mod tests {
         drop((sending, guard));
         assert_eq!(opened.session.rank(1_000_000_000), Rank::Busy, "the second one is still under way");
         assert!(opened.session.begin_answer(&id).is_some());
+    }
+
+    /// An answer to the first request would be taken for one to the second.
+    #[test]
+    fn a_cancelled_id_is_in_use_until_nothing_of_its_request_can_come() {
+        let session = Arc::new(Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE)));
+        let id = NumberOrString::Number(5);
+        let begin = || session.begin_request(&id, AnswerSlot::new(None));
+        let guard = session.guard(begin().unwrap());
+        assert!(session.cancel(&id) && session.cancel(&id));
+        assert!(begin().is_err(), "somebody still works on it");
+        assert_ne!(session.rank(1_000_000_000), Rank::Busy, "but nobody waits for it");
+        drop(guard);
+        assert!(begin().is_err(), "its answer may not have been discarded yet");
+        assert!(session.begin_answer(&id).is_none(), "it was cancelled too late for the SDK, and is discarded here");
+        let guard = session.guard(begin().unwrap());
+        drop(guard);
+        assert!(session.cancel(&id), "done, but not answered");
+        assert!(begin().is_err());
+        assert!(session.begin_answer(&id).is_none());
+        // Whoever has the answer can use the id at once.
+        let again = begin().unwrap();
+        assert!(session.begin_answer(&id).is_some());
+        session.end_request(&again);
+        assert!(begin().is_ok());
+    }
+
+    #[test]
+    fn who_cancels_often_is_not_locked_out() {
+        let session = Arc::new(Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE)));
+        let mut accepted = 0;
+        for number in 0..10_000 {
+            let id = NumberOrString::Number(number);
+            let Ok(key) = session.begin_request(&id, AnswerSlot::new(None)) else { break };
+            let guard = session.guard(key);
+            assert!(session.cancel(&id));
+            drop(guard);
+            accepted += 1;
+        }
+        assert!((1_000..2_000).contains(&accepted), "{accepted}: there is a bound, and it is not that of requests");
     }
 
     #[test]

@@ -128,6 +128,24 @@ async fn two_requests_of_one_id_cannot_be_under_way() {
     assert_eq!(again.json()["result"]["structuredContent"]["data"], "small", "the id is free again");
 }
 
+/// The answer to a cancelled call is never taken for the answer to the next call of the same id.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancelled_id_gets_no_answer_of_its_first_request() {
+    let server = Server::start(|_| ()).await;
+    let session = server.open_session().await.unwrap();
+    for (index, id) in (100..140).enumerate() {
+        let mut first = server.connect().await;
+        first.send(&session_request(&session, &session_call(id, "get_slow"))).await;
+        until("it waits", || server.calls_made() == 2 * index + 1).await;
+        let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
+        assert_eq!(server.in_session(&session, &cancelled).await.status, 202);
+        let again = server.in_session(&session, &session_call(id, "get_small")).await;
+        assert_eq!(again.status, 400, "the id is in use: {again:?}");
+        let other = server.in_session(&session, &session_call(id + 1_000, "get_small")).await;
+        assert_eq!(other.json()["result"]["structuredContent"]["data"], "small", "{other:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cancelled_calls_leave_nothing_behind() {
     let server = Server::start(|_| ()).await;

@@ -13,7 +13,7 @@ use crate::Ending;
 use crate::cli::ValidateArgs;
 use crate::config::{Config, SourceConfig};
 use crate::safety::Safety;
-use crate::sources::{repeated_name, sidecar_of};
+use crate::sources::{given_name, name_problem, repeated_name, sidecar_of};
 
 use super::call;
 
@@ -197,6 +197,18 @@ fn senseless(config: &Config, text: &str) -> Vec<FileProblem> {
                 let message = "'operations' is for MCP servers; of databases, 'tables' says how they are shown";
                 wrong(Code::SchemaInvalidName, path, line, message);
             }
+        }
+    }
+    for (index, source) in config.source.iter().enumerate() {
+        if let Some(problem) = given_name(source).and_then(name_problem) {
+            problems.push(FileProblem {
+                code: Code::SchemaInvalidName,
+                path: format!("source[{index}].name"),
+                line: place(text, lines.get(index).copied().unwrap_or(1), "name"),
+                column: 1,
+                message: problem,
+                suggestion: Some("Give it another name".to_owned()),
+            });
         }
     }
     if let Some(name) = repeated_name(&config.source) {

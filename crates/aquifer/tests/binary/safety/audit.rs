@@ -58,6 +58,46 @@ fn r_saf_5_writes_leave_a_trace_and_reads_do_not() {
     assert_eq!(code, 0, "{told}");
 }
 
+/// Callers choose names and values. None of them can change what a terminal shows, or look like another entry, also where
+/// the table goes through a pipe first.
+#[test]
+fn r_saf_5_what_callers_wrote_is_shown_without_its_tricks() {
+    let place = Place::new("");
+    let mut piped = place.piped();
+    let tricks = [
+        "a\u{9b}31mred",
+        "\u{202e}reversed",
+        "x\u{1b}]0;t\u{7}",
+        "\u{2028}line",
+        "\u{e0041}\u{200b}tag",
+        "\u{7f}\u{8}\u{8}",
+        "\n2026-01-01T00:00:00  OPERATION_OUTCOME  delete_book",
+        "\r\nforged",
+        "\tpadded\u{3164}",
+    ];
+    for trick in tricks {
+        for arguments in [
+            json!({ "operation": "create_book", "params": { "title": trick } }),
+            json!({ "operation": "create_book", "params": { "title": "x", trick: 1 } }),
+            json!({ "operation": "delete_book", "params": { "id": 1, "confirmation_token": trick } }),
+            json!({ "operation": format!("delete_book{trick}"), "params": {} }),
+        ] {
+            piped.call("mcp_aql_delete", arguments.clone());
+            piped.call("mcp_aql_create", arguments);
+        }
+    }
+    drop(piped);
+    let entries = place.audited().lines().count();
+    assert!(entries > tricks.len(), "{entries} entries");
+    let shown = text(&place.run(&["audit", "show", "--last", "100000"]).stdout);
+    assert_eq!(shown.lines().count(), entries + 1, "one line for each, and the headings: {shown}");
+    let hidden = shown.chars().find(|letter| {
+        letter.is_control() && *letter != '\n' || "\u{202e}\u{2028}\u{e0041}\u{200b}\u{3164}".contains(*letter)
+    });
+    assert_eq!(hidden, None, "{shown}");
+    assert!(shown.contains("\\u202e") || shown.contains("\\u{202e}"), "{shown}");
+}
+
 /// While a server writes, after it has ended, and after each thing that somebody can do to the record.
 #[test]
 fn r_saf_5_strict_verification_fails_on_what_nothing_vouches_for() {

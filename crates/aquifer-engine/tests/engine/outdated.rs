@@ -1,0 +1,145 @@
+//! What was decided under a configuration that is no longer in force: a change that waits inside its source learns of it,
+//! and every operation of a batch is judged by the rules of the moment it begins.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use aquifer_engine::gate::{Decision, Gate, Pass};
+use aquifer_engine::source::{Call, Offering, Outcome};
+use aquifer_engine::{Answer, Context, Engine, Mount, Source};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::validate::Checked;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::fixture::{ask, operation, surface};
+
+const OPERATIONS: [(&str, Category); 5] = [
+    ("get_thing", Category::Read),
+    ("create_thing", Category::Create),
+    ("update_thing", Category::Update),
+    ("delete_thing", Category::Delete),
+    ("run_thing", Category::Execute),
+];
+
+/// Lets every call wait until it is released, and then does it if it may still be done.
+#[derive(Default)]
+struct Waiting {
+    has_begun: Notify,
+    release: Notify,
+    done: AtomicUsize,
+}
+
+impl Source for Waiting {
+    fn name(&self) -> &str {
+        "waiting"
+    }
+
+    fn offering(&self) -> Offering {
+        let operations = OPERATIONS.map(|(name, category)| Operation::new(name, category, "Does it."));
+        Offering { operations: operations.to_vec(), ..Offering::default() }
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        async move {
+            self.has_begun.notify_one();
+            self.release.notified().await;
+            if let Err(failure) = call.validity.check() {
+                return Outcome::Failed(failure);
+            }
+            self.done.fetch_add(1, Ordering::Relaxed);
+            Outcome::Done(Answer::new(json!("done")))
+        }
+        .boxed()
+    }
+}
+
+/// Denies every call.
+struct Closed;
+
+impl Gate for Closed {
+    fn decide<'a>(&'a self, _request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
+        std::future::ready(Decision::Refuse(Failure::new(Code::PermissionDenied, "Permission denied"))).boxed()
+    }
+}
+
+/// Lets every call pass.
+struct Open;
+
+impl Gate for Open {
+    fn decide<'a>(&'a self, _request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
+        std::future::ready(Decision::Allow(Pass::default())).boxed()
+    }
+}
+
+fn stage() -> (Arc<Waiting>, Engine) {
+    let source = Arc::new(Waiting::default());
+    let engine = Engine::builder(surface()).gate(Arc::new(Open)).source(source.clone()).build().unwrap();
+    (source, engine)
+}
+
+#[tokio::test]
+async fn r_saf_2_a_change_that_waits_inside_its_source_ends_with_its_configuration() {
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    enum Meanwhile {
+        Nothing,
+        NewCatalog,
+        Denied,
+        SameAgain,
+        Removed,
+        RefusedReload,
+    }
+    use Meanwhile::*;
+    for (name, category) in OPERATIONS {
+        for meanwhile in [Nothing, NewCatalog, Denied, SameAgain, Removed, RefusedReload] {
+            let (source, engine) = stage();
+            let mount = || Mount::new(source.clone());
+            let changing = async {
+                source.has_begun.notified().await;
+                match meanwhile {
+                    Nothing => {}
+                    NewCatalog => {
+                        engine.refresh().unwrap();
+                    }
+                    Denied => engine.reconfigure(vec![mount()], Arc::new(Closed)).unwrap(),
+                    SameAgain => engine.reconfigure(vec![mount()], Arc::new(Open)).unwrap(),
+                    Removed => engine.remount(Vec::new()).unwrap(),
+                    // Two sources of the same name are refused.
+                    RefusedReload => drop(engine.remount(vec![mount(), mount()]).unwrap_err()),
+                }
+                source.release.notify_one();
+            };
+            let (answer, ()) = tokio::join!(ask(&engine, operation(name, json!({}))), changing);
+            let is_refused = category != Category::Read && matches!(meanwhile, Denied | SameAgain | Removed);
+            let code = if is_refused { json!("CONFLICT_VERSION_MISMATCH") } else { json!(null) };
+            assert_eq!(answer["error"]["code"], code, "{name} {meanwhile:?}: {answer}");
+            assert_eq!(source.done.load(Ordering::Relaxed), usize::from(!is_refused), "{name} {meanwhile:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn r_saf_2_each_operation_of_a_batch_is_judged_by_the_rules_of_its_moment() {
+    for name in ["get_thing", "update_thing"] {
+        let (source, engine) = stage();
+        let changing = async {
+            source.has_begun.notified().await;
+            source.release.notify_one();
+            source.has_begun.notified().await;
+            engine.reconfigure(vec![Mount::new(source.clone())], Arc::new(Closed)).unwrap();
+            source.release.notify_one();
+        };
+        let batch = json!({ "operations": vec![json!({ "operation": name }); 5] });
+        let (answer, ()) = tokio::join!(ask(&engine, batch), changing);
+        let codes: Vec<_> =
+            answer["results"].as_array().unwrap().iter().map(|one| &one["result"]["error"]["code"]).collect();
+        // The second one was under way: a read finishes, a change does not.
+        let second = if name == "get_thing" { json!(null) } else { json!("CONFLICT_VERSION_MISMATCH") };
+        let denied = json!("PERMISSION_DENIED");
+        assert_eq!(codes, [&json!(null), &second, &denied, &denied, &denied], "{name}: {answer}");
+    }
+}
