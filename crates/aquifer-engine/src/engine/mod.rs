@@ -107,10 +107,7 @@ impl Engine {
         let introspects = named == Some("introspect");
         // Whoever asks what there is, or for something that is not there, gets the newest.
         if introspects || named.is_some_and(|name| snapshot.operation(name).is_none()) {
-            for mount in snapshot.mounts().iter() {
-                mount.source.freshen().await;
-            }
-            self.catch_up();
+            self.freshen_sources(&snapshot).boxed().await;
             snapshot = self.snapshot.load_full();
         }
         if let Some(name) = named.filter(|_| !introspects)
