@@ -139,7 +139,7 @@ fn r_dis_7a_an_unnamed_source_keeps_what_was_accepted_when_its_name_changes() {
     assert!(shown.contains("1 quarantined"), "{shown}");
     let alone = config(&two);
     assert!(is_refused(&call(&folder, "", "get_two", &["--config", &alone])));
-    // A changed command is no acceptance either, nor is giving it a name.
+    // A changed command is no acceptance either.
     let touched = config(&two.replace("\"watch\", ", ""));
     assert!(is_refused(&call(&folder, "", "get_two", &["--config", &touched])));
 }
