@@ -39,5 +39,5 @@ pub use overrides::Overrides;
 pub use pins::PinBook;
 pub use problem::FileProblem;
 pub use servers::Servers;
-pub use visible::visible;
+pub use visible::{visible, visible_name};
 pub use yaml::write as write_yaml;

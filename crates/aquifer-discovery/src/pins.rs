@@ -161,6 +161,21 @@ impl PinBook {
         Ok(())
     }
 
+    /// Adds what another book pins, as far as there is room. Of two pins of one tool the later one counts.
+    pub fn inherit(&mut self, other: Self) {
+        for (key, tool) in other.tools {
+            let before = self.tools.get(&key);
+            if before.is_some_and(|before| before.since >= tool.since) {
+                continue;
+            }
+            let bytes = self.bytes.saturating_sub(before.map_or(0, |before| before.bytes(&key))) + tool.bytes(&key);
+            if bytes <= MAX_BYTES {
+                self.bytes = bytes;
+                self.tools.insert(key, tool);
+            }
+        }
+    }
+
     /// Forgets the tools that are not among these, oldest first, until there is room again.
     pub fn make_room<'a>(&mut self, listed: impl IntoIterator<Item = &'a str>) {
         let listed: HashSet<_> = listed.into_iter().map(key).collect();
@@ -196,10 +211,11 @@ impl PinBook {
     ) -> Established {
         let mut established = Established::default();
         self.tools.values().for_each(|tool| established.reserve(&tool.operation));
-        let taken: HashSet<&str> = chosen.values().copied().collect();
+        let mut taken: HashSet<&str> = chosen.values().copied().collect();
         for tool in listed {
-            let pinned = || self.get(tool).map(|pinned| &*pinned.operation).filter(|name| !taken.contains(name));
-            if let Some(name) = chosen.get(tool).copied().or_else(pinned) {
+            // Books that were put together may have one name twice.
+            let pinned = self.get(tool).map(|pinned| &*pinned.operation).filter(|_| !chosen.contains_key(tool));
+            if let Some(name) = chosen.get(tool).copied().or(pinned.filter(|name| taken.insert(name))) {
                 established.keep(tool, name);
             }
         }

@@ -16,6 +16,11 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
+/// A name that a server chose, on one line: a line break in it must not begin a line that looks like ours.
+pub fn visible_name(name: &str) -> String {
+    visible(name).replace('\n', "\\u{a}").replace('\t', "\\u{9}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -30,6 +35,7 @@ mod tests {
             ("größe 日本 😀", "größe 日本 😀"),
         ] {
             assert_eq!(visible(text), expected);
+            assert_eq!(visible_name(text), expected.replace('\n', "\\u{a}").replace('\t', "\\u{9}"));
         }
     }
 }

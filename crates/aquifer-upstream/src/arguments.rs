@@ -55,16 +55,33 @@ impl ArgumentCheck {
 
     /// Refuses arguments that the schema refuses. They stand under the upstream's names; the messages speak ours.
     pub(crate) fn check(&self, arguments: &Value, call: &Call) -> Result<(), Failure> {
-        let problems: Vec<Problem> = self.errors(arguments).iter().map(|error| problem(error, call)).collect();
+        if !self.refuses(arguments) {
+            return Ok(());
+        }
+        let mut problems: Vec<Problem> = self.collect(arguments).iter().map(|error| problem(error, call)).collect();
+        if problems.is_empty() {
+            let message = "The parameters are refused by the tool's schema, which is too large to say why";
+            problems.push(Problem::new(Code::ValidationInvalidValue, "", message.to_owned()));
+        }
         Problem::collect(problems, false).map_or(Ok(()), Err)
     }
 
-    /// What is wrong with the arguments. Those that would take too long to check are left to the upstream.
-    pub(crate) fn errors<'a>(&'a self, arguments: &'a Value) -> Vec<ValidationError<'a>> {
-        if !self.cost.admits(arguments) || self.validator.is_valid(arguments) {
-            return Vec::new();
+    /// Whether the schema refuses the arguments. Those that would take too long to check are left to the upstream.
+    pub(crate) fn refuses(&self, arguments: &Value) -> bool {
+        self.cost.admits(arguments) && !self.validator.is_valid(arguments)
+    }
+
+    /// What is wrong with arguments that are refused. Nothing, if that would take too much memory to find out.
+    fn collect<'a>(&'a self, arguments: &'a Value) -> Vec<ValidationError<'a>> {
+        match self.cost.admits_collecting(arguments) {
+            true => self.validator.iter_errors(arguments).take(MOST_PROBLEMS).collect(),
+            false => Vec::new(),
         }
-        self.validator.iter_errors(arguments).take(MOST_PROBLEMS).collect()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn errors<'a>(&'a self, arguments: &'a Value) -> Vec<ValidationError<'a>> {
+        if self.refuses(arguments) { self.collect(arguments) } else { Vec::new() }
     }
 }
 

@@ -131,7 +131,8 @@ pub(crate) fn file(settings: &Settings, ending: &str) -> Option<PathBuf> {
 /// A file of an upstream that stays the same when its settings change.
 pub(crate) fn file_by_name(settings: &Settings, ending: &str) -> Option<PathBuf> {
     let folder = settings.cache_dir.as_ref()?;
-    let name: String = settings.name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(32).collect();
+    let name: String =
+        settings.pin_name().chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(32).collect();
     Some(folder.join(format!("{name}-{}.{ending}", settings.identity())))
 }
 

@@ -15,6 +15,9 @@ use crate::trouble::{Gone, Trouble};
 /// A call that reports progress may take this many times its timeout.
 const LONGEST: u32 = 10;
 
+/// Questions for a person or a model that one call may put. A person who is asked again and again stops reading.
+const MAX_QUESTIONS: usize = 32;
+
 /// Who is behind a call, and its last sign of life.
 #[derive(Debug)]
 pub(crate) struct Companion {
@@ -26,12 +29,15 @@ pub(crate) struct Companion {
     /// Milliseconds after the beginning.
     heard: AtomicU64,
     asking: AtomicUsize,
+    /// Questions for a person or a model so far.
+    asked: AtomicUsize,
 }
 
 impl Companion {
     pub(crate) fn new(progress: Progress, client: Option<Arc<dyn ClientSide>>, session: Option<Arc<str>>) -> Self {
-        let (begun, heard, asking) = (Instant::now(), AtomicU64::new(0), AtomicUsize::new(0));
-        Self { progress, client, session, begun, heard, asking }
+        let (begun, heard) = (Instant::now(), AtomicU64::new(0));
+        let (asking, asked) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { progress, client, session, begun, heard, asking, asked }
     }
 
     /// Nobody in particular.
@@ -43,6 +49,11 @@ impl Companion {
     pub(crate) fn hear(&self) {
         let after = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.heard.store(after, Ordering::Relaxed);
+    }
+
+    /// Counts one more question for a person or a model. Says whether this call may put it.
+    pub(crate) fn may_question(&self) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed) < MAX_QUESTIONS
     }
 
     /// The person is being asked: the upstream waits for us, not we for it. Ends when the answer is dropped.

@@ -84,8 +84,9 @@ impl Delivery {
         self.sent = self.sent.saturating_sub(1);
     }
 
-    /// The upstream asked for input before it goes on, so there is one more message to send. It continues the call:
-    /// the earlier messages are not sent again.
+    /// The upstream asked for input before it goes on and the client gave some, so there is one more message to send. It
+    /// continues the call: the earlier messages are not sent again. Answers of ours, such as declining what is not
+    /// allowed, are no reason for another message: an upstream that asks for nothing would get copies of the call.
     pub(crate) fn begin_round(&mut self) {
         self.rounds = self.rounds.saturating_add(1);
     }

@@ -7,6 +7,7 @@
 //! one never replaces a newer one.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -93,6 +94,8 @@ pub(crate) struct Upkeep {
     recheck: Notify,
     rechecked: watch::Sender<u64>,
     reported: Mutex<HashSet<(Arc<str>, String)>>,
+    /// Somebody waited in vain for it to list its tools. Nobody waits again until it has.
+    pub(crate) is_late: AtomicBool,
 }
 
 /// A capture of which something is quarantined, and the version of the pins it was judged by.
@@ -123,6 +126,7 @@ impl Upkeep {
             recheck: Notify::new(),
             rechecked: watch::Sender::new(0),
             reported: Mutex::default(),
+            is_late: AtomicBool::new(false),
         }
     }
 
@@ -234,6 +238,8 @@ impl Upkeep {
             self.state.send_replace(State::Up(link.clone()));
             if looked == MOST_LOOKS {
                 tokio::time::sleep(Duration::from_secs(1)).await;
+                // What was announced last has not been looked for yet.
+                self.list_again(&link).await;
             }
             tokio::select! {
                 () = link.shared.ended.cancelled() => break,
@@ -270,6 +276,7 @@ impl Upkeep {
         }
         self.serve(Arc::new(Capture::new(said, Origin::Server, now))).await;
         link.mark_fresh(changes);
+        self.is_late.store(false, Ordering::Relaxed);
     }
 
     /// Judges a capture by what is pinned, pins what is seen for the first time, and offers the outcome.
@@ -439,6 +446,18 @@ impl Upkeep {
             left_out: served.left_out.count(),
             notes: served.notes.clone(),
         }
+    }
+
+    /// Waits for the live connection for a moment, unless it was late already. Says whether it came.
+    pub(crate) async fn live_within(&self, timeout: Duration) -> bool {
+        if self.is_late.load(Ordering::Relaxed) {
+            return false;
+        }
+        let came = tokio::time::timeout(timeout, self.live()).await.is_ok();
+        if !came {
+            self.is_late.store(true, Ordering::Relaxed);
+        }
+        came
     }
 
     /// The live connection, started if need be, with its tools listed. Waits for the next state, not for ever.

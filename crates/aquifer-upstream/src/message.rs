@@ -35,9 +35,6 @@ pub(crate) struct RpcError {
     /// The HTTP status it came with, where that was not a success.
     #[serde(skip)]
     pub(crate) status: Option<u16>,
-    /// Whether it is the result of a tool that says that it failed.
-    #[serde(skip)]
-    pub(crate) is_tool_error: bool,
 }
 
 /// Errors of JSON-RPC that are found before a request is handled.
@@ -48,19 +45,18 @@ const INTERNAL_ERROR: i64 = -32603;
 
 impl RpcError {
     pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), status: None, is_tool_error: false }
+        Self { code, message: message.into(), status: None }
     }
 
     /// The words of a tool that says that it failed.
     pub(crate) fn of_tool(message: impl Into<String>) -> Self {
-        Self { is_tool_error: true, ..Self::new(0, message) }
+        Self::new(0, message)
     }
 
     /// Whether it says that the request was not carried out. Codes of a server's own say nothing about that: servers
     /// answer with them when a call took too long, and when it failed halfway.
     pub(crate) fn is_refusal(&self) -> bool {
         match self.status {
-            _ if self.is_tool_error => true,
             Some(status) => !is_inconclusive(status) && self.code != INTERNAL_ERROR,
             None => REFUSALS.contains(&self.code),
         }
@@ -69,9 +65,9 @@ impl RpcError {
 
 /// Whether an HTTP status leaves open if the request was handled: server errors, which proxies also send when the server
 /// was cut off; 408, which servers send when a handler takes too long; 499, which proxies write when the connection was
-/// closed under way; 303, which is sent after the request was handled.
+/// closed under way; redirects, which many servers send after they handled a POST, whatever the status means.
 pub(crate) fn is_inconclusive(status: u16) -> bool {
-    status >= 500 || matches!(status, 303 | 408 | 499)
+    status >= 500 || matches!(status, 300..400 | 408 | 499)
 }
 
 /// JSON text inside of a message that came.
@@ -203,7 +199,8 @@ mod tests {
             let error = RpcError { status, ..read(json!(code)) };
             assert_eq!(error.is_refusal(), expected, "{error:?}");
         }
-        assert!(RpcError::of_tool("no such account").is_refusal());
+        // A tool that fails may have done half of its work.
+        assert!(!RpcError::of_tool("no such account").is_refusal());
     }
 
     #[test]

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aquifer_discovery::PinBook;
+use aquifer_discovery::pins::UnreadableBook;
 use aquifer_engine::clock::SharedClock;
-use aquifer_engine::store::{MemoryStore, Record, StateStore, StoreError};
+use aquifer_engine::store::{MemoryStore, StateStore, StoreError};
 
 use crate::settings::Settings;
 
@@ -25,6 +26,9 @@ const MAX_IN_MEMORY: usize = 10_000;
 
 /// Longer names of sources are kept as their digest.
 const MAX_NAME: usize = 100;
+
+/// Records of other sources of the same name that a new source is held to.
+const MAX_INHERITED: usize = 100;
 
 /// Hears of definitions that are quarantined, to put them on record.
 pub trait DefinitionObserver: Send + Sync + 'static {
@@ -103,11 +107,19 @@ pub(crate) enum Written {
     Failed,
 }
 
+/// What a source is held to.
+pub(crate) struct Found {
+    pub(crate) book: Result<PinBook, UnreadableBook>,
+    /// The version of the source's own record; none if the book is that of others of its name.
+    pub(crate) version: Option<u64>,
+}
+
 /// The pins of one upstream.
 pub(crate) struct Ledger {
     pinning: Pinning,
     source: String,
     key: String,
+    inherits: bool,
     last: Mutex<Option<Pins>>,
     is_failing: AtomicBool,
 }
@@ -115,18 +127,32 @@ pub(crate) struct Ledger {
 impl Ledger {
     pub(crate) fn new(pinning: Pinning, settings: &Settings) -> Self {
         let (source, key) = (settings.name.clone(), Self::key(settings));
-        Self { pinning, source, key, last: Mutex::default(), is_failing: AtomicBool::new(false) }
+        let inherits = settings.inherits_pins;
+        Self { pinning, source, key, inherits, last: Mutex::default(), is_failing: AtomicBool::new(false) }
     }
 
     /// Where the pins of an upstream are.
     pub(crate) fn key(settings: &Settings) -> String {
-        let name: String = settings.name.chars().filter(|letter| *letter != '/').take(MAX_NAME).collect();
+        let name: String = settings.pin_name().chars().filter(|letter| *letter != '/').take(MAX_NAME).collect();
         format!("pins/{name}/{}", settings.identity())
     }
 
-    /// The record of this upstream.
-    pub(crate) async fn find(&self) -> Result<Option<Record>, StoreError> {
-        self.pinning.store.get(&self.key).await
+    /// What this upstream is held to: its own record, else what is pinned of others of its name.
+    pub(crate) async fn find(&self) -> Result<Option<Found>, StoreError> {
+        if let Some(record) = self.pinning.store.get(&self.key).await? {
+            return Ok(Some(Found { book: PinBook::read(&record.value), version: Some(record.version) }));
+        }
+        if !self.inherits {
+            return Ok(None);
+        }
+        let others = self.key.rfind('/').and_then(|end| self.key.get(..=end)).unwrap_or(&self.key);
+        let mut book = PinBook::default();
+        for (_, record) in self.pinning.store.list(others, MAX_INHERITED).await? {
+            if let Ok(other) = PinBook::read(&record.value) {
+                book.inherit(other);
+            }
+        }
+        Ok((!book.is_empty()).then_some(Found { book: Ok(book), version: None }))
     }
 
     pub(crate) fn pinning(&self) -> &Pinning {
@@ -146,10 +172,10 @@ impl Ledger {
     /// What is pinned now; if the store does not answer, what was read last. None if it never answered.
     pub(crate) async fn read(&self) -> Option<Pins> {
         let read = async {
-            let record = self.find().await.map_err(|error| error.to_string())?;
-            let Some(record) = record else { return Ok(Pins::default()) };
-            let book = PinBook::read(&record.value).map_err(|error| error.to_string())?;
-            Ok(Pins { book: Some(Arc::new(book)), version: Some(record.version) })
+            let found = self.find().await.map_err(|error| error.to_string())?;
+            let Some(found) = found else { return Ok(Pins::default()) };
+            let book = found.book.map_err(|error| error.to_string())?;
+            Ok(Pins { book: Some(Arc::new(book)), version: found.version })
         };
         let read: Result<Pins, String> =
             tokio::time::timeout(READ_TIMEOUT, read).await.unwrap_or_else(|_| Err("it takes too long".to_owned()));

@@ -103,9 +103,9 @@ pub struct Examination {
 pub async fn examine(settings: Settings, pinning: Pinning, clock: SharedClock) -> Result<Examination, ReviewError> {
     let said = interrogate(&settings).await.map_err(ReviewError::Unreached)?;
     let capture = Capture::new(said, Origin::Server, clock.now());
-    let record = Ledger::new(pinning.clone(), &settings).find().await?;
+    let found = Ledger::new(pinning.clone(), &settings).find().await?;
     // A record that cannot be read holds nothing that was accepted.
-    let (book, is_unreadable) = match record.as_ref().map(|record| PinBook::read(&record.value)) {
+    let (book, is_unreadable) = match found.map(|found| found.book) {
         None => (None, false),
         Some(Ok(book)) => (Some(book), false),
         Some(Err(_)) => (Some(PinBook::default()), true),
@@ -199,9 +199,9 @@ impl Examination {
         }
         let ledger = Ledger::new(self.pinning.clone(), &self.settings);
         for _ in 0..MAX_WRITES {
-            let record = ledger.find().await?;
-            let version = record.as_ref().map(|record| record.version);
-            let mut book = record.and_then(|record| PinBook::read(&record.value).ok()).unwrap_or_default();
+            let found = ledger.find().await?;
+            let version = found.as_ref().and_then(|found| found.version);
+            let mut book = found.and_then(|found| found.book.ok()).unwrap_or_default();
             self.pin(&accepted, &mut book)?;
             match ledger.write(&book, version).await {
                 Written::Done => {

@@ -21,6 +21,8 @@ use crate::words::Words;
 /// One that never has enough answers is refused.
 const MOST_ROUNDS: usize = 5;
 
+const UNANSWERED: &str = "It asks for input, no client gave any, and the call is not sent again";
+
 #[derive(Serialize)]
 struct Params<'a> {
     name: &'a str,
@@ -61,10 +63,8 @@ pub(crate) async fn call(
     let heard = context.progress.is_heard();
     let session: Option<Arc<str>> = context.caller.owner().map(Into::into);
     let (mut answers, mut state): (Option<Map<String, Value>>, Option<String>) = (None, None);
+    let mut gave_roots = false;
     for round in 0..MOST_ROUNDS {
-        if round > 0 {
-            delivery.begin_round();
-        }
         let companion = Companion::new(context.progress.clone(), context.client.clone(), session.clone());
         let companion = Arc::new(companion);
         link.shared.used_by(&companion);
@@ -91,7 +91,16 @@ pub(crate) async fn call(
         }
         match serde_json::from_str::<Wanted>(result.text()) {
             Ok(wanted) if wanted.kind.as_deref() == Some("input_required") => {
-                answers = Some(answer(&upkeep.words, wanted.questions, context).await?);
+                let answered = answer(&upkeep.words, wanted.questions, context).await?;
+                let news = answered.by_client || (answered.roots && !gave_roots);
+                gave_roots |= answered.roots;
+                // Without an answer of the client the next message would be a copy of the first.
+                if news {
+                    delivery.begin_round();
+                } else if !delivery.may_send() {
+                    return Err(Trouble::Unfinished(UNANSWERED));
+                }
+                answers = Some(answered.answers);
                 state = wanted.state;
             }
             _ => return Ok(result),
@@ -103,12 +112,18 @@ pub(crate) async fn call(
 /// Questions of one round that are passed on. More are declined.
 const MAX_QUESTIONS: usize = 8;
 
-async fn answer(
-    words: &Words,
-    questions: Map<String, Value>,
-    context: &Context,
-) -> Result<Map<String, Value>, Trouble> {
-    let mut answers = Map::new();
+/// The answers of one round, and who gave them.
+#[derive(Default)]
+struct Answers {
+    answers: Map<String, Value>,
+    /// The client answered a question for a person or a model, if only by declining it.
+    by_client: bool,
+    /// The client gave its roots. It gives the same ones whenever it is asked.
+    roots: bool,
+}
+
+async fn answer(words: &Words, questions: Map<String, Value>, context: &Context) -> Result<Answers, Trouble> {
+    let mut answered = Answers::default();
     for (index, (key, asked)) in questions.into_iter().enumerate() {
         let favour = match asked.get("method").and_then(Value::as_str) {
             Some("elicitation/create") => Favour::Elicitation,
@@ -127,6 +142,10 @@ async fn answer(
             }
             _ => None,
         };
+        match favour {
+            Favour::Roots => answered.roots |= answer.is_some(),
+            Favour::Elicitation | Favour::Sampling => answered.by_client |= answer.is_some(),
+        }
         let declined = match favour {
             Favour::Elicitation => Some(json!({ "action": "decline" })),
             Favour::Roots => Some(json!({ "roots": [] })),
@@ -135,7 +154,7 @@ async fn answer(
         let answer = answer
             .or(declined)
             .ok_or(Trouble::Unfinished("It needs a completion (sampling), which is not offered for this call"))?;
-        answers.insert(key, answer);
+        answered.answers.insert(key, answer);
     }
-    Ok(answers)
+    Ok(answered)
 }

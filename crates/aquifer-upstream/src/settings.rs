@@ -57,6 +57,12 @@ pub struct Settings {
     /// Where somebody gave it its name, such as the path of a configuration. None if the name was made up: then everything
     /// that tells how it is reached is part of what it is.
     pub named_in: Option<String>,
+    /// The name that its accepted definitions are kept under, if that is not its own: a number that tells it from others
+    /// depends on those others.
+    pub pinned_as: Option<String>,
+    /// Whether a source that has no accepted definitions yet is held to those of others of its name. Otherwise a moved
+    /// configuration or a changed command would accept whatever the server says by then.
+    pub inherits_pins: bool,
 }
 
 /// What a server may ask of the client behind a call, beside its roots. Nothing, unless the operator says so: to the
@@ -126,7 +132,14 @@ impl Settings {
             limits: DefinitionLimits::default(),
             allow: Allowed::default(),
             named_in: Some(String::new()),
+            pinned_as: None,
+            inherits_pins: false,
         }
+    }
+
+    /// The name that accepted definitions are kept under.
+    pub(crate) fn pin_name(&self) -> &str {
+        self.pinned_as.as_deref().unwrap_or(&self.name)
     }
 
     /// Settings for a program that is started.
@@ -167,14 +180,28 @@ impl Settings {
         }
     }
 
-    /// What accepted definitions belong to: the name and who gave it. How it is reached and what it may do can change
-    /// without anybody having looked at its definitions, so that counts only where nobody gave it a name.
+    /// What accepted definitions belong to: the name and who gave it. How it is reached can change without anybody having
+    /// looked at its definitions, so that counts only where nobody gave it a name. What it may do never counts.
     pub(crate) fn identity(&self) -> String {
-        let Some(named_in) = &self.named_in else { return self.fingerprint() };
         let mut hash = Sha256::new();
-        hash.update(self.name.len().to_le_bytes());
-        hash.update(self.name.as_bytes());
-        hash.update(named_in.as_bytes());
+        let mut add = |part: &str| {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part.as_bytes());
+        };
+        add(self.pin_name());
+        match (&self.named_in, &self.transport) {
+            (Some(named_in), _) => add(named_in),
+            (None, Transport::Stdio { command, args, cwd, .. }) => {
+                add("stdio");
+                add(command);
+                redact::arguments(args).iter().for_each(|argument| add(argument));
+                add(&cwd.as_ref().map(|folder| folder.display().to_string()).unwrap_or_default());
+            }
+            (None, Transport::Http { url, .. }) => {
+                add("http");
+                add(&redact::url(url));
+            }
+        }
         hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 

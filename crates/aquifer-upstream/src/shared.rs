@@ -138,6 +138,11 @@ impl Shared {
                 let said = self.words.for_log(&data);
                 let level = params.get("level").and_then(Value::as_str).unwrap_or("info");
                 tracing::debug!(source = &*self.name, level = &*self.words.for_log(level), "the upstream logs: {said}");
+                let logger = match params.get("logger").and_then(Value::as_str) {
+                    Some(logger) => format!("{}/{}", self.name, self.words.for_log(logger)),
+                    None => self.name.to_string(),
+                };
+                params.insert("logger".to_owned(), logger.into());
                 if data.len() > MAX_LOG_DATA {
                     params.insert("data".to_owned(), shortened(&data, MAX_LOG_DATA).into());
                 }
@@ -184,8 +189,12 @@ impl Shared {
             serde_json::from_str(params).ok().and_then(|params| relay::question(&self.words, favour, params));
         let asked = self.client(origin).filter(|(_, client)| client.can(favour));
         let place = self.questions.clone().try_acquire_owned();
+        let asked = asked.filter(|(companion, _)| {
+            question.is_none() || place.is_err() || favour == Favour::Roots || companion.may_question()
+        });
         let (Some((companion, client)), Ok(place), Some(mut question)) = (asked, place, question) else {
-            tracing::debug!(source = &*self.name, method, "declined: it is not allowed, or there is nobody to ask");
+            let cause = "it is not allowed, it asks too often, or there is nobody to ask";
+            tracing::debug!(source = &*self.name, method, cause, "a question is declined");
             return self.decline(id, favour);
         };
         let (shared, id) = (self.clone(), id.to_owned());

@@ -107,17 +107,16 @@ impl Trouble {
     fn is_refusal(&self) -> bool {
         match self {
             Trouble::Refused(error) => error.is_refusal(),
-            Trouble::Redirected { .. }
-            | Trouble::Unauthorized(_)
-            | Trouble::LoginRenewed
-            | Trouble::Forbidden { .. }
-            | Trouble::TooOften { .. } => true,
+            Trouble::Unauthorized(_) | Trouble::LoginRenewed | Trouble::Forbidden { .. } | Trouble::TooOften { .. } => {
+                true
+            }
             Trouble::Gone(_)
             | Trouble::Unsent(_)
             | Trouble::Broke(_)
             | Trouble::SessionLost
             | Trouble::TimedOut
             | Trouble::ServerError { .. }
+            | Trouble::Redirected { .. }
             | Trouble::TooLarge { .. }
             | Trouble::Unintelligible(_)
             | Trouble::Unfinished(_)
@@ -141,6 +140,9 @@ impl Trouble {
             Trouble::TooLarge { .. } => Some(format!("The answer of source '{source}' exceeds {largest} bytes")),
             Trouble::Unintelligible(_) => Some(format!("The answer of source '{source}' cannot be read")),
             Trouble::ServerError { status, .. } => Some(format!("Source '{source}' failed with HTTP status {status}")),
+            Trouble::Redirected { status } => Some(format!(
+                "Source '{source}' answered with HTTP status {status}: redirects of such calls are not followed"
+            )),
             Trouble::Unfinished(_) => Some(format!("Source '{source}' did not finish the call")),
             Trouble::Refused(_) => Some(format!("Source '{source}' answered the call with an error")),
             Trouble::ConfigurationChanged => {

@@ -227,7 +227,7 @@ impl Source for Upstream {
         async move {
             self.upkeep.freshen_pins().await;
             let stale = self.upkeep.link.load_full().is_some_and(|link| link.is_alive() && !link.is_fresh());
-            if stale && tokio::time::timeout(LISTED_IN, self.upkeep.live()).await.is_err() {
+            if stale && !self.upkeep.live_within(LISTED_IN).await {
                 tracing::debug!(source = self.upkeep.settings.name, "the changed tools are not listed yet");
             }
         }
@@ -240,7 +240,7 @@ impl Source for Upstream {
                 let served = self.upkeep.served.load();
                 served.origin == Origin::Cache && served.failure.is_none()
             };
-            if is_unconfirmed && tokio::time::timeout(CONFIRMED_IN, self.upkeep.live()).await.is_err() {
+            if is_unconfirmed && !self.upkeep.live_within(CONFIRMED_IN).await {
                 tracing::debug!(source = self.upkeep.settings.name, "the cached catalog is not confirmed yet");
             }
         }

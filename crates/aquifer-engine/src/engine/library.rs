@@ -154,16 +154,15 @@ fn owner<'s, 'n>(name: &'n str, snapshot: &'s Snapshot, wanted: &Fetch) -> Optio
         false => name.strip_prefix(prompt_prefix(snapshot, mount).as_str()),
     };
     let owners = snapshot.mounts().iter().filter_map(|mount| Some((mount, own_name(mount)?)));
-    // The prefix of one source may begin with that of another: the longest is the one that is meant.
-    owners.min_by_key(|(_, own)| own.len())
+    // The prefix of one source may begin with that of another: the longest is the one that is meant, also if its source
+    // is gone.
+    let found = owners.min_by_key(|(_, own)| own.len())?;
+    let is_gone = !wanted.is_by_address() && snapshot.is_retired(name, &prompt_prefix(snapshot, found.0));
+    (!is_gone).then_some(found)
 }
 
 fn prompt_prefix(snapshot: &Snapshot, mount: &Mount) -> String {
-    match &mount.prefix {
-        Some(prefix) => prefix.clone(),
-        None if snapshot.mounts().len() == 1 => String::new(),
-        None => format!("{}_", mount.source.name()),
-    }
+    mount.prefix_among(snapshot.mounts().len())
 }
 
 /// An address of a source as clients see it.
@@ -180,8 +179,11 @@ fn own_address<'a>(address: &'a str, snapshot: &Snapshot, mount: &Mount) -> Opti
     qualified.or_else(|| (snapshot.has_bare_addresses() && !names_source(address)).then_some(address))
 }
 
-/// Whether an address says which source it belongs to, in whatever case.
+/// Whether an address says which source it belongs to, in whatever case and whatever stands in front of it.
 fn names_source(address: &str) -> bool {
+    // Blanks, controls and marks in front are not part of an address for whoever reads it next.
+    let begins = |letter: char| letter.is_alphanumeric();
+    let address = address.trim_start_matches(|letter| !begins(letter));
     address.get(..ADDRESS_SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(ADDRESS_SCHEME))
 }
 

@@ -110,10 +110,7 @@ impl Engine {
         // Whoever asks what there is, or for something that is not there, gets the newest.
         let mut standing = named.filter(|_| !introspects).map(|name| Standing::of(&snapshot, name));
         if introspects || standing == Some(Standing::Unknown) {
-            for mount in snapshot.mounts().iter() {
-                mount.source.freshen().await;
-            }
-            self.catch_up();
+            self.freshen_sources(&snapshot).boxed().await;
             snapshot = self.snapshot.load_full();
             standing = named.filter(|_| !introspects).map(|name| Standing::of(&snapshot, name));
         }

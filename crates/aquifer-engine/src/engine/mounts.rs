@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use aquifer_protocol::error::Failure;
 use tokio::sync::watch;
@@ -12,7 +13,20 @@ use crate::event::Event;
 use crate::gate::Gate;
 use crate::snapshot::{Mount, Snapshot};
 
+/// How long a request waits for sources to find out whether they offer something else. They have limits of their own;
+/// what is late for this request is there for a later one.
+const FRESHEN_TIMEOUT: Duration = Duration::from_secs(10);
+
 impl Engine {
+    /// Has all sources look at the same time whether they offer something else, and takes that over.
+    pub(super) async fn freshen_sources(&self, snapshot: &Snapshot) {
+        let all = futures::future::join_all(snapshot.mounts().iter().map(|mount| mount.source.freshen()));
+        if tokio::time::timeout(FRESHEN_TIMEOUT, all).await.is_err() {
+            tracing::debug!("a source takes long to find out whether it offers something else");
+        }
+        self.catch_up();
+    }
+
     /// Asks the sources again what they offer, and replaces the catalog. Says whether callers can notice a difference.
     ///
     /// The catalog is replaced in any case: it holds more than callers can see, such as how values are compared and

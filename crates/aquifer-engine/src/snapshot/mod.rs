@@ -20,6 +20,7 @@ use crate::gate::Gate;
 use crate::search::{Document, SearchIndex};
 use crate::source::Source;
 use naming::Established;
+use prefix::RetiredPrefixes;
 
 /// One moment of the catalog, with the sources behind it and the gate in front of it. They change together: there is no
 /// moment at which a new source meets old rules.
@@ -35,6 +36,7 @@ pub struct Snapshot {
     facts: Facts,
     routes: HashMap<Arc<str>, Route, foldhash::fast::RandomState>,
     established: Established,
+    retired: RetiredPrefixes,
     bare: Option<Bare>,
     index: OnceLock<SearchIndex>,
     pub(crate) cache: Cache,
@@ -81,6 +83,15 @@ impl Mount {
         Self { source, prefix: None, trust: None, place: "".into() }
     }
 
+    /// What its operations and prompts begin with, as one of so many mounts.
+    pub(crate) fn prefix_among(&self, count: usize) -> String {
+        match (&self.prefix, count) {
+            (Some(prefix), _) => prefix.clone(),
+            (None, 1) => String::new(),
+            (None, _) => format!("{}_", self.source.name()),
+        }
+    }
+
     /// How far the source itself may be trusted: no further than the least of its operations.
     pub(crate) fn trust(&self, snapshot: &Snapshot) -> Trust {
         let of_operations = || {
@@ -104,9 +115,10 @@ impl Snapshot {
         let bare = Bare::of(&mounts, before);
         let same = before.filter(|before| Arc::ptr_eq(&before.mounts, &mounts));
         let configuration = same.map(|before| before.configuration.clone()).unwrap_or_default();
-        let mut gathered = Gathered::of(&mounts, &*gate, before)?;
+        let retired = RetiredPrefixes::of(&mounts, before);
+        let mut gathered = Gathered::of(&mounts, &*gate, before, &retired)?;
         if gathered.conceal(&mounts) {
-            gathered = Gathered::of(&mounts, &*gate, before)?;
+            gathered = Gathered::of(&mounts, &*gate, before, &retired)?;
         }
         let Gathered { operations, is_behind, denied, types } = gathered;
         let (mut listed, mut unlisted) = (Vec::new(), Vec::new());
@@ -153,6 +165,7 @@ impl Snapshot {
             facts,
             routes,
             established,
+            retired,
             bare,
             index: OnceLock::new(),
             cache: Cache { details, ..Cache::default() },
@@ -177,6 +190,11 @@ impl Snapshot {
     /// Whether addresses are those of the only source, without its name.
     pub(crate) fn has_bare_addresses(&self) -> bool {
         self.bare.is_some()
+    }
+
+    /// Whether a name belongs to a source that is gone, and not to one with this prefix.
+    pub(crate) fn is_retired(&self, name: &str, prefix: &str) -> bool {
+        self.retired.hold(name, prefix)
     }
 
     pub(crate) fn mounts(&self) -> &Arc<[Mount]> {
@@ -263,17 +281,18 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn of(mounts: &[Mount], gate: &dyn Gate, before: Option<&Snapshot>) -> Result<Self, CatalogError> {
+    fn of(
+        mounts: &[Mount],
+        gate: &dyn Gate,
+        before: Option<&Snapshot>,
+        retired: &RetiredPrefixes,
+    ) -> Result<Self, CatalogError> {
         let mut all = Vec::new();
         let mut types = Types::new();
-        for mount in mounts {
-            let source: Arc<str> = mount.source.name().into();
-            let prefix = match (&mount.prefix, mounts.len()) {
-                (Some(prefix), _) => prefix.clone(),
-                (None, 1) => String::new(),
-                (None, _) => format!("{source}_"),
-            };
-            let offering = prefix::apply(mount.source.offering(), &prefix, &types);
+        let prefixes: Vec<(Arc<str>, String)> =
+            mounts.iter().map(|mount| (mount.source.name().into(), mount.prefix_among(mounts.len()))).collect();
+        for (mount, (source, prefix)) in mounts.iter().zip(&prefixes) {
+            let offering = prefix::apply(mount.source.offering(), prefix, &types);
             types.extend(offering.types);
             let indirect = offering.indirect.into_iter().map(|operation| (operation, true));
             let direct = offering.operations.into_iter().map(|operation| (operation, false));
@@ -288,7 +307,7 @@ impl Gathered {
         check_twice(&operations)?;
         let none = Established::new();
         let known = before.map_or(&none, |before| &before.established);
-        for (wanted, given) in naming::assign(&mut operations, known) {
+        for (wanted, given) in naming::assign(&mut operations, known, &prefixes, retired) {
             tracing::warn!("operation '{wanted}' is served as '{given}': the name is taken, reserved or too long");
         }
         let denied = denied(&operations, &is_behind, gate);

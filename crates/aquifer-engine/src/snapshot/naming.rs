@@ -2,18 +2,34 @@
 //!
 //! An operation that has a name keeps it: neither a new tool nor a new source can take it away, so that a call never
 //! reaches another operation than the one its caller got to know. Among newcomers our own sources come first, because
-//! nobody but the operator chose their names.
+//! nobody but the operator chose their names. A name that begins with the longer prefix of another source goes to that
+//! source: with `b_` and `b_b_`, a tool `b_list` of the first must not pass for `list` of the second.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use aquifer_protocol::operation::{LONGEST_NAME, Operation, RESERVED};
 
+use super::prefix::RetiredPrefixes;
+
 /// The names of an earlier catalog: source and own name to the name that was served.
 pub(crate) type Established = HashMap<(Arc<str>, Arc<str>), Arc<str>>;
 
 /// Gives every operation a name of its own. Says which could not have the name they wanted, with the name they got.
-pub(super) fn assign(operations: &mut [Operation], established: &Established) -> Vec<(Arc<str>, Arc<str>)> {
+pub(super) fn assign(
+    operations: &mut [Operation],
+    established: &Established,
+    prefixes: &[(Arc<str>, String)],
+    retired: &RetiredPrefixes,
+) -> Vec<(Arc<str>, Arc<str>)> {
+    let prefix_of = |source: &str| {
+        let own = prefixes.iter().find(|(name, _)| **name == *source);
+        own.map_or("", |(_, prefix)| prefix.as_str())
+    };
+    let is_trespassing = |operation: &Operation| {
+        let own = prefix_of(&operation.source);
+        prefixes.iter().any(|(_, prefix)| prefix.len() > own.len() && operation.name.starts_with(prefix.as_str()))
+    };
     // A name with a mark is kept, too: its owner does not inherit the name of an operation that is gone, because callers
     // know that one by it.
     let before = |operation: &Operation| {
@@ -24,7 +40,8 @@ pub(super) fn assign(operations: &mut [Operation], established: &Established) ->
     order.sort_by_cached_key(|&index| {
         operations.get(index).map(|operation| {
             let since = operation.established_at.unwrap_or(u64::MAX);
-            (before(operation).is_none(), !operation.native, !operation.is_established, since)
+            let is_older = (!operation.is_established, since);
+            (before(operation).is_none(), !operation.native, is_trespassing(operation), is_older)
         })
     });
     let mut taken: HashSet<Arc<str>> = HashSet::with_capacity(operations.len());
@@ -38,7 +55,11 @@ pub(super) fn assign(operations: &mut [Operation], established: &Established) ->
         }
         let fits = |name: &str| name.len() <= LONGEST_NAME && !RESERVED.contains(&name);
         // A name that our own source chose badly is its author's mistake, which the catalog reports.
-        let is_usable = operation.native || fits(&operation.name);
+        let is_retired = || {
+            let is_known = before(operation).is_some_and(|name| *name == *operation.name);
+            !is_known && retired.hold(&operation.name, prefix_of(&operation.source))
+        };
+        let is_usable = operation.native || (fits(&operation.name) && !is_retired());
         if !is_usable || taken.contains(&operation.name) {
             let given: Arc<str> = marked(&operation.name, |name| !taken.contains(name)).into();
             changed.push((std::mem::replace(&mut operation.name, given.clone()), given));

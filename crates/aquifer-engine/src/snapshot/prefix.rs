@@ -7,7 +7,38 @@ use aquifer_protocol::catalog::pascal_case;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::{Schema, Types};
 
+use super::{Mount, Snapshot};
 use crate::source::Offering;
+
+/// Prefixes of sources that are gone which are remembered. The oldest are forgotten.
+const MAX_RETIRED: usize = 1_000;
+
+/// The prefixes of sources that were served earlier. Callers may still know names that begin with them: no other source
+/// gets such a name, if only because its own prefix is the beginning of one that is gone.
+#[derive(Clone, Default)]
+pub(super) struct RetiredPrefixes(Vec<String>);
+
+impl RetiredPrefixes {
+    pub(super) fn of(mounts: &[Mount], before: Option<&Snapshot>) -> Self {
+        let Some(before) = before else { return Self::default() };
+        let is_mounted = |mount: &&Mount| mounts.iter().any(|now| now.source.name() == mount.source.name());
+        let gone = before.mounts.iter().filter(|mount| !is_mounted(mount));
+        let mut all = before.retired.0.clone();
+        for prefix in gone.map(|mount| mount.prefix_among(before.mounts.len())).filter(|prefix| !prefix.is_empty()) {
+            if !all.contains(&prefix) {
+                all.push(prefix);
+            }
+        }
+        all.retain(|prefix| mounts.iter().all(|mount| mount.prefix_among(mounts.len()) != *prefix));
+        all.drain(..all.len().saturating_sub(MAX_RETIRED));
+        Self(all)
+    }
+
+    /// Whether a name begins with the prefix of a source that is gone, and that is more of it than `prefix`.
+    pub(super) fn hold(&self, name: &str, prefix: &str) -> bool {
+        self.0.iter().any(|gone| gone.len() > prefix.len() && name.starts_with(gone.as_str()))
+    }
+}
 
 /// An operation under its full name. `own_name` keeps what the source calls it.
 pub(super) struct Prefixed {

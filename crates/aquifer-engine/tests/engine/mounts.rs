@@ -1,9 +1,14 @@
 //! Sources that come and go while the engine answers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use aquifer_engine::source::{Call, Offering, Outcome};
 use aquifer_engine::{Engine, Mount, Source};
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde_json::json;
+use tokio::sync::Barrier;
 
 use crate::fixture::{ask, board, operation, surface};
 use crate::task_board::Board;
@@ -55,4 +60,40 @@ async fn the_catalog_keeps_up_with_whoever_is_mounted() {
     assert!(!keeping.is_finished());
     assert_eq!(ask(&engine, operation("n19_list_tasks", json!({}))).await["success"], true);
     keeping.abort();
+}
+
+/// A source that has found out what it offers when all others look, too.
+struct Together(&'static str, Arc<Barrier>);
+
+impl Source for Together {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn offering(&self) -> Offering {
+        Offering::default()
+    }
+
+    fn freshen(&self) -> BoxFuture<'_, ()> {
+        async move { drop(self.1.wait().await) }.boxed()
+    }
+
+    fn call(&self, _call: Call) -> BoxFuture<'_, Outcome> {
+        async { Outcome::from(Ok(json!({}))) }.boxed()
+    }
+}
+
+/// A caller waits for the slowest source, not for one after the other.
+#[tokio::test]
+async fn r_dis_7_sources_look_at_the_same_time_whether_they_offer_something_else() {
+    let barrier = Arc::new(Barrier::new(3));
+    let builder = ["a", "b", "c"]
+        .iter()
+        .fold(Engine::builder(surface()), |builder, name| builder.source(Arc::new(Together(name, barrier.clone()))));
+    let engine = builder.source(board()).build().unwrap();
+    for asked in ["introspect", "no_such_operation"] {
+        // One after the other, the first would wait for ever.
+        let answer = tokio::time::timeout(Duration::from_secs(60), ask(&engine, operation(asked, json!({})))).await;
+        assert!(answer.is_ok(), "{asked}");
+    }
 }

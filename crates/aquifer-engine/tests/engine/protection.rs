@@ -357,7 +357,15 @@ async fn r_dis_7_an_address_is_not_inherited() {
     let engine = Engine::builder(surface()).source(bank.clone()).build().unwrap();
     let read = engine.fetch(Fetch::Resource(secret.to_owned()), context()).await.unwrap();
     assert_eq!(read["contents"][0]["uri"], secret, "alone, it keeps its addresses");
-    let tried = [secret.to_owned(), format!("aquifer://bank/{secret}"), format!("AQUIFER://bank/{secret}")];
+    let qualified = format!("aquifer://bank/{secret}");
+    let tried = [
+        secret.to_owned(),
+        qualified.clone(),
+        format!("AQUIFER://bank/{secret}"),
+        format!(" {qualified}"),
+        format!("\t\u{a0}\u{feff}{qualified}"),
+        format!("<{qualified}>"),
+    ];
     let alone = Engine::builder(surface()).source(thief.clone()).build().unwrap();
     engine.remount(mount(&thief)).unwrap();
     for address in tried {
@@ -389,6 +397,52 @@ async fn r_dis_7_prompts_belong_to_their_source() {
     let got = engine.fetch(Fetch::Prompt { name: "a_pay".to_owned(), arguments: None }, context()).await.unwrap();
     assert_eq!(got["messages"][0]["content"]["uri"], "aquifer://a/doc://1");
     assert_eq!(got["messages"][1]["content"][0]["resource"]["uri"], "aquifer://a/aquifer://bank/doc://1");
+}
+
+/// With prefixes `a_` and `a_b_`, names that begin with the longer one belong to its source, also after that is gone.
+#[tokio::test]
+async fn r_dis_7a_a_source_gets_no_name_under_the_prefix_of_another() {
+    let since =
+        |at: Option<u64>, name: &str| Operation { is_established: at.is_some(), established_at: at, ..upstream(name) };
+    // The one that trespasses may have been there for longer.
+    for (first, second) in [(None, None), (Some(1), Some(2)), (Some(1), None), (Some(2), Some(1))] {
+        for is_reversed in [false, true] {
+            let a = Named::new("a", vec![since(first, "b_list"), upstream("list")]);
+            let ab = Named::new("a_b", vec![since(second, "list")]);
+            let mut mounts = vec![Mount::new(a.clone()), Mount::new(ab.clone())];
+            if is_reversed {
+                mounts.reverse();
+            }
+            let builder = mounts.into_iter().fold(Engine::builder(surface()), |all, mount| all.mount(mount));
+            let engine = builder.build().unwrap();
+            assert_eq!(called(&engine, "a_b_list").await["source"], "a_b", "{first:?} {second:?}");
+            assert_eq!(called(&engine, "a_list").await["source"], "a");
+            // Without the other source nobody gets its names, not even with another prefix.
+            for prefix in ["a_", ""] {
+                let alone = Mount { prefix: Some(prefix.to_owned()), ..Mount::new(a.clone()) };
+                engine.remount(vec![alone]).unwrap();
+                a.operations.lock().unwrap().extend([upstream("b_more"), upstream("a_b_more")]);
+                engine.refresh().unwrap();
+                for gone in ["a_b_list", "a_b_more"] {
+                    assert_eq!(called(&engine, gone).await, "NOT_FOUND_OPERATION", "{gone} {prefix}");
+                }
+                let pay = |name: &str| Fetch::Prompt { name: name.to_owned(), arguments: None };
+                a.asked.lock().unwrap().clear();
+                engine.fetch(pay("a_b_pay"), context()).await.unwrap_err();
+                assert_eq!(*a.asked.lock().unwrap(), [""; 0], "{prefix}");
+                let own = format!("{prefix}pay");
+                engine.fetch(pay(&own), context()).await.unwrap();
+                let listed = engine.list(&Fetch::Prompts, context()).await;
+                assert!(listed.iter().all(|entry| entry["name"] != "a_b_pay"), "{listed:?}");
+                assert!(listed.iter().any(|entry| entry["name"] == *own), "{listed:?}");
+                a.operations.lock().unwrap().truncate(2);
+            }
+            // It comes back under its own names.
+            engine.remount(vec![Mount::new(a), Mount::new(ab)]).unwrap();
+            assert_eq!(called(&engine, "a_b_list").await["source"], "a_b");
+            engine.fetch(Fetch::Prompt { name: "a_b_pay".to_owned(), arguments: None }, context()).await.unwrap();
+        }
+    }
 }
 
 /// A gate that lets something pass once the configuration has changed.

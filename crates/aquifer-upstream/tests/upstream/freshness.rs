@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use aquifer_engine::Source as _;
 use aquifer_engine::source::CatalogState;
+use futures::FutureExt;
 use serde_json::{Value, json};
 
 use crate::definitions::{Scripted, SharedStore, WAYS, reader};
@@ -153,5 +154,53 @@ async fn r_dis_7a_no_call_runs_by_a_definition_that_changed_while_it_waited_for_
         let (first, (), ()) = tokio::join!(stage.get("get_later", json!({})), second, change);
         assert_eq!(first["tool"], "get_later");
         assert_eq!(server.called(), ["get_later"], "{way:?}");
+    }
+}
+
+/// A server that announces other tools and never lists them costs its callers one wait, not one each time.
+#[tokio::test]
+async fn r_dis_7_nobody_waits_twice_for_a_list_that_does_not_come() {
+    let stage = Stage::up(fake(&["--lists-once"])).await;
+    let upstream = stage.upstream.clone();
+    stage.get("change", json!({})).await;
+    until("the announcement is there", async || upstream.freshen().now_or_never().is_none()).await;
+    upstream.freshen().await;
+    for _ in 0..3 {
+        assert!(upstream.freshen().now_or_never().is_some(), "it was late before");
+        assert!(upstream.confirm_catalog().now_or_never().is_some());
+    }
+}
+
+#[tokio::test]
+async fn r_dis_7_a_server_that_was_late_is_waited_for_once_it_has_listed() {
+    let folder = Folder::new();
+    let lists = folder.file("lists");
+    let stage = Stage::up(fake(&["--lists-if", &lists])).await;
+    let upstream = stage.upstream.clone();
+    stage.get("change", json!({})).await;
+    until("the announcement is there", async || upstream.freshen().now_or_never().is_none()).await;
+    upstream.freshen().await;
+    std::fs::write(&lists, "").unwrap();
+    until("the tools are listed", async || {
+        stage.refresh();
+        stage.operations().contains(&"added".to_owned())
+    })
+    .await;
+    std::fs::remove_file(&lists).unwrap();
+    stage.get("change", json!({})).await;
+    until("it is waited for again", async || upstream.freshen().now_or_never().is_none()).await;
+}
+
+/// The change that is announced last is found, however many were announced before.
+#[tokio::test]
+async fn r_dis_7a_the_last_announcement_is_never_swallowed() {
+    // The first list is that of the start, five more are asked for in a row.
+    for changed_at in [2, 6, 7] {
+        let stage = Stage::up(fake(&["--restless", &changed_at.to_string()])).await;
+        stage.upstream.reload().await.unwrap();
+        until("the changed tool waits for a person", async || {
+            stage.upstream.quarantined().iter().any(|operation| **operation == *"echo")
+        })
+        .await;
     }
 }

@@ -43,6 +43,8 @@ pub(crate) enum Fault {
     HalfJson,
     /// A result that no tool may have.
     BadResult,
+    /// A result that says the tool failed.
+    ToolError,
     /// Nothing, ever.
     Silence,
     /// More than is taken.
@@ -93,8 +95,10 @@ pub(crate) enum Questions {
     OneThenGone,
     /// Another after every answer.
     Endless,
-    /// One that nobody can answer.
-    Unanswerable,
+    /// It wants to know the roots again and again.
+    EndlessRoots,
+    /// It wants input without saying what, again and again.
+    Empty,
 }
 
 #[derive(Default)]
@@ -293,11 +297,16 @@ async fn post(stream: &mut BufReader<TcpStream>, request: &Request, state: &Stat
                 *log.executed.entry(name).or_default() += 1;
                 log.events.push("execute");
             }
-            if is_stateless && (!answered || behaviour.questions == Questions::Endless) {
-                let unanswerable = behaviour.questions == Questions::Unanswerable;
-                let method = if unanswerable { "sampling/createMessage" } else { "roots/list" };
-                let result = json!({ "resultType": "input_required", "requestState": "s",
-                    "inputRequests": { "q": { "method": method, "params": {} } } });
+            let is_asked_again = !matches!(behaviour.questions, Questions::One | Questions::OneThenGone);
+            if is_stateless && (!answered || is_asked_again) {
+                let form = json!({ "message": "Sure?", "requestedSchema": { "type": "object", "properties": {} } });
+                let result = match behaviour.questions {
+                    Questions::Empty => json!({ "resultType": "input_required" }),
+                    Questions::EndlessRoots => json!({ "resultType": "input_required",
+                        "inputRequests": { "q": { "method": "roots/list" } } }),
+                    _ => json!({ "resultType": "input_required", "requestState": "s",
+                        "inputRequests": { "q": { "method": "elicitation/create", "params": form } } }),
+                };
                 let text = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
                 let sent = send(stream, 200, &[], &text).await;
                 if behaviour.questions == Questions::OneThenGone {
@@ -360,6 +369,10 @@ async fn fail(stream: &mut BufReader<TcpStream>, fault: Fault, id: &Value) -> bo
         Fault::BadResult => {
             let text = json!({ "jsonrpc": "2.0", "id": id, "result": { "content": "no list" } }).to_string();
             return send(stream, 200, &[], &text).await;
+        }
+        Fault::ToolError => {
+            let result = json!({ "content": [{ "type": "text", "text": "half done" }], "isError": true });
+            return send(stream, 200, &[], &json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()).await;
         }
         Fault::TooLarge => return send(stream, 200, &[], &large).await,
         Fault::Silence => {

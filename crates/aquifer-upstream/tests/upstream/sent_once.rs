@@ -1,12 +1,14 @@
 //! A call that may change something is sent once, whatever the server answers, and what may have happened is reported as
 //! unknown. The servers here carry a call out first and fail afterwards.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::odd_server::{Fault, OddServer, Questions};
-use crate::support::{Stage, until};
+use crate::passing_through::{Client, of};
+use crate::support::{Stage, context, until};
 
 /// What a caller is told of the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,12 +47,11 @@ const FAULTS: &[(Fault, &str, Outcome, usize)] = &[
     (Fault::Status(502), "UPSTREAM_UNAVAILABLE", Unknown, 1),
     (Fault::RetryAfter(503), "UPSTREAM_UNAVAILABLE", Unknown, 1),
     (Fault::Status(599), "UPSTREAM_UNAVAILABLE", Unknown, 1),
-    (Fault::Redirect(301), "UPSTREAM_ERROR", Refused, 1),
-    (Fault::Redirect(302), "UPSTREAM_ERROR", Refused, 1),
-    // By its meaning the request was handled and the result is elsewhere.
+    (Fault::Redirect(301), "UPSTREAM_ERROR", Unknown, 1),
+    (Fault::Redirect(302), "UPSTREAM_ERROR", Unknown, 1),
     (Fault::Redirect(303), "UPSTREAM_UNAVAILABLE", Unknown, 1),
-    (Fault::Redirect(307), "UPSTREAM_ERROR", Refused, 1),
-    (Fault::Redirect(308), "UPSTREAM_ERROR", Refused, 1),
+    (Fault::Redirect(307), "UPSTREAM_ERROR", Unknown, 1),
+    (Fault::Redirect(308), "UPSTREAM_ERROR", Unknown, 1),
     (Fault::Status(200), "UPSTREAM_ERROR", Unknown, 1),
     (Fault::Status(202), "UPSTREAM_ERROR", Unknown, 1),
     // A code of the server's own does not say when it failed.
@@ -59,6 +60,10 @@ const FAULTS: &[(Fault, &str, Outcome, usize)] = &[
     (Fault::NullId(200), "UPSTREAM_ERROR", Unknown, 1),
     (Fault::OtherId, "UPSTREAM_ERROR", Unknown, 1),
     (Fault::BadResult, "UPSTREAM_ERROR", Unknown, 1),
+    // A tool that fails may have done half of its work.
+    (Fault::ToolError, "UPSTREAM_ERROR", Unknown, 1),
+    (Fault::Status(300), "UPSTREAM_UNAVAILABLE", Unknown, 1),
+    (Fault::Status(304), "UPSTREAM_UNAVAILABLE", Unknown, 1),
     (Fault::Drop, "UPSTREAM_UNAVAILABLE", Unknown, 1),
     (Fault::HalfBody, "UPSTREAM_UNAVAILABLE", Unknown, 1),
     (Fault::HalfJson, "UPSTREAM_ERROR", Unknown, 1),
@@ -178,10 +183,10 @@ async fn a_server_that_was_moved_is_found_without_sending_a_call_twice() {
     let stage = Stage::up(server.settings()).await;
     assert_eq!(stage.get("delete_account", json!({})).await, "done");
     assert_eq!(server.executed("delete_account"), 1);
-    // Moved later: the call is refused, and the ones after it arrive.
+    // Moved later: the call is not sent there, and the ones after it arrive.
     server.set(|now| now.path = "/elsewhere");
     let error = stage.refused("delete_account", json!({}), "UPSTREAM_ERROR").await;
-    check_outcome(&error, Refused, &"moved");
+    check_outcome(&error, Unknown, &"moved");
     assert_eq!(server.executed("delete_account"), 1);
     until("it is found", async || stage.ask("set_account", json!({})).await["success"] == true).await;
     assert_eq!(server.executed("set_account"), 1);
@@ -226,7 +231,8 @@ async fn a_plain_connection_sends_a_call_once_too() {
         let connected = aquifer_upstream::Connection::open(server.settings(), aquifer_upstream::Favours::None).await;
         let failure = connected.unwrap().call("delete_account", &json!({})).await;
         match failure {
-            Ok(result) => assert_eq!((fault, &result), (&Fault::BadResult, &json!({ "content": "no list" }))),
+            // Results are given as they came.
+            Ok(_) => assert!(matches!(fault, Fault::BadResult | Fault::ToolError), "{fault:?}"),
             Err(failure) => {
                 assert_eq!(failure.code().as_str(), *code, "{fault:?}");
                 assert_eq!(failure.is_outcome_unknown(), *outcome == Unknown, "{fault:?}");
@@ -238,23 +244,36 @@ async fn a_plain_connection_sends_a_call_once_too() {
 
 #[tokio::test]
 async fn answers_to_questions_do_not_start_a_call_again() {
-    use Questions::{Endless, One, OneThenGone, Unanswerable};
-    // What is asked, what happens after the answer, the code and outcome, and how often the call was continued.
-    for (questions, fault, code, outcome, continued) in [
-        (One, Fault::Drop, "UPSTREAM_UNAVAILABLE", Unknown, 1),
-        (One, Fault::Status(404), "UPSTREAM_ERROR", Refused, 1),
-        (One, Fault::Status(502), "UPSTREAM_UNAVAILABLE", Unknown, 1),
-        (One, Fault::Answer(200), "UPSTREAM_ERROR", Unknown, 1),
-        (OneThenGone, Fault::None, "UPSTREAM_UNAVAILABLE", Unknown, 0),
-        (Endless, Fault::None, "UPSTREAM_ERROR", Unknown, 4),
-        (Unanswerable, Fault::None, "UPSTREAM_ERROR", Unknown, 0),
+    use Questions::{Empty, Endless, EndlessRoots, One, OneThenGone};
+    let able = Arc::new(Client::with_roots("able"));
+    let answers = of(&able);
+    let nobody = context();
+    // What is asked, who is asked, what happens after the answer, the code and outcome, and how often the call was
+    // continued. It is continued for answers of the client only.
+    for (questions, client, fault, code, outcome, continued) in [
+        (One, &answers, Fault::Drop, "UPSTREAM_UNAVAILABLE", Unknown, 1),
+        (One, &answers, Fault::Status(404), "UPSTREAM_ERROR", Refused, 1),
+        (One, &answers, Fault::Status(502), "UPSTREAM_UNAVAILABLE", Unknown, 1),
+        (One, &answers, Fault::Answer(200), "UPSTREAM_ERROR", Unknown, 1),
+        (OneThenGone, &answers, Fault::None, "UPSTREAM_UNAVAILABLE", Unknown, 0),
+        (Endless, &answers, Fault::None, "UPSTREAM_ERROR", Unknown, 4),
+        (EndlessRoots, &answers, Fault::None, "UPSTREAM_ERROR", Unknown, 1),
+        (Empty, &answers, Fault::None, "UPSTREAM_ERROR", Unknown, 0),
+        (One, &nobody, Fault::None, "UPSTREAM_ERROR", Unknown, 0),
+        (Endless, &nobody, Fault::None, "UPSTREAM_ERROR", Unknown, 0),
+        (EndlessRoots, &nobody, Fault::None, "UPSTREAM_ERROR", Unknown, 0),
+        (Empty, &nobody, Fault::None, "UPSTREAM_ERROR", Unknown, 0),
     ] {
         let what = format!("{questions:?} {fault:?}");
         let server = OddServer::start(fault).await;
         server.set(|now| now.questions = questions);
-        let stage = Stage::up(server.settings()).await;
-        let error = stage.refused("delete_account", json!({}), code).await;
-        check_outcome(&error, outcome, &what);
+        let mut settings = server.settings();
+        settings.allow.elicitation = true;
+        let stage = Stage::up(settings).await;
+        let answer = stage.ask_as("delete_account", json!({}), client.clone()).await;
+        let error = &answer["error"];
+        assert_eq!(error["code"], code, "{what}: {error}");
+        check_outcome(error, outcome, &what);
         assert_eq!(server.executed("delete_account"), 1, "{what}");
         assert_eq!(server.executed("delete_account continued"), continued, "{what}");
     }

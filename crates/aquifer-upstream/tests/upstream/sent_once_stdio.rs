@@ -49,7 +49,7 @@ async fn r_saf_3_a_call_that_may_change_something_is_written_once() {
         ("large_without_id", "VALIDATION_PAYLOAD_TOO_LARGE", true),
         ("bad_result", "UPSTREAM_ERROR", true),
         ("error", "UPSTREAM_ERROR", true),
-        ("refuse", "UPSTREAM_ERROR", false),
+        ("refuse", "UPSTREAM_ERROR", true),
     ] {
         let server = Counting::new();
         let stage = Stage::up(server.settings()).await;

@@ -32,6 +32,11 @@ flags.add_argument("--journal", help="append the method of every request to this
 flags.add_argument("--tools-file", help="list exactly the tools in this file, and say so when it changes")
 flags.add_argument("--many-tools", type=int, default=0, help="list so many tools beside the others")
 flags.add_argument("--many-properties", type=int, default=0, help="list a tool with so many parameters")
+flags.add_argument("--asks-before-changes", action="store_true", help="list the tools that ask as ones that may change something")
+flags.add_argument("--lists-once", action="store_true", help="answer only the first tools/list")
+flags.add_argument("--lists-if", help="answer every later tools/list when this file exists")
+flags.add_argument("--restless", type=int, default=0, help="announce other tools whenever they are listed, and have a "
+                   "changed one from this list on")
 flags.add_argument("--words", help="a JSON file of what it says instead of the usual")
 options = flags.parse_args()
 said = {}
@@ -40,7 +45,7 @@ if options.words:
         said = json.load(file)
 
 IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-state = {"changed": 0, "cancelled": [], "next": 0, "running": 0, "most": 0}
+state = {"changed": 0, "listed": 0, "cancelled": [], "next": 0, "running": 0, "most": 0}
 waiting = {}
 lock = threading.Lock()
 
@@ -87,8 +92,12 @@ def tools():
                  "log", "cancelled", "environment", "identity", "structured", "last_meta",
                  "most_at_once"]:
         listed.append({"name": name, "description": f"Does {name}.", "inputSchema": schema()})
+        if name in ("elicit", "sample"):
+            listed[-1]["annotations"] = {"readOnlyHint": not options.asks_before_changes}
     listed.append({"name": "huge", "description": "Answers at length.",
                    "inputSchema": schema(size={"type": "integer"}, id_last={"type": "boolean"})})
+    listed.append({"name": "elicit_often", "description": "Asks.", "annotations": {"readOnlyHint": True},
+                   "inputSchema": schema(times={"type": "integer"})})
     listed.append({"name": "slow", "description": "Takes its time.",
                    "inputSchema": schema(seconds={"type": "number"}, steps={"type": "integer"})})
     for number in range(options.many_tools):
@@ -193,6 +202,9 @@ def call(name, arguments, meta, send, mark):
     if name == "elicit":
         return text(json.dumps(ask(send, "elicitation/create", said.get("elicit", {
             "message": "Which?", "requestedSchema": {"type": "object", "properties": {"which": {"type": "string"}}}}))))
+    if name == "elicit_often":
+        said_by_person = [ask(send, "elicitation/create", {"message": "Which?"})["action"] for _ in range(arguments["times"])]
+        return text(json.dumps({action: said_by_person.count(action) for action in sorted(set(said_by_person))}))
     if name == "sample":
         return text(json.dumps(ask(send, "sampling/createMessage", said.get("sample", {
             "messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 10}))))
@@ -252,7 +264,16 @@ def respond(message, send):
         elif method == "ping":
             answer["result"] = {}
         elif method == "tools/list":
+            state["listed"] += 1
+            if options.lists_once and state["listed"] > 1:
+                return
+            while options.lists_if and state["listed"] > 1 and not os.path.exists(options.lists_if):
+                time.sleep(0.02)
             every = tools()
+            if options.restless and 1 < state["listed"] < options.restless:
+                send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+            if options.restless and state["listed"] >= options.restless:
+                every[0]["description"] = "Changed in the end."
             page = int(params.get("cursor", 0))
             size = -(-len(every) // options.pages)
             answer["result"] = {"tools": every[page * size:(page + 1) * size]}

@@ -319,7 +319,10 @@ impl Plans {
                 }
             }
             match &mut plan.kind {
-                Kind::Upstream(settings) => settings.name.clone_from(&plan.name),
+                Kind::Upstream(settings) if plan.origin.has_chosen_name() => settings.name.clone_from(&plan.name),
+                Kind::Upstream(settings) => {
+                    settings.pinned_as = Some(std::mem::replace(&mut settings.name, plan.name.clone()));
+                }
                 Kind::Database(settings) => settings.name.clone_from(&plan.name),
                 Kind::Demo | Kind::Tasks => {}
             }

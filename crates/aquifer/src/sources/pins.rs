@@ -36,19 +36,24 @@ impl Plans {
             let said = plan.origin.config.quarantine.or(config.gate.quarantine());
             // A changed policy makes another source of it.
             plan.origin.config.quarantine = said;
+            // Of sources that only a number tells apart nobody can say whose record one would continue.
+            let is_shared = self.numbered.contains(settings.pinned_as.as_ref().unwrap_or(&settings.name));
+            settings.inherits_pins = self.is_configured && !is_shared;
             // The servers of a client's file have their names from that file.
             if plan.origin.server.is_none() {
-                settings.named_in = self.is_configured.then(|| identify(config.path.as_deref()));
+                let is_named = self.is_configured && plan.origin.has_chosen_name();
+                settings.named_in = is_named.then(|| identify(config.path.as_deref()));
             }
             settings.quarantine = said.map(Into::into).unwrap_or_default();
         }
     }
 }
 
-/// A file that gives sources their names, wherever it is named from.
+/// A file that gives sources their names, wherever it is named from. Links in its path stay: a deployment that repoints
+/// one publishes the same configuration anew.
 pub(super) fn identify(file: Option<&Path>) -> String {
     let Some(file) = file else { return String::new() };
-    std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()).display().to_string()
+    std::path::absolute(file).unwrap_or_else(|_| file.to_owned()).display().to_string()
 }
 
 /// Where definitions are pinned for what is about to be done with them.

@@ -21,6 +21,7 @@ mod http;
 mod init;
 mod killed;
 mod logins;
+mod moved_configuration;
 mod offered;
 #[cfg(feature = "postgres")]
 mod postgres;

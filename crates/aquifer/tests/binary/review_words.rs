@@ -4,7 +4,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, forgetful, server, text};
+use crate::support::{Folder, forgetful, server, shell, text};
 
 /// A folder with a server whose tools the test writes.
 struct Place {
@@ -94,6 +94,48 @@ fn r_dis_7a_a_word_accepts_the_tool_it_names_and_no_other() {
     let accepted = place.run(&["review", "people", "--accept", &printed(&seen, "list_things")]);
     assert!(text(&accepted.stderr).contains("'list_things' is accepted"), "{}", text(&accepted.stderr));
     assert!(!text(&accepted.stderr).contains("'ListThings' is accepted"), "{}", text(&accepted.stderr));
+}
+
+/// A server chooses the names of its tools: none begins a line that looks like ours, and each can be accepted as printed.
+#[test]
+fn r_dis_7a_names_of_tools_forge_nothing_and_can_be_accepted() {
+    let names =
+        ["list_f\nquarantined  nothing", "-n", "--accept-all", "list\tg", "list_h\r\n0 of 1 need review", "it's"];
+    let tools = |description: &str| {
+        let odd = names.iter().map(|name| tool(name, description));
+        Value::Array(odd.chain([tool("list_things", "First.")]).collect())
+    };
+    let place = Place::new(&tools("First."));
+    assert!(place.call("list_things").contains("\"success\":true"));
+    place.list(&tools("Second."));
+    let seen = text(&place.run(&["review", "people"]).stdout);
+    let headings = seen.lines().filter(|line| line.starts_with("quarantined  ")).count();
+    assert_eq!(headings, names.len(), "{seen}");
+    assert!(!seen.lines().any(|line| line.starts_with("0 of 1")), "{seen}");
+    let commands: Vec<&str> = seen.lines().filter_map(|line| line.trim().strip_prefix("To accept it: ")).collect();
+    assert_eq!(commands.len(), names.len(), "{seen}");
+    for command in commands {
+        // As a person pastes it.
+        let accepted = shell(command);
+        assert!(text(&accepted.stderr).contains("is accepted"), "{command}: {}", text(&accepted.stderr));
+    }
+    assert!(!text(&place.run(&["review", "people"]).stdout).contains("quarantined  "));
+}
+
+/// Without a digest only what was shown before is accepted.
+#[test]
+fn r_dis_7a_what_was_never_shown_is_not_accepted_by_its_name() {
+    let place = Place::new(&json!([tool("list_things", "First."), tool("get_more", "First.")]));
+    assert!(place.call("list_things").contains("\"success\":true"));
+    place.list(&json!([tool("list_things", "Second."), tool("get_more", "First.")]));
+    let blind = place.run(&["review", "people", "--accept", "list_things"]);
+    assert_eq!(blind.status.code(), Some(2), "{}", text(&blind.stderr));
+    assert!(text(&blind.stdout).contains("+ Second."), "it is shown now: {}", text(&blind.stdout));
+    assert!(text(&blind.stderr).contains("nothing is accepted"), "{}", text(&blind.stderr));
+    assert!(place.call("list_things").contains("PERMISSION_DENIED"));
+    let informed = place.run(&["review", "people", "--accept", "list_things"]);
+    assert!(text(&informed.stderr).contains("'list_things' is accepted"), "{}", text(&informed.stderr));
+    assert!(place.call("list_things").contains("\"success\":true"));
 }
 
 #[test]

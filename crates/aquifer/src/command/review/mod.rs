@@ -21,7 +21,7 @@ use anyhow::bail;
 use aquifer_discovery::bundle::NormalizedOperation;
 use aquifer_discovery::name::kebab;
 use aquifer_discovery::text::presentable;
-use aquifer_discovery::{Bundle, Overrides, visible};
+use aquifer_discovery::{Bundle, Overrides, visible_name};
 use aquifer_engine::clock::SystemClock;
 use aquifer_upstream::{Examination, Finding, Settings, examine};
 
@@ -69,9 +69,7 @@ pub(crate) async fn run(arguments: ReviewArgs) -> anyhow::Result<Ending> {
         reviewed.push(Reviewed { settings, adapter, overrides, found });
     }
     check(&arguments, &reviewed)?;
-    if arguments.accept_all {
-        require_shown(&arguments, &reviewed).await?;
-    }
+    require_shown(&arguments, &reviewed).await?;
     let mut left = false;
     for one in &reviewed {
         left |= review(&arguments, &config, one).await?;
@@ -122,10 +120,22 @@ fn check(arguments: &ReviewArgs, reviewed: &[Reviewed]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `--accept-all` accepts what an earlier run has shown. Otherwise this run shows everything and accepts nothing.
+/// `--accept-all`, and `--accept` without a digest, accept what an earlier run has shown. Otherwise this run shows everything
+/// and accepts nothing.
 async fn require_shown(arguments: &ReviewArgs, reviewed: &[Reviewed]) -> anyhow::Result<()> {
-    let is_new = |one: &&Reviewed| one.found.is_remembered() && one.found.findings.iter().any(|found| !found.was_shown);
-    if reviewed.iter().find(is_new).is_none() {
+    let mut is_new = false;
+    for Reviewed { found, .. } in reviewed.iter().filter(|one| one.found.is_remembered()) {
+        is_new |= arguments.accept_all && found.findings.iter().any(|finding| !finding.was_shown);
+        for word in arguments.accepted.iter().filter(|word| quarantined::knows(found, word)) {
+            let selected = select::tool(&found.bundle, &found.findings, word)?.filter(|one| !one.has_digest);
+            // What differs from what was shown is refused with its name.
+            let is_unknown = |finding: &Finding| !finding.was_shown && !finding.is_unseen;
+            is_new |= selected.is_some_and(|one| {
+                found.findings.iter().any(|finding| finding.tool == one.tool && is_unknown(finding))
+            });
+        }
+    }
+    if !is_new {
         return Ok(());
     }
     for one in reviewed.iter().filter(|one| !one.found.findings.is_empty()) {
@@ -238,7 +248,7 @@ fn table(bundle: &Bundle, all: bool) -> String {
             let reasons =
                 if made.needs_review { presentable(&made.review_reasons.join("; ")) } else { "settled".to_owned() };
             [
-                visible(&made.source_tool_name).replace(['\n', '\t'], " "),
+                visible_name(&made.source_tool_name),
                 made.endpoint.as_str().to_owned(),
                 made.endpoint_confidence.as_str().to_owned(),
                 made.danger_level.as_str().to_owned(),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead as _, Write as _};
 
 use anyhow::bail;
-use aquifer_discovery::{redact, visible};
+use aquifer_discovery::{redact, visible_name};
 use aquifer_gate::audit::{Entry, Event};
 use aquifer_protocol::suggest;
 use aquifer_upstream::{Examination, Finding, ReviewError};
@@ -38,7 +38,12 @@ fn command(arguments: &ReviewArgs, source: &str, found: &Examination, finding: &
     if is_file || (arguments.source.is_none() && arguments.config.is_some()) {
         words.extend(["--server".to_owned(), source.to_owned()]);
     }
-    words.extend(["--accept".to_owned(), select::word_for(&found.bundle, finding)]);
+    let word = select::word_for(&found.bundle, finding);
+    match word.starts_with('-') {
+        // Otherwise it would be taken for an option.
+        true => words.push(format!("--accept={word}")),
+        false => words.extend(["--accept".to_owned(), word]),
+    }
     if !arguments.upstream.command.is_empty() {
         words.push("--".to_owned());
         words.extend(redact::arguments(&arguments.upstream.command));
@@ -59,7 +64,7 @@ fn heading(finding: &Finding) -> String {
         (parts, Some(_)) => format!("changed since it was accepted: {}", parts.join(", ")),
     };
     let seen = if finding.is_unseen { ". It is not what was shown before" } else { "" };
-    format!("quarantined  {} {what}{seen}", visible(&finding.tool))
+    format!("quarantined  {} {what}{seen}", visible_name(&finding.tool))
 }
 
 /// The definitions that are to be accepted.
@@ -71,7 +76,7 @@ pub(super) fn chosen<'a>(found: &'a Examination, selected: &[Selected]) -> anyho
         if !one.has_digest && finding.is_unseen {
             bail!(
                 "the definition of '{}' is not the one that was shown before. Look at it again, then accept it",
-                visible(&one.tool)
+                visible_name(&one.tool)
             )
         }
         chosen.push(finding);
@@ -83,7 +88,7 @@ fn is_listed(found: &Examination, name: &str) -> bool {
     let operations = &found.bundle.normalized_bundle.operations;
     found.findings.iter().any(|finding| finding.operation == name)
         || operations.iter().any(|made| {
-            made.source_tool_name == name || made.operation_name == name || visible(&made.source_tool_name) == name
+            made.source_tool_name == name || made.operation_name == name || visible_name(&made.source_tool_name) == name
         })
 }
 
@@ -98,7 +103,7 @@ pub(super) fn nearest<'a>(found: impl Iterator<Item = &'a Examination>, word: &s
         .flat_map(|one| &one.bundle.normalized_bundle.operations)
         .map(|made| made.source_tool_name.as_str())
         .collect();
-    suggest::nearest(word, names).map(str::to_owned)
+    suggest::nearest(word, names).map(visible_name)
 }
 
 /// Asks a person about each.
@@ -135,12 +140,13 @@ pub(super) async fn accept(
     let store = Place::of(&config.state)?.open(&config.state, &clock)?;
     let audit = safety::audit(config, store, &clock)?;
     for finding in accepted {
-        let reason = format!("tool '{}', definition {}, at the command line", visible(&finding.tool), finding.digest);
+        let reason =
+            format!("tool '{}', definition {}, at the command line", visible_name(&finding.tool), finding.digest);
         let entry = Entry::new(Event::DefinitionAccepted).named(source, &finding.operation).reason(&reason);
         if let Err(error) = audit.record(entry).await {
             tracing::error!(%error, "the definition is accepted, but that is not on record");
         }
-        eprintln!("'{}' is accepted", visible(&finding.tool));
+        eprintln!("'{}' is accepted", visible_name(&finding.tool));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use anyhow::bail;
-use aquifer_discovery::{Bundle, visible};
+use aquifer_discovery::{Bundle, visible_name};
 use aquifer_upstream::Finding;
 
 /// Digits of a digest that stand for it on the command line, at least.
@@ -22,7 +22,7 @@ pub(super) struct Selected {
 /// The tool that a word names, by its name or that of its operation, perhaps with the beginning of a digest after an `@`.
 /// None if there is no such tool.
 pub(super) fn tool(bundle: &Bundle, findings: &[Finding], word: &str) -> anyhow::Result<Option<Selected>> {
-    let shown = visible(word);
+    let shown = visible_name(word);
     let whole = named(bundle, findings, word);
     let split = split(word).map(|(name, digest)| (name, named(bundle, findings, name), digest));
     match (whole.as_slice(), split.filter(|(_, tools, _)| !tools.is_empty())) {
@@ -43,7 +43,7 @@ pub(super) fn tool(bundle: &Bundle, findings: &[Finding], word: &str) -> anyhow:
             match meant.as_slice() {
                 [] => bail!(
                     "the definition of '{}' is no longer the one with this digest. Look at it again",
-                    visible(name)
+                    visible_name(name)
                 ),
                 [one] => Ok(Some(Selected { tool: (*one).clone(), has_digest: true })),
                 _ => bail!("several tools are called '{shown}' and have the same definition"),
@@ -60,7 +60,7 @@ pub(super) fn word_for(bundle: &Bundle, finding: &Finding) -> String {
     let digest = plain(&finding.digest);
     let word = |digits: usize| {
         let digits: String = digest.chars().take(digits).collect();
-        format!("{}@{digits}", visible(&finding.tool))
+        format!("{}@{digits}", visible_name(&finding.tool))
     };
     let is_free = |word: &String| named(bundle, &[], word).is_empty();
     (MIN_DIGITS..=digest.len()).map(word).find(is_free).unwrap_or_else(|| word(digest.len()))
@@ -72,7 +72,7 @@ fn named(bundle: &Bundle, findings: &[Finding], name: &str) -> Vec<String> {
     let made = made.map(|made| (&made.source_tool_name, &made.operation_name));
     let found = findings.iter().map(|finding| (&finding.tool, &finding.operation));
     let is_named =
-        |(tool, operation): &(&String, &String)| *tool == name || *operation == name || visible(tool) == name;
+        |(tool, operation): &(&String, &String)| *tool == name || *operation == name || visible_name(tool) == name;
     let mut tools: Vec<String> = made.chain(found).filter(is_named).map(|(tool, _)| tool.clone()).collect();
     tools.sort_unstable();
     tools.dedup();
