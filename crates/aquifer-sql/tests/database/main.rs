@@ -2,6 +2,7 @@
 //! requirements. PostgreSQL takes part with the feature `postgres`, which `cargo xtask test` turns on.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod bytes;
 mod comparison;
 mod conflict_clauses;
 mod generic;
