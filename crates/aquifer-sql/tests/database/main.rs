@@ -8,6 +8,7 @@ mod conflict_clauses;
 mod generic;
 mod hidden;
 mod hidden_settings;
+mod hidden_sqlite;
 mod injection;
 mod judged;
 mod kept_names;
