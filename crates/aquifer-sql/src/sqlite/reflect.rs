@@ -193,6 +193,7 @@ fn table(
         key,
         unique,
         foreign: foreign_keys(connection, name)?,
+        inherits: Vec::new(),
         index,
         may,
         hashes: false,

@@ -7,6 +7,7 @@ mod comparison;
 mod conflict_clauses;
 mod generic;
 mod hidden;
+mod hidden_later;
 mod hidden_settings;
 mod hidden_sqlite;
 mod injection;
