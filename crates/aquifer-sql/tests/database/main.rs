@@ -13,6 +13,7 @@ mod hidden_sqlite;
 mod injection;
 mod judged;
 mod kept_names;
+mod needs;
 mod outcomes;
 mod reading;
 mod rehearsals;
