@@ -292,7 +292,6 @@ async fn r_req_9_words_that_are_functions_or_types_are_not_recognized() {
         "BEGIN PERFORM perform(NEW.a); RETURN NEW; END",
         "BEGIN NEW.a := \"perform\"(NEW.a); RETURN NEW; END",
         "BEGIN NEW.a := elsif(NEW.a); RETURN NEW; END",
-        "BEGIN NEW.a := return(NEW.a); RETURN NEW; END",
         "BEGIN NEW.a := info 'x'; RETURN NEW; END",
         "BEGIN NEW.a := info -- a comment\n 'x'; RETURN NEW; END",
         "BEGIN NEW.a := log 'x'; RETURN NEW; END",
@@ -327,7 +326,6 @@ async fn r_req_9_words_that_are_functions_or_types_are_not_recognized() {
     for (name, arguments, result) in [
         ("perform", "text", "text"),
         ("\"if\"", "text", "text"),
-        ("\"return\"", "text", "text"),
         ("\"elsif\"", "text", "text"),
         ("\"like\"", "text, text, int", "bool"),
         ("\"ilike\"", "text, text, int", "bool"),
@@ -341,6 +339,10 @@ async fn r_req_9_words_that_are_functions_or_types_are_not_recognized() {
     common += "CREATE DOMAIN info AS text CHECK (draw_ok(VALUE)); CREATE DOMAIN evil.log AS text CHECK (public.draw_ok(VALUE));
         CREATE DOMAIN odd AS text CHECK (draw_ok(VALUE)); CREATE TABLE notice (a info); CREATE TABLE held (a info);";
     assert_proven(&common, &cases).await;
+    // No trigger is without this word.
+    let returned = "CREATE SEQUENCE s; CREATE FUNCTION \"return\"(text) RETURNS text LANGUAGE sql AS $$ SELECT nextval('s')::text $$;";
+    let loud = with_trigger("BEGIN NEW.a := return(NEW.a); RETURN NEW; END");
+    assert_proven(returned, &[(&loud, NONE)]).await;
 }
 
 /// Casts and operators of the database's own run where nobody names them, even in the statements of a rehearsal itself.
