@@ -75,7 +75,11 @@ impl Offer {
             needed.extend(self.cascaded(index, is_rehearsal));
         }
         if verb != Verb::Create {
-            needed.extend(self.of_family(verb, index));
+            needed.extend(self.heirs_of(index).filter_map(|heir| self.operation_of(verb, heir)));
+        }
+        // Most requests need nothing else.
+        if needed.is_empty() {
+            return Vec::new();
         }
         let own = self.table(index).map(|served| verb.of(served));
         needed.into_iter().filter(|name| Some(&**name) != own.as_deref()).collect()
@@ -122,9 +126,12 @@ impl Offer {
 
     /// An operation of a table and of those that inherit from it: their rows are rows of the first, too.
     pub(super) fn of_family(&self, verb: Verb, index: usize) -> impl Iterator<Item = Arc<str>> {
-        let heirs = self.heirs.get(index).map(Vec::as_slice).unwrap_or_default();
-        let all = std::iter::once(index).chain(heirs.iter().copied());
+        let all = std::iter::once(index).chain(self.heirs_of(index));
         all.filter_map(move |table| self.operation_of(verb, table))
+    }
+
+    fn heirs_of(&self, index: usize) -> impl Iterator<Item = usize> {
+        self.heirs.get(index).into_iter().flatten().copied()
     }
 
     /// The operation of a table; where it has none, the one that lists it, by which rules can name the table.
