@@ -38,6 +38,11 @@ pub trait Gate: Send + Sync + 'static {
         false
     }
 
+    /// Whether it may refuse a call of this operation, or ask about it.
+    fn restricts(&self, _operation: &Operation) -> bool {
+        true
+    }
+
     /// Whether it looks at the parameters of this operation. A request of an operation that has a generic name is then
     /// judged by the generic operation's parameters as well.
     fn judges_parameters(&self, _operation: &Operation) -> bool {
@@ -124,6 +129,10 @@ impl ClosedGate {
 }
 
 impl Gate for ClosedGate {
+    fn restricts(&self, operation: &Operation) -> bool {
+        Self::refusal(operation).is_some()
+    }
+
     fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         let operations = std::iter::once(request.operation()).chain(request.also_needs());
         let decision = match operations.into_iter().find_map(|operation| Self::refusal(operation)) {
@@ -148,6 +157,10 @@ impl Gate for ClosedGate {
 pub(crate) struct OpenGate;
 
 impl Gate for OpenGate {
+    fn restricts(&self, _operation: &Operation) -> bool {
+        false
+    }
+
     fn decide<'a>(&'a self, _request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         std::future::ready(Decision::Allow(Pass::default())).boxed()
     }

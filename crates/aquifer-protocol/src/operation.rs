@@ -81,6 +81,9 @@ pub struct Operation {
     /// Whether its source has to resolve a request before policy can judge it: the parameters name the table that is
     /// meant, possibly by an alias.
     pub is_indirect: bool,
+    /// Operations of its source, by their own names, that a request of it may need as well, because it reads or changes
+    /// what they do. Where policy restricts one of these, its source says which of them a request needs.
+    pub may_need: Vec<Arc<str>>,
     /// Whether its source guarantees that `dry_run: true` changes nothing.
     pub has_safe_dry_run: bool,
     /// Why it is listed but cannot be called: its definition changed, and no operator has accepted the change
@@ -289,6 +292,7 @@ impl Operation {
             relationship_capabilities: None,
             shaping: None,
             is_indirect: false,
+            may_need: Vec::new(),
             has_safe_dry_run: false,
             quarantine: None,
             is_established: true,

@@ -19,7 +19,10 @@ pub(crate) struct Found {
 /// A piece of SQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
+    /// A name or a keyword.
     Word(String),
+    /// A name in quotes, which is no keyword.
+    Quoted(String),
     Text(String),
     Mark(char),
 }
@@ -27,7 +30,7 @@ enum Piece {
 impl Piece {
     fn word(&self) -> Option<&str> {
         match self {
-            Piece::Word(word) => Some(word),
+            Piece::Word(word) | Piece::Quoted(word) => Some(word),
             Piece::Text(_) | Piece::Mark(_) => None,
         }
     }
@@ -35,13 +38,13 @@ impl Piece {
     /// What it says, where it may be a name: SQLite takes even text in single quotes for one.
     fn name(&self) -> Option<&str> {
         match self {
-            Piece::Word(name) | Piece::Text(name) => Some(name),
+            Piece::Word(name) | Piece::Quoted(name) | Piece::Text(name) => Some(name),
             Piece::Mark(_) => None,
         }
     }
 
-    fn is_word(&self, word: &str) -> bool {
-        self.word().is_some_and(|own| own.eq_ignore_ascii_case(word))
+    fn is_keyword(&self, word: &str) -> bool {
+        matches!(self, Piece::Word(own) if own.eq_ignore_ascii_case(word))
     }
 }
 
@@ -50,7 +53,7 @@ pub(crate) fn of_definition(sql: &str) -> Vec<Found> {
     let pieces = pieces(sql);
     let mut found = Vec::new();
     for (index, (piece, _)) in pieces.iter().enumerate() {
-        let is_check = matches!(piece, Piece::Word(word) if word.eq_ignore_ascii_case("check"));
+        let is_check = piece.is_keyword("check");
         let Some((Piece::Mark('('), start)) = pieces.get(index + 1).filter(|_| is_check) else { continue };
         let mut depth = 0;
         for (end, (piece, position)) in pieces.iter().enumerate().skip(index + 1) {
@@ -67,8 +70,8 @@ pub(crate) fn of_definition(sql: &str) -> Vec<Found> {
                 let before =
                     |back: usize| index.checked_sub(back).and_then(|at| pieces.get(at)).map(|(piece, _)| piece);
                 let text = match (before(2), before(1)) {
-                    (Some(Piece::Word(word)), Some(Piece::Word(name))) if word.eq_ignore_ascii_case("constraint") => {
-                        name.clone()
+                    (Some(word), Some(name)) if word.is_keyword("constraint") => {
+                        name.word().map_or(text, str::to_owned)
                     }
                     _ => text,
                 };
@@ -84,22 +87,21 @@ pub(crate) fn of_definition(sql: &str) -> Vec<Found> {
 
 /// `column IN ('a', 'b')` and nothing else.
 fn words_of(pieces: &[&Piece]) -> (Option<String>, Vec<String>) {
-    let [Piece::Word(column), Piece::Word(operator), Piece::Mark('('), list @ .., Piece::Mark(')')] = pieces else {
-        let first = pieces.iter().find_map(|piece| match piece {
-            Piece::Word(word) => Some(word.clone()),
-            _ => None,
-        });
-        return (first, Vec::new());
+    let first = || pieces.iter().find_map(|piece| piece.word()).map(str::to_owned);
+    let [column, operator, Piece::Mark('('), list @ .., Piece::Mark(')')] = pieces else {
+        return (first(), Vec::new());
     };
+    let (Some(column), true) = (column.word(), operator.word().is_some()) else { return (first(), Vec::new()) };
+    let column = column.to_owned();
     let mut words = Vec::new();
     for piece in list {
         match piece {
             Piece::Text(text) => words.push(text.clone()),
             Piece::Mark(',') => {}
-            _ => return (Some(column.clone()), Vec::new()),
+            _ => return (Some(column), Vec::new()),
         }
     }
-    if operator.eq_ignore_ascii_case("in") { (Some(column.clone()), words) } else { (Some(column.clone()), Vec::new()) }
+    if operator.is_keyword("in") { (Some(column), words) } else { (Some(column), Vec::new()) }
 }
 
 /// Every text in quotes of a PostgreSQL rule of the form `column = ANY (ARRAY['a'::text, 'b'::text])`.
@@ -121,35 +123,9 @@ pub(crate) fn words_of_any(rule: &str) -> Vec<String> {
         .collect()
 }
 
-/// Parts between commas that stand in no parentheses and no quotes.
-pub(crate) fn split(text: &str) -> Vec<&str> {
-    let mut parts = Vec::new();
-    let (mut depth, mut quote, mut start) = (0_i32, None, 0);
-    for (index, letter) in text.char_indices() {
-        match (quote, letter) {
-            (Some(open), letter) if letter == open => quote = None,
-            (Some(_), _) => {}
-            (None, '\'' | '"' | '`') => quote = Some(letter),
-            (None, '(') => depth += 1,
-            (None, ')') => depth -= 1,
-            (None, ',') if depth == 0 => {
-                parts.push(text.get(start..index).unwrap_or_default());
-                start = index + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(text.get(start..).unwrap_or_default());
-    parts
-}
-
 /// Every name in a list of them, quoted or not; of an expression, what stands in it.
 pub(crate) fn names(list: &str) -> Vec<String> {
-    let names = pieces(list).into_iter().filter_map(|(piece, _)| match piece {
-        Piece::Word(word) => Some(word),
-        _ => None,
-    });
-    names.collect()
+    pieces(list).iter().filter_map(|(piece, _)| piece.word()).map(str::to_owned).collect()
 }
 
 /// What `CREATE TABLE` says of a column after its name, as names and words; nothing if the column is not found.
@@ -177,14 +153,62 @@ pub(crate) fn definition_of(column: &str, sql: &str) -> Option<Vec<String>> {
     inside
 }
 
-/// The module of a `CREATE VIRTUAL TABLE`, in small letters, and what stands in its parentheses.
-pub(crate) fn virtual_table(sql: &str) -> Option<(String, &str)> {
+/// An argument of a virtual table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Argument {
+    /// `option = value`, the option in small letters.
+    Option(String, String),
+    /// A column, and the words that stand behind its name.
+    Column(String, Vec<String>),
+}
+
+/// The module of a `CREATE VIRTUAL TABLE`, in small letters, and its arguments.
+pub(crate) fn virtual_table(sql: &str) -> Option<(String, Vec<Argument>)> {
     let pieces = pieces(sql);
-    let using = pieces.iter().position(|(piece, _)| piece.is_word("using"))?;
-    let (module, start) = pieces.get(using + 1)?;
-    let arguments = sql.get(*start..)?;
-    let arguments = arguments.find('(').zip(arguments.rfind(')')).and_then(|(from, to)| arguments.get(from + 1..to));
-    Some((module.name()?.to_ascii_lowercase(), arguments.unwrap_or_default()))
+    let using = pieces.iter().position(|(piece, _)| piece.is_keyword("using"))?;
+    let (module, _) = pieces.get(using + 1)?;
+    let mut arguments = Vec::new();
+    let (mut depth, mut current): (i32, Vec<&(Piece, usize)>) = (0, Vec::new());
+    for piece in pieces.get(using + 2..).unwrap_or_default() {
+        match (&piece.0, depth) {
+            (Piece::Mark('('), 0) => depth = 1,
+            (Piece::Mark(')'), 1) | (Piece::Mark(','), 1) => {
+                arguments.extend(argument(sql, &std::mem::take(&mut current), piece.1));
+                depth -= i32::from(piece.0 == Piece::Mark(')'));
+            }
+            (Piece::Mark('('), _) => {
+                depth += 1;
+                current.push(piece);
+            }
+            (Piece::Mark(')'), _) => {
+                depth -= 1;
+                current.push(piece);
+            }
+            (_, 0) => {}
+            _ => current.push(piece),
+        }
+    }
+    Some((module.name()?.to_ascii_lowercase(), arguments))
+}
+
+/// What an argument of a virtual table says; `end` is where it ends.
+fn argument(sql: &str, pieces: &[&(Piece, usize)], end: usize) -> Option<Argument> {
+    match pieces {
+        [(option, _), (Piece::Mark('='), _), value @ ..] if option.name().is_some() => {
+            let value = match value {
+                [(only, _)] => only.name().map(str::to_owned),
+                // What stands there without quotes is taken as it is.
+                [(_, start), ..] => sql.get(*start..end).map(|text| text.trim().to_owned()),
+                [] => None,
+            };
+            Some(Argument::Option(option.name()?.to_ascii_lowercase(), value.unwrap_or_default()))
+        }
+        [(column, _), rest @ ..] => {
+            let words = rest.iter().filter_map(|(piece, _)| piece.word()).map(str::to_owned);
+            Some(Argument::Column(column.name()?.to_owned(), words.collect()))
+        }
+        [] => None,
+    }
 }
 
 /// What a trigger or a view mentions.
@@ -235,6 +259,8 @@ fn pieces_of(sql: &str, dialect: Dialect) -> Vec<(Piece, usize)> {
                 }
             }
             '/' if letters.peek().is_some_and(|(_, next)| *next == '*') => {
+                // The star that begins a comment does not end it.
+                letters.next();
                 let mut previous = ' ';
                 for (_, letter) in letters.by_ref() {
                     if previous == '*' && letter == '/' {
@@ -243,6 +269,8 @@ fn pieces_of(sql: &str, dialect: Dialect) -> Vec<(Piece, usize)> {
                     previous = letter;
                 }
             }
+            // To SQLite a byte order mark is a blank, unless it stands inside a name.
+            '\u{feff}' if dialect == Dialect::Sqlite => {}
             letter if quotes.contains(&letter) => {
                 let close = if letter == '[' { ']' } else { letter };
                 let mut text = String::new();
@@ -256,7 +284,7 @@ fn pieces_of(sql: &str, dialect: Dialect) -> Vec<(Piece, usize)> {
                     }
                     text.push(letter);
                 }
-                pieces.push((if letter == '\'' { Piece::Text(text) } else { Piece::Word(text) }, start));
+                pieces.push((if letter == '\'' { Piece::Text(text) } else { Piece::Quoted(text) }, start));
             }
             letter if is_part_of_name(letter) => {
                 let mut word = String::from(letter);
@@ -298,7 +326,6 @@ mod tests {
         assert_eq!(words_of_any("CHECK ((s = ANY (ARRAY['it''s'::text, '[b]'::text])))"), ["it's", "[b]"]);
         assert!(words_of_any("CHECK ((a > 0))").is_empty());
         assert_eq!(found[0].names, ["st at", "IN"]);
-        assert_eq!(split("a, b(c, d), 'e,f'"), ["a", " b(c, d)", " 'e,f'"]);
     }
     #[test]
     fn definitions_of_columns_are_found_wherever_they_stand() {
@@ -326,16 +353,61 @@ mod tests {
         }
     }
 
+    /// What SQLite takes for a comment or a blank is none of the names around it.
     #[test]
-    fn virtual_tables_name_their_module() {
-        for (sql, expected) in [
-            ("CREATE VIRTUAL TABLE \"using x\" USING fts5(a, b)", Some(("fts5", "a, b"))),
-            ("create virtual table t using\n\"FTS4\" ( content=\"u\" )", Some(("fts4", " content=\"u\" "))),
-            ("CREATE VIRTUAL TABLE t USING fts5vocab", Some(("fts5vocab", ""))),
-            ("CREATE TABLE t (a)", None),
+    fn r_saf_5_comments_end_where_sqlite_ends_them() {
+        for sql in [
+            "/*/ ' */ notes /*/ ' */",
+            "\u{feff}notes",
+            "a\n\u{feff}\u{feff} notes",
+            "/**/notes/**/",
+            "-- '\nnotes",
+            "/***/notes",
         ] {
-            let found = virtual_table(sql);
-            assert_eq!(found.as_ref().map(|(module, rest)| (module.as_str(), *rest)), expected, "{sql}");
+            assert!(Mentions::of(sql).has("notes"), "{sql:?}");
         }
+        for sql in ["/* notes */ a", "/*/ notes */ a", "-- notes\n a", "/*/ notes", "/* * / notes */"] {
+            assert!(!Mentions::of(sql).has("notes"), "{sql:?}");
+        }
+        assert!(Mentions::of("a\u{feff}b").has("a\u{feff}b"));
+    }
+
+    #[test]
+    fn virtual_tables_name_their_module_and_columns() {
+        for (sql, module, expected) in [
+            ("CREATE VIRTUAL TABLE \"using x\" USING fts5(a, b)", "fts5", "a; b"),
+            ("CREATE VIRTUAL TABLE \"using\" USING fts5(a)", "fts5", "a"),
+            ("CREATE VIRTUAL TABLE 'using' USING fts5(a)", "fts5", "a"),
+            ("CREATE VIRTUAL TABLE [using] /* using x */ USING fts5(a)", "fts5", "a"),
+            ("create virtual table t using\n\"FTS4\" ( content=\"u\" )", "fts4", "content=u"),
+            ("CREATE VIRTUAL TABLE t USING fts5vocab", "fts5vocab", ""),
+            (
+                "CREATE VIRTUAL TABLE t USING fts5(a -- ,'\n, 'b' , /* , */ \"c,d\" unindexed, [e ])",
+                "fts5",
+                "a; b; c,d unindexed; e ",
+            ),
+            (
+                "CREATE VIRTUAL TABLE t USING fts5(a, content = '', tokenize = 'a, b')",
+                "fts5",
+                "a; content=; tokenize=a, b",
+            ),
+            ("CREATE VIRTUAL TABLE t USING fts4(content=my table , a TEXT (1, 2))", "fts4", "content=my table; a TEXT"),
+        ] {
+            let found = virtual_table(sql).map(|(module, arguments)| {
+                let words: Vec<String> = arguments
+                    .into_iter()
+                    .map(|argument| match argument {
+                        Argument::Option(name, value) => format!("{name}={value}"),
+                        Argument::Column(name, words) => std::iter::once(name)
+                            .chain(words.into_iter().filter(|word| word.parse::<i64>().is_err()))
+                            .collect::<Vec<_>>()
+                            .join(" "),
+                    })
+                    .collect();
+                (module, words.join("; "))
+            });
+            assert_eq!(found, Some((module.to_owned(), expected.to_owned())), "{sql}");
+        }
+        assert_eq!(virtual_table("CREATE TABLE t (a)"), None);
     }
 }

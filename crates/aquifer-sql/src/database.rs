@@ -430,14 +430,18 @@ fn key(served: &Served, params: &Map<String, Value>) -> Result<Vec<Value>, Failu
     Ok(values)
 }
 
-/// Whole numbers have 64 bits and a sign in every database.
+/// Refuses values that no database could keep as they were given: whole numbers of more than 64 bits, and text that does not
+/// decode to bytes.
 fn fit<'a>(served: &Served, values: impl Iterator<Item = (&'a str, &'a Value)>) -> Result<(), Failure> {
     for (name, value) in values {
-        let is_whole = served.table.column(name).is_some_and(|column| column.of == FieldType::Integer);
-        if is_whole && value.is_u64() && value.as_i64().is_none() {
-            let name = served.parameter(name).unwrap_or(name);
-            return Err(Failure::invalid_value(name, "is more than 64 bits hold"));
-        }
+        let problem = match served.table.column(name).map(|column| &column.of) {
+            Some(FieldType::Integer) if value.is_u64() && value.as_i64().is_none() => "is more than 64 bits hold",
+            Some(of @ FieldType::Bytes) if !value.is_null() && aquifer_query::value::accept(of, value).is_none() => {
+                "must be base64"
+            }
+            _ => continue,
+        };
+        return Err(Failure::invalid_value(served.parameter(name).unwrap_or(name), problem));
     }
     Ok(())
 }

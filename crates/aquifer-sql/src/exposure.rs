@@ -11,9 +11,12 @@ use std::sync::Arc;
 use aquifer_protocol::suggest;
 use aquifer_query::FieldType;
 
-use crate::model::{Column, ColumnId, ExcludedTable, Flow, Key, Model, Table, Withheld};
+use crate::model::{Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, Model, Table, Withheld};
 use crate::secret_names::looks_secret;
 use crate::settings::{Settings, TableSettings, Target};
+
+/// Beyond this many hidden columns, those that are gone are forgotten. Partitions come and go for ever.
+const MAX_REMEMBERED: usize = 100_000;
 
 /// Something in the settings that does not fit the tables. For the operator, not for callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,21 +28,48 @@ impl std::fmt::Display for Mismatch {
     }
 }
 
-/// The columns of a look in which every `hide` applied. When one no longer does, its table or column was perhaps renamed,
-/// and may be any that is not among these.
-#[derive(Debug, Default)]
-pub(crate) struct Baseline(HashSet<ColumnId>);
+/// What a look found in which every `hide` applied. Later looks are compared with it: what was hidden then stays hidden, and
+/// when a `hide` no longer applies, its table or column was perhaps renamed and may be any that is not among these.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Baseline {
+    columns: Arc<HashSet<ColumnId>>,
+    /// Columns that a `hide` names.
+    named: Arc<BTreeSet<ColumnId>>,
+    /// Every column that was hidden, whatever the reason.
+    hidden: Arc<BTreeSet<ColumnId>>,
+}
 
 impl Baseline {
-    fn of(model: &Model, flows: &[Flow]) -> Self {
-        let served = model.tables.iter().flat_map(every_column);
-        let excluded = model.excluded.iter().flat_map(|table| table.columns.iter().map(|name| table.id_of(name)));
-        Self(served.chain(excluded).chain(flows.iter().map(|flow| flow.from.clone())).collect())
+    fn of(model: &Model, settings: &Settings, flows: &[Flow], hidden: BTreeSet<ColumnId>) -> Self {
+        let columns: HashSet<ColumnId> = existing(model).chain(flows.iter().map(|flow| flow.from.clone())).collect();
+        let served = model.tables.iter().flat_map(|table| {
+            let entries = settings.tables.iter().filter(|(name, _)| is_named(table, settings, name));
+            entries.flat_map(|(_, said)| &said.hide).map(|column| table.id_of(column))
+        });
+        let excluded = model.excluded.iter().flat_map(|table| {
+            let said = settings.table(table.schema.as_deref(), &table.name);
+            said.into_iter().flat_map(|said| &said.hide).map(|column| table.id_of(column))
+        });
+        let named = served.chain(excluded).filter(|column| columns.contains(column)).collect();
+        Self { columns: Arc::new(columns), named: Arc::new(named), hidden: Arc::new(hidden) }
     }
 
     fn has(&self, column: &ColumnId) -> bool {
-        self.0.contains(column)
+        self.columns.contains(column)
     }
+
+    /// Columns that a `hide` named and that are no longer there.
+    fn lost(&self, model: &Model) -> Vec<&ColumnId> {
+        let existing: HashSet<ColumnId> =
+            if self.named.is_empty() { HashSet::new() } else { existing(model).collect() };
+        self.named.iter().filter(|column| !existing.contains(*column)).collect()
+    }
+}
+
+/// Every column of every table that is known, offered or not.
+fn existing(model: &Model) -> impl Iterator<Item = ColumnId> + '_ {
+    let excluded = model.excluded.iter().flat_map(|table| table.columns.iter().map(|name| table.id_of(name)));
+    model.tables.iter().flat_map(every_column).chain(excluded)
 }
 
 /// Takes out of the model what callers are not to see. Says which settings do not fit; tables whose `hide` or `show` is
@@ -54,13 +84,15 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
         *withdrawn = !found.is_empty();
         mismatches.extend(found);
     }
+    check_namesakes(model, settings, baseline, &mut mismatches);
     let flows = all_flows(model);
+    let exempt: HashSet<ColumnId> = model.tables.iter().flat_map(|table| exempt(table, settings)).collect();
     let mut hidden: HashSet<ColumnId> = HashSet::new();
-    if loses_hide(model, settings) {
+    if loses_hide(model, settings, baseline) {
         for (table, withdrawn) in model.tables.iter().zip(&mut withdrawn).filter(|(_, withdrawn)| !**withdrawn) {
             *withdrawn = !every_column(table).all(|column| baseline.has(&column));
             // At the first look all of them are, and the setting that does not fit is told anyway.
-            if *withdrawn && !baseline.0.is_empty() {
+            if *withdrawn && !baseline.columns.is_empty() {
                 let table = table.full_name();
                 let words = "is new or has new columns, which may be what a 'hide' was about that no longer applies";
                 mismatches.push(Mismatch(format!("table '{table}' {words}")));
@@ -69,14 +101,22 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
         let is_new = |column: &&ColumnId| !column.is_everything() && !baseline.has(column);
         hidden.extend(flows.iter().map(|flow| &flow.from).filter(is_new).cloned());
     } else {
-        *baseline = Baseline::of(model, &flows);
+        let now_hidden = hidden_now(model, settings, &flows, &exempt);
+        report_kept(model, settings, baseline, &now_hidden);
+        let mut all: BTreeSet<ColumnId> = now_hidden.into_iter().collect();
+        if baseline.hidden.len() <= MAX_REMEMBERED {
+            all.extend(baseline.hidden.iter().cloned());
+        } else {
+            all.extend(existing(model).filter(|column| baseline.hidden.contains(column)));
+        }
+        *baseline = Baseline::of(model, settings, &flows, all);
     }
+    hidden.extend(baseline.hidden.iter().filter(|column| !exempt.contains(*column)).cloned());
     for (table, withdrawn) in model.tables.iter().zip(&withdrawn) {
         hidden.extend(if *withdrawn { every_column(table).collect() } else { chosen(table, settings) });
     }
     hidden.extend(hidden_elsewhere(model, settings));
     hidden.extend(secrets_elsewhere(model, &flows));
-    let exempt: HashSet<ColumnId> = model.tables.iter().flat_map(|table| exempt(table, settings)).collect();
     let spared = spread(&mut hidden, &flows, &exempt);
     for table in &model.tables {
         let source = &*settings.name;
@@ -109,11 +149,16 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
 }
 
 /// Columns that are hidden, or may be, by what is known so far: for reflection, which looks closer at what shows them.
-pub(crate) fn perhaps_withheld(model: &Model, settings: &Settings, more: &[Flow]) -> BTreeSet<ColumnId> {
+pub(crate) fn perhaps_withheld(
+    model: &Model,
+    settings: &Settings,
+    baseline: &Baseline,
+    more: &[Flow],
+) -> BTreeSet<ColumnId> {
     let mut flows = all_flows(model);
     flows.extend_from_slice(more);
-    let mut hidden: HashSet<ColumnId> = HashSet::new();
-    if loses_hide(model, settings) {
+    let mut hidden: HashSet<ColumnId> = baseline.hidden.iter().cloned().collect();
+    if loses_hide(model, settings, baseline) {
         // Any column may be the one that was meant.
         hidden.extend(model.tables.iter().flat_map(every_column));
         hidden.extend(flows.iter().map(|flow| flow.from.clone()));
@@ -127,6 +172,49 @@ pub(crate) fn perhaps_withheld(model: &Model, settings: &Settings, more: &[Flow]
     hidden.extend(secrets_elsewhere(model, &flows));
     spread(&mut hidden, &flows, &HashSet::new());
     hidden.into_iter().collect()
+}
+
+/// The columns that are hidden for what the tables are now, whatever was hidden before.
+fn hidden_now(model: &Model, settings: &Settings, flows: &[Flow], exempt: &HashSet<ColumnId>) -> HashSet<ColumnId> {
+    let mut hidden: HashSet<ColumnId> = model.tables.iter().flat_map(|table| chosen(table, settings)).collect();
+    hidden.extend(hidden_elsewhere(model, settings));
+    hidden.extend(secrets_elsewhere(model, flows));
+    spread(&mut hidden, flows, exempt);
+    hidden
+}
+
+/// Reports columns that showed hidden values before and no longer do. They hold what they held, so they stay hidden.
+fn report_kept(model: &Model, settings: &Settings, baseline: &Baseline, now: &HashSet<ColumnId>) {
+    for table in &model.tables {
+        for column in every_column(table).filter(|column| baseline.hidden.contains(column) && !now.contains(column)) {
+            tracing::error!(
+                source = settings.name,
+                table = table.full_name(),
+                column = column.column(),
+                "a column no longer shows values of a hidden one, but may still hold them: it stays hidden until the next \
+                 start. Add it to 'hide' to keep it hidden"
+            );
+        }
+    }
+}
+
+/// A table that a `hide` was about must still be there, even if another one has a name that the entry fits, too.
+fn check_namesakes(model: &Model, settings: &Settings, baseline: &Baseline, mismatches: &mut Vec<Mismatch>) {
+    for column in baseline.lost(model) {
+        let is_gone = !existing(model).any(|other| other.is_beside(column));
+        let fits_another =
+            settings.tables.iter().filter(|(_, said)| said.hide.iter().any(|name| name == column.column()));
+        let fits_another = fits_another.into_iter().any(|(name, _)| {
+            model.tables.iter().any(|table| is_named(table, settings, name))
+                || model.excluded.iter().any(|table| is_meant(table, settings, name))
+        });
+        if is_gone && fits_another {
+            let (table, column) = (column.full_table(), column.column());
+            mismatches.push(Mismatch(format!(
+                "table '{table}', of which 'hide' names '{column}', is gone, and may have another name now"
+            )));
+        }
+    }
 }
 
 /// What an operator says of tables must be about tables.
@@ -163,17 +251,19 @@ fn is_meant(table: &ExcludedTable, settings: &Settings, entry: &str) -> bool {
     settings.entry(table.schema.as_deref(), &table.name).is_some_and(|(name, _)| name == entry)
 }
 
-/// Whether a `hide` names a table or column that does not exist, so that what it is about may be called anything.
-fn loses_hide(model: &Model, settings: &Settings) -> bool {
-    settings.tables.iter().filter(|(_, said)| !said.hide.is_empty()).any(|(name, said)| {
-        let served = model.tables.iter().filter(|table| is_named(table, settings, name)).map(|table| {
-            let columns: HashSet<ColumnId> = every_column(table).collect();
-            said.hide.iter().all(|column| columns.contains(&table.id_of(column)))
-        });
-        let excluded = model.excluded.iter().filter(|table| is_meant(table, settings, name));
-        let mut complete = served.chain(excluded.map(|table| table.has_all(&said.hide))).peekable();
-        complete.peek().is_none() || complete.any(|is_complete| !is_complete)
-    })
+/// Whether a `hide` names a table or column that does not exist, or no longer does, so that what it is about may be called
+/// anything.
+fn loses_hide(model: &Model, settings: &Settings, baseline: &Baseline) -> bool {
+    !baseline.lost(model).is_empty()
+        || settings.tables.iter().filter(|(_, said)| !said.hide.is_empty()).any(|(name, said)| {
+            let served = model.tables.iter().filter(|table| is_named(table, settings, name)).map(|table| {
+                let columns: HashSet<ColumnId> = every_column(table).collect();
+                said.hide.iter().all(|column| columns.contains(&table.id_of(column)))
+            });
+            let excluded = model.excluded.iter().filter(|table| is_meant(table, settings, name));
+            let mut complete = served.chain(excluded.map(|table| table.has_all(&said.hide))).peekable();
+            complete.peek().is_none() || complete.any(|is_complete| !is_complete)
+        })
 }
 
 /// What an operator hides or shows must be columns.
@@ -377,12 +467,15 @@ fn withhold(table: &mut Table, settings: &Settings, hidden: &HashSet<ColumnId>) 
     }
     let key: Vec<Arc<str>> = table.key_columns().map(|column| column.name.clone()).collect();
     table.columns.retain(|column| !columns.contains(&column.name));
-    table.foreign.retain(|foreign| !foreign.columns.iter().any(|name| columns.contains(name)));
+    let (withheld_foreign, foreign) = std::mem::take(&mut table.foreign)
+        .into_iter()
+        .partition(|foreign: &ForeignKey| foreign.columns.iter().any(|name| columns.contains(name)));
+    table.foreign = foreign;
     let position = |name: &Arc<str>| table.columns.iter().position(|column| column.name == *name);
     let positions: Vec<usize> = key.iter().filter_map(position).collect();
     if let Key::Columns(old) = &mut table.key {
         *old = positions;
     }
     table.may.insert &= !prevents_create;
-    table.withheld = Withheld { columns, secrets, prevents_create };
+    table.withheld = Withheld { columns, secrets, prevents_create, foreign: withheld_foreign };
 }

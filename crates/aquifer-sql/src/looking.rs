@@ -75,7 +75,8 @@ impl Database {
     pub async fn look(&self) -> Result<(), Failure> {
         let mut looking = self.looking.lock().await;
         // The store is asked meanwhile: nobody is to wait for names.
-        let (model, ()) = tokio::join!(self.reflect(), looking.load_names());
+        let baseline = looking.baseline.clone();
+        let (model, ()) = tokio::join!(self.reflect(&baseline), looking.load_names());
         let mut model = model.map_err(|trouble| trouble.into_failure(&self.settings.name, None))?;
         self.report_typos(&model);
         let mismatches = exposure::restrict(&mut model, &self.settings, &mut looking.baseline);
@@ -122,10 +123,10 @@ impl Database {
         is_changed
     }
 
-    async fn reflect(&self) -> Result<Model, Trouble> {
+    async fn reflect(&self, baseline: &Baseline) -> Result<Model, Trouble> {
         match &self.backend {
             Backend::Sqlite(sqlite) => sqlite.reflect(&self.settings).await,
-            Backend::Postgres(postgres) => postgres.reflect(&self.settings).await,
+            Backend::Postgres(postgres) => postgres.reflect(&self.settings, baseline).await,
         }
     }
 

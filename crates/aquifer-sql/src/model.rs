@@ -79,6 +79,11 @@ impl ColumnId {
         &self.column
     }
 
+    /// The table's name with its schema, where there is one.
+    pub(crate) fn full_table(&self) -> &str {
+        &self.table
+    }
+
     /// The table's name without its schema.
     pub(crate) fn table(&self) -> &str {
         self.table.rsplit_once('.').map_or(&*self.table, |(_, table)| table)
@@ -109,6 +114,8 @@ pub(crate) struct Table {
     pub(crate) unique: Vec<Unique>,
     pub(crate) checks: Vec<Check>,
     pub(crate) foreign: Vec<ForeignKey>,
+    /// The tables that its rows are seen through, by schema and name: those it inherits from, by however many steps.
+    pub(crate) inherits: Vec<(Arc<str>, Arc<str>)>,
     pub(crate) index: Option<TextIndex>,
     /// What may be done to its rows.
     pub(crate) may: Permits,
@@ -175,6 +182,8 @@ pub(crate) struct Withheld {
     pub(crate) secrets: Vec<Arc<str>>,
     /// Whether a row needs a value in one of them, so that nobody can create one.
     pub(crate) prevents_create: bool,
+    /// References by columns among them. They cascade all the same.
+    pub(crate) foreign: Vec<ForeignKey>,
 }
 
 /// What may be done.
@@ -363,6 +372,14 @@ impl Table {
         match &self.schema {
             Some(schema) => format!("{schema}.{}", self.name),
             None => self.name.to_string(),
+        }
+    }
+
+    /// Whether a reference to this name means it.
+    pub(crate) fn is_called(&self, schema: Option<&str>, name: &str) -> bool {
+        match &self.schema {
+            Some(own) => Some(&**own) == schema && *self.name == *name,
+            None => self.name.eq_ignore_ascii_case(name),
         }
     }
 

@@ -271,6 +271,7 @@ mod tests {
             unique: Vec::new(),
             checks: Vec::new(),
             foreign: Vec::new(),
+            inherits: Vec::new(),
             index: None,
             may: Permits::NONE,
             hashes: false,

@@ -47,6 +47,8 @@ pub(crate) enum Formula {
 #[derive(Debug)]
 pub(crate) struct Children {
     pub(crate) table: Name,
+    /// Where that table stands among all.
+    pub(crate) index: usize,
     /// Their column and ours.
     pub(crate) on: Vec<(Name, Name)>,
 }

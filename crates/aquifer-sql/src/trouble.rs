@@ -5,6 +5,9 @@ use aquifer_protocol::error::{Code, Failure};
 
 use crate::served::Served;
 
+/// What a table is called in messages where callers must not learn its name.
+pub(crate) const ANOTHER_TABLE: &str = "another table";
+
 /// What went wrong.
 #[derive(Debug, Clone)]
 pub(crate) enum Trouble {
@@ -168,7 +171,10 @@ impl Violation {
         let constraint = constraint.as_ref().filter(|name| is_told(name)).cloned();
         let quoted = fields.iter().map(|field| format!("'{field}'")).collect::<Vec<_>>().join(", ");
         let named = if quoted.is_empty() { "its values".to_owned() } else { quoted };
-        let other = other.unwrap_or_else(|| "another table".to_owned());
+        let other = match other {
+            Some(name) if name != ANOTHER_TABLE => format!("'{name}'"),
+            _ => ANOTHER_TABLE.to_owned(),
+        };
         let failure = match kind {
             Constraint::Unique => Failure::new(
                 Code::ConflictAlreadyExists,
@@ -176,11 +182,11 @@ impl Violation {
             ),
             Constraint::MissingParent => Failure::new(
                 Code::ConflictConstraint,
-                format!("The change is forbidden: {named} refers to a row of '{other}' which does not exist"),
+                format!("The change is forbidden: {named} refers to a row of {other} which does not exist"),
             ),
             Constraint::HasChildren => Failure::new(
                 Code::ConflictConstraint,
-                format!("The change is forbidden: rows of '{other}' still refer to this {resource}"),
+                format!("The change is forbidden: rows of {other} still refer to this {resource}"),
             ),
             Constraint::Exclusion => Failure::new(
                 Code::ConflictConstraint,

@@ -20,8 +20,9 @@ const FRESHEN_TIMEOUT: Duration = Duration::from_secs(10);
 impl Engine {
     /// Has all sources look at the same time whether they offer something else, and takes that over.
     pub(super) async fn freshen_sources(&self, snapshot: &Snapshot) {
-        let all = futures::future::join_all(snapshot.mounts().iter().map(|mount| mount.source.freshen()));
-        if tokio::time::timeout(FRESHEN_TIMEOUT, all).await.is_err() {
+        let mut all = futures::future::join_all(snapshot.mounts().iter().map(|mount| mount.source.freshen()));
+        // Most often nothing has changed, and all say so at once: then there is no need for a timer.
+        if futures::poll!(&mut all).is_pending() && tokio::time::timeout(FRESHEN_TIMEOUT, all).await.is_err() {
             tracing::debug!("a source takes long to find out whether it offers something else");
         }
         self.catch_up();

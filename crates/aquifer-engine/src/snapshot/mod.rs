@@ -124,6 +124,7 @@ impl Snapshot {
         let (mut listed, mut unlisted) = (Vec::new(), Vec::new());
         let (mut routes, mut established) = (HashMap::default(), Established::new());
         let tokens = Tokens::of(&operations, &*gate);
+        let restricted = restricted_needs(&operations, &*gate);
         for ((mut operation, is_behind), is_denied) in operations.into_iter().zip(is_behind).zip(denied) {
             // Nobody here chose what an upstream offers: what cannot be served must not keep the rest from it.
             if !operation.native
@@ -141,6 +142,7 @@ impl Snapshot {
                 name: operation.own_name.clone(),
                 is_denied,
                 is_resolved: operation.is_indirect
+                    || needs_any(&operation, &restricted)
                     || (operation.generic_name.is_some() && gate.judges_parameters(&operation)),
                 address_prefix: bare.is_none().then(|| address_prefix(&operation.source).into()),
             };
@@ -371,7 +373,37 @@ fn denied(operations: &[Operation], is_behind: &[bool], gate: &dyn Gate) -> Vec<
 
 /// Which operations take a confirmation token: those that may have to be confirmed, and generic ones if any operation
 /// behind them may.
-struct Tokens(Vec<(Arc<str>, Category)>);
+struct Tokens {
+    /// Sources and categories of operations behind generic ones.
+    behind: Vec<(Arc<str>, Category)>,
+    /// Operations that others need, and that may have to be confirmed.
+    needed: HashSet<OwnName>,
+}
+
+/// A source, and what it calls an operation.
+type OwnName = (Arc<str>, Arc<str>);
+
+/// The operations that others may need, and for which this holds.
+fn needs_where(operations: &[Operation], holds: impl Fn(&Operation) -> bool) -> HashSet<OwnName> {
+    let names = |operation: &Operation| -> Vec<OwnName> {
+        operation.may_need.iter().map(|needed| (operation.source.clone(), needed.clone())).collect()
+    };
+    let needed: HashSet<OwnName> = operations.iter().flat_map(names).collect();
+    let own_name = |operation: &Operation| (operation.source.clone(), operation.own_name.clone());
+    let found = operations.iter().filter(|operation| needed.contains(&own_name(operation)) && holds(operation));
+    found.map(own_name).collect()
+}
+
+/// The operations that others may need, and that policy does not simply allow.
+fn restricted_needs(operations: &[Operation], gate: &dyn Gate) -> HashSet<OwnName> {
+    needs_where(operations, |operation| gate.restricts(operation))
+}
+
+/// Whether a request of an operation may need one of these.
+fn needs_any(operation: &Operation, among: &HashSet<OwnName>) -> bool {
+    !among.is_empty()
+        && operation.may_need.iter().any(|needed| among.contains(&(operation.source.clone(), needed.clone())))
+}
 
 impl Tokens {
     fn of(operations: &[Operation], gate: &dyn Gate) -> Self {
@@ -384,13 +416,14 @@ impl Tokens {
                 }
             }
         }
-        Self(behind)
+        Self { behind, needed: needs_where(operations, |operation| gate.may_confirm(operation)) }
     }
 
     fn are_taken_by(&self, operation: &Operation, gate: &dyn Gate) -> bool {
-        let behind =
-            || self.0.iter().any(|(source, category)| *source == operation.source && *category == operation.category);
-        gate.may_confirm(operation) || (operation.is_indirect && behind())
+        let behind = || {
+            self.behind.iter().any(|(source, category)| *source == operation.source && *category == operation.category)
+        };
+        gate.may_confirm(operation) || (operation.is_indirect && behind()) || needs_any(operation, &self.needed)
     }
 }
 

@@ -581,6 +581,10 @@ impl Gate for SafetyGate {
         self.policy.denies_always(operation)
     }
 
+    fn restricts(&self, operation: &Operation) -> bool {
+        self.policy.restricts(operation)
+    }
+
     fn judges_parameters(&self, operation: &Operation) -> bool {
         self.policy.judges_parameters(operation)
     }

@@ -193,6 +193,12 @@ impl Policy {
             || compiled.loosened().any(|ruling| matches!(ruling.effect, Effect::Confirm(_)))
     }
 
+    /// Whether a call of this operation may be denied, or has to be confirmed.
+    pub fn restricts(&self, operation: &Operation) -> bool {
+        let compiled = self.compile(operation);
+        !matches!(compiled.settled.effect, Effect::Allow) || !compiled.open.is_empty()
+    }
+
     /// Whether a rule looks at the parameters of this operation.
     pub fn judges_parameters(&self, operation: &Operation) -> bool {
         self.rules.iter().any(|rule| rule.concerns(operation) && rule.has_conditions())

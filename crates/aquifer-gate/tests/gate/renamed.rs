@@ -301,6 +301,11 @@ async fn r_saf_2_rules_about_generic_operations_hold_for_what_they_mean() {
         (when(json!({ "equals": "orders" })), true),
         (when(json!({ "one_of": ["customers", "orders"] })), true),
         (when(json!({ "matches": "ord*" })), true),
+        // A table is found by its name in any case.
+        (when(json!({ "equals": "ORDER" })), true),
+        (when(json!({ "one_of": ["oRdErS"] })), true),
+        (when(json!({ "matches": "ORD*" })), true),
+        (when(json!({ "equals": "ORDERS", "not": true })), true),
         (when(json!({ "equals": "customers" })), false),
         (when(json!({ "equals": "customers", "not": true })), true),
     ];

@@ -187,6 +187,7 @@ fn computed(
                 nullable: false,
                 formula: Formula::Children(Children {
                     table: table.clone(),
+                    index: relationship.from,
                     on: relationship
                         .columns
                         .iter()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::{Operation, Returns, Role};
-use aquifer_protocol::schema::{Kind, Parameter, Schema, Shape, Types};
+use aquifer_protocol::schema::{Comparison, Kind, Parameter, Schema, Shape, Types};
 use aquifer_protocol::spelling::fold;
 use aquifer_protocol::suggest;
 use aquifer_query::collection::{Field, Pages};
@@ -144,7 +144,7 @@ pub(super) fn offering(offer: &Offer, related: bool) -> (Vec<(Action, Operation)
             match &*parameter.name {
                 "root" => {
                     let shape = Shape {
-                        fields: vec![Parameter::required("element_type", Schema::string().describe("The table."))],
+                        fields: vec![Parameter::required("element_type", any_case().describe("The table."))],
                         ..Shape::default()
                     };
                     parameter.schema.kind = Kind::Object(shape);
@@ -165,7 +165,12 @@ fn pages(offer: &Offer) -> Pages {
 }
 
 fn table_name() -> Parameter {
-    Parameter::required("table_name", Schema::string().describe("The table, as list_tables names it."))
+    Parameter::required("table_name", any_case().describe("The table, as list_tables names it."))
+}
+
+/// The name of a table. Tables are found by their names in any case, so rules have to hold for any case.
+fn any_case() -> Schema {
+    Schema { comparison: Comparison::IgnoreCase, ..Schema::string() }
 }
 
 fn key() -> Parameter {

@@ -3,6 +3,7 @@
 mod collection;
 mod concealed;
 pub(crate) mod generic;
+mod needs;
 mod operations;
 mod resolve;
 
@@ -13,6 +14,7 @@ use aquifer_engine::Offering;
 use aquifer_protocol::operation::Operation;
 
 pub(crate) use concealed::Concealed;
+use needs::Cascade;
 
 use crate::model::{Column, Key, Model, OnDelete, Table};
 use crate::names;
@@ -27,6 +29,10 @@ pub(crate) struct Offer {
     pub(crate) relationships: Arc<[Relationship]>,
     /// Every reference between tables, also of rows that nobody can name.
     pub(crate) references: Arc<[Relationship]>,
+    /// What else is changed when rows are deleted.
+    cascades: Vec<Cascade>,
+    /// For each table, those that inherit from it.
+    heirs: Vec<Vec<usize>>,
     actions: HashMap<Arc<str>, Action, foldhash::fast::RandomState>,
     pub(crate) offering: Offering,
     /// What callers must not learn of.
@@ -93,6 +99,10 @@ pub(crate) struct Relationship {
     pub(crate) columns: Vec<Arc<str>>,
     pub(crate) to_columns: Vec<Arc<str>>,
     pub(crate) on_delete: OnDelete,
+    /// Whether callers must not learn of the table that refers.
+    pub(crate) conceals_from: bool,
+    /// Whether callers must not learn of the table referred to.
+    pub(crate) conceals_to: bool,
 }
 
 impl Offer {
@@ -116,6 +126,8 @@ impl Offer {
             tables: Vec::new(),
             relationships: Arc::new([]),
             references: Arc::new([]),
+            cascades: Vec::new(),
+            heirs: Vec::new(),
             actions,
             concealed: Concealed::default(),
             offering: Offering {
@@ -128,7 +140,12 @@ impl Offer {
 
     pub(crate) fn of(mut model: Model, words: Vec<names::Words>, settings: &Settings, concealed: Concealed) -> Self {
         complete_references(&mut model);
-        let references = references(&model.tables, &words);
+        let mut references = references(&model.tables, &words);
+        for known in &mut references {
+            known.conceals_from = !concealed.is_readable(known.from);
+            known.conceals_to = !concealed.is_readable(known.to);
+        }
+        let (cascades, heirs) = (Cascade::between(&model.tables), needs::heirs(&model.tables));
         // Only rows with a key can be told apart in a graph.
         let has_key = |index: usize| {
             let table = model.tables.get(index);
@@ -161,6 +178,8 @@ impl Offer {
             tables,
             relationships: relationships.into(),
             references: references.into(),
+            cascades,
+            heirs,
             actions: HashMap::default(),
         };
         for (index, served) in offer.tables.iter().enumerate() {
@@ -177,6 +196,18 @@ impl Offer {
             if let Some(Action::Table(verb, _)) = offer.actions.get(&operation.name) {
                 operation.generic_name = Some(verb.generic_name().into());
             }
+        }
+        let may_need: Vec<Vec<Arc<str>>> = offer
+            .offering
+            .operations
+            .iter()
+            .map(|operation| match offer.action(&operation.name) {
+                Some(Action::Table(verb, index)) => offer.may_need(verb, index),
+                _ => Vec::new(),
+            })
+            .collect();
+        for (operation, may_need) in offer.offering.operations.iter_mut().zip(may_need) {
+            operation.may_need = may_need;
         }
         if generic {
             offer.become_generic();
@@ -249,10 +280,7 @@ fn references(tables: &[Table], words: &[names::Words]) -> Vec<Relationship> {
     let mut found: Vec<Relationship> = Vec::new();
     for (from, table) in tables.iter().enumerate() {
         for foreign in &table.foreign {
-            let to = tables.iter().position(|other| {
-                other.name.eq_ignore_ascii_case(&foreign.to_table)
-                    && (other.schema == foreign.to_schema || other.schema.is_none())
-            });
+            let to = tables.iter().position(|other| other.is_called(foreign.to_schema.as_deref(), &foreign.to_table));
             let (Some(to), Some(own)) = (to, words.get(from)) else { continue };
             let known = |table: &Table, columns: &[Arc<str>]| columns.iter().all(|name| table.column(name).is_some());
             let usable = !foreign.columns.is_empty()
@@ -278,6 +306,8 @@ fn references(tables: &[Table], words: &[names::Words]) -> Vec<Relationship> {
                     columns: foreign.columns.clone(),
                     to_columns: foreign.to_columns.clone(),
                     on_delete: foreign.on_delete,
+                    conceals_from: false,
+                    conceals_to: false,
                 });
             }
         }

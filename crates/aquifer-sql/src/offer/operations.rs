@@ -306,7 +306,8 @@ fn schema(of: &FieldType, column: &Column) -> Schema {
         FieldType::Date => formatted(Format::Date),
         FieldType::Uuid => Schema { comparison: column.comparison, ..formatted(Format::Uuid) },
         FieldType::Bytes => {
-            let base64 = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
+            // The last character before the padding carries unused bits, which have to be zero.
+            let base64 = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$";
             Schema { pattern: Some(Pattern::new(base64)), ..Schema::string() }
         }
         FieldType::List(element) => {

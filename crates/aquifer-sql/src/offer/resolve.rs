@@ -28,7 +28,8 @@ impl Offer {
                 judged_params.retain(|name, _| ["key", "values"].contains(&name.as_str()));
                 judged_params.insert("table_name".to_owned(), self.names(index, params.get("table_name")));
                 let (operation, params) = generic::translate(self, verb, index, params)?;
-                Ok(Resolved { operation: Some(operation), params, judged_params, ..Resolved::default() })
+                let also_needs = self.needed(verb, index, &params);
+                Ok(Resolved { operation: Some(operation), params, also_needs, judged_params })
             }
             Some(Action::TableSchema) => {
                 let index = self.named_table(&params, "table_name")?;
@@ -40,7 +41,8 @@ impl Offer {
             Some(Action::Relationships) => self.resolve_relationships(params),
             Some(Action::Table(verb, index)) => {
                 let judged_params = self.generic_params(verb, index, &params);
-                Ok(Resolved { params, judged_params, ..Resolved::default() })
+                let also_needs = self.needed(verb, index, &params);
+                Ok(Resolved { params, also_needs, judged_params, ..Resolved::default() })
             }
             Some(Action::Tables) | None => Ok(Resolved { params, ..Resolved::default() }),
         }
@@ -97,8 +99,7 @@ impl Offer {
 
     /// What one has to be allowed to do in order to read these tables.
     fn reading(&self, tables: impl IntoIterator<Item = usize>) -> Vec<Arc<str>> {
-        let served = tables.into_iter().filter_map(|index| self.table(index));
-        served.map(|served| Verb::List.of(served).into()).collect()
+        tables.into_iter().flat_map(|index| self.of_family(Verb::List, index)).collect()
     }
 
     /// The table that a parameter names.
@@ -118,7 +119,15 @@ impl Offer {
             [] => Err(generic::no_table(self, name)),
             [only] => Ok(*only),
             several => {
-                let names = several.iter().filter_map(|index| self.table(*index)).map(|served| &*served.words.plural);
+                // Tables that callers must not learn of are no reason to ask which one is meant.
+                let shown: Vec<usize> =
+                    several.iter().copied().filter(|index| self.concealed.is_shown(*index)).collect();
+                match shown.as_slice() {
+                    [] => return Err(generic::no_table(self, name)),
+                    [only] => return Ok(*only),
+                    _ => {}
+                }
+                let names = shown.iter().filter_map(|index| self.table(*index)).map(|served| &*served.words.plural);
                 let names: Vec<&str> = names.take(MAX_SUGGESTIONS).collect();
                 let problem = format!("could mean several tables. Use one of these names: {}", names.join(", "));
                 Err(Failure::invalid_value(parameter, problem).detail("suggestions", names))
@@ -144,12 +153,13 @@ impl Offer {
 
     /// Every name of a table, with the one that the caller used.
     fn names(&self, index: usize, used: Option<&Value>) -> Value {
-        let own = self
-            .table(index)
-            .into_iter()
-            .flat_map(|served| [served.words.plural.as_str(), served.words.singular.as_str(), &*served.table.name]);
-        let mut names: Vec<Value> = own.map(Value::from).chain(used.cloned()).collect();
-        names.dedup();
+        let own = self.table(index).map(|served| served.names()).unwrap_or_default();
+        let mut names: Vec<Value> = Vec::with_capacity(own.len() + 1);
+        for name in own.into_iter().map(Value::from).chain(used.cloned()) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
         names.into()
     }
 

@@ -21,6 +21,11 @@ const WORDS: &str = "\
 const BEFORE_PARENTHESIS: &str = "\
     all and any as between case else elseif elsif if ilike in like not or perform return select some then when";
 
+/// Those that may stand before a string. Any other word there is a type, and the string a value of it.
+const BEFORE_STRING: &str = "\
+    and between case debug else elseif elsif escape exception from if ilike info interval like log not notice or perform \
+    raise return select symmetric then time warning when zone";
+
 /// Types of PostgreSQL itself that `::` may name.
 const TYPES: &str = "\
     bigint bool boolean bpchar bytea char cidr date decimal float4 float8 inet int int2 int4 int8 integer interval json \
@@ -32,14 +37,15 @@ enum Token {
     Word(String),
     /// A quoted name.
     Quoted,
-    /// A string, a number or a numbered parameter.
+    String,
+    /// A number or a numbered parameter.
     Value,
     Mark(char),
 }
 
 /// What has to be known to read a body.
 pub(super) struct Names<'a> {
-    /// Functions and types of the database's own that have a name that is known here.
+    /// Functions and types of the database's own that have a name that is known here, or that of a parameter.
     pub(super) shadowed: &'a HashSet<String>,
     /// Functions of the database's own that can be called as `row.name`.
     pub(super) of_rows: &'a HashSet<String>,
@@ -47,9 +53,11 @@ pub(super) struct Names<'a> {
     pub(super) parameters: &'a [String],
 }
 
-/// The names of functions and types that are known here, which must not be those of others.
+/// The words that are known here. None of them is recognized where the database has a function or a type of that name:
+/// `perform(x)` may be a call, and `info 'x'` a value of a type.
 pub(super) fn known_names() -> Vec<String> {
-    FUNCTIONS.split(' ').chain(TYPES.split(' ')).map(str::to_owned).collect()
+    let all = [FUNCTIONS, TYPES, WORDS, BEFORE_PARENTHESIS, BEFORE_STRING, "distinct from"];
+    all.into_iter().flat_map(|words| words.split(' ')).map(str::to_owned).collect()
 }
 
 /// Whether a body of a function is recognized as one that only computes.
@@ -68,7 +76,7 @@ fn is_recognized(tokens: &[Token], index: usize, names: &Names<'_>) -> bool {
         Some(Token::Word(word)) => word.as_str(),
         // Only as the name of a field: everything else is spelled without quotes in code that is recognized.
         Some(Token::Quoted) => return is_field && !is_mark(next, '(') && names.of_rows.is_empty(),
-        Some(Token::Value | Token::Mark(_)) | None => return true,
+        Some(Token::String | Token::Value | Token::Mark(_)) | None => return true,
     };
     let is_call = is_mark(next, '(');
     if is_field {
@@ -77,15 +85,21 @@ fn is_recognized(tokens: &[Token], index: usize, names: &Names<'_>) -> bool {
             false => !names.of_rows.contains(word),
         };
     }
+    if names.shadowed.contains(word) {
+        return false;
+    }
     if is_mark(before(1), ':') && is_mark(before(2), ':') {
-        return has(TYPES, word) && !names.shadowed.contains(word) && !is_mark(next, '.');
+        return has(TYPES, word) && !is_mark(next, '.');
+    }
+    if next == Some(&Token::String) && !has(BEFORE_STRING, word) {
+        return false;
     }
     let is_parameter = names.parameters.iter().any(|name| name == word);
     if is_mark(next, '.') {
         return word == "new" || word == "old" || word == "pg_catalog" || is_parameter;
     }
     if is_call {
-        return has(BEFORE_PARENTHESIS, word) || (has(FUNCTIONS, word) && !names.shadowed.contains(word));
+        return has(BEFORE_PARENTHESIS, word) || has(FUNCTIONS, word);
     }
     let follows_is = |distance: usize| {
         is_word(before(distance), "is") || (is_word(before(distance), "not") && is_word(before(distance + 1), "is"))
@@ -112,7 +126,7 @@ fn tokens(code: &str) -> Option<Vec<Token>> {
             '-' if letters.peek() == Some(&'-') => while letters.next_if(|c| !is_end_of_line(*c)).is_some() {},
             '\'' | '"' => {
                 skip_quoted(&mut letters, letter)?;
-                tokens.push(if letter == '"' { Token::Quoted } else { Token::Value });
+                tokens.push(if letter == '"' { Token::Quoted } else { Token::String });
             }
             '0'..='9' | '$' => {
                 let mut digits = usize::from(letter != '$');
@@ -162,7 +176,8 @@ mod tests {
 
     #[test]
     fn r_req_9_a_body_is_recognized_only_if_all_of_it_is() {
-        let shadowed = HashSet::from(["reverse".to_owned(), "date".to_owned()]);
+        let shadowed = ["reverse", "date", "warning", "elsif", "like", "some"].map(str::to_owned);
+        let shadowed = HashSet::from(shadowed);
         let of_rows = HashSet::from(["draw".to_owned()]);
         let parameters = ["amount".to_owned()];
         let names = Names { shadowed: &shadowed, of_rows: &of_rows, parameters: &parameters };
@@ -179,6 +194,11 @@ mod tests {
             "SELECT lower($1) || pg_catalog.upper($2)",
             "SELECT amount > 0 AND amount < 100",
             "SELECT 'it''s -- fine' <> $1",
+            "SELECT $1 ILIKE 'x' ESCAPE '!' AND $1 NOT BETWEEN 'a' AND 'b' AND now() > $2 + interval '1 day'",
+            "SELECT CASE $1 WHEN 'a' THEN 'b' ELSE 'c' END IS DISTINCT FROM 'd'",
+            "BEGIN RAISE 'no'; RAISE LOG 'a %', 1; RAISE INFO 'b'; RETURN 'x'; END",
+            "BEGIN RAISE EXCEPTION USING MESSAGE = 'a', HINT = 'b'; END",
+            "SELECT ARRAY['a'] || 'b' = ANY('{}'::text)",
         ] {
             assert!(only_computes(body, &names), "{body}");
         }
@@ -210,6 +230,19 @@ mod tests {
             "BEGIN NEW.a := 'x'::date; RETURN NEW; END",
             "BEGIN NEW.a := CAST('x' AS odd); RETURN NEW; END",
             "BEGIN NEW.a := odd 'x'; RETURN NEW; END",
+            "SELECT amount 'x'",
+            "SELECT user 'x'",
+            "SELECT array 'x'",
+            "BEGIN NEW.a := detail 'x'; RETURN NEW; END",
+            "BEGIN NEW.a := message -- '\n 'x'; RETURN NEW; END",
+            // Words that are functions or types of the database's own.
+            "BEGIN RAISE WARNING 'x'; END",
+            "BEGIN NEW.a := warning('x'); END",
+            "BEGIN NEW.a := warning; END",
+            "BEGIN IF true THEN NULL; ELSIF (true) THEN NULL; END IF; END",
+            "SELECT like($1, $1, 1)",
+            "SELECT $1 LIKE 'x'",
+            "SELECT 1 = some(ARRAY[1])",
             "DECLARE a odd := 'x'; BEGIN RETURN NEW; END",
             // Code that looks like text, and text that looks like code.
             "BEGIN RAISE NOTICE $$can't$$; INSERT INTO log VALUES (1); RAISE NOTICE $$can't$$; END",

@@ -61,9 +61,30 @@ const PARTS: &str = "
         UNION
         SELECT k.conrelid, 'pg_operator'::regclass, unnest(k.conexclop || k.conpfeqop || k.conppeqop || k.conffeqop)
         FROM pg_constraint k),
+    -- What an extension brought: somebody may have added functions of their own to it, which are neither compiled nor
+    -- made together with it.
     owned AS (
         SELECT d.classid, d.objid, e.extname FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
-        WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e')
+        LEFT JOIN LATERAL (
+            SELECT bool_and(l.lanname IN ('c', 'internal') OR p.xmin = e.xmin) AS is_original FROM (
+                SELECT d.objid WHERE d.classid = 'pg_proc'::regclass
+                UNION ALL
+                SELECT o.oprcode::oid FROM pg_operator o WHERE d.classid = 'pg_operator'::regclass AND o.oid = d.objid
+                UNION ALL
+                SELECT k.castfunc FROM pg_cast k WHERE d.classid = 'pg_cast'::regclass AND k.oid = d.objid
+                UNION ALL
+                SELECT a.amproc::oid FROM pg_opclass c JOIN pg_amproc a ON a.amprocfamily = c.opcfamily
+                WHERE d.classid = 'pg_opclass'::regclass AND c.oid = d.objid
+                UNION ALL
+                SELECT o.oprcode::oid FROM pg_opclass c JOIN pg_amop a ON a.amopfamily = c.opcfamily
+                JOIN pg_operator o ON o.oid = a.amopopr WHERE d.classid = 'pg_opclass'::regclass AND c.oid = d.objid
+                UNION ALL
+                SELECT x.id FROM pg_range r CROSS JOIN LATERAL (VALUES (r.rngcanonical::oid), (r.rngsubdiff::oid)) x (id)
+                WHERE d.classid = 'pg_type'::regclass AND r.rngtypid = d.objid) f (id)
+            JOIN pg_proc p ON p.oid = f.id JOIN pg_language l ON l.oid = p.prolang) w ON true
+        WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND coalesce(w.is_original, true)
+            AND NOT (d.classid = 'pg_type'::regclass AND EXISTS (SELECT FROM pg_type t
+                WHERE t.oid = d.objid AND t.typtype IN ('c', 'd') AND t.xmin <> e.xmin)))
     SELECT json_build_object('part', 'trigger', 'id', t.tgrelid::int8, 'kind', t.tgtype::int, 'function', t.tgfoid::int8)::text
     FROM pg_trigger t WHERE (NOT t.tgisinternal OR t.tgfoid >= 16384) AND t.tgenabled <> 'D'
     UNION ALL
@@ -96,10 +117,12 @@ const PARTS: &str = "
     UNION ALL
     SELECT json_build_object('part', 'foreign', 'id', c.oid::int8)::text FROM pg_class c WHERE c.relkind = 'f'
     UNION ALL
-    SELECT json_build_object('part', 'operator', 'id', p.oid::int8, 'function', p.oprcode::oid::int8, 'extension', o.extname)::text
+    SELECT json_build_object('part', 'operator', 'id', p.oid::int8, 'function', p.oprcode::oid::int8, 'extension', o.extname,
+        'types', json_build_array(p.oprleft::int8, p.oprright::int8))::text
     FROM pg_operator p LEFT JOIN owned o ON o.classid = 'pg_operator'::regclass AND o.objid = p.oid WHERE p.oid >= 16384
     UNION ALL
-    SELECT json_build_object('part', 'cast', 'extension', o.extname)::text
+    SELECT json_build_object('part', 'cast', 'extension', o.extname,
+        'types', json_build_array(k.castsource::int8, k.casttarget::int8))::text
     FROM pg_cast k LEFT JOIN owned o ON o.classid = 'pg_cast'::regclass AND o.objid = k.oid WHERE k.castfunc >= 16384
     UNION ALL
     SELECT json_build_object('part', 'of_row', 'name', p.proname, 'extension', o.extname)::text
@@ -111,8 +134,8 @@ const PARTS: &str = "
           UNION ALL
           SELECT 'pg_type'::regclass, t.oid, t.typname FROM pg_type t) x
     LEFT JOIN owned o ON o.classid = x.class AND o.objid = x.oid
-    WHERE x.oid >= 16384 AND x.name = ANY(";
-const PARTS_END: &str = "::text[])";
+    WHERE x.oid >= 16384 AND (x.name IN (SELECT unnest(p.proargnames) FROM pg_proc p WHERE p.oid >= 16384) OR x.name = ANY(";
+const PARTS_END: &str = "::text[]))";
 
 /// Functions by their numbers. Parameters called like keywords are left out, so that no keyword passes for one. A body that was parsed when the function was made is not kept as text; defaults of
 /// parameters do not appear where the function is called.
@@ -124,8 +147,10 @@ const FUNCTIONS: &str = "
             AND coalesce((SELECT max(x.id::oid::int8) FROM unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) x (id)), 0) < 16384,
         'parameters', (SELECT json_agg(x.name) FROM unnest(p.proargnames) x (name)
             WHERE x.name IN ('key', 'name', 'type', 'value') OR x.name NOT IN (SELECT k.word FROM pg_get_keywords() k)),
+        'polymorphic', EXISTS (SELECT FROM unnest(p.proargtypes::oid[]) x (id) JOIN pg_type t ON t.oid = x.id
+                               WHERE t.typtype = 'p'),
         'extension', (SELECT e.extname FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
-                      WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+                      WHERE (l.lanname IN ('c', 'internal') OR p.xmin = e.xmin) AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
                           AND d.classid = 'pg_proc'::regclass AND d.objid = p.oid LIMIT 1))::text
     FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE p.oid = ANY(";
 const FUNCTIONS_END: &str = "::text[]::oid[])";

@@ -57,6 +57,8 @@ struct Function {
     body: String,
     extension: Option<String>,
     is_immutable: bool,
+    /// Whether it takes values of any type, and may look up casts and operators of that.
+    is_polymorphic: bool,
     /// Whether it has a body as text, no defaults of parameters, and only types of PostgreSQL itself.
     is_plain: bool,
     parameters: Vec<String>,
@@ -87,6 +89,8 @@ pub(super) struct Harmless {
     /// Operators of the database's own.
     operators: HashMap<i64, Operator>,
     types: HashMap<i64, Type>,
+    /// Types with casts or operators of the database's own, which run wherever values are read or compared.
+    touched: HashSet<i64>,
     shadowed: HashSet<String>,
     of_rows: HashSet<String>,
     /// Whether bodies of functions may call unknown functions without naming them, by operators or casts.
@@ -106,6 +110,7 @@ impl Harmless {
                     body: text(row, "body").to_owned(),
                     extension: extension(),
                     is_immutable: yes(row, "immutable"),
+                    is_polymorphic: yes(row, "polymorphic"),
                     is_plain: yes(row, "plain"),
                     parameters: texts(&row["parameters"]),
                 };
@@ -120,9 +125,9 @@ impl Harmless {
             "operator" => {
                 let is_known = is_known_extension(row["extension"].as_str());
                 self.operators.insert(id, Operator { function: number(row, "function"), is_known });
-                self.has_unnamed_calls |= !is_known;
+                self.learn_unnamed(row, is_known);
             }
-            "cast" => self.has_unnamed_calls |= !is_known_extension(row["extension"].as_str()),
+            "cast" => self.learn_unnamed(row, is_known_extension(row["extension"].as_str())),
             "shadow" if !row["extension"].as_str().is_some_and(|name| has(EXTENSIONS, name)) => {
                 self.shadowed.insert(text(row, "name").to_owned());
             }
@@ -130,6 +135,14 @@ impl Harmless {
                 self.of_rows.insert(text(row, "name").to_owned());
             }
             _ => {}
+        }
+    }
+
+    /// Learns of an operator or a cast, which run without being named.
+    fn learn_unnamed(&mut self, row: &Value, is_known: bool) {
+        if !is_known {
+            self.has_unnamed_calls = true;
+            self.touched.extend(row["types"].as_array().into_iter().flatten().filter_map(Value::as_i64));
         }
     }
 
@@ -147,7 +160,10 @@ impl Harmless {
     pub(super) fn is_function(&self, id: i64) -> bool {
         let Some(function) = self.functions.get(&id) else { return false };
         if id < FIRST_OWN_ID {
-            return function.is_immutable || has(FUNCTIONS, &function.name) || has(TRIGGERS, &function.name);
+            // `to_jsonb` calls a type's own cast to JSON.
+            let calls_others = function.is_polymorphic && self.has_unnamed_calls;
+            return !calls_others
+                && (function.is_immutable || has(FUNCTIONS, &function.name) || has(TRIGGERS, &function.name));
         }
         if let Some(extension) = &function.extension {
             return has(EXTENSIONS, extension);
@@ -192,6 +208,9 @@ impl Harmless {
     fn is_type_beside(&self, id: i64, seen: &mut HashSet<i64>) -> bool {
         if id < FIRST_OWN_ID || !seen.insert(id) {
             return true;
+        }
+        if self.touched.contains(&id) {
+            return false;
         }
         let Some(found) = self.types.get(&id) else { return false };
         let all_parts = |seen: &mut HashSet<i64>| found.parts.iter().all(|part| self.is_type_beside(*part, seen));

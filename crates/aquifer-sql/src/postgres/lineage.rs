@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Talk;
 use super::reflect::{ask, text};
-use crate::exposure;
+use crate::exposure::{self, Baseline};
 use crate::model::{ColumnId, Flow, Model};
 use crate::settings::Settings;
 use crate::trouble::Trouble;
@@ -43,14 +43,19 @@ const INHERITED: &str = "
     JOIN pg_attribute pa ON pa.attrelid = pc.oid AND pa.attname = a.attname AND NOT pa.attisdropped
     WHERE n.nspname <> ALL(";
 
-/// Columns that hold rows of other tables, also in lists and domains: they show every column of those.
+/// Columns that hold rows of other tables, also in lists, domains and ranges: they show every column of those. Older
+/// servers have no multiranges.
 const ROWS: &str = "
     WITH RECURSIVE held AS (
         SELECT a.attrelid AS relation, a.attname AS name, a.atttypid AS type
         FROM pg_attribute a WHERE a.attnum > 0 AND NOT a.attisdropped AND a.atttypid >= 16384
         UNION
         SELECT h.relation, h.name, x.type FROM held h JOIN pg_type t ON t.oid = h.type
-        CROSS JOIN LATERAL (VALUES (t.typbasetype), (t.typelem)) x (type) WHERE x.type >= 16384)
+        CROSS JOIN LATERAL (
+            SELECT t.typbasetype UNION ALL SELECT t.typelem UNION ALL
+            SELECT g.rngsubtype FROM pg_range g
+            WHERE t.oid = g.rngtypid OR t.oid = (to_jsonb(g) ->> 'rngmultitypid')::oid) x (type)
+        WHERE x.type >= 16384)
     SELECT json_build_object('schema', n.nspname, 'table', c.relname, 'to', h.name,
         'from_schema', m.nspname, 'from_table', o.relname, 'from', a.attname)::text
     FROM held h
@@ -88,23 +93,36 @@ const QUERIES: &str = "
     FROM pg_rewrite r WHERE r.ev_type = '1' AND r.ev_class = ANY(";
 const QUERIES_END: &str = "::text[]::oid[])";
 
-/// Views, and the columns they read. One that mentions a whole row reads all columns of whatever it is from.
+/// Views, and the columns they read. One that mentions a whole row, or a table as a value (`'users'::regclass`, whose type
+/// has the number 2205), reads all columns of whatever it is from. So does one that calls a function whose body the server
+/// has parsed.
 const VIEWS: &str = "
     SELECT json_build_object('id', c.oid::int8, 'schema', n.nspname, 'name', c.relname,
         'columns', (SELECT json_agg(a.attname ORDER BY a.attnum) FROM pg_attribute a
                     WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
-        'reads', (SELECT json_agg(DISTINCT jsonb_build_object('id', o.oid::int8, 'schema', m.nspname, 'table', o.relname,
-                      'column', a.attname, 'number', a.attnum))
-                  FROM pg_depend d
-                  JOIN pg_class o ON o.oid = d.refobjid AND o.oid <> c.oid
-                  JOIN pg_namespace m ON m.oid = o.relnamespace
-                  JOIN pg_attribute a ON a.attrelid = o.oid AND a.attnum > 0 AND NOT a.attisdropped
-                      AND (a.attnum = d.refobjsubid OR w.has_rows)
-                  WHERE d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass))::text
+        'reads', (WITH RECURSIVE called AS (
+                SELECT d.refobjid AS id FROM pg_depend d WHERE d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+                    AND d.refclassid = 'pg_proc'::regclass
+                UNION
+                SELECT d.refobjid FROM called f JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = f.id
+                    AND d.refclassid = 'pg_proc'::regclass),
+            named AS (
+                SELECT d.refobjid AS relation, d.refobjsubid AS number, w.has_rows FROM pg_depend d
+                WHERE d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass
+                UNION ALL
+                SELECT d.refobjid, d.refobjsubid, true FROM called f JOIN pg_depend d
+                ON d.classid = 'pg_proc'::regclass AND d.objid = f.id AND d.refclassid = 'pg_class'::regclass)
+            SELECT json_agg(DISTINCT jsonb_build_object('id', o.oid::int8, 'schema', m.nspname, 'table', o.relname,
+                'column', a.attname, 'number', a.attnum))
+            FROM named d
+            JOIN pg_class o ON o.oid = d.relation AND o.oid <> c.oid
+            JOIN pg_namespace m ON m.oid = o.relnamespace
+            JOIN pg_attribute a ON a.attrelid = o.oid AND a.attnum > 0 AND NOT a.attisdropped
+                AND (a.attnum = d.number OR d.has_rows)))::text
     FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace
     JOIN pg_rewrite r ON r.ev_class = c.oid AND r.ev_type = '1'
-    CROSS JOIN LATERAL (SELECT position(':varattno 0 ' IN r.ev_action::text) > 0 AS has_rows) w
+    CROSS JOIN LATERAL (SELECT r.ev_action::text ~ ':(varattno 0|consttype 2205) ' AS has_rows) w
     WHERE c.relkind IN ('v', 'm') AND n.nspname <> ALL(";
 
 /// Members of an output in a parsed query that matter. The name is among them since it could look like any other.
@@ -165,7 +183,12 @@ impl View {
 }
 
 /// Finds out which columns show values of others.
-pub(super) async fn trace(talk: &mut Talk<'_>, model: &mut Model, settings: &Settings) -> Result<(), Trouble> {
+pub(super) async fn trace(
+    talk: &mut Talk<'_>,
+    model: &mut Model,
+    settings: &Settings,
+    baseline: &Baseline,
+) -> Result<(), Trouble> {
     let system = SYSTEM_SCHEMAS.map(str::to_owned);
     for row in ask(talk, GENERATED, END, &system).await? {
         let column = |name: &str| ColumnId::of_postgres(text(&row, "schema"), text(&row, "table"), text(&row, name));
@@ -186,7 +209,7 @@ pub(super) async fn trace(talk: &mut Talk<'_>, model: &mut Model, settings: &Set
     }
     let views: Vec<View> = ask(talk, VIEWS, END, &system).await?.iter().map(View::of).collect();
     let coarse: Vec<Flow> = views.iter().flat_map(|view| view.flows(&[])).collect();
-    let worth_hiding = exposure::perhaps_withheld(model, settings, &coarse);
+    let worth_hiding = exposure::perhaps_withheld(model, settings, baseline, &coarse);
     let of_interest: Vec<&View> = views.iter().filter(|view| !view.reads.is_disjoint(&worth_hiding)).collect();
     if of_interest.is_empty() {
         return Ok(());

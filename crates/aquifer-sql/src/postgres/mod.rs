@@ -23,6 +23,7 @@ use serde_json::Value;
 use tokio::task::AbortHandle;
 use tokio_postgres::{Client, Config};
 
+use crate::exposure::Baseline;
 use crate::model::Model;
 use crate::rows::{Cells, Collector, Reader};
 use crate::session::{Fault, Session, Work};
@@ -129,11 +130,11 @@ impl Postgres {
     }
 
     /// Looks what there is.
-    pub(crate) async fn reflect(&self, settings: &Settings) -> Result<Model, Trouble> {
+    pub(crate) async fn reflect(&self, settings: &Settings, baseline: &Baseline) -> Result<Model, Trouble> {
         again(|| async {
             let mut link = self.readers.take().await?;
             let mut talk = Talk::on(&mut link, self.timeout);
-            Ok(reflect::model(&mut talk, settings).await?)
+            Ok(reflect::model(&mut talk, settings, baseline).await?)
         })
         .await
         .map_err(|fault| match fault {

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::effects::Effects;
 use super::{Talk, lineage};
 use crate::checks;
+use crate::exposure::Baseline;
 use crate::model::{
     Check, Column, ColumnId, ExcludedTable, ForeignKey, Key, Model, OnDelete, Permits, PostgresRead, PostgresStore,
     Rehearsal, Store, Table, TextIndex, Unique, Withheld,
@@ -29,7 +30,12 @@ const RELATIONS: &str = "
         'hashes', current_setting('server_version_num')::int >= 140000,
         'insert', has_table_privilege(c.oid, 'INSERT') OR has_any_column_privilege(c.oid, 'INSERT'),
         'update', has_table_privilege(c.oid, 'UPDATE') OR has_any_column_privilege(c.oid, 'UPDATE'),
-        'delete', has_table_privilege(c.oid, 'DELETE'))::text
+        'delete', has_table_privilege(c.oid, 'DELETE'),
+        'inherits', (WITH RECURSIVE above AS (
+                SELECT i.inhparent FROM pg_inherits i WHERE i.inhrelid = c.oid
+                UNION SELECT i.inhparent FROM above a JOIN pg_inherits i ON i.inhrelid = a.inhparent)
+            SELECT json_agg(json_build_object('schema', pn.nspname, 'name', p.relname))
+            FROM above a JOIN pg_class p ON p.oid = a.inhparent JOIN pg_namespace pn ON pn.oid = p.relnamespace))::text
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = ANY(";
 const RELATIONS_END: &str = "::text[]) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
@@ -131,7 +137,7 @@ const NAMED: &str = "
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND n.nspname || '.' || c.relname = ANY(";
 const NAMED_END: &str = "::text[])";
 
-pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings) -> Result<Model, Trouble> {
+pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings, baseline: &Baseline) -> Result<Model, Trouble> {
     let schemas = settings.offered_schemas();
     let relations = ask(talk, RELATIONS, RELATIONS_END, &schemas).await?;
     let columns = by_table(ask(talk, COLUMNS, COLUMNS_END, &schemas).await?);
@@ -163,7 +169,7 @@ pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings) -> Result<Mo
     }
     let excluded = excluded(talk, settings, &schemas).await?;
     let mut model = Model { tables, flows: Vec::new(), excluded };
-    lineage::trace(talk, &mut model, settings).await?;
+    lineage::trace(talk, &mut model, settings, baseline).await?;
     Ok(model)
 }
 
@@ -348,6 +354,12 @@ impl Found<'_> {
             unique,
             checks,
             foreign,
+            inherits: self.row["inherits"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|parent| (text(parent, "schema").into(), text(parent, "name").into()))
+                .collect(),
             may: Permits { insert: may("insert") && !needs_hidden, update: may("update"), delete: may("delete") },
             hashes: yes(self.row, "hashes"),
             resolves_conflicts: false,
@@ -466,6 +478,8 @@ fn comparison(row: &Value, read: PostgresRead) -> Comparison {
         _ if !yes(row, "deterministic") => Comparison::Unknown,
         // Cut off after 63 bytes, without a word.
         "name" => Comparison::Opaque,
+        // Bytes in a list are not written in base64, and the server takes `a`, `\x61` and `\141` for one byte.
+        _ if text(row, "category") == "A" && read == PostgresRead::Bytes => Comparison::Opaque,
         // `10.0.0.1` and `10.0.0.1/32` are one address: types with a sense of their own compare by that.
         _ if matches!(read, PostgresRead::Native | PostgresRead::AsText) => Comparison::Opaque,
         _ => Comparison::Exact,

@@ -156,7 +156,8 @@ pub(crate) fn postgres(of: &FieldType, value: &Value) -> Bind {
     Bind::Text(match (of, value) {
         (_, Value::Null) => return Bind::Null,
         (FieldType::Bytes, Value::String(base64)) => {
-            let bytes = STANDARD.decode(base64).unwrap_or_default();
+            // Text that does not decode was refused before. If it comes this far, the server refuses it.
+            let Ok(bytes) = STANDARD.decode(base64) else { return Bind::Text("\\x?".to_owned()) };
             let mut hex = String::from("\\x");
             for byte in bytes {
                 hex.push_str(&format!("{byte:02x}"));
@@ -180,7 +181,11 @@ pub(crate) fn sqlite(of: &FieldType, style: TimeStyle, value: &Value) -> Bind {
         (_, Value::Null) => Bind::Null,
         (_, Value::Bool(yes)) => Bind::Integer(i64::from(*yes)),
         (FieldType::Time, Value::String(text)) => time::write(style, text),
-        (FieldType::Bytes, Value::String(base64)) => Bind::Bytes(STANDARD.decode(base64).unwrap_or_default()),
+        (FieldType::Bytes, Value::String(base64)) => match STANDARD.decode(base64) {
+            Ok(bytes) => Bind::Bytes(bytes),
+            // Refused before. If it comes this far, what was given is kept rather than nothing.
+            Err(_) => Bind::Text(base64.clone()),
+        },
         (FieldType::Number, Value::String(text)) => number(text),
         (FieldType::Integer, Value::String(text)) => {
             text.parse().map_or_else(|_| Bind::Text(text.clone()), Bind::Integer)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Result};
 
-use super::super::checks::{self, Mentions};
+use super::super::checks::{self, Argument, Mentions};
 use crate::model::{ColumnId, Flow, Model, TextIndex};
 use crate::statement::Name;
 
@@ -21,9 +21,9 @@ pub(super) struct FullText {
     /// Whether this program can search it.
     is_searchable: bool,
     content: Content,
-    /// Every column, and of these the ones that are indexed.
+    /// Every column, and of these the ones that are not indexed.
     columns: Vec<String>,
-    indexed: Vec<String>,
+    not_indexed: Vec<String>,
     /// The column of the table it is over with the numbers of the index's rows.
     rowid: String,
 }
@@ -49,35 +49,53 @@ impl FullText {
             is_searchable: module == "fts5",
             content: Content::Own,
             columns: Vec::new(),
-            indexed: Vec::new(),
+            not_indexed: Vec::new(),
             rowid: "rowid".to_owned(),
         };
         let mut not_indexed = Vec::new();
-        for argument in checks::split(arguments) {
-            let unquoted = |text: &str| text.trim().trim_matches(['"', '\'', '`', '[', ']']).to_owned();
-            match argument.split_once('=').map(|(option, value)| (option.trim().to_ascii_lowercase(), unquoted(value)))
-            {
-                Some((option, value)) if option == "content" => {
-                    found.content = if value.is_empty() { Content::Nowhere } else { Content::Table(value) };
-                }
-                Some((option, value)) if option == "content_rowid" => found.rowid = value,
-                Some((option, value)) if option == "notindexed" => not_indexed.push(value),
-                Some(_) => {}
-                None => {
-                    let mut words = checks::names(argument).into_iter();
-                    let Some(column) = words.next() else { continue };
-                    if !words.any(|word| word.eq_ignore_ascii_case("unindexed")) {
-                        found.indexed.push(column.clone());
+        for argument in arguments {
+            match argument {
+                Argument::Option(option, value) => match option.as_str() {
+                    "content" if value.is_empty() => found.content = Content::Nowhere,
+                    "content" => found.content = Content::Table(value),
+                    "content_rowid" => found.rowid = value,
+                    "notindexed" => not_indexed.push(value),
+                    _ => {}
+                },
+                Argument::Column(column, words) => {
+                    if words.iter().any(|word| word.eq_ignore_ascii_case("unindexed")) {
+                        not_indexed.push(column.clone());
                     }
                     found.columns.push(column);
                 }
             }
         }
-        found.indexed.retain(|column| !not_indexed.iter().any(|other| other.eq_ignore_ascii_case(column)));
+        found.not_indexed = not_indexed;
         Some(found)
     }
 
-    /// Its columns, as far as it names them.
+    /// The same, with the columns that the table has. How a module reads its arguments is its own business.
+    pub(super) fn read(connection: &Connection, name: &str, sql: &str) -> Result<Option<Self>> {
+        let Some(mut found) = Self::of(name, sql) else { return Ok(None) };
+        let mut statement = connection.prepare("SELECT name FROM pragma_table_xinfo(?1) WHERE hidden = 0")?;
+        let columns = statement.query_map([name], |row| row.get(0)).and_then(Iterator::collect::<Result<Vec<String>>>);
+        match columns {
+            Ok(columns) if !columns.is_empty() => found.columns = columns,
+            // It cannot be opened, and what was read of its definition has to do.
+            Ok(_) => {}
+            Err(rusqlite::Error::SqliteFailure(code, _)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => {}
+            Err(error) => return Err(error),
+        }
+        Ok(Some(found))
+    }
+
+    /// The columns whose words are found.
+    fn indexed(&self) -> impl Iterator<Item = &String> {
+        let is_left_out = |column: &&String| self.not_indexed.iter().any(|other| other.eq_ignore_ascii_case(column));
+        self.columns.iter().filter(move |column| !is_left_out(column))
+    }
+
+    /// Its columns.
     pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(String::as_str)
     }
@@ -100,7 +118,7 @@ impl FullText {
     pub(super) fn index(&self) -> TextIndex {
         TextIndex::Fts5 {
             quoted: Name::reflected(&self.name),
-            columns: self.indexed.iter().map(|column| Arc::from(column.as_str())).collect(),
+            columns: self.indexed().map(|column| Arc::from(column.as_str())).collect(),
             rowid: Name::reflected(&self.rowid),
             sources: Vec::new(),
         }
@@ -108,15 +126,16 @@ impl FullText {
 
     /// The columns whose words may be in it, each with the column of this table they would be in; without one where that
     /// is not known.
-    fn sources(&self, model: &Model, triggers: &[Trigger]) -> Vec<(ColumnId, Option<String>)> {
-        let tables = tables(model);
+    fn sources(&self, model: &Model, all: &[FullText], triggers: &[Trigger]) -> Vec<(ColumnId, Option<String>)> {
+        let tables = tables(model, all);
         let mut sources: Vec<(ColumnId, Option<String>)> = Vec::new();
         let same_name = |table: &str, column: &String| (ColumnId::of_sqlite(table, column), Some(column.clone()));
         if let Content::Table(table) = &self.content {
             let all = tables.iter().find(|(known, _)| known.eq_ignore_ascii_case(table));
             // Without columns of its own it has those of the other table.
             let all = all.filter(|_| self.columns.is_empty()).into_iter().flat_map(|(_, columns)| columns);
-            sources.extend(self.indexed.iter().map(|column| same_name(table, column)));
+            // Also those that are not indexed: a view may show them.
+            sources.extend(self.columns.iter().map(|column| same_name(table, column)));
             sources.extend(all.map(|column| same_name(table, &(*column).to_owned())));
         }
         for trigger in triggers.iter().filter(|trigger| trigger.mentions.has(&self.name)) {
@@ -138,7 +157,7 @@ impl FullText {
 }
 
 /// All tables with their columns, also those that are left out.
-fn tables(model: &Model) -> Vec<(&str, Vec<&str>)> {
+fn tables<'a>(model: &'a Model, full_text: &'a [FullText]) -> Vec<(&'a str, Vec<&'a str>)> {
     let served = model.tables.iter().map(|table| {
         let columns = table.columns.iter().map(|column| &*column.name);
         (&*table.name, columns.collect())
@@ -147,7 +166,10 @@ fn tables(model: &Model) -> Vec<(&str, Vec<&str>)> {
         let columns = table.columns.iter().map(|column| &**column);
         (&*table.name, columns.collect())
     });
-    served.chain(excluded).collect()
+    // Those that are only an index are no tables to be served, but a trigger can read them.
+    let indexes = full_text.iter().filter(|table| table.is_index_only());
+    let indexes = indexes.map(|table| (table.name.as_str(), table.columns().collect()));
+    served.chain(excluded).chain(indexes).collect()
 }
 
 /// Whether a virtual table shows the inside of something else.
@@ -173,7 +195,7 @@ pub(super) fn trace(connection: &Connection, model: &mut Model, all: &[FullText]
     };
     let triggers: Vec<Trigger> = statement.query_map([], read)?.collect::<Result<_>>()?;
     for full_text in all {
-        let found = full_text.sources(model, &triggers);
+        let found = full_text.sources(model, all, &triggers);
         for (from, column) in &found {
             let targets = match column {
                 Some(column) => std::slice::from_ref(column),
@@ -189,7 +211,11 @@ pub(super) fn trace(connection: &Connection, model: &mut Model, all: &[FullText]
             let Some(TextIndex::Fts5 { quoted, sources, columns, .. }) = &mut table.index else { continue };
             if *quoted == Name::reflected(&full_text.name) {
                 let own = columns.iter().map(|column| ColumnId::of_sqlite(&full_text.name, column));
-                sources.extend(found.iter().map(|(from, _)| from.clone()).chain(own));
+                let is_indexed = |column: &Option<String>| {
+                    column.as_ref().is_none_or(|column| full_text.indexed().any(|indexed| indexed == column))
+                };
+                let words = found.iter().filter(|(_, column)| is_indexed(column)).map(|(from, _)| from.clone());
+                sources.extend(words.chain(own));
             }
         }
     }
@@ -214,7 +240,11 @@ mod tests {
             ("using FTS4(content=\"u\", a, b, notindexed=b)", Content::Table("u".into()), "a b", "a"),
         ] {
             let found = FullText::of("t", &format!("CREATE VIRTUAL TABLE t {sql}"))
-                .map(|found| (found.content, found.columns.join(" "), found.indexed.join(" ")));
+                .map(|found| {
+                    let indexed: Vec<&str> = found.indexed().map(String::as_str).collect();
+                    (indexed.join(" "), found.columns.join(" "), found.content)
+                })
+                .map(|(indexed, columns, content)| (content, columns, indexed));
             assert_eq!(found, Some((content, columns.to_owned(), indexed.to_owned())), "{sql}");
         }
         assert!(FullText::of("t", "CREATE VIRTUAL TABLE t USING rtree(id, a, b)").is_none());

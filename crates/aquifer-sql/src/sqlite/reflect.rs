@@ -39,7 +39,10 @@ pub(super) fn model(connection: &Connection, brake: &Brake<'_>, settings: &Setti
     let of_virtual = found.iter().filter(|(_, kind, _)| kind == "virtual");
     let of_virtual: Vec<(&String, String)> =
         of_virtual.map(|(name, _, _)| Ok((name, definition(connection, name)?))).collect::<Result<_>>()?;
-    let indexes: Vec<FullText> = of_virtual.iter().filter_map(|(name, sql)| FullText::of(name, sql)).collect();
+    let mut indexes: Vec<FullText> = Vec::new();
+    for (name, sql) in &of_virtual {
+        indexes.extend(FullText::read(connection, name, sql)?);
+    }
     let mut model = Model::default();
     for (name, kind, without_rowid) in &found {
         // An index over another table is no table of its own.
@@ -190,6 +193,7 @@ fn table(
         key,
         unique,
         foreign: foreign_keys(connection, name)?,
+        inherits: Vec::new(),
         index,
         may,
         hashes: false,

@@ -13,7 +13,7 @@ use rusqlite::{Connection, Result};
 use super::super::checks::Mentions;
 use super::collation;
 use super::full_text::{self, FullText};
-use crate::model::{ColumnId, Flow, Model};
+use crate::model::{Column, ColumnId, Flow, Model};
 use crate::statement::{Dialect, Name, Statement};
 
 /// What statements read while they are prepared: tables, and columns of them.
@@ -67,7 +67,7 @@ impl Definitions {
                 found.views.push((name, Mentions::of(&sql)));
                 continue;
             }
-            if let Some(full_text) = FullText::of(&name, &sql) {
+            if let Some(full_text) = FullText::read(connection, &name, &sql)? {
                 found.full_text.extend(full_text.columns().map(|column| ColumnId::of_sqlite(&name, column)));
             }
             if is_plain {
@@ -87,57 +87,83 @@ impl Definitions {
     }
 }
 
+/// Traces every view, also those that are left out: a trigger may copy from these.
 fn trace_all(connection: &Connection, model: &mut Model, known: &Definitions, reads: &Reads) -> Result<()> {
+    let mut flows = Vec::new();
     for table in model.tables.iter_mut().filter(|table| known.is_view(&table.name)) {
-        reads.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        let mut select = Statement::new(Dialect::Sqlite);
-        select.push("SELECT * FROM ").name(&Name::reflected(&table.name));
-        let prepared = connection.prepare(select.text())?;
-        let read = std::mem::take(&mut *reads.lock().unwrap_or_else(PoisonError::into_inner));
-        // Its own columns and those of other views are read on the way to the tables.
-        let is_used = |view: &str| {
-            view.eq_ignore_ascii_case(&table.name) || read.iter().any(|(name, _)| name.eq_ignore_ascii_case(view))
-        };
-        let is_compound = known
-            .views
-            .iter()
-            .filter(|(view, _)| is_used(view))
-            .any(|(_, mentions)| COMPOUND.iter().any(|word| mentions.has(word)));
-        let everything = ColumnId::of_sqlite(&table.name, "").everything_in();
-        let into = |from: ColumnId| Flow { from, to: everything.clone() };
-        for (name, column) in read.iter().filter(|(name, _)| !known.is_view(name)) {
-            model.flows.push(into(ColumnId::of_sqlite(name, column)));
-            if !known.is_table(name) {
-                model.flows.extend(known.full_text.iter().cloned().map(into));
-            }
+        flows.extend(trace_view(connection, &table.name, &mut table.columns, known, reads)?);
+    }
+    for table in model.excluded.iter().filter(|table| known.is_view(&table.name)) {
+        match trace_view(connection, &table.name, &mut [], known, reads) {
+            Ok(found) => flows.extend(found),
+            // A view of what is gone: nothing can read it either.
+            Err(rusqlite::Error::SqliteFailure(code, _)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => {}
+            Err(error) => return Err(error),
         }
-        for index in 0..prepared.column_count() {
-            let name = prepared.column_name(index)?;
-            let Some(column) = table.columns.iter_mut().find(|known| *known.name == *name) else { continue };
-            let text = |part: &CStr| part.to_string_lossy().into_owned();
-            // A function that gives rows has columns, but is no table to ask about them.
-            let origin = match prepared.column_metadata(index).ok().flatten() {
-                Some((_, table, origin, declared, collation, ..)) if !is_compound && known.is_table(&text(table)) => {
-                    Some((text(table), text(origin), declared.map(text), collation.map(text)))
-                }
-                _ => None,
-            };
-            let to = ColumnId::of_sqlite(&table.name, name);
-            match origin {
-                Some((from_table, from_column, declared, collation)) => {
-                    let declared = declared.unwrap_or_default();
+    }
+    model.flows.extend(flows);
+    Ok(())
+}
+
+/// What a view shows. Of its columns that are offered, the comparison is found out as well.
+fn trace_view(
+    connection: &Connection,
+    view: &str,
+    columns: &mut [Column],
+    known: &Definitions,
+    reads: &Reads,
+) -> Result<Vec<Flow>> {
+    let mut flows = Vec::new();
+    reads.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    let mut select = Statement::new(Dialect::Sqlite);
+    select.push("SELECT * FROM ").name(&Name::reflected(view));
+    let prepared = connection.prepare(select.text())?;
+    let read = std::mem::take(&mut *reads.lock().unwrap_or_else(PoisonError::into_inner));
+    // Its own columns and those of other views are read on the way to the tables.
+    let is_used =
+        |other: &str| other.eq_ignore_ascii_case(view) || read.iter().any(|(name, _)| name.eq_ignore_ascii_case(other));
+    let is_compound = known
+        .views
+        .iter()
+        .filter(|(view, _)| is_used(view))
+        .any(|(_, mentions)| COMPOUND.iter().any(|word| mentions.has(word)));
+    let everything = ColumnId::of_sqlite(view, "").everything_in();
+    let into = |from: ColumnId| Flow { from, to: everything.clone() };
+    for (name, column) in read.iter().filter(|(name, _)| !known.is_view(name)) {
+        flows.push(into(ColumnId::of_sqlite(name, column)));
+        if !known.is_table(name) {
+            flows.extend(known.full_text.iter().cloned().map(into));
+        }
+    }
+    for index in 0..prepared.column_count() {
+        let name = prepared.column_name(index)?;
+        let mut column = columns.iter_mut().find(|known| *known.name == *name);
+        let text = |part: &CStr| part.to_string_lossy().into_owned();
+        // A function that gives rows has columns, but is no table to ask about them.
+        let origin = match prepared.column_metadata(index).ok().flatten() {
+            Some((_, table, origin, declared, collation, ..)) if !is_compound && known.is_table(&text(table)) => {
+                Some((text(table), text(origin), declared.map(text), collation.map(text)))
+            }
+            _ => None,
+        };
+        let to = ColumnId::of_sqlite(view, name);
+        match origin {
+            Some((from_table, from_column, declared, collation)) => {
+                let declared = declared.unwrap_or_default();
+                if let Some(column) = &mut column {
                     column.comparison = collation::comparison(&column.of, &declared, collation.as_deref());
-                    model.flows.push(Flow { from: ColumnId::of_sqlite(&from_table, &from_column), to });
                 }
-                None => {
-                    // An expression may have any collation.
-                    if matches!(column.of, FieldType::Text | FieldType::Word(_)) {
-                        column.comparison = Comparison::Unknown;
-                    }
-                    model.flows.push(Flow { from: everything.clone(), to });
+                flows.push(Flow { from: ColumnId::of_sqlite(&from_table, &from_column), to });
+            }
+            None => {
+                // An expression may have any collation.
+                if let Some(column) = column.filter(|column| matches!(column.of, FieldType::Text | FieldType::Word(_)))
+                {
+                    column.comparison = Comparison::Unknown;
                 }
+                flows.push(Flow { from: everything.clone(), to });
             }
         }
     }
-    Ok(())
+    Ok(flows)
 }

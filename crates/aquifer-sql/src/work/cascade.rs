@@ -11,6 +11,7 @@ use crate::model::OnDelete;
 use crate::offer::Relationship;
 use crate::session::{Fault, Session};
 use crate::sql::value::Scope;
+use crate::trouble::ANOTHER_TABLE;
 
 /// Nobody needs to know of more rows than this to think again.
 const MOST: usize = 5_000;
@@ -44,8 +45,10 @@ pub(super) async fn of<S: Session>(
             let count = met.len();
             if count > 0 {
                 let fate = if cascades { "deleted" } else { "cleared" };
-                let known = touched.get(&*reference.name).and_then(|known: &Value| known[fate].as_u64()).unwrap_or(0);
-                touched.insert(reference.name.to_string(), json!({ fate: known + count as u64 }));
+                let name = if reference.conceals_from { ANOTHER_TABLE } else { &*reference.name };
+                let told = touched.entry(name).or_insert_with(|| json!({}));
+                let known = told[fate].as_u64().unwrap_or(0);
+                told[fate] = (known + count as u64).into();
                 total = (total + count).min(MOST);
             }
             if cascades {

@@ -11,7 +11,7 @@ use crate::rows::Reader;
 use crate::session::{Fault, Session};
 use crate::sql::{operand, write};
 use crate::statement::{Dialect, Name, Statement};
-use crate::trouble::{Constraint, Trouble, Violation};
+use crate::trouble::{ANOTHER_TABLE, Constraint, Trouble, Violation};
 
 impl Common {
     /// The row of a key as it is now.
@@ -128,7 +128,7 @@ impl Common {
         let is_it = |known: &&Relationship| {
             known.from == self.index && known.columns == foreign.columns && known.to_columns == foreign.to_columns
         };
-        let known = self.references.iter().find(is_it)?;
+        let known = self.references.iter().find(is_it).filter(|known| !known.conceals_to)?;
         self.tables.get(known.to).map(|served| served.words.plural.clone())
     }
 
@@ -148,7 +148,8 @@ impl Common {
             let Some(on) = on else { continue };
             let rows = count(session, &write::exists(&self.scope(), &from.table.quoted, &on)).await;
             if rows.is_some_and(|rows| rows > 0) {
-                return Some(from.words.plural.clone());
+                let name = (!reference.conceals_from).then(|| from.words.plural.clone());
+                return Some(name.unwrap_or_else(|| ANOTHER_TABLE.to_owned()));
             }
         }
         None

@@ -109,7 +109,7 @@ async fn r_saf_2_postgres_columns_are_compared_as_they_are() {
         "CREATE EXTENSION citext; CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
          CREATE DOMAIN mail AS citext; CREATE TYPE mood AS ENUM ('ok', 'sad');
          CREATE TABLE people (login citext PRIMARY KEY, name text, code char(5), mail mail, loose text COLLATE loose, fine text COLLATE \"C\",
-            id uuid, label varchar(9), cut name, host inet, tags citext[], ids uuid[], words text[], span interval, hosts inet[], moods mood[], at time, price money,
+            id uuid, label varchar(9), cut name, host inet, tags citext[], ids uuid[], words text[], span interval, hosts inet[], moods mood[], content bytea, contents bytea[], at time, price money,
             mac macaddr, numbers int4range, bits bit(4), number oid, letter \"char\", feeling text CHECK (feeling IN ('a', 'b')));
          INSERT INTO people (login, id) VALUES ('admin', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11');
          CREATE TABLE keyed (id uuid PRIMARY KEY); INSERT INTO keyed VALUES ('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11');
@@ -134,6 +134,8 @@ async fn r_saf_2_postgres_columns_are_compared_as_they_are() {
         ("update_person", "span", Comparison::Opaque),
         ("update_person", "hosts", Comparison::Opaque),
         ("update_person", "moods", Comparison::Exact),
+        ("update_person", "content", Comparison::Exact),
+        ("update_person", "contents", Comparison::Opaque),
         ("update_person", "at", Comparison::Opaque),
         ("update_person", "price", Comparison::Opaque),
         ("update_person", "mac", Comparison::Opaque),

@@ -33,6 +33,15 @@ async fn r_ext_6_no_schema_partition_or_row_shows_a_hidden_column() {
         CREATE DOMAIN user_row AS users; CREATE TYPE inside.pair AS (one users, two int);
         CREATE TABLE holders (id int PRIMARY KEY, a text, u users, l users[], d user_row, p inside.pair, q inside.pair[]);
         INSERT INTO holders SELECT 1, 'a', u, ARRAY[u], u, ROW(u, 1)::inside.pair, ARRAY[ROW(u, 1)::inside.pair] FROM users u;
+        CREATE TYPE user_range AS RANGE (SUBTYPE = users, MULTIRANGE_TYPE_NAME = user_multirange);
+        CREATE TABLE spans (id int PRIMARY KEY, a text, r user_range, m user_multirange, l user_range[]);
+        INSERT INTO spans SELECT 1, 'a', user_range(u, u, '[]'), user_multirange(user_range(u, u, '[]')), ARRAY[user_range(u, u, '[]')] FROM users u;
+        CREATE FUNCTION told(int) RETURNS text LANGUAGE sql BEGIN ATOMIC; SELECT notes FROM users WHERE id = $1; END;
+        CREATE FUNCTION told_again(int) RETURNS text LANGUAGE sql BEGIN ATOMIC; SELECT told($1); END;
+        CREATE VIEW by_function AS SELECT id, name, told(id) AS x FROM users;
+        CREATE VIEW by_two_functions AS SELECT id, name, told_again(id) AS x FROM users;
+        CREATE VIEW by_xml AS SELECT 1 AS id, table_to_xml('users'::regclass, false, false, '')::text AS x;
+        CREATE VIEW by_xml_beside AS SELECT id, name, table_to_xml('users'::regclass, false, false, '')::text AS x FROM users;
         CREATE TABLE inside.letters (id int PRIMARY KEY, about text REFERENCES users (notes)); INSERT INTO inside.letters VALUES (1, 'hunterzz');
         CREATE VIEW of_letters AS SELECT id, about FROM inside.letters;";
     let hidden = hide(&["users.notes", "measures.notes", "people.notes"]);
@@ -47,6 +56,10 @@ async fn r_ext_6_no_schema_partition_or_row_shows_a_hidden_column() {
         ("list_of_middle_partitions", vec!["id", "a"]),
         ("list_of_staff", vec!["id", "a", "g"]),
         ("list_holders", vec!["id", "a"]),
+        ("list_spans", vec!["id", "a"]),
+        ("list_by_functions", vec!["id", "name"]),
+        ("list_by_two_functions", vec!["id", "name"]),
+        ("list_by_xml_besides", vec!["id", "name"]),
         ("list_of_letters", vec!["id"]),
         ("list_odd_names", vec![":resno", "{TARGETENTRY :resorigtbl 1"]),
     ] {

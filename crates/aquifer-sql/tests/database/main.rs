@@ -2,14 +2,18 @@
 //! requirements. PostgreSQL takes part with the feature `postgres`, which `cargo xtask test` turns on.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod bytes;
 mod comparison;
 mod conflict_clauses;
 mod generic;
 mod hidden;
+mod hidden_later;
 mod hidden_settings;
+mod hidden_sqlite;
 mod injection;
 mod judged;
 mod kept_names;
+mod needs;
 mod outcomes;
 mod outdated;
 mod reading;

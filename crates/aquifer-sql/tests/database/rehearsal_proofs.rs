@@ -283,3 +283,133 @@ async fn r_req_9_a_rehearsal_is_not_done_on_a_proof_that_no_longer_holds() {
         assert_eq!(stage.value("SELECT is_called FROM s").await, "f", "{change}");
     }
 }
+
+/// A function or a type may have the name of any word: then the word is not taken for what it usually means.
+#[tokio::test]
+async fn r_req_9_words_that_are_functions_or_types_are_not_recognized() {
+    let calls = [
+        "BEGIN NEW.a := perform(NEW.a); RETURN NEW; END",
+        "BEGIN PERFORM perform(NEW.a); RETURN NEW; END",
+        "BEGIN NEW.a := \"perform\"(NEW.a); RETURN NEW; END",
+        "BEGIN NEW.a := elsif(NEW.a); RETURN NEW; END",
+        "BEGIN NEW.a := info 'x'; RETURN NEW; END",
+        "BEGIN NEW.a := info -- a comment\n 'x'; RETURN NEW; END",
+        "BEGIN NEW.a := log 'x'; RETURN NEW; END",
+        "BEGIN NEW.a := notice '(x)'; RETURN NEW; END",
+    ]
+    .map(with_trigger);
+    let in_path = calls.map(|made| made.replace("LANGUAGE plpgsql", "LANGUAGE plpgsql SET search_path = evil, public"));
+    let deferred = "CREATE TABLE @ (id int PRIMARY KEY, a text);
+        CREATE FUNCTION f_@() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM perform(NEW.a); RETURN NULL; END $$;
+        CREATE CONSTRAINT TRIGGER t AFTER INSERT OR UPDATE OR DELETE ON @ DEFERRABLE INITIALLY DEFERRED
+            FOR EACH ROW EXECUTE FUNCTION f_@();";
+    let checked = |function: &str| {
+        format!("CREATE FUNCTION f_@{function}; CREATE TABLE @ (id int PRIMARY KEY, a text CHECK (f_@(a)));")
+    };
+    let checks = [
+        "(x text) RETURNS bool LANGUAGE sql AS $$ SELECT if(x) IS NOT NULL $$",
+        "(x text) RETURNS bool LANGUAGE sql AS $$ SELECT like(x, x, 1) $$",
+        "(x text) RETURNS bool LANGUAGE sql AS $$ SELECT ilike(x, x, 1) $$",
+        "(odd text) RETURNS bool LANGUAGE sql AS $$ SELECT odd 'x' IS NOT NULL AND odd IS NOT NULL $$",
+        "(held text) RETURNS bool LANGUAGE sql AS $$ SELECT held '(x)' IS NOT NULL $$",
+    ]
+    .map(checked);
+    let harmless = [
+        checked(
+            "(other text) RETURNS bool LANGUAGE sql AS $$ SELECT other <> 'c' AND other NOT BETWEEN 'a' AND 'b' $$",
+        ),
+        with_trigger("BEGIN NEW.a := 'x'; RAISE WARNING 'it is %', NEW.a; RETURN NEW; END"),
+    ];
+    let loud = in_path.iter().chain(&checks).map(|made| (made.as_str(), NONE)).chain([(deferred, NONE)]);
+    let cases: Vec<(&str, [bool; 3])> = loud.chain(harmless.iter().map(|made| (made.as_str(), ALL))).collect();
+    let mut common = "CREATE SEQUENCE s; CREATE SCHEMA evil;".to_owned();
+    for (name, arguments, result) in [
+        ("perform", "text", "text"),
+        ("\"if\"", "text", "text"),
+        ("\"elsif\"", "text", "text"),
+        ("\"like\"", "text, text, int", "bool"),
+        ("\"ilike\"", "text, text, int", "bool"),
+        ("draw_ok", "text", "bool"),
+    ] {
+        let value = if result == "bool" { "true" } else { "$1" };
+        common += &format!(
+            "CREATE FUNCTION {name}({arguments}) RETURNS {result} LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('public.s'); RETURN {value}; END $$;"
+        );
+    }
+    common += "CREATE DOMAIN info AS text CHECK (draw_ok(VALUE)); CREATE DOMAIN evil.log AS text CHECK (public.draw_ok(VALUE));
+        CREATE DOMAIN odd AS text CHECK (draw_ok(VALUE)); CREATE TABLE notice (a info); CREATE TABLE held (a info);";
+    assert_proven(&common, &cases).await;
+    // No trigger is without this word.
+    let returned = "CREATE SEQUENCE s; CREATE FUNCTION \"return\"(text) RETURNS text LANGUAGE sql AS $$ SELECT nextval('s')::text $$;";
+    let loud = with_trigger("BEGIN NEW.a := return(NEW.a); RETURN NEW; END");
+    assert_proven(returned, &[(&loud, NONE)]).await;
+}
+
+/// Casts and operators of the database's own run where nobody names them, even in the statements of a rehearsal itself.
+#[tokio::test]
+async fn r_req_9_types_with_casts_or_operators_of_the_database_are_not_proven() {
+    let common = "
+        CREATE SEQUENCE s;
+        CREATE TYPE as_json AS ENUM ('a', 'b'); CREATE TYPE as_text AS ENUM ('a', 'b'); CREATE TYPE compared AS ENUM ('a', 'b');
+        CREATE TYPE made AS ENUM ('a', 'b'); CREATE TYPE plain AS ENUM ('a', 'b'); CREATE TYPE pair AS (x int, y int);
+        CREATE DOMAIN domain_of AS as_text; CREATE TYPE holder AS (a as_text);
+        CREATE FUNCTION to_it(as_json) RETURNS json LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('s'); RETURN '1'; END $$;
+        CREATE FUNCTION to_it(as_text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('s'); RETURN 'a'; END $$;
+        CREATE FUNCTION to_it(pair) RETURNS text LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('s'); RETURN 'a'; END $$;
+        CREATE FUNCTION to_it(text) RETURNS made LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('s'); RETURN 'a'; END $$;
+        CREATE FUNCTION eq(compared, compared) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('s'); RETURN true; END $$;
+        CREATE CAST (as_json AS json) WITH FUNCTION to_it(as_json); CREATE CAST (as_text AS text) WITH FUNCTION to_it(as_text);
+        CREATE CAST (pair AS text) WITH FUNCTION to_it(pair); CREATE CAST (text AS made) WITH FUNCTION to_it(text);
+        CREATE OPERATOR = (LEFTARG = compared, RIGHTARG = compared, FUNCTION = eq);";
+    assert_proven(
+        common,
+        &[
+            ("CREATE TABLE @ (id int PRIMARY KEY, m as_json CHECK (to_jsonb(m) IS NOT NULL));", NONE),
+            ("CREATE TABLE @ (id int PRIMARY KEY, a text CHECK (to_jsonb('a'::as_json) IS NOT NULL));", NONE),
+            ("CREATE TABLE @ (id int PRIMARY KEY, a text CHECK (jsonb_build_array('a'::as_json) IS NOT NULL));", NONE),
+            ("CREATE TABLE @ (id int PRIMARY KEY, m as_json);", NONE),
+            ("CREATE TABLE @ (id int PRIMARY KEY, m as_text);", NONE),
+            ("CREATE TABLE @ (id int PRIMARY KEY, m as_text[]);", NONE),
+            ("CREATE TABLE @ (id int PRIMARY KEY, m domain_of);", NONE),
+            ("CREATE TABLE @ (id int PRIMARY KEY, m holder);", NONE),
+            ("CREATE TABLE @ (id int PRIMARY KEY, m pair);", NONE),
+            ("CREATE TABLE @ (id int PRIMARY KEY, m made);", NONE),
+            ("CREATE TABLE @ (m compared PRIMARY KEY, a text);", NONE),
+            ("CREATE TABLE @ (id int PRIMARY KEY, m plain, n numeric(8, 2) CHECK (n > 0), at timestamptz DEFAULT now());", ALL),
+        ],
+    )
+    .await;
+    let things = "CREATE TABLE things (id int PRIMARY KEY, a text, j jsonb DEFAULT to_jsonb('a'::as_json));";
+    let stage = Stage::postgres(&format!("{common} {things}")).await;
+    let answer = stage.ask("create_thing", json!({ "id": 1, "dry_run": true })).await;
+    assert_eq!(answer["warnings"][0]["code"], "DRY_RUN_NOT_TRIED", "{answer}");
+    assert_eq!(stage.value("SELECT is_called FROM s").await, "f", "{answer}");
+}
+
+/// Whoever owns an extension can add functions to it. They are no more harmless for that.
+#[tokio::test]
+async fn r_req_9_what_was_added_to_an_extension_is_not_known() {
+    let server = Server::new("CREATE EXTENSION hstore;").await;
+    server
+        .run(
+            "CREATE SEQUENCE s;
+             CREATE FUNCTION evil(text) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('s'); RETURN true; END $$;
+             CREATE OPERATOR <%> (RIGHTARG = text, FUNCTION = evil); CREATE DOMAIN info AS text CHECK (evil(VALUE));
+             ALTER EXTENSION hstore ADD FUNCTION evil(text); ALTER EXTENSION hstore ADD DOMAIN info;
+             ALTER EXTENSION hstore ADD OPERATOR <%> (NONE, text);
+             CREATE TABLE functions (id int PRIMARY KEY, a text CHECK (evil(a)));
+             CREATE TABLE operators (id int PRIMARY KEY, a text CHECK (<%> a));
+             CREATE TABLE domains (id int PRIMARY KEY, a info);
+             CREATE TABLE words (id int PRIMARY KEY, a text);
+             CREATE FUNCTION words() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.a := info 'x'; RETURN NEW; END $$;
+             CREATE TRIGGER t BEFORE INSERT OR UPDATE OR DELETE ON words FOR EACH ROW EXECUTE FUNCTION words();
+             CREATE TABLE plain_ones (id int PRIMARY KEY, a hstore CHECK (exist(a, 'x')));",
+        )
+        .await;
+    let database = open(server.settings()).await.unwrap();
+    for (table, expected) in
+        [("function", NONE), ("operator", NONE), ("domain", NONE), ("word", NONE), ("plain_one", ALL)]
+    {
+        assert_eq!(proven(&database, table), expected, "{table}");
+    }
+}

@@ -177,7 +177,9 @@ impl Condition {
     }
 
     fn verdict(&self, found: &Found<'_>, shapes: Shapes<'_>) -> Verdict {
-        let readings = || TextReading::of(&found.schemas, shapes, self.ignore_case);
+        // A source finds a table by its name in any case.
+        let ignore_case = self.ignore_case || (found.schemas.is_empty() && self.path.names_table(shapes.operation));
+        let readings = || TextReading::of(&found.schemas, shapes, ignore_case);
         match &self.test {
             _ if found.is_structured_text => Verdict::Unsure,
             Test::OneOf(wanted) => {

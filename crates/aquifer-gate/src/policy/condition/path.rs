@@ -89,6 +89,11 @@ impl Path {
         first.is_some_and(|first| operation.parameters.iter().any(|parameter| first.is_of(parameter)))
     }
 
+    /// Whether it is the parameter of a generic operation with the name of the table.
+    pub(super) fn names_table(&self, operation: &Operation) -> bool {
+        operation.generic_name.is_some() && matches!(self.names.as_slice(), [only] if only.folded == fold("table_name"))
+    }
+
     /// Every value that the path leads to. Lists on the way, and where it ends, are gone through; what was not sent has its
     /// declared default.
     pub(super) fn values<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>) -> Vec<Found<'a>> {
