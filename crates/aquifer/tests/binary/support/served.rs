@@ -156,7 +156,7 @@ fn open(
 
 /// The body of a stateless request, and the name its headers have to repeat.
 pub(crate) fn stateless_body(method: &str, mut params: Value) -> (Value, Option<String>) {
-    let name = params["name"].as_str().map(str::to_owned);
+    let name = params["name"].as_str().or(params["uri"].as_str()).map(str::to_owned);
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
