@@ -161,7 +161,7 @@ impl World {
             let sources = told["summary"]["sources"].as_array().cloned().unwrap_or_default();
             let are_live = sources.iter().all(|source| source["status"] == "live");
             // What a source offers is shown a moment after it is known; until then something stands in for it.
-            let is_shown = || !self.operations().iter().any(|name| name.ends_with("upstream_status"));
+            let mut is_shown = || !self.operations().iter().any(|name| name.ends_with("upstream_status"));
             (are_live && is_shown()).then_some(())
         });
     }

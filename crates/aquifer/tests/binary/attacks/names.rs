@@ -8,7 +8,8 @@ use crate::support::{Transport, alter, text, token};
 #[test]
 fn r_saf_2_a_rule_about_a_tool_holds_whatever_its_operation_is_called() {
     let rules = "[[gate.rule]]\neffect = \"deny\"\noperation = \"delete_account\"\n\
-                 [[gate.rule]]\neffect = \"deny\"\nsource = \"bank\"\ntool = \"closeAccount\"\n";
+                 [[gate.rule]]\neffect = \"deny\"\nsource = \"bank\"\ntool = \"closeAccount\"\n\
+                 [[gate.rule]]\nname = \"typo\"\neffect = \"deny\"\noperation = \"delete_acount\"\n";
     let tools = |more: &[&str]| -> Value {
         let names = more.iter().copied().chain(["delete_account", "closeAccount"]);
         let mut tools: Vec<Value> = names.map(destroying).collect();
@@ -24,6 +25,7 @@ fn r_saf_2_a_rule_about_a_tool_holds_whatever_its_operation_is_called() {
                 world.data("read", "get_account", json!({}));
                 world.script(&tools(&["deleteAccount", "DELETE-ACCOUNT", "close_account"]));
             }
+            world.server().has_said("rule 3 'typo': no operation matches 'delete_acount'");
             for family in ["delete", "execute", "update", "read"] {
                 for operation in ["delete_account", "bank_delete_account", "close_account", "bank_close_account"] {
                     let answer = world.call_by_name(family, operation, json!({ "id": "1" }));
@@ -58,7 +60,8 @@ fn r_saf_2_a_rule_about_a_table_holds_when_the_tables_become_too_many() {
             }
             assert_eq!(world.query("SELECT status FROM orders"), "open");
             if round == Round::First {
-                let tables: String = (0..60).map(|n| format!("CREATE TABLE t{n} (id INTEGER PRIMARY KEY);")).collect();
+                let tables: String =
+                    (0..60).map(|n| format!("CREATE TABLE t{n} (id INTEGER PRIMARY KEY, a TEXT);")).collect();
                 alter(&world.folder.path("bank.db"), &tables);
             } else {
                 assert!(!world.described("update_record").is_null(), "one set of operations serves all tables");

@@ -67,6 +67,17 @@ impl Server {
         }
     }
 
+    /// The same for what it may have said already.
+    pub(crate) fn has_said(&mut self, words: &str) {
+        let heard = match self {
+            Self::Stdio(piped) => piped.heard(),
+            Self::Http(served) => served.heard(),
+        };
+        if !heard.contains(words) {
+            self.says(words);
+        }
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         match self {
             Self::Stdio(piped) => piped.pid(),

@@ -64,6 +64,11 @@ impl Served {
         self.talk.heard.clone()
     }
 
+    /// What it has said to people so far, up to what was waited for.
+    pub(crate) fn heard(&self) -> &str {
+        &self.talk.heard
+    }
+
     /// Waits until it has said something to people.
     pub(crate) fn mentions(&mut self, words: &str) {
         self.talk.find(words, |line| line.contains(words).then_some(()));
