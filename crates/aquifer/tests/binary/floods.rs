@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, PATIENCE, Served, envelope, stateless_body};
+use crate::support::{Folder, PATIENCE, Served, alter, envelope, stateless_body};
 
 const INITIALIZE: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"tests","version":"1"}}}"#;
 
@@ -13,12 +13,37 @@ fn in_session(served: &Served, id: &str, body: &Value) -> crate::support::Answer
     served.post(&[("mcp-session-id", id), ("mcp-protocol-version", "2025-06-18")], body.to_string().as_bytes())
 }
 
+/// The task board, alone or beside a database, with limits as the operator has set them.
+fn serve(folder: &Folder, has_several_sources: bool, limits: &str) -> Served {
+    let tasks = "[[source]]\ntarget = \"tasks:\"\nprefix = \"\"\n";
+    let mut config = format!("[http]\naddress = \"127.0.0.1:0\"\n{limits}\n{tasks}");
+    if has_several_sources {
+        let file = folder.path("shelf.db");
+        alter(&file, "CREATE TABLE IF NOT EXISTS books (id INTEGER PRIMARY KEY);");
+        config += &format!("[[source]]\ntarget = \"sqlite:{file}\"\n");
+    }
+    Served::start(&["serve", "--config", &folder.file("aquifer.toml", &config)])
+}
+
+/// With one source and with several, before and after a restart.
+fn in_every_setting(attack: impl Fn(&Folder, bool)) {
+    for has_several_sources in [false, true] {
+        let folder = Folder::new();
+        for _ in ["before a restart", "after a restart"] {
+            attack(&folder, has_several_sources);
+        }
+    }
+}
+
 #[test]
 fn a_thousand_sessions_lock_nobody_out() {
-    let served = Served::tasks();
+    in_every_setting(|folder, has_several_sources| flood_with_sessions(&serve(folder, has_several_sources, "")));
+}
+
+fn flood_with_sessions(served: &Served) {
     let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
     let used = served.post(&[], INITIALIZE).header("mcp-session-id").unwrap();
-    assert_eq!(in_session(&served, &used, &list).status, 200);
+    assert_eq!(in_session(served, &used, &list).status, 200);
     let mut refused = 0;
     for _ in 0..1_200 {
         let answer = served.post(&[], INITIALIZE);
@@ -30,19 +55,17 @@ fn a_thousand_sessions_lock_nobody_out() {
         refused += usize::from(answer.status == 503);
     }
     assert!(refused < 1_200);
-    assert_eq!(in_session(&served, &used, &list).status, 200, "whoever uses a session keeps it");
+    assert_eq!(in_session(served, &used, &list).status, 200, "whoever uses a session keeps it");
     let newcomer = crate::support::until("a session", || {
         let answer = served.post(&[], INITIALIZE);
         answer.header("mcp-session-id").filter(|_| answer.status == 200)
     });
-    assert_eq!(in_session(&served, &newcomer, &list).status, 200);
+    assert_eq!(in_session(served, &newcomer, &list).status, 200);
 }
 
 /// A server whose operator has set the limits low, with tasks of which a hundred make a large answer.
-fn with_large_tasks(folder: &Folder) -> (Served, Vec<u8>) {
-    let config = "[http]\naddress = \"127.0.0.1:0\"\nmax_unread_bytes = 50000000\nwrite_timeout_seconds = 2\n\
-                  [[source]]\ntarget = \"tasks:\"\n";
-    let served = Served::start(&["serve", "--config", &folder.file("aquifer.toml", config)]);
+fn with_large_tasks(folder: &Folder, has_several_sources: bool) -> (Served, Vec<u8>) {
+    let served = serve(folder, has_several_sources, "max_unread_bytes = 50000000\nwrite_timeout_seconds = 2\n");
     let large = json!({ "operation": "create_task", "title": "x".repeat(90_000) });
     assert_eq!(served.call("mcp_aql_create", large)["success"], true);
     let batch = json!({ "operations": vec![json!({ "operation": "get_task", "params": { "id": 1 } }); 100] });
@@ -60,8 +83,11 @@ const CALL: [(&str, &str); 5] = [
 
 #[test]
 fn answers_that_nobody_reads_are_given_up_and_others_are_served() {
-    let folder = Folder::new();
-    let (served, batch) = with_large_tasks(&folder);
+    in_every_setting(flood_with_unread_answers);
+}
+
+fn flood_with_unread_answers(folder: &Folder, has_several_sources: bool) {
+    let (served, batch) = with_large_tasks(folder, has_several_sources);
     let whole = served.send("POST", "/mcp", &CALL, &batch);
     assert!(whole.body.len() > 15_000_000, "{} bytes", whole.body.len());
     let mut silent: Vec<TcpStream> = (0..30).map(|_| served.open("POST", "/mcp", &CALL, &batch)).collect();
@@ -92,8 +118,7 @@ fn answers_that_nobody_reads_are_given_up_and_others_are_served() {
 fn connections_that_say_nothing_lock_nobody_out() {
     let folder = Folder::new();
     // Room for 3,048 connections and one for the session, which is what these exceed.
-    let config = "[http]\naddress = \"127.0.0.1:0\"\nmost_sessions = 1\n[[source]]\ntarget = \"tasks:\"\n";
-    let served = Served::start(&["serve", "--config", &folder.file("aquifer.toml", config)]);
+    let served = serve(&folder, false, "most_sessions = 1");
     let mut half_open = Vec::new();
     for index in 0..3_200 {
         // Where the system gives this test fewer, the server is not full, and serves us anyway.

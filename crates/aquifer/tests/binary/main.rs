@@ -4,6 +4,7 @@
 mod absent;
 mod adapter_files;
 mod asked;
+mod attacks;
 mod captures;
 mod command_line;
 mod configured;

@@ -3,59 +3,25 @@
 use serde_json::{Value, json};
 
 use crate::safety::{Place, delete, delete_with};
-use crate::support::{Folder, Piped, Served, forgetful, signal, until};
+use crate::support::{Folder, Piped, Server, Transport, forgetful, signal, token, until};
 
-/// A server over either transport.
-enum Server {
-    Stdio(Piped),
-    Http(Served),
+/// The library, served over both transports.
+fn both(keys: &str) -> [(Place, Server); 2] {
+    Transport::BOTH.map(|transport| {
+        let place = Place::new(keys);
+        let server = Server::spawn(transport, &mut place.command(&["serve"]));
+        (place, server)
+    })
 }
 
-impl Server {
-    /// The library, served over both.
-    fn both(keys: &str) -> [(Place, Self); 2] {
-        let [over_stdio, over_http] = [(); 2].map(|()| Place::new(keys));
-        let piped = over_stdio.piped();
-        let served = Served::spawn(&mut over_http.command(&["serve", "--http", "127.0.0.1:0"]));
-        [(over_stdio, Server::Stdio(piped)), (over_http, Server::Http(served))]
-    }
+/// Deletes a book, as far as that goes without a token.
+fn deletes(server: &mut Server, id: i64) -> String {
+    server.code("mcp_aql_delete", delete(id))
+}
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        match self {
-            Server::Stdio(piped) => piped.call(tool, arguments),
-            Server::Http(served) => served.call(tool, arguments),
-        }
-    }
-
-    fn code(&mut self, tool: &str, arguments: Value) -> String {
-        let answer = self.call(tool, arguments);
-        answer["error"]["code"].as_str().unwrap_or("done").to_owned()
-    }
-
-    fn says(&mut self, words: &str) {
-        match self {
-            Server::Stdio(piped) => piped.says(words),
-            Server::Http(served) => served.mentions(words),
-        }
-    }
-
-    fn pid(&self) -> u32 {
-        match self {
-            Server::Stdio(piped) => piped.pid(),
-            Server::Http(served) => served.pid(),
-        }
-    }
-
-    /// Deletes a book, as far as that goes without a token.
-    fn deletes(&mut self, id: i64) -> String {
-        self.code("mcp_aql_delete", delete(id))
-    }
-
-    fn token(&mut self, id: i64) -> String {
-        let answer = self.call("mcp_aql_delete", delete(id));
-        let token = answer["error"]["details"]["confirmation_token"].as_str();
-        token.unwrap_or_else(|| panic!("{answer}")).to_owned()
-    }
+fn token_for(server: &mut Server, id: i64) -> String {
+    let answer = server.call("mcp_aql_delete", delete(id));
+    token(&answer).unwrap_or_else(|| panic!("{answer}")).to_owned()
 }
 
 const TOKENS: &str = "[gate.strength]\ndestructive = \"token\"\n";
@@ -65,12 +31,12 @@ const REFUSED: &str = "the changed configuration is refused, what was served sta
 
 #[test]
 fn r_saf_2_rules_change_without_a_restart() {
-    for (place, mut server) in Server::both(TOKENS) {
-        assert_eq!(server.deletes(1), "CONFIRMATION_REQUIRED");
-        let token = server.token(1);
+    for (place, mut server) in both(TOKENS) {
+        assert_eq!(deletes(&mut server, 1), "CONFIRMATION_REQUIRED");
+        let token = token_for(&mut server, 1);
         place.rewrite(&format!("{TOKENS}{DENY}"));
         server.says(IN_EFFECT);
-        assert_eq!(server.deletes(1), "PERMISSION_DENIED");
+        assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED");
         // What was confirmed under the old rules has to pass the new ones: here no call takes a token any more,
         assert_ne!(server.code("mcp_aql_delete", delete_with(1, &token)), "done");
         // and here some do.
@@ -104,7 +70,7 @@ fn r_saf_4_limits_change_without_a_restart_and_go_on_counting() {
     };
     let get = || json!({ "operation": "get_book", "params": { "id": 1 } });
     let list = || json!({ "operation": "list_books" });
-    for (place, mut server) in Server::both(&limits(2, &day(1))) {
+    for (place, mut server) in both(&limits(2, &day(1))) {
         let mut codes = |calls: &[Value]| -> Vec<String> {
             calls.iter().map(|call| server.code("mcp_aql_read", call.clone())).collect()
         };
@@ -152,7 +118,7 @@ fn a_change_that_is_wrong_anywhere_changes_nothing() {
         // What is right beside it does not take effect, either: neither a source nor a rule that is gone.
         place.rewrite(&format!("{keys}{tasks}"));
         server.says(REFUSED);
-        assert_eq!(server.deletes(1), "PERMISSION_DENIED", "{keys}");
+        assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED", "{keys}");
         assert_eq!(server.code("mcp_aql_read", json!({ "operation": "list_tasks" })), "NOT_FOUND_OPERATION", "{keys}");
         let Server::Stdio(piped) = &server else { panic!("on pipes") };
         let said = piped.heard();
@@ -161,7 +127,7 @@ fn a_change_that_is_wrong_anywhere_changes_nothing() {
     }
     place.rewrite(&format!("{TOKENS}{tasks}"));
     server.says(IN_EFFECT);
-    assert_eq!(server.deletes(1), "CONFIRMATION_REQUIRED", "the library keeps its names");
+    assert_eq!(deletes(&mut server, 1), "CONFIRMATION_REQUIRED", "the library keeps its names");
     assert_eq!(server.code("mcp_aql_read", json!({ "operation": "tasks_list_tasks" })), "done");
 }
 
@@ -172,7 +138,7 @@ fn what_waits_for_a_restart_is_named() {
     place.rewrite(&format!("{DENY}[limits]\nmax_nesting_depth = 64\n"));
     server.says("the changed configuration is in effect, except for [limits] and [audit]: restart for that");
     server.says("Warning: what is in effect is less strict than the file in [audit]");
-    assert_eq!(server.deletes(1), "PERMISSION_DENIED");
+    assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED");
     // What was named once is named again: it still waits.
     place.rewrite(&format!("{TOKENS}[limits]\nmax_nesting_depth = 64\n"));
     server.says("the changed configuration is in effect, except for [limits] and [audit]: restart for that");
@@ -194,19 +160,19 @@ fn r_saf_2_a_file_that_is_empty_or_gone_is_no_configuration_without_rules() {
     let mut piped = Piped::spawn(command.args(["serve", &source, "--config", &rules]));
     piped.initialize("2025-06-18");
     let mut server = Server::Stdio(piped);
-    assert_eq!(server.deletes(1), "PERMISSION_DENIED");
+    assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED");
     for (text, words) in [(Some(""), "is empty"), (Some("# nothing\n"), "is empty"), (None, "is gone")] {
         match text {
             Some(text) => drop(place.folder.file("rules.toml", text)),
             None => std::fs::remove_file(&rules).unwrap(),
         }
         server.says(words);
-        assert_eq!(server.deletes(1), "PERMISSION_DENIED", "{words}");
+        assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED", "{words}");
     }
     // Back as it was, there is nothing to tell; changed, it takes effect.
     place.folder.file("rules.toml", &format!("{TOKENS}{DENY}"));
     server.says(IN_EFFECT);
-    assert_eq!(server.deletes(1), "PERMISSION_DENIED");
+    assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED");
     let Server::Stdio(piped) = server else { panic!("on pipes") };
     let said = piped.last_words();
     assert_eq!(said.matches("is gone").count(), 1, "{said}");
@@ -214,17 +180,17 @@ fn r_saf_2_a_file_that_is_empty_or_gone_is_no_configuration_without_rules() {
 
 #[test]
 fn a_hangup_reads_the_configuration_again() {
-    for (place, mut server) in Server::both(TOKENS) {
+    for (place, mut server) in both(TOKENS) {
         signal("-HUP", server.pid());
         server.says("the configuration has not changed");
         place.rewrite(DENY);
         signal("-HUP", server.pid());
         server.says(IN_EFFECT);
-        assert_eq!(server.deletes(1), "PERMISSION_DENIED");
+        assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED");
         place.rewrite("[gate.strength]\ndestuctive = \"token\"\n");
         signal("-HUP", server.pid());
         server.says(REFUSED);
-        assert_eq!(server.deletes(1), "PERMISSION_DENIED");
+        assert_eq!(deletes(&mut server, 1), "PERMISSION_DENIED");
     }
 }
 

@@ -31,6 +31,11 @@ pub(super) fn prepare(path: &Path) -> Result<()> {
             for rest in RESTS.map(|ending| beside(path, ending)) {
                 system::as_the_other(&rest, &found);
             }
+            // Whoever can open the lock can hold it. Nothing in it is secret, so a failure is no reason to stop.
+            let lock = beside(path, "-lock");
+            if let Ok(found) = std::fs::metadata(&lock) {
+                let _ = system::close_to_others(&lock, &found);
+            }
             Ok(())
         }
         Err(error) if error.kind() == ErrorKind::NotFound => make(path),

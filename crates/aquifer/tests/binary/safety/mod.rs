@@ -100,7 +100,7 @@ impl Place {
         (code, shown, std::fs::read_to_string(&file).unwrap())
     }
 
-    fn at_terminal(secret: &str, talk: &[(&str, &str)], arguments: &[&str]) -> (i32, String) {
+    pub(crate) fn at_terminal(secret: &str, talk: &[(&str, &str)], arguments: &[&str]) -> (i32, String) {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/binary/safety/person.py");
         let mut command = Command::new("python3");
         command.arg(script).arg(json!(talk).to_string()).args(arguments).env("AQUIFER_ADMIN_SECRET", secret);

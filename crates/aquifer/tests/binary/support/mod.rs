@@ -1,6 +1,7 @@
 //! A running server to talk to, over pipes or HTTP, and something for it to serve. Processes end with the value that
 //! holds them, and so do files.
 
+mod either;
 mod folder;
 mod mcp;
 mod piped;
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+pub(crate) use either::{Server, Transport};
 pub(crate) use folder::{Folder, alter};
 pub(crate) use mcp::{server, tools};
 pub(crate) use piped::Piped;
@@ -76,6 +78,8 @@ pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
             return found;
         }
         assert!(Instant::now() < deadline, "timed out: {what}");
+        // Whoever is waited for needs the processor, too.
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

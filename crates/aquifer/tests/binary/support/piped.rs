@@ -43,7 +43,12 @@ impl Piped {
     }
 
     pub(crate) fn initialize(&mut self, revision: &str) -> Value {
-        let params = json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": { "name": "tests", "version": "1" } });
+        self.initialize_with(revision, &json!({}))
+    }
+
+    /// The same as a client that can be asked for something.
+    pub(crate) fn initialize_with(&mut self, revision: &str, capabilities: &Value) -> Value {
+        let params = json!({ "protocolVersion": revision, "capabilities": capabilities, "clientInfo": { "name": "tests", "version": "1" } });
         let answer = self.request("initialize", params);
         self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         answer

@@ -64,6 +64,11 @@ impl Served {
         self.talk.heard.clone()
     }
 
+    /// What it has said to people so far, up to what was waited for.
+    pub(crate) fn heard(&self) -> &str {
+        &self.talk.heard
+    }
+
     /// Waits until it has said something to people.
     pub(crate) fn mentions(&mut self, words: &str) {
         self.talk.find(words, |line| line.contains(words).then_some(()));
@@ -156,7 +161,7 @@ fn open(
 
 /// The body of a stateless request, and the name its headers have to repeat.
 pub(crate) fn stateless_body(method: &str, mut params: Value) -> (Value, Option<String>) {
-    let name = params["name"].as_str().map(str::to_owned);
+    let name = params["name"].as_str().or(params["uri"].as_str()).map(str::to_owned);
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},

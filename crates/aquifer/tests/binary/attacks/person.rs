@@ -1,0 +1,106 @@
+//! What the person who approves is shown, and what is on record afterwards (items 14 and 15).
+
+use serde_json::{Value, json};
+
+use super::{Round, World, in_every_setting, tool, with_every_client};
+use crate::support::{Transport, alter, text};
+
+/// An argument of so many levels, with a word at the bottom.
+fn nested(levels: usize) -> Value {
+    (0..levels).fold(json!("the bottom of it"), |inner, _| json!({ "deeper": [inner] }))
+}
+
+#[test]
+fn r_saf_3_an_approver_sees_the_whole_call() {
+    let properties = json!({
+        "what": { "type": "object" }, "secret_name": { "type": "string" }, "token_id": { "type": "string" },
+        "password": { "type": "string" }, "recursive": { "type": "boolean", "default": true },
+    });
+    let script = json!({ "tools": [tool("delete_tree", properties, json!({ "destructiveHint": true }))] });
+    let keys = "[gate.strength]\ndestructive = \"approval\"\n";
+    let (mut earlier, mut secret) = (String::new(), String::new());
+    in_every_setting(
+        &Transport::BOTH,
+        |setting| World::with_upstream(setting, &script, "", keys),
+        |world, round| {
+            if round == Round::First {
+                let (code, shown) = world.person(&[], &["approvals", "secret"]);
+                assert_eq!(code, 0, "{shown}");
+                let line = shown.lines().map(str::trim).find(|line| line.len() == 64 && line.contains('-'));
+                line.unwrap().clone_into(&mut secret);
+            }
+            let params = json!({ "what": nested(6), "secret_name": "prod-database", "token_id": "tok-17",
+                "password": "hunter2-hunter2", "recursive": true });
+            let asked = world.call("delete", "delete_tree", params);
+            let id = asked["error"]["details"]["approval_id"].as_str().unwrap_or_else(|| panic!("{asked}")).to_owned();
+            // After a restart, what was asked for before it is still shown.
+            let ids = if round == Round::First { vec![id.clone()] } else { vec![id.clone(), earlier.clone()] };
+            for id in ids {
+                let (code, shown) = world.person(&[("Admin secret:", &secret)], &["approvals", "show", &id]);
+                assert_eq!(code, 0, "{shown}");
+                for words in ["the bottom of it", "prod-database", "tok-17", "recursive = true", "bank"] {
+                    assert!(shown.contains(words), "{words}: {shown}");
+                }
+                assert!(!shown.contains("hunter2"), "{shown}");
+            }
+            assert!(world.executed("delete_tree").is_empty());
+            earlier = id;
+        },
+    );
+}
+
+#[test]
+fn r_saf_5_what_was_changed_is_on_record_and_forgery_is_found() {
+    let sql = "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, phone TEXT, city TEXT);
+               INSERT INTO users VALUES (1, 'Ann', '1', 'Ulm');";
+    // Put together here so that no scanner takes it for a leak.
+    let credential = ["gh", "p_16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    with_every_client(
+        |setting| World::with_database(setting, sql, "", ""),
+        |world, round| {
+            let input = json!({ "name": credential, "phone": null, "city": null });
+            world.data("update", "update_user", json!({ "id": 1, "input": input }));
+            world.data("create", "create_user", json!({ "name": "Bo" }));
+            world.stop();
+            let runs = if round == Round::First { 1 } else { 2 };
+            let intents = world.audited("OPERATION_INTENT");
+            assert_eq!((intents.len(), world.audited("OPERATION_OUTCOME").len()), (2 * runs, 2 * runs), "{intents:?}");
+            let updated = world.name("update_user");
+            let intent = intents.iter().find(|intent| intent["operation"] == updated.as_str()).unwrap();
+            assert_eq!(intent["fields"], json!({ "set": ["name"], "cleared": ["phone", "city"] }), "{intent}");
+            let strict = |world: &World| {
+                let output = world.run(&["audit", "verify", "--strict"]);
+                (output.status.code().unwrap(), text(&output.stdout) + &text(&output.stderr))
+            };
+            let (code, said) = strict(world);
+            assert_eq!(code, 0, "{said}");
+            let mut files: Vec<_> = std::fs::read_dir(world.folder.path("state/audit")).unwrap().collect();
+            files.sort_by_key(|file| file.as_ref().unwrap().path());
+            let files: Vec<_> = files.into_iter().map(|file| file.unwrap().path()).collect();
+            for file in &files {
+                let written = std::fs::read_to_string(file).unwrap();
+                assert!(!written.contains(&credential), "{written}");
+                // A line more than the head knows, a line less, and no file.
+                let last = written.lines().last().unwrap();
+                let cut = written.trim_end().rfind('\n').map_or(0, |end| end + 1);
+                for forged in [Some(format!("{written}{last}\n")), Some(written[..cut].to_owned()), None] {
+                    match &forged {
+                        Some(forged) => std::fs::write(file, forged).unwrap(),
+                        None => std::fs::remove_file(file).unwrap(),
+                    }
+                    let (code, said) = strict(world);
+                    assert_eq!(code, 1, "{forged:?}: {said}");
+                    std::fs::write(file, &written).unwrap();
+                }
+            }
+            assert_eq!(strict(world).0, 0, "everything is as it was");
+            if round == Round::Restarted {
+                // Everything is deleted, and the store with it.
+                std::fs::remove_dir_all(world.folder.path("state")).unwrap();
+                assert_eq!(strict(world).0, 1);
+            } else {
+                alter(&world.folder.path("bank.db"), "UPDATE users SET phone = '1', city = 'Ulm' WHERE id = 1");
+            }
+        },
+    );
+}
