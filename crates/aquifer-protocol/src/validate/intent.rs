@@ -91,10 +91,9 @@ impl<'a> Intent<'a> {
 impl Intent<'_> {
     /// The same name with the verbs that catalogs use: `get_order` for `read_order`.
     pub(super) fn other_spellings(&self) -> Vec<String> {
-        let verb = first_word(self.wanted);
-        let (Some(category), Some((before, rest))) = (category_of(verb), self.wanted.split_once(verb)) else {
-            return Vec::new();
-        };
+        let verb = words(self.wanted).find_map(|word| Some((word, category_of(word)?)));
+        let Some((verb, category)) = verb else { return Vec::new() };
+        let Some((before, rest)) = self.wanted.split_once(verb) else { return Vec::new() };
         let rest = rest.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
         let verbs: &[&str] = match category {
             Category::Read => &["get", "list", "search"],

@@ -90,13 +90,16 @@ fn unknown_operation(catalog: &Catalog, surface: &Surface, receiver: &Receiver, 
         .filter(|operation| intent.allows(operation, of_receiver(operation)))
         .map(|operation| &*operation.name)
         .collect();
-    let mut near = suggest::near(wanted, candidates.iter().copied(), MAX_SUGGESTIONS);
-    if near.is_empty() {
-        let found =
-            intent.other_spellings().into_iter().flat_map(|name| suggest::near(&name, candidates.iter().copied(), 1));
-        near = found.collect();
-        near.dedup();
-        near.truncate(MAX_SUGGESTIONS);
+    // The same thing under the verb that catalogs use comes before names that are merely spelled alike.
+    let named_so = |name: String| suggest::nearest(&name, candidates.iter().copied());
+    let mut spellings = intent.other_spellings();
+    spellings.sort_by_key(|name| !candidates.contains(&name.as_str()));
+    let mut near: Vec<&str> = Vec::new();
+    let spelled_alike = suggest::near(wanted, candidates.iter().copied(), MAX_SUGGESTIONS);
+    for name in spellings.into_iter().filter_map(named_so).chain(spelled_alike) {
+        if near.len() < MAX_SUGGESTIONS && !near.contains(&name) {
+            near.push(name);
+        }
     }
     let shown = quotable(wanted);
     let hint = match near.first() {

@@ -174,11 +174,9 @@ fn project(item: &Value, select: &[Path]) -> Value {
             }
         } else if let Some(value) = item.get(&*path.name)
             && !shown.contains_key(&*path.name)
+            && let Some(part) = of_field(value, &path.name, select.get(number..).unwrap_or_default(), Lists::ByNumber)
         {
-            if let Some(value) = of_field(value, &path.name, select.get(number..).unwrap_or_default(), Lists::ByNumber)
-            {
-                shown.insert(path.name.to_string(), value);
-            }
+            shown.insert(path.name.to_string(), part);
         }
     }
     Value::Object(shown)

@@ -100,13 +100,18 @@ const OF_ITEMS: &[&str] = &[
 ];
 
 fn refuse_without_items(params: &Map<String, Value>, sums: Sums, problems: &mut Problems) {
-    let given = |name: &&&str| params.get(**name).is_some_and(|value| *value != Value::Bool(false));
+    let given = |name: &&str| params.get(*name).is_some_and(|value| *value != Value::Bool(false));
+    let given: Vec<&str> = OF_ITEMS.iter().copied().filter(given).collect();
+    let (it, has) = if given.len() == 1 { ("it", "has") } else { ("them", "have") };
     let remedy = match sums {
-        Sums::WithItems => "Leave it out, or set 'include_items' to true",
-        Sums::Alone => "Leave it out, or ask for the items in a call without 'aggregate'",
+        Sums::WithItems => format!("Leave {it} out, or set 'include_items' to true"),
+        Sums::Alone => format!("Leave {it} out, or ask for the items in a call without 'aggregate'"),
     };
-    for name in OF_ITEMS.iter().filter(given) {
-        problems.invalid(name, format!("has no effect beside 'aggregate', which returns no items. {remedy}"));
+    let problem = format!("{has} no effect beside 'aggregate', which returns no items. {remedy}");
+    match given.as_slice() {
+        [] => {}
+        [only] => problems.invalid(only, problem),
+        several => problems.contradict(several, problem),
     }
 }
 

@@ -72,7 +72,7 @@ fn r_col_3_every_mistake_is_told_at_once() {
     let failure = refusal(
         &json!({ "filter": { "a": 1, "price": "x" }, "sort": "b", "fields": ["c"], "aggregate": { "n": { "sum": "d" } }, "first": 1, "last": 2 }),
     );
-    assert_eq!(failure.details()["errors"].as_array().unwrap().len(), 6, "{:?}", failure.details());
+    assert_eq!(failure.details()["errors"].as_array().unwrap().len(), 7, "{:?}", failure.details());
 }
 
 #[test]
@@ -129,8 +129,11 @@ fn r_col_3_no_operator_is_suggested_or_listed_that_the_field_refuses() {
     for (field, value) in samples {
         for wrong in ["like", "ilike", "regex", "prefix", "gtt", "range", "$gt", "containz", "has"] {
             let failure = refusal(&json!({ "filter": { field: { wrong: value.clone() } } }));
-            let valid: Vec<&str> =
-                failure.details()["valid"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+            let Some(valid) = failure.details().get("valid").and_then(Value::as_array) else {
+                assert_eq!(field, "meta", "only of nested values an object may be a value");
+                continue;
+            };
+            let valid: Vec<&str> = valid.iter().map(|name| name.as_str().unwrap()).collect();
             assert!(valid.len() > 3, "{field}: {valid:?}");
             for operator in &valid {
                 assert!(takes(field, operator, &value), "{field} does not take {operator}");
