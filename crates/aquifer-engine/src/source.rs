@@ -9,6 +9,7 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::{Attachment, Data};
 use aquifer_protocol::schema::Types;
 use aquifer_protocol::warning::Warning;
+use aquifer_query::Collection;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -30,6 +31,13 @@ pub trait Source: Send + Sync + 'static {
     ///
     /// The future is dropped when the caller cancels: nothing after its next await point happens then.
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome>;
+
+    /// The items of an operation (by its own name) whose [`Shaping`](aquifer_protocol::operation::Shaping) has the engine
+    /// query them: the source answers with all of them, as a list or as `{items: […]}`. None where the engine has to find
+    /// out from the result what it is made of. Must cost next to nothing.
+    fn collection(&self, _operation: &str) -> Option<Arc<Collection>> {
+        None
+    }
 
     /// Says what a request of an operation with `is_indirect` means: which of its operations, and which tables behind
     /// aliases. Called once the parameters were checked and before policy judges, which sees only what is returned here.

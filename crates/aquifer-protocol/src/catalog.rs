@@ -138,6 +138,7 @@ impl Catalog {
             let name = format!("{base}{}", pascal_case(&parameter.name));
             names.name_objects(&mut parameter.schema, &name, types);
         }
+        names.name_inside(&operation.returns.type_name, types);
         operation
     }
 
@@ -250,9 +251,27 @@ struct TypeNames {
     next: HashMap<Arc<str>, u64>,
     /// The names of shapes that could not have the name they wanted, by that name and the shape's digest.
     by_shape: HashMap<(Arc<str>, u64), Arc<str>>,
+    /// The types of results whose inner objects have names.
+    named_inside: HashSet<Arc<str>>,
 }
 
 impl TypeNames {
+    /// Gives names to the objects inside a type of results.
+    fn name_inside(&mut self, name: &Arc<str>, types: &mut Types) {
+        let Some(schema) = types.get(name) else { return };
+        let Kind::Object(shape) = &schema.kind else { return };
+        let is_nested =
+            |field: &Parameter| matches!(field.schema.kind, Kind::Object(_) | Kind::Array(_) | Kind::Union(_));
+        if !shape.fields.iter().any(is_nested) || !self.named_inside.insert(name.clone()) {
+            return;
+        }
+        let mut schema = Schema::clone(schema);
+        if let Kind::Object(shape) = &mut schema.kind {
+            self.name_fields(&mut shape.fields, name, types);
+        }
+        types.insert(name.clone(), Arc::new(schema));
+    }
+
     fn name_objects(&mut self, schema: &mut Schema, name: &str, types: &mut Types) {
         let name = &*fitted(name);
         match &mut schema.kind {

@@ -12,7 +12,7 @@ pub mod error;
 pub mod introspect;
 pub mod limits;
 pub mod operation;
-mod protocol_types;
+pub mod protocol_types;
 pub mod request;
 pub mod response;
 pub mod scan;

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::category::Category;
 use crate::danger::Danger;
+use crate::protocol_types::{JSON_OBJECT, JSON_VALUE, RESULT_PAGE};
 use crate::schema::{Parameter, Schema};
 use crate::trust::Trust;
 
@@ -184,6 +185,24 @@ pub struct Returns {
     pub description: Arc<str>,
 }
 
+impl Returns {
+    /// A result whose shape nobody declares.
+    pub fn undeclared(description: &str) -> Self {
+        Self { type_name: JSON_VALUE.into(), description: description.into() }
+    }
+
+    /// An object whose fields nobody declares.
+    pub fn object(description: &str) -> Self {
+        Self { type_name: JSON_OBJECT.into(), description: description.into() }
+    }
+
+    /// A page of items of a type, in the words of introspection.
+    pub fn page(item: &str) -> Self {
+        let description = format!("{{items: {item}[], pageInfo}}, or {{aggregations}}");
+        Self { type_name: RESULT_PAGE.into(), description: description.into() }
+    }
+}
+
 /// A request worth imitating.
 #[derive(Debug, Clone)]
 pub struct Example {
@@ -273,7 +292,7 @@ impl Operation {
             role: Role::Plain,
             description: description.trim().into(),
             parameters: Vec::new(),
-            returns: Returns { type_name: "object".into(), description: "The result".into() },
+            returns: Returns::undeclared("The result"),
             examples: Vec::new(),
             danger: Danger::infer(name, category),
             safeguards: Safeguards::default(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use aquifer_query::CursorKey;
 use aquifer_query::plan::{Page, Plan};
+use aquifer_query::selection::{Lists, Selection};
 use serde_json::Value;
 
 use crate::cell::string;
@@ -71,18 +72,30 @@ pub(crate) struct Node {
 
 #[derive(Debug)]
 enum What {
-    Cell { index: usize, reader: Reader, omit: bool },
+    Cell {
+        index: usize,
+        reader: Reader,
+        omit: bool,
+    },
+    /// Parts of a cell that is JSON.
+    Parts {
+        index: usize,
+        reader: Reader,
+        parts: Selection,
+    },
     Object(Vec<Node>),
 }
 
 impl Node {
+    /// Enters parts of a cell. Which of its values are lists shows only once it has been read.
+    pub(crate) fn enter_parts(nodes: &mut Vec<Node>, name: &str, index: usize, reader: Reader, parts: Selection) {
+        nodes.push(Node { label: label(name), what: What::Parts { index, reader, parts } });
+    }
+
     /// Enters a cell at the end of a path.
     pub(crate) fn enter(nodes: &mut Vec<Node>, steps: &[&str], index: usize, reader: Reader, omit: bool) {
         let Some((first, rest)) = steps.split_first() else { return };
-        let mut label = Vec::with_capacity(first.len() + 3);
-        string(first, &mut label);
-        label.push(b':');
-        let label = label.into_boxed_slice();
+        let label = label(first);
         let known = nodes.iter().position(|node| node.label == label);
         if rest.is_empty() {
             let node = Node { label, what: What::Cell { index, reader, omit } };
@@ -103,6 +116,14 @@ impl Node {
     }
 }
 
+/// `"name":`
+fn label(name: &str) -> Box<[u8]> {
+    let mut label = Vec::with_capacity(name.len() + 3);
+    string(name, &mut label);
+    label.push(b':');
+    label.into_boxed_slice()
+}
+
 fn object(nodes: &[Node], row: &impl Cells, out: &mut Vec<u8>) -> bool {
     out.push(b'{');
     let mut any = false;
@@ -121,6 +142,11 @@ fn object(nodes: &[Node], row: &impl Cells, out: &mut Vec<u8>) -> bool {
                     out.extend_from_slice(b"null");
                     true
                 }
+            },
+            What::Parts { index, reader, parts } => match parts.apply(&row.value(*index, *reader), Lists::ByNumber) {
+                // Writing a value to memory cannot fail.
+                Some(shown) => serde_json::to_writer(&mut *out, &shown).is_ok(),
+                None => false,
             },
             What::Object(inner) => object(inner, row, out),
         };

@@ -214,6 +214,7 @@ fn used_types(offer: &Offer) -> aquifer_protocol::schema::Types {
     let mut open = Vec::new();
     for operation in &offer.operations {
         operation.parameters.iter().for_each(|parameter| parameter.schema.references(&mut open));
+        open.push(operation.returns.type_name.clone());
     }
     let mut used = aquifer_protocol::schema::Types::new();
     while let Some(name) = open.pop() {

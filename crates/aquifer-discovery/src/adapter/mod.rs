@@ -131,6 +131,8 @@ pub struct AdapterOperation {
     pub pagination: Option<Value>,
     /// The tool's whole input schema, from the sidecar.
     pub input_schema: Option<Value>,
+    /// The tool's whole output schema, from the sidecar.
+    pub output_schema: Option<Value>,
     /// The digest of the definition that was reviewed, from the sidecar.
     pub digest: Option<String>,
     /// The whole of that pin.

@@ -16,6 +16,7 @@ mod overrides;
 #[cfg(feature = "published")]
 mod published;
 mod redaction;
+mod results;
 mod sanitized;
 mod schemas;
 mod servers;

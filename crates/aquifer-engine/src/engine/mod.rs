@@ -281,7 +281,7 @@ impl Engine {
             }
             None => match unlisted() {
                 Some(operation) => check_unlisted(snapshot, receiver, operation, request, strictness)?,
-                None => return Err(unknown_operation(catalog, &request.operation)),
+                None => return Err(unknown_operation(catalog, snapshot.surface(), receiver, &request.operation)),
             },
         };
         match snapshot.route(&request.operation().name) {
@@ -325,7 +325,8 @@ impl Engine {
                 Err(failure) => Ran::Answered(Outcome::Failed(failure)),
             };
         };
-        let shaping = match self.shaper.begin(&operation, &mut params, &context.caller).await {
+        let collection = operation.shaping.as_ref().and_then(|_| route.source.collection(&route.name));
+        let shaping = match self.shaper.begin(&operation, &mut params, &context.caller, collection).await {
             None => None,
             Some(Begun::Ask(shaping)) => Some(shaping),
             Some(Begun::Answered(outcome)) => return Ran::Answered(with_warnings(outcome, warnings)),

@@ -147,7 +147,9 @@ async fn r_int_5_names_docs_constraints_and_defaults_come_from_the_types() {
         ])
     );
     assert_eq!(details("ring_bell").await["semantic_category"], "EXECUTE");
-    assert_eq!(details("list_things").await["returns"]["name"], "ThingItems");
+    let returns = details("list_things").await["returns"].clone();
+    assert_eq!(returns["name"], "ResultPage");
+    assert_eq!(returns["description"], "{items: Thing[], pageInfo}, or {aggregations}");
     assert_eq!(details("execute_experiment").await["lifecycle"]["supports_cancel"], true);
     let list = ask(&kinds(), operation("introspect", json!({ "query": "operations" }))).await.to_string();
     assert!(!list.contains("helper"), "a method without a doc comment is not an operation");

@@ -9,6 +9,7 @@ mod gate;
 #[cfg(target_os = "linux")]
 mod growth;
 mod introspection;
+mod lists;
 mod mounts;
 mod outdated;
 mod pipeline;

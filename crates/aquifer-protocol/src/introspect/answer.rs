@@ -201,10 +201,9 @@ struct OperationDetails<'a> {
 
 fn standard<'a>(operation: &'a Operation, catalog: &Catalog, surface: &'a Surface) -> OperationDetails<'a> {
     let returns = &operation.returns;
-    let kind = catalog.types().get(&returns.type_name).map_or_else(
-        || if &*returns.type_name == "object" { "object" } else { "scalar" },
-        |schema| kind_of(schema, catalog.types()),
-    );
+    // A name that is no type's is that of a JSON scalar.
+    let named = catalog.types().get(&returns.type_name);
+    let kind = named.map_or("scalar", |schema| kind_of(schema, catalog.types()));
     OperationDetails {
         name: &operation.name,
         semantic_category: operation.category.as_str(),

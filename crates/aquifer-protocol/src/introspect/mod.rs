@@ -10,6 +10,7 @@ use crate::catalog::Catalog;
 use crate::category::Category;
 use crate::error::Failure;
 use crate::operation::{Example, Operation, Returns};
+use crate::protocol_types::INTROSPECTION_RESULT;
 use crate::schema::{Parameter, Schema};
 use crate::surface::Surface;
 
@@ -122,7 +123,8 @@ pub(crate) fn definition(catalog: &Catalog, surface: &Surface) -> Operation {
         Parameter::optional("first", first.describe("How many operations to list.")),
         Parameter::optional("after", Schema::string().describe("Go on after this cursor, from '_protocol.page'.")),
     ]);
-    operation.returns = Returns { type_name: "object".into(), description: "Operations, types or one of them.".into() };
+    operation.returns =
+        Returns { type_name: INTROSPECTION_RESULT.into(), description: "Operations, types or one of them.".into() };
     operation.examples = [
         ("Find an operation for a task", json!({ "query": "operations", "search": "words of the task" })),
         ("The parameters of one operation", json!({ "query": "operations", "name": "introspect" })),

@@ -217,7 +217,7 @@ impl Schema {
     }
 
     /// The schema itself, or the one its name stands for. Bounded, because names may refer to names.
-    pub(crate) fn resolve<'a>(&'a self, types: &'a Types) -> &'a Schema {
+    pub fn resolve<'a>(&'a self, types: &'a Types) -> &'a Schema {
         let mut schema = self;
         for _ in 0..16 {
             match &schema.kind {

@@ -3,6 +3,7 @@
 //! Before anything runs, in this order: required present, types, unknown refused, constraints, defaults (R-REQ-4).
 //! Every problem is collected; the first decides the code.
 
+mod intent;
 mod value;
 
 use std::collections::HashMap;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::catalog::Catalog;
-use crate::error::problems::{explain_unknown, listed};
+use crate::error::problems::explain_unknown;
 use crate::error::wording::{looks_like_a_leak, quotable};
 use crate::error::{Code, Failure, Problem};
 use crate::operation::{Operation, TOKEN};
@@ -75,16 +76,39 @@ pub enum Strictness {
 /// Finds the operation a request names and refuses it if another family's tool received it.
 pub fn route(catalog: &Catalog, surface: &Surface, receiver: &Receiver, request: Request) -> Result<Routed, Failure> {
     let Some(operation) = catalog.operation(&request.operation) else {
-        return Err(unknown_operation(catalog, &request.operation));
+        return Err(unknown_operation(catalog, surface, receiver, &request.operation));
     };
     surface.admit(operation, receiver)?;
     Ok(Routed::to(operation.clone(), request))
 }
 
-/// The refusal of a name that no operation has, with the nearest ones.
-pub fn unknown_operation(catalog: &Catalog, wanted: &str) -> Failure {
-    let names = catalog.operations().iter().map(|op| &*op.name);
-    let near = suggest::near(wanted, names, 3);
+/// Names suggested for an unknown one.
+const MAX_SUGGESTIONS: usize = 3;
+
+/// The refusal of a name that no operation has, with the nearest ones that do no more than was asked.
+pub fn unknown_operation(catalog: &Catalog, surface: &Surface, receiver: &Receiver, wanted: &str) -> Failure {
+    let intent = intent::Intent::of(wanted);
+    let of_receiver = |operation: &Operation| match receiver {
+        Receiver::Family(family) => surface.family_of(operation) == &**family,
+        Receiver::Unified => false,
+    };
+    let candidates: Vec<&str> = catalog
+        .operations()
+        .iter()
+        .filter(|operation| intent.allows(operation, of_receiver(operation)))
+        .map(|operation| &*operation.name)
+        .collect();
+    // The same thing under the verb that catalogs use comes before names that are merely spelled alike.
+    let named_so = |name: String| suggest::nearest(&name, candidates.iter().copied());
+    let mut spellings = intent.other_spellings();
+    spellings.sort_by_key(|name| !candidates.contains(&name.as_str()));
+    let mut near: Vec<&str> = Vec::new();
+    let spelled_alike = suggest::near(wanted, candidates.iter().copied(), MAX_SUGGESTIONS);
+    for name in spellings.into_iter().filter_map(named_so).chain(spelled_alike) {
+        if near.len() < MAX_SUGGESTIONS && !near.contains(&name) {
+            near.push(name);
+        }
+    }
     let shown = quotable(wanted);
     let hint = match near.first() {
         Some(name) => format!("Did you mean '{name}'?"),
@@ -332,11 +356,11 @@ fn unknown_parameters(operation: &Operation, unknown: &[String]) -> Problem {
     Problem::new(
         Code::ValidationUnknownParam,
         "",
-        format!("Unknown parameter(s) for operation '{}': {names}.{hint} Valid: {}", operation.name, listed(&valid)),
+        format!("Unknown parameter(s) for operation '{}': {names}.{hint}", operation.name),
     )
     .detail("operation", &*operation.name)
     .detail("unknown_params", unknown.iter().map(|name| bounded(name)).collect::<Vec<_>>())
-    .detail("valid_params", valid)
+    .valid("valid_params", &valid)
     .details(suggestions)
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::{Found, Spellings, Stage};
-use crate::error::problems::{explain_unknown, listed};
+use crate::error::problems::explain_unknown;
 use crate::error::wording::{looks_like_a_leak, quotable};
 use crate::error::{Code, Problem};
 use crate::operation::Operation;
@@ -348,12 +348,12 @@ impl<'a> Checker<'a> {
             Problem::new(
                 Code::ValidationUnknownField,
                 path.to_string(),
-                format!("Unknown field(s) in '{path}': {names}.{hint} Valid: {}", listed(&valid)),
+                format!("Unknown field(s) in '{path}': {names}.{hint}"),
             )
             .detail("param_name", path.to_string())
             .detail("operation", &*self.operation.name)
             .detail("unknown_fields", unknown.iter().map(|name| super::bounded(name)).collect::<Vec<_>>())
-            .detail("valid_fields", valid)
+            .valid("valid_fields", &valid)
             .details(suggestions),
         );
     }
@@ -462,13 +462,14 @@ impl<'a> Checker<'a> {
             return;
         }
         // Patterns and words come from definitions we did not write.
-        let problem = if looks_like_a_leak(problem) { "breaks a constraint that introspect shows" } else { problem };
+        let is_shown = !looks_like_a_leak(problem);
+        let problem = if is_shown { problem } else { "breaks a constraint that introspect shows" };
         let found =
             Problem::new(Code::ValidationInvalidValue, path.to_string(), format!("Parameter '{path}' {problem}"))
                 .detail("param_name", path.to_string());
         let found = match allowed {
-            Some(allowed) => found.detail("allowed", allowed.to_vec()),
-            None => found,
+            Some(allowed) if !is_shown => found.detail("allowed", allowed.to_vec()),
+            _ => found,
         };
         self.tell(Stage::Constraint, found);
     }

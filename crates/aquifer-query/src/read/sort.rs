@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::path::{self, Use};
-use super::problems::Problems;
+use super::problems::{self, Problems};
 use crate::collection::Collection;
 use crate::plan::SortKey;
 
@@ -47,7 +47,8 @@ fn criterion(collection: &Collection, at: &str, value: &Value, problems: &mut Pr
         }
     };
     if let Some(other) = object.keys().find(|name| !["field", "order"].contains(&name.as_str())) {
-        problems.unknown_field(at, other, &["field", "order"]);
+        problems.unknown_field_meaning(at, other, &["field", "order"], meant(other));
+        return None;
     }
     match object.get("field").and_then(Value::as_str) {
         Some(name) => key(collection, at, name, object.get("order"), problems),
@@ -88,14 +89,33 @@ fn key(
         Ok((path, of)) if of.is_ordered() || !path.inside.is_empty() || collection.open => {
             Some(SortKey { path, of, descending })
         }
-        Ok(_) => {
-            problems.invalid(at, "names a field without an order");
+        Ok((path, of)) => {
+            let name = problems::shown(&path.to_string());
+            let why = match of.has_paths() {
+                true => format!("cannot sort by '{name}' as a whole. Name a path inside it, such as '{name}.x'"),
+                false => format!("cannot sort by '{name}': values of type {} have no order", of.words()),
+            };
+            problems.unsuitable(at, why, &path::valid(collection, Use::Sort));
             None
         }
         Err(valid) => {
             problems.unknown_field("sort", name, &valid);
             None
         }
+    }
+}
+
+/// What is meant by a word of other languages.
+fn meant(word: &str) -> Option<&'static str> {
+    const ORDER: &[&str] = &["direction", "dir", "desc", "asc", "descending", "ascending", "reverse", "sort_order"];
+    const FIELD: &[&str] = &["by", "name", "column", "key", "property", "path", "sort_by", "order_by"];
+    let is_in = |words: &[&str]| words.iter().any(|known| known.eq_ignore_ascii_case(word));
+    if is_in(ORDER) {
+        Some("order")
+    } else if is_in(FIELD) {
+        Some("field")
+    } else {
+        aquifer_protocol::suggest::nearest(word, ["field", "order"])
     }
 }
 

@@ -48,13 +48,21 @@ pub struct Picked {
 }
 
 impl Picked {
-    /// Picks rows.
+    /// Picks rows: of the collection that they are known to be of, else of one described from themselves, which pages
+    /// like this.
     pub fn new(rows: &[Value], asked: &Asked, from: From, pages: Pages) -> Result<Self, Failure> {
-        let collection = infer::collection(rows, Pages { default: rows.len().clamp(1, pages.largest), ..pages });
-        let read = asked.read(&collection, rows.len())?;
+        let inferred = match asked.collection() {
+            Some(_) => None,
+            None => Some(infer::collection(rows, Pages { default: rows.len().clamp(1, pages.largest), ..pages })),
+        };
+        let collection = asked.collection().or(inferred.as_ref()).ok_or_else(|| Failure::internal("no collection"))?;
+        let pages = collection.pages;
+        let read = asked.read(collection, rows.len())?;
         let (plan, mut warnings) = (read.plan, read.warnings);
         let select = (!asked.wants_whole_rows()).then_some(plan.select.as_slice());
-        warnings.extend(not_found(rows, &collection, &plan, select));
+        if collection.open {
+            warnings.extend(not_found(rows, collection, &plan, select));
+        }
         let mut order: Vec<usize> = rows
             .iter()
             .enumerate()
@@ -78,7 +86,7 @@ impl Picked {
             items: plan.items,
             edges: plan.edges,
             total: plan.total,
-            paged: asked.is_paged(),
+            paged: asked.is_paged() || asked.collection().is_some(),
             page: plan.page,
             order,
             warnings,
@@ -150,8 +158,7 @@ fn range(page: &Page, from: From, all: usize) -> (usize, usize) {
     }
 }
 
-/// As much of a page as is not too heavy, one row in any case. Numbered pages stay whole: what they left out could not
-/// be asked for.
+/// As much of a page as is not too heavy, one row in any case.
 fn light_enough(
     rows: &[Value],
     order: &[usize],
@@ -161,7 +168,7 @@ fn light_enough(
     most: usize,
     warnings: &mut Vec<Warning>,
 ) -> (usize, usize) {
-    if !plan.items || matches!(plan.page, Page::Numbered { .. }) {
+    if !plan.items {
         return (start, end);
     }
     let page = order.get(start..end).unwrap_or_default();
@@ -178,7 +185,7 @@ fn light_enough(
     };
     let kept = kept.max(1).min(page.len());
     if kept < page.len() {
-        warnings.push(evaluate::page_cut(kept, page.len(), most));
+        warnings.push(evaluate::page_cut(&plan.page, kept, page.len(), most));
     }
     if backward { (end - kept, end) } else { (start, start + kept) }
 }

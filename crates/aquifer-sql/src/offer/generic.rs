@@ -87,10 +87,8 @@ pub(super) fn offering(offer: &Offer, related: bool) -> (Vec<(Action, Operation)
         operation.is_indirect = true;
         operation.parameters = std::iter::once(table_name()).chain(rest).collect();
         operation.returns = match verb {
-            Verb::List | Verb::Search => {
-                Returns { type_name: "object".into(), description: "{items, pageInfo}, or {aggregations}".into() }
-            }
-            _ => Returns { type_name: "object".into(), description: "The record".into() },
+            Verb::List | Verb::Search => Returns::page("JsonObject"),
+            _ => Returns::object("The record"),
         };
         all.push((Action::Generic(verb), operation));
     };
@@ -157,7 +155,11 @@ pub(super) fn offering(offer: &Offer, related: bool) -> (Vec<(Action, Operation)
         }
         all.push((Action::Relationships, operation));
     }
-    (all, types())
+    let mut types = types();
+    if related {
+        types.extend([operations::related_rows()]);
+    }
+    (all, types)
 }
 
 fn pages(offer: &Offer) -> Pages {
@@ -184,10 +186,7 @@ fn table_schema() -> Operation {
     operation.role = Role::Discovery;
     operation.is_indirect = true;
     operation.parameters = vec![table_name()];
-    operation.returns = Returns {
-        type_name: "object".into(),
-        description: "{table_name, columns, key, references, computed, presets, left_out?}".into(),
-    };
+    operation.returns = Returns::object("{table_name, columns, key, references, computed, presets, left_out?}");
     operation
 }
 

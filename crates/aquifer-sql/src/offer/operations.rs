@@ -5,6 +5,7 @@ use std::sync::Arc;
 use aquifer_engine::Offering;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::{Backing, Example, Operation, RelationshipCapabilities, Returns, Role};
+use aquifer_protocol::protocol_types::is_taken;
 use aquifer_protocol::schema::{
     Comparison, Format, Kind, Parameter, Pattern, Range, Schema, Shape, Span, Types, sample,
 };
@@ -19,18 +20,11 @@ use crate::served::Served;
 /// How far relationships are followed.
 pub(crate) const DEEPEST: u32 = 5;
 
-/// Types that the protocol has under these names already.
-const TAKEN: &[&str] = &[
-    "SemanticCategory",
-    "OperationInput",
-    "OperationResult",
-    "OperationSuccess",
-    "OperationFailure",
-    "EndpointPermissions",
-    "FieldSelection",
-    "PageInfo",
-    "Sort",
-];
+/// Types that are not those of tables.
+const OWN_TYPES: &[&str] = &["Sort", RELATED_ROWS];
+
+/// The type of what `query_relationships` answers.
+const RELATED_ROWS: &str = "RelatedRows";
 
 pub(super) fn of_tables(tables: &[Arc<Served>], relationships: &[Relationship], concealed: &Concealed) -> Offering {
     let mut offering = Offering { types: types(), ..Offering::default() };
@@ -48,6 +42,7 @@ pub(super) fn of_tables(tables: &[Arc<Served>], relationships: &[Relationship], 
             .filter(|(index, served)| matches!(served.table.key, Key::Columns(_)) && concealed.is_readable(*index));
         let names: Vec<&str> = names.map(|(_, served)| served.words.plural.as_str()).collect();
         let root = relationships.first().and_then(|known| tables.get(known.to));
+        offering.types.extend([related_rows()]);
         offering.operations.push(query_relationships(&names, relationships, root.map(|root| &**root)));
     }
     offering
@@ -56,7 +51,8 @@ pub(super) fn of_tables(tables: &[Arc<Served>], relationships: &[Relationship], 
 /// `Order` for the rows of `orders`.
 fn type_name(served: &Served) -> String {
     let name = aquifer_protocol::catalog::pascal_case(&served.words.singular);
-    if TAKEN.contains(&name.as_str()) { format!("{name}Row") } else { name }
+    let is_taken = is_taken(&name) || OWN_TYPES.contains(&name.as_str());
+    if is_taken { format!("{name}Row") } else { name }
 }
 
 fn enter_type(served: &Served, relationships: &[Relationship], tables: &[Arc<Served>], types: &mut Types) -> Arc<str> {
@@ -205,10 +201,7 @@ fn define(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<
         Verb::List | Verb::Search | Verb::Get => false,
     };
     operation.returns = match verb {
-        Verb::List | Verb::Search => Returns {
-            type_name: "object".into(),
-            description: format!("{{items: {type_name}[], pageInfo}}, or {{aggregations}}").into(),
-        },
+        Verb::List | Verb::Search => Returns::page(type_name),
         _ => Returns { type_name: type_name.clone(), description: format!("The {spoken}").into() },
     };
     operation.parameters = match verb {
@@ -415,7 +408,7 @@ pub(super) fn query_relationships(tables: &[&str], relationships: &[Relationship
         Parameter::optional("after", Schema::string().describe("Go on after this cursor; needs 'first'.")),
     ];
     operation.returns = Returns {
-        type_name: "object".into(),
+        type_name: RELATED_ROWS.into(),
         description: "{root, relationships[], graph {nodes, edges}, pageInfo}".into(),
     };
     operation.relationship_capabilities = Some(RelationshipCapabilities {
@@ -443,6 +436,20 @@ fn example_of_following(root: &Served) -> Option<Example> {
     Some(Example { description: None, params: params.as_object().cloned()? })
 }
 
+/// What `query_relationships` answers.
+pub(super) fn related_rows() -> (Arc<str>, Arc<Schema>) {
+    let object = || Schema::of(Kind::Object(Shape::default()));
+    let list = || Schema::of(Kind::Array(Some(Box::new(object()))));
+    let schema = Schema::object(vec![
+        Parameter::optional("root", object().describe("The row to start from.")),
+        Parameter::optional("relationships", list().describe("One for each pair of rows.")),
+        Parameter::optional("graph", object().describe("The same as {nodes, edges}.")),
+        Parameter::optional("pageInfo", Schema::named("PageInfo")),
+    ])
+    .describe("Rows and what they refer to.");
+    (RELATED_ROWS.into(), Arc::new(schema))
+}
+
 /// The tables themselves as a collection.
 pub(crate) fn tables() -> Operation {
     let collection = super::generic::tables_collection();
@@ -451,8 +458,8 @@ pub(crate) fn tables() -> Operation {
     operation.parameters = parameters(&collection, Family::List);
     operation.aggregation_support = Some(aggregation_support(&collection));
     operation.returns = Returns {
-        type_name: "object".into(),
         description: "{items: [{name, writable, searchable, columns, description}], pageInfo}".into(),
+        ..Returns::page("JsonObject")
     };
     operation
 }

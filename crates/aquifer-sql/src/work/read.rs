@@ -6,7 +6,7 @@ use aquifer_protocol::error::Failure;
 use aquifer_protocol::warning::Warning;
 use aquifer_query::CursorKey;
 use aquifer_query::evaluate::page_cut;
-use aquifer_query::plan::{Page, Path, Plan};
+use aquifer_query::plan::{Path, Plan};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -76,10 +76,8 @@ impl Work for Query {
                 out.push(b',');
             }
             let reading = select::page(&scope, plan)?;
-            // Numbered pages stay whole: what they left out could not be asked for.
             let pages = served.collection.pages;
-            let most = if matches!(plan.page, Page::Numbered { .. }) { usize::MAX } else { pages.bytes };
-            let mut collector = Collector::new(reading.shape, reading.wanted, most, plan.edges);
+            let mut collector = Collector::new(reading.shape, reading.wanted, pages.bytes, plan.edges);
             for statement in &reading.statements {
                 session.fetch(statement, &mut collector).await?;
                 if collector.is_full() {
@@ -87,7 +85,7 @@ impl Work for Query {
                 }
             }
             if let Some(shown) = collector.cut() {
-                warnings.push(page_cut(shown, reading.wanted, pages.bytes));
+                warnings.push(page_cut(&plan.page, shown, reading.wanted, pages.bytes));
             }
             collector.finish(served, plan, key, total.as_ref(), &mut out);
         }

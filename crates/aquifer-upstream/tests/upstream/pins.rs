@@ -43,6 +43,7 @@ async fn r_dis_7a_whatever_a_definition_says_differently_quarantines_it() {
         ("/0/inputSchema/properties/more", property, "parameters"),
         ("/0/inputSchema/$defs", json!({ POISON: { "type": "object", "properties": { "a": {} } } }), "parameters"),
         ("/0/outputSchema/description", json!(POISON), "result"),
+        ("/0/outputSchema/properties", json!({ "x": { "type": "string", "description": POISON } }), "result"),
         ("/0/annotations/destructiveHint", json!(true), "hints"),
         ("/0/annotations/title", json!(POISON), "hints"),
         ("/0/annotations/readOnlyHint", json!("true"), "hints"),

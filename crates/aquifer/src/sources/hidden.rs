@@ -7,6 +7,7 @@ use aquifer_engine::source::{Call, Context, Fetch, Outcome, Shelves, SourceStatu
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::operation::Operation;
+use aquifer_query::Collection;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -45,6 +46,10 @@ impl Source for Hidden {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
         self.source.call(call)
+    }
+
+    fn collection(&self, operation: &str) -> Option<Arc<Collection>> {
+        self.source.collection(operation)
     }
 
     fn changes(&self) -> Option<watch::Receiver<u64>> {

@@ -108,6 +108,7 @@ fn operation(
         returns,
         pagination: node.get("pagination").map(Node::to_json),
         input_schema: None,
+        output_schema: None,
         digest: None,
         pin: None,
         annotations: Annotations::default(),
