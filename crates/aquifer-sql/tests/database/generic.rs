@@ -229,7 +229,7 @@ async fn r_req_3_controls_do_not_come_in_by_the_key() {
     let made = stage
         .get("create_record", json!({ "table_name": "Odd Name", "values": { "The Key": 1, "dry_run": "kept" } }))
         .await;
-    assert_eq!(made["dry_run"], "kept");
+    assert_eq!(made["dry_run_column"], "kept");
     assert_eq!(stage.value("SELECT dry_run FROM \"Odd Name\"").await, "kept");
     let _: Value = made;
 }

@@ -79,10 +79,10 @@ async fn r_req_5_errors_name_operations_and_parameters_that_exist() {
     for stage in both().await {
         let own = ["customer", "order_item", "log"].map(|word| format!("_{word}"));
         for (operation, params, code, path) in [
-            ("create_record", json!({ "values": { "nam": "x" } }), "VALIDATION_MISSING_PARAM", "values.name"),
-            ("create_record", json!({ "values": { "name": "x", "nam": 1 } }), "VALIDATION_UNKNOWN_FIELD", "values"),
-            ("create_record", json!({ "values": { "name": 5 } }), "VALIDATION_INVALID_TYPE", "values.name"),
-            ("create_record", json!({ "values": { "name": "x", "rating": 9 } }), "VALIDATION_INVALID_VALUE", "values.rating"),
+            ("create_record", json!({ "values": { "id": 9, "nam": "x" } }), "VALIDATION_MISSING_PARAM", "values.name"),
+            ("create_record", json!({ "values": { "id": 9, "name": "x", "nam": 1 } }), "VALIDATION_UNKNOWN_FIELD", "values"),
+            ("create_record", json!({ "values": { "id": 9, "name": 5 } }), "VALIDATION_INVALID_TYPE", "values.name"),
+            ("create_record", json!({ "values": { "id": 9, "name": "x", "rating": 9 } }), "VALIDATION_INVALID_VALUE", "values.rating"),
             ("get_record", json!({ "key": { "idd": 1 } }), "VALIDATION_MISSING_PARAM", "key.id"),
             ("get_record", json!({ "key": { "id": "x" } }), "VALIDATION_INVALID_TYPE", "key.id"),
             ("get_record", json!({ "key": { "id": 1, "name": "Ann" } }), "VALIDATION_UNKNOWN_FIELD", "key"),
