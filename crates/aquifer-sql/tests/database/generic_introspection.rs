@@ -1,9 +1,11 @@
 //! What introspection says of more tables than can have operations of their own: it is enough to write requests by.
 
-use aquifer_sql::Style;
+use aquifer_engine::Engine;
+use aquifer_protocol::surface::{Mode, Profile, Surface};
+use aquifer_sql::{Settings, Style};
 use serde_json::{Value, json};
 
-use crate::support::{Stage, stages_with};
+use crate::support::{File, Stage, ask, open, stages_with};
 
 async fn both() -> Vec<Stage> {
     let mut sql = String::new();
@@ -128,5 +130,23 @@ async fn r_int_5_root_says_which_key_it_needs() {
             )
             .await;
         assert_eq!(error["details"]["param_name"], "root.order_no", "{error}");
+    }
+}
+
+/// Beside another source, operations have a prefix; errors name them with it.
+#[tokio::test]
+async fn r_req_5_errors_name_operations_as_the_catalog_does() {
+    let files = ["one", "two"].map(|_| File::of("CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT NOT NULL);"));
+    let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
+    let mut builder = Engine::builder(surface).dangerously_let_everything_pass();
+    for (name, file) in ["one", "two"].into_iter().zip(&files) {
+        let settings = Settings { name: name.to_owned(), style: Style::Generic, ..file.settings() };
+        builder = builder.source(open(settings).await.unwrap());
+    }
+    let engine = builder.build().unwrap();
+    for name in ["one", "two"] {
+        let operation = format!("{name}_create_record");
+        let answer = ask(&engine, &operation, json!({ "table_name": "customers", "values": { "nam": "x" } })).await;
+        assert_eq!(answer["error"]["details"]["operation"], operation, "{answer}");
     }
 }

@@ -95,7 +95,7 @@ async fn r_int_6_five_hundred_tables_have_a_small_catalog() {
     stage.refused("update_record", old, "CONFLICT_VERSION_MISMATCH").await;
     let line = json!({ "table_name": "order_lines", "values": { "order_id": 1, "line": 1, "dry_run_column": true, "fields_column": "f", "key": "k" } });
     let made = stage.get("create_record", line).await;
-    assert_eq!(json!([made["dry_run"], made["fields"], made["key"]]), json!([true, "f", "k"]));
+    assert_eq!(json!([made["dry_run_column"], made["fields_column"], made["key"]]), json!([true, "f", "k"]));
     let line = json!({ "table_name": "order_lines", "key": { "order_id": 1, "line": 1 } });
     assert_eq!(stage.get("get_record", line.clone()).await["key"], "k");
     let would =
