@@ -73,10 +73,11 @@ async fn r_int_2_constraints_and_defaults_are_told_and_hold() {
             ("name", json!(""), json!("äöüäö")),
             ("state", json!("gone"), json!("old")),
         ] {
-            let error = stage.refused("create_product", json!({ "code": "c", name: wrong }), "VALIDATION_INVALID_VALUE").await;
+            let error =
+                stage.refused("create_product", json!({ "code": "c", name: wrong }), "VALIDATION_INVALID_VALUE").await;
             assert_eq!(error["details"]["param_name"], name, "{error}");
             let made = stage.get("create_product", json!({ "code": "c", name: right })).await;
-            assert_eq!(made[name], right);
+            assert!(made[name] == right || made[name].as_f64() == right.as_f64(), "{made}");
             let wrong = json!({ "code": "c", "input": { name: wrong } });
             stage.refused("update_product", wrong, "VALIDATION_INVALID_VALUE").await;
             stage.get("delete_product", json!({ "code": "c" })).await;
@@ -143,7 +144,8 @@ async fn keys_of_tables_without_a_primary_key() {
         ("get_alike", &["a"]),
     ] {
         let told = parameters(&sqlite, operation).await;
-        let key: Vec<&str> = told.keys().map(String::as_str).filter(|name| !["fields", "preset"].contains(name)).collect();
+        let key: Vec<&str> =
+            told.keys().map(String::as_str).filter(|name| !["fields", "preset"].contains(name)).collect();
         assert_eq!(key, expected, "{operation}");
     }
     assert_eq!(sqlite.get("get_pair", json!({ "a": 2, "b": 1 })).await["n"], "y");
