@@ -135,7 +135,7 @@ async fn refusals(stage: &Stage) {
         ("create_record", values(json!({ "id": 500, "name": "x".repeat(21) })), "VALIDATION_INVALID_VALUE"),
         ("create_record", values(json!({ "id": 500, "name": "n", "status": "odd" })), "VALIDATION_INVALID_VALUE"),
         ("create_record", values(json!({ "id": 500, "nmae": "n" })), "VALIDATION_MISSING_PARAM"),
-        ("create_record", values(json!({ "id": 500, "name": "n", "other": 1 })), "VALIDATION_UNKNOWN_PARAM"),
+        ("create_record", values(json!({ "id": 500, "name": "n", "other": 1 })), "VALIDATION_UNKNOWN_FIELD"),
         ("create_record", values(json!({ "id": 500, "name": "n", "dry_run": true })), "VALIDATION_INVALID_VALUE"),
         ("create_record", values(json!({ "id": 1, "name": "n" })), "CONFLICT_ALREADY_EXISTS"),
         ("create_record", json!({ "table_name": "customers" }), "VALIDATION_MISSING_PARAM"),
@@ -147,7 +147,7 @@ async fn refusals(stage: &Stage) {
         (
             "get_record",
             json!({ "table_name": "customers", "key": { "id": 1, "name": "x" } }),
-            "VALIDATION_UNKNOWN_PARAM",
+            "VALIDATION_UNKNOWN_FIELD",
         ),
         (
             "get_record",

@@ -57,7 +57,8 @@ async fn r_int_2_constraints_and_defaults_are_told_and_hold() {
         }
         assert!(!told.contains_key("total") && told["code"]["required"] == json!(true));
         let fields = stage.fields_of("Product").await;
-        assert_eq!((&fields["stock"]["minimum"], &fields["total"]["description"]), (&json!(1), &json!("Read-only.")));
+        let generated = fields["total"]["description"].as_str().unwrap();
+        assert!(fields["stock"]["minimum"] == json!(1) && generated.ends_with("Read-only."), "{fields:?}");
         // A change has no defaults.
         let input = stage.parameter("update_product", "input").await;
         let changes = stage.fields_of(input["type"].as_str().unwrap()).await;
