@@ -338,7 +338,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_id_is_free_as_soon_as_its_answer_is_seen() {
-        let mut opened = open(1 << 20).await;
+        let opened = open(1 << 20).await;
         let id = NumberOrString::Number(5);
         let first = opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
         let guard = opened.session.guard(first.clone());
