@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use aquifer_protocol::error::Failure;
+use futures::FutureExt as _;
 use tokio::sync::watch;
 
 use super::Engine;
@@ -22,7 +23,7 @@ impl Engine {
     pub(super) async fn freshen_sources(&self, snapshot: &Snapshot) {
         let mut all = futures::future::join_all(snapshot.mounts().iter().map(|mount| mount.source.freshen()));
         // Most often nothing has changed, and all say so at once: then there is no need for a timer.
-        if futures::poll!(&mut all).is_pending() && tokio::time::timeout(FRESHEN_TIMEOUT, all).await.is_err() {
+        if (&mut all).now_or_never().is_none() && tokio::time::timeout(FRESHEN_TIMEOUT, all).await.is_err() {
             tracing::debug!("a source takes long to find out whether it offers something else");
         }
         self.catch_up();

@@ -75,7 +75,10 @@ impl Source for Together {
     }
 
     fn freshen(&self) -> BoxFuture<'_, ()> {
-        async move { drop(self.1.wait().await) }.boxed()
+        async move {
+            self.1.wait().await;
+        }
+        .boxed()
     }
 
     fn call(&self, _call: Call) -> BoxFuture<'_, Outcome> {

@@ -40,7 +40,12 @@ impl Source for Waiting {
     }
 
     fn offering(&self) -> Offering {
-        let operations = OPERATIONS.map(|(name, category)| Operation::new(name, category, "Does it."));
+        // Like the tools of an upstream, which need no 'input' to change something.
+        let operations = OPERATIONS.map(|(name, category)| {
+            let mut operation = Operation::new(name, category, "Does it.");
+            operation.native = false;
+            operation
+        });
         Offering { operations: operations.to_vec(), ..Offering::default() }
     }
 

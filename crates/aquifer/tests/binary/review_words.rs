@@ -116,7 +116,7 @@ fn r_dis_7a_names_of_tools_forge_nothing_and_can_be_accepted() {
     assert_eq!(commands.len(), names.len(), "{seen}");
     for command in commands {
         // As a person pastes it.
-        let accepted = shell(command);
+        let accepted = shell(&format!("cd {:?} && {command}", place.folder.path("")));
         assert!(text(&accepted.stderr).contains("is accepted"), "{command}: {}", text(&accepted.stderr));
     }
     assert!(!text(&place.run(&["review", "people"]).stdout).contains("quarantined  "));
