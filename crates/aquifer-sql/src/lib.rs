@@ -25,6 +25,7 @@ mod sql;
 mod sqlite;
 mod statement;
 mod time;
+mod time_style;
 mod trouble;
 mod work;
 

@@ -449,6 +449,7 @@ fn column(row: &Value, words: Vec<String>) -> Column {
         may_insert: yes(row, "insert"),
         may_update: yes(row, "update"),
         comparison: comparison(row, read),
+        may_have_index: true,
     }
 }
 
