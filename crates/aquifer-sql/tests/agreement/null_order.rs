@@ -21,14 +21,49 @@ struct Case {
 
 const CASES: &[Case] = &[
     Case { table: "a_events", sqlite: ("INTEGER", "x"), postgres: ("int4", "x"), range: || [json!(100), json!(200)] },
-    Case { table: "b_events", sqlite: ("REAL", "x / 4.0"), postgres: ("float8", "x / 4.0"), range: || [json!(25), json!(50)] },
-    Case { table: "c_events", sqlite: ("NUMERIC(9, 2)", "x"), postgres: ("numeric(9, 2)", "x"), range: || [json!(100), json!(200)] },
-    Case { table: "d_events", sqlite: ("TEXT", "printf('k%04d', x)"), postgres: ("text", "'k' || lpad(x::text, 4, '0')"), range: || [json!("k0100"), json!("k0200")] },
-    Case { table: "e_events", sqlite: ("DATE", "date(x * 86400, 'unixepoch')"), postgres: ("date", "date '1970-01-01' + x::int"), range: || [json!("1970-04-01"), json!("1970-07-01")] },
-    Case { table: "f_events", sqlite: ("TIMESTAMP", "datetime(x * 86400, 'unixepoch')"), postgres: ("timestamptz", "to_timestamp(x * 86400)"), range: || [json!("1970-04-01"), json!("1970-07-01T00:00:00.25Z")] },
-    Case { table: "g_events", sqlite: ("DATETIME", "strftime('%Y-%m-%dT%H:%M:%S', x * 86400, 'unixepoch')"), postgres: ("timestamp", "to_timestamp(x * 86400) AT TIME ZONE 'UTC'"), range: || [json!("1970-04-01"), json!("1970-07-01")] },
+    Case {
+        table: "b_events",
+        sqlite: ("REAL", "x / 4.0"),
+        postgres: ("float8", "x / 4.0"),
+        range: || [json!(25), json!(50)],
+    },
+    Case {
+        table: "c_events",
+        sqlite: ("NUMERIC(9, 2)", "x"),
+        postgres: ("numeric(9, 2)", "x"),
+        range: || [json!(100), json!(200)],
+    },
+    Case {
+        table: "d_events",
+        sqlite: ("TEXT", "printf('k%04d', x)"),
+        postgres: ("text", "'k' || lpad(x::text, 4, '0')"),
+        range: || [json!("k0100"), json!("k0200")],
+    },
+    Case {
+        table: "e_events",
+        sqlite: ("DATE", "date(x * 86400, 'unixepoch')"),
+        postgres: ("date", "date '1970-01-01' + x::int"),
+        range: || [json!("1970-04-01"), json!("1970-07-01")],
+    },
+    Case {
+        table: "f_events",
+        sqlite: ("TIMESTAMP", "datetime(x * 86400, 'unixepoch')"),
+        postgres: ("timestamptz", "to_timestamp(x * 86400)"),
+        range: || [json!("1970-04-01"), json!("1970-07-01T00:00:00.25Z")],
+    },
+    Case {
+        table: "g_events",
+        sqlite: ("DATETIME", "strftime('%Y-%m-%dT%H:%M:%S', x * 86400, 'unixepoch')"),
+        postgres: ("timestamp", "to_timestamp(x * 86400) AT TIME ZONE 'UTC'"),
+        range: || [json!("1970-04-01"), json!("1970-07-01")],
+    },
     Case { table: "h_events", sqlite: ("BIGINT", "x"), postgres: ("int8", "x"), range: || [json!(100), json!(200)] },
-    Case { table: "i_events", sqlite: ("TEXT", "printf('%08d-0000-0000-0000-000000000000', x)"), postgres: ("uuid", "(lpad(x::text, 8, '0') || '-0000-0000-0000-000000000000')::uuid"), range: || [json!("00000100-0000-0000-0000-000000000000"), json!("00000200-0000-0000-0000-000000000000")] },
+    Case {
+        table: "i_events",
+        sqlite: ("TEXT", "printf('%08d-0000-0000-0000-000000000000', x)"),
+        postgres: ("uuid", "(lpad(x::text, 8, '0') || '-0000-0000-0000-000000000000')::uuid"),
+        range: || [json!("00000100-0000-0000-0000-000000000000"), json!("00000200-0000-0000-0000-000000000000")],
+    },
 ];
 
 async fn bench(is_nullable: bool) -> Bench {
@@ -60,10 +95,9 @@ async fn bench(is_nullable: bool) -> Bench {
              m AS (SELECT i, i * 7919 % 293 AS x FROM n)",
             |case| case.sqlite.1,
         ),
-        postgres: fill(
-            "WITH m AS (SELECT i, i * 7919 % 293 AS x FROM generate_series(1, 300) AS i)",
-            |case| case.postgres.1,
-        ),
+        postgres: fill("WITH m AS (SELECT i, i * 7919 % 293 AS x FROM generate_series(1, 300) AS i)", |case| {
+            case.postgres.1
+        }),
         ..Extras::default()
     };
     Bench::new(tables.collect(), &[], extras).await
@@ -103,7 +137,9 @@ async fn problem(asked: &Asked, table: &str, sql: &str) -> Option<String> {
         // The key within equal values is sorted in small parts.
         _ => plan.lines().any(|line| line.contains("Sort  (") && !line.contains("Incremental Sort")),
     };
-    (!plan.contains(&index) || sorts).then(|| format!("{}: {sql}\n{plan}", asked.name))
+    // Among missing values SQLite may follow the key, which is in the same order.
+    let by_key = sql.contains("IS NULL") && plan.contains("USING INTEGER PRIMARY KEY (rowid");
+    (!(plan.contains(&index) || by_key) || sorts).then(|| format!("{}: {sql}\n{plan}", asked.name))
 }
 
 #[tokio::test]
@@ -120,12 +156,14 @@ async fn r_col_8_nulls_are_last_in_both_directions_and_the_index_serves() {
             }
             for case in CASES {
                 let [low, high] = (case.range)();
-                let filters = [json!({}), json!({ "value": { "gt": low } }), json!({ "value": { "between": [low, high] } })];
+                let filters =
+                    [json!({}), json!({ "value": { "gt": low } }), json!({ "value": { "between": [low, high] } })];
                 for (order, nulls) in [("asc", "last"), ("desc", "last"), ("asc", "first"), ("desc", "first")] {
                     let sort = json!({ "field": "value", "order": order, "nulls": nulls });
                     let all = expected(is_nullable, order == "desc", nulls == "first");
                     for filter in &filters {
-                        for (size, place, info) in [("first", "after", "endCursor"), ("last", "before", "startCursor")] {
+                        for (size, place, info) in [("first", "after", "endCursor"), ("last", "before", "startCursor")]
+                        {
                             let mut params = json!({ "sort": sort, "filter": filter, size: 7 });
                             for _ in 0..2 {
                                 let (data, statements) = page(asked, case.table, &params).await;

@@ -9,7 +9,7 @@ use crate::engines::{Asked, Bench, Extras};
 use crate::scans::{account, log};
 use crate::tables::Table;
 
-const ROWS: usize = 400;
+const ROWS: usize = 200;
 
 /// A format, as SQL over `x`, seconds since 1970, and `i`, the number of the row; and the time it stands for.
 struct Format {
@@ -108,7 +108,7 @@ async fn bench(declared: &str, cases: &[Case]) -> Bench {
         sql.push_str(&format!(
             "CREATE INDEX {table}_by_time ON {table} (created_at);
              WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {ROWS}),
-             m AS (SELECT i, 1700000000 + i * 7919 % 400 * 7200 AS x FROM n)
+             m AS (SELECT i, 1700000000 + i * 7919 % 200 * 14400 AS x FROM n)
              INSERT INTO {table} SELECT i, iif({null}, NULL, {}), iif({null}, NULL, {}) FROM m;",
             format.sql, format.time
         ));
@@ -143,7 +143,7 @@ async fn walk(asked: &Asked, table: &str, params: &Value, backward: bool) -> Vec
         true => ("last", "before", "startCursor", "hasPreviousPage"),
     };
     let mut params = params.clone();
-    params[size] = json!(90);
+    params[size] = json!(70);
     let mut pages = Vec::new();
     for _ in 0..ROWS {
         let answer = asked.ask(&format!("list_{table}"), &params).await;
@@ -284,7 +284,7 @@ async fn r_col_8_a_row_in_another_format_that_is_written_later_is_where_it_belon
             // Everything is known to be in one format when it is written.
             let told = format!("{declared} {}", format.name);
             walk_everywhere(asked, table, &told).await;
-            for offset in 0..4 {
+            for offset in 0..3 {
                 let (sql, time) =
                     STRANGERS[(number * 5 + offset * 3 + usize::from(declared.len() % 2 == 0)) % STRANGERS.len()];
                 // Text keeps the digits of numbers, which are no time.
