@@ -84,8 +84,10 @@ const NAMES: [&str; 18] = [
     "j_events", "k_events", "l_events", "m_events", "n_events", "o_events", "p_events", "q_events", "r_events",
 ];
 
-fn cases(formats: &'static [Format]) -> Vec<Case> {
+/// Every format with and without NULLs; where that was tried under another type, only with.
+fn cases(declared: &str, formats: &'static [Format]) -> Vec<Case> {
     let both = formats.iter().flat_map(|format| [(format, false), (format, true)]);
+    let both = both.filter(|(_, nullable)| *nullable || ["TIMESTAMP", "BIGINT"].contains(&declared));
     NAMES.into_iter().zip(both).map(|(table, (format, nullable))| Case { table, format, nullable }).collect()
 }
 
@@ -172,13 +174,7 @@ fn listing(order: &str, nulls: &str, filter: Option<Value>) -> Value {
 async fn walk_everywhere(asked: &Asked, table: &str, told: &str) {
     let (low, high) = (1_700_700_000.25, 1_701_400_000.5);
     let range = json!({ "created_at": { "gte": moment(low), "lt": moment(high) } });
-    for (order, nulls, backward) in [
-        ("asc", "last", false),
-        ("desc", "last", false),
-        ("asc", "first", true),
-        ("desc", "first", false),
-        ("desc", "last", true),
-    ] {
+    for (order, nulls, backward) in [("asc", "last", false), ("desc", "last", true), ("desc", "first", false)] {
         let found = walk(asked, table, &listing(order, nulls, None), backward).await;
         let expected = reference(asked, table, order, nulls == "first", None);
         assert_eq!(found, expected, "{told} {order} nulls {nulls} backward {backward}");
@@ -206,10 +202,12 @@ fn groups() -> impl Iterator<Item = (&'static str, &'static [Format])> {
 async fn r_col_8_times_of_every_format_are_sorted_and_filtered_by_their_index() {
     let mut wrong = Vec::new();
     for (declared, formats) in groups() {
-        let cases = cases(formats);
+        let cases = cases(declared, formats);
         let bench = bench(declared, &cases).await;
         let asked = &bench.engines[0];
-        for analyzed in [false, true] {
+        // What the planner does without statistics is tried for one type of text and one of numbers.
+        let is_first = ["TIMESTAMP", "BIGINT"].contains(&declared);
+        for analyzed in [false, true].into_iter().skip(usize::from(!is_first)) {
             if analyzed {
                 asked.run("ANALYZE").await;
             }
@@ -235,8 +233,12 @@ async fn unindexed(asked: &Asked, table: &str) -> Vec<String> {
         Some(json!({ "created_at": { "between": [from, to] } })),
     ];
     let mut wrong = Vec::new();
-    for (order, nulls) in [("asc", "last"), ("asc", "first"), ("desc", "last"), ("desc", "first")] {
-        for filter in &filters {
+    let orders = [("asc", "last"), ("asc", "first"), ("desc", "last"), ("desc", "first")];
+    for (number, (order, nulls)) in orders.into_iter().enumerate() {
+        // Each order without a filter and with two of the others.
+        for filter in
+            filters.iter().enumerate().filter(|(index, _)| *index == 0 || index % 3 != number % 3).map(|(_, f)| f)
+        {
             for (size, place, info) in [("first", "after", "endCursor"), ("last", "before", "startCursor")] {
                 let mut params = listing(order, nulls, filter.clone());
                 params[size] = json!(5);
@@ -277,14 +279,14 @@ async fn asked_and_logged(asked: &Asked, table: &str, params: &Value) -> (Value,
 #[tokio::test]
 async fn r_col_8_a_row_in_another_format_that_is_written_later_is_where_it_belongs() {
     for (declared, formats) in groups() {
-        let cases = cases(formats);
+        let cases = cases(declared, formats);
         let bench = bench(declared, &cases).await;
         let asked = &bench.engines[0];
         for (number, Case { table, format, .. }) in cases.iter().enumerate() {
             // Everything is known to be in one format when it is written.
             let told = format!("{declared} {}", format.name);
             walk_everywhere(asked, table, &told).await;
-            for offset in 0..3 {
+            for offset in 0..2 {
                 let (sql, time) =
                     STRANGERS[(number * 5 + offset * 3 + usize::from(declared.len() % 2 == 0)) % STRANGERS.len()];
                 // Text keeps the digits of numbers, which are no time.
@@ -308,7 +310,7 @@ async fn r_col_8_a_row_in_another_format_that_is_written_later_is_where_it_belon
 #[tokio::test]
 async fn r_col_8_a_cursor_outlives_a_change_of_the_format() {
     for (declared, formats) in groups() {
-        let cases = cases(formats);
+        let cases = cases(declared, formats);
         let bench = bench(declared, &cases).await;
         let asked = &bench.engines[0];
         for (number, Case { table, format, .. }) in cases.iter().enumerate() {
