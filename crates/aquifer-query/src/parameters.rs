@@ -13,6 +13,7 @@ pub fn types() -> Types {
     let sort = Schema::object(vec![
         Parameter::required("field", Schema::string().describe("The field to sort by.")),
         Parameter::optional("order", Schema::one_of(["asc", "desc"]).describe("Ascending unless said otherwise.")),
+        Parameter::optional("nulls", Schema::one_of(["first", "last"]).describe("Missing values: last by default.")),
     ])
     .describe("One criterion of an order.");
     Types::from_iter([("Sort".into(), Arc::new(sort))])

@@ -2,6 +2,7 @@
 //! in; nothing here is ever sent to it.
 
 use aquifer_query::FieldType;
+use aquifer_query::value::moment;
 use serde_json::{Value, json};
 
 use crate::sql_tokens::{Token, last_cast, tokens, unwrapped};
@@ -81,7 +82,7 @@ fn literal(tokens: &[Token], of: &FieldType) -> Option<Value> {
         },
         FieldType::Time => {
             let mut shown = Vec::new();
-            time::show(time::from_text(&text)?, &mut shown);
+            time::show(moment(&text)?, &mut shown);
             serde_json::from_slice(&shown).ok()
         }
         FieldType::Date => text.parse::<jiff::civil::Date>().ok().map(|date| date.to_string().into()),

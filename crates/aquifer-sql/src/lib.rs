@@ -30,6 +30,7 @@ mod sql_tokens;
 mod sqlite;
 mod statement;
 mod time;
+mod time_style;
 mod trouble;
 mod work;
 

@@ -8,6 +8,7 @@ use aquifer_query::FieldType;
 use crate::column_defaults::ColumnDefault;
 use crate::column_rules::ColumnRules;
 use crate::statement::{Fragment, Name};
+use crate::time_style::TimeStyle;
 
 /// Everything found in a database.
 #[derive(Debug, Clone, Default)]
@@ -240,6 +241,8 @@ pub(crate) struct Column {
     pub(crate) may_update: bool,
     /// How the database compares two values that are text to callers.
     pub(crate) comparison: Comparison,
+    /// Whether an index may be on it. Of views nobody knows.
+    pub(crate) may_have_index: bool,
 }
 
 impl Column {
@@ -267,25 +270,10 @@ pub(crate) enum SqliteStore {
     Plain,
     /// 0 or 1.
     Boolean,
-    /// A moment, written in this way.
+    /// A time, written in this way as far as some values tell.
     Time(TimeStyle),
     /// JSON, as text or in SQLite's own binary form.
     Json,
-}
-
-/// How moments are written in a SQLite column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TimeStyle {
-    /// `2026-01-31 12:00:00`, with so many digits of a fraction.
-    Blank(u8),
-    /// `2026-01-31T12:00:00Z`, with so many digits of a fraction.
-    Zulu(u8),
-    /// Seconds since 1970.
-    Seconds,
-    /// Milliseconds since 1970.
-    Milliseconds,
-    /// Now this way, now that: compared after reading, which no index can help with.
-    Mixed,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use crate::cell::string;
 use crate::media_type;
-use crate::model::TimeStyle;
 use crate::served::Served;
 
 /// How a cell is to be read.
@@ -24,7 +23,7 @@ pub(crate) enum Reader {
     Decimal,
     Text,
     Boolean,
-    Time(TimeStyle),
+    Time,
     Date,
     Uuid,
     Bytes,
@@ -306,6 +305,12 @@ impl Collector {
     /// Whether no more rows are needed.
     pub(crate) fn is_full(&self) -> bool {
         self.more
+    }
+
+    /// The place of the row that was taken last.
+    pub(crate) fn last_place(&self) -> Option<Vec<Value>> {
+        let last = self.places.count().checked_sub(1)?;
+        serde_json::from_slice(self.places.get(last)).ok()
     }
 
     /// The only row, as JSON text.

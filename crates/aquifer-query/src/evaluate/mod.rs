@@ -151,16 +151,10 @@ fn place(order: &[SortKey], plan: &Plan, matched: &Matched<'_>) -> Vec<Value> {
 }
 
 fn by_place(order: &[SortKey], plan: &Plan, a: &[Value], b: &[Value]) -> Ordering {
-    let rank = plan.is_ranked().then_some((&FieldType::Integer, true));
-    let criteria = rank.into_iter().chain(order.iter().map(|key| (&key.of, key.descending)));
-    criteria
-        .zip(a.iter().zip(b))
-        .map(|((of, descending), (a, b))| {
-            let order = compare(of, a, b);
-            if descending { order.reverse() } else { order }
-        })
-        .find(|order| *order != Ordering::Equal)
-        .unwrap_or(Ordering::Equal)
+    let ranks = usize::from(plan.is_ranked());
+    let by_rank = a.iter().zip(b).take(ranks).map(|(a, b)| compare(&FieldType::Integer, b, a));
+    let by_key = order.iter().zip(a.iter().zip(b).skip(ranks)).map(|(key, (a, b))| key.compare(a, b));
+    by_rank.chain(by_key).find(|order| *order != Ordering::Equal).unwrap_or(Ordering::Equal)
 }
 
 /// The parts of an item that were asked for. A field the item lacks is left out.

@@ -10,6 +10,9 @@ use crate::plan::SortKey;
 /// More criteria than this help nobody.
 const MOST: usize = 8;
 
+/// The members of a criterion.
+const MEMBERS: [&str; 3] = ["field", "order", "nulls"];
+
 pub(super) fn read(collection: &Collection, params: &Map<String, Value>, problems: &mut Problems) -> Vec<SortKey> {
     let beside = params.get("order");
     match params.get("sort") {
@@ -19,7 +22,7 @@ pub(super) fn read(collection: &Collection, params: &Map<String, Value>, problem
             }
             Vec::new()
         }
-        Some(Value::String(name)) => key(collection, "sort", name, beside, problems).into_iter().collect(),
+        Some(Value::String(name)) => key(collection, "sort", name, beside, None, problems).into_iter().collect(),
         Some(one @ Value::Object(_)) => criterion(collection, "sort", one, problems).into_iter().collect(),
         Some(Value::Array(several)) if several.len() <= MOST => several
             .iter()
@@ -40,18 +43,18 @@ pub(super) fn read(collection: &Collection, params: &Map<String, Value>, problem
 fn criterion(collection: &Collection, at: &str, value: &Value, problems: &mut Problems) -> Option<SortKey> {
     let object = match value {
         Value::Object(object) => object,
-        Value::String(name) => return key(collection, at, name, None, problems),
+        Value::String(name) => return key(collection, at, name, None, None, problems),
         _ => {
             problems.wrong_type(at, "{field, order}");
             return None;
         }
     };
-    if let Some(other) = object.keys().find(|name| !["field", "order"].contains(&name.as_str())) {
-        problems.unknown_field_meaning(at, other, &["field", "order"], meant(other));
+    if let Some(other) = object.keys().find(|name| !MEMBERS.contains(&name.as_str())) {
+        problems.unknown_field_meaning(at, other, &MEMBERS, meant(other));
         return None;
     }
     match object.get("field").and_then(Value::as_str) {
-        Some(name) => key(collection, at, name, object.get("order"), problems),
+        Some(name) => key(collection, at, name, object.get("order"), object.get("nulls"), problems),
         None => {
             problems.invalid(at, "needs 'field', a name to sort by");
             None
@@ -64,6 +67,7 @@ fn key(
     at: &str,
     name: &str,
     order: Option<&Value>,
+    nulls: Option<&Value>,
     problems: &mut Problems,
 ) -> Option<SortKey> {
     // Where any name may be a field's, one that says a direction is no field unless it is known to be.
@@ -85,9 +89,17 @@ fn key(
             return None;
         }
     };
+    let nulls_first = match nulls.map(Value::as_str) {
+        None | Some(Some("last")) => false,
+        Some(Some("first")) => true,
+        Some(_) => {
+            problems.invalid(at, "must have 'nulls' as 'first' or 'last'");
+            return None;
+        }
+    };
     match path::find(collection, name, Use::Sort) {
         Ok((path, of)) if of.is_ordered() || !path.inside.is_empty() || collection.open => {
-            Some(SortKey { path, of, descending })
+            Some(SortKey { path, of, descending, nulls_first })
         }
         Ok((path, of)) => {
             let name = problems::shown(&path.to_string());
@@ -115,7 +127,7 @@ fn meant(word: &str) -> Option<&'static str> {
     } else if is_in(FIELD) {
         Some("field")
     } else {
-        aquifer_protocol::suggest::nearest(word, ["field", "order"])
+        aquifer_protocol::suggest::nearest(word, MEMBERS)
     }
 }
 

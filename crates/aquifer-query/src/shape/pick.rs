@@ -14,7 +14,6 @@ use super::asked::Asked;
 use super::{infer, project};
 use crate::collection::{Collection, FieldType, Pages};
 use crate::evaluate::{self, Matched, aggregate, matches};
-use crate::order::compare;
 use crate::plan::{Filter, Page, Path, Plan, Test};
 
 /// Where a page begins or ends.
@@ -132,10 +131,7 @@ fn by_keys(plan: &Plan, a: Option<&Value>, b: Option<&Value>) -> Ordering {
     let (Some(a), Some(b)) = (a, b) else { return Ordering::Equal };
     plan.sort
         .iter()
-        .map(|key| {
-            let order = compare(&key.of, evaluate::at(a, &key.path), evaluate::at(b, &key.path));
-            if key.descending { order.reverse() } else { order }
-        })
+        .map(|key| key.compare(evaluate::at(a, &key.path), evaluate::at(b, &key.path)))
         .find(|order| *order != Ordering::Equal)
         .unwrap_or(Ordering::Equal)
 }

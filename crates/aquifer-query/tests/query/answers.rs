@@ -47,17 +47,20 @@ fn r_col_3_filters() {
 }
 
 #[test]
-fn r_col_4_sorting_puts_what_is_missing_last_or_first() {
+fn r_col_8_sorting_puts_missing_values_last_in_both_directions_unless_told_otherwise() {
     for (sort, expected) in [
         (json!({ "sort": { "field": "price" } }), vec![2, 1, 4, 3]),
-        (json!({ "sort": { "field": "price", "order": "desc" } }), vec![3, 4, 1, 2]),
-        (json!({ "sort": [{ "field": "price", "order": "desc" }, { "field": "id" }] }), vec![3, 1, 4, 2]),
+        (json!({ "sort": { "field": "price", "order": "desc" } }), vec![4, 1, 2, 3]),
+        (json!({ "sort": { "field": "price", "nulls": "first" } }), vec![3, 2, 1, 4]),
+        (json!({ "sort": { "field": "price", "order": "desc", "nulls": "first" } }), vec![3, 4, 1, 2]),
+        (json!({ "sort": { "field": "price", "order": "desc", "nulls": "last" } }), vec![4, 1, 2, 3]),
+        (json!({ "sort": [{ "field": "price", "order": "desc" }, { "field": "id" }] }), vec![1, 4, 2, 3]),
         (json!({ "sort": "title" }), vec![1, 3, 2, 4]),
         // As other languages say it.
-        (json!({ "sort": "-price" }), vec![3, 4, 1, 2]),
-        (json!({ "sort": "price DESC" }), vec![3, 4, 1, 2]),
+        (json!({ "sort": "-price" }), vec![4, 1, 2, 3]),
+        (json!({ "sort": "price DESC" }), vec![4, 1, 2, 3]),
         (json!({ "sort": ["price:asc", "-id"] }), vec![2, 4, 1, 3]),
-        (json!({ "sort": "title", "order": "desc" }), vec![4, 2, 3, 1]),
+        (json!({ "sort": "title", "order": "desc" }), vec![2, 3, 1, 4]),
         (json!({ "sort": "created_at" }), vec![1, 4, 2, 3]),
         (json!({ "sort": "_computed.age_days" }), vec![4, 2, 1, 3]),
         (json!({ "sort": "meta.room.floor" }), vec![1, 2, 3, 4]),

@@ -496,6 +496,7 @@ fn column(row: &Value, words: Vec<String>, rules: ColumnRules) -> Column {
         may_insert: yes(row, "insert"),
         may_update: yes(row, "update"),
         comparison: comparison(row, read),
+        may_have_index: true,
     }
 }
 

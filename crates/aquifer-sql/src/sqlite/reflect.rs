@@ -17,11 +17,11 @@ use crate::column_rules::ColumnRules;
 use crate::exposure;
 use crate::model::{
     Check, Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, Model, OnDelete, Permits, Rehearsal, SqliteStore,
-    Store, Table, TimeStyle, Unique, Withheld,
+    Store, Table, Unique, Withheld,
 };
 use crate::settings::Settings;
 use crate::statement::Name;
-use crate::time::{Sample, style_of};
+use crate::time_style::{self, Stored, StyleFinder, TimeStyle};
 
 /// How many values are looked at where the declared type leaves a doubt.
 const SAMPLES: usize = 50;
@@ -96,6 +96,7 @@ fn table(
     let checks = checks::of_definition(&sql);
     // Of views it is known once what they show is.
     let is_stored = kind != "view";
+    let indexed = indexed_columns(connection, name)?;
     let mut sampler = Sampler { connection, brake, table: quoted.clone(), left: PATIENCE };
     let mut columns = Vec::new();
     let mut key: Vec<(i64, usize)> = Vec::new();
@@ -136,7 +137,7 @@ fn table(
             nullable: !not_null,
             has_default: default.is_some(),
             generated: hidden >= 2,
-            comment: None,
+            comment: (store == SqliteStore::Time(TimeStyle::Mixed)).then(|| MIXED_FORMATS.into()),
             length: None,
             range: None,
             rules,
@@ -144,6 +145,7 @@ fn table(
             may_insert: true,
             may_update: true,
             comparison,
+            may_have_index: !is_stored || indexed.iter().any(|name| name.eq_ignore_ascii_case(&column)),
         });
     }
     let all: Vec<(&str, bool)> = columns.iter().map(|column| (&*column.name, column.generated)).collect();
@@ -259,6 +261,9 @@ fn generated(table: &str, sql: &str, columns: &[(&str, bool)]) -> Vec<Flow> {
     flows
 }
 
+/// What callers are told of a column of times that no index can serve.
+const MIXED_FORMATS: &str = "Times in several formats: sorting or filtering by this field reads every row";
+
 /// What SQLite calls the number of a row, unless a column is called so.
 const ROWIDS: [&str; 3] = ["rowid", "_rowid_", "oid"];
 
@@ -266,6 +271,13 @@ const ROWIDS: [&str; 3] = ["rowid", "_rowid_", "oid"];
 fn has_key_index(connection: &Connection, table: &str) -> Result<bool> {
     let sql = "SELECT count(*) FROM pragma_index_list(?1) WHERE origin = 'pk'";
     connection.query_row(sql, [table], |row| row.get(0)).map(|count: i64| count > 0)
+}
+
+/// The columns that indexes of a table hold.
+fn indexed_columns(connection: &Connection, table: &str) -> Result<Vec<String>> {
+    let sql = "SELECT DISTINCT x.name FROM pragma_index_list(?1) AS l, pragma_index_xinfo(l.name) AS x \
+               WHERE x.key = 1 AND x.name IS NOT NULL";
+    connection.prepare(sql)?.query_map([table], |row| row.get(0))?.collect()
 }
 
 /// Whether a row has nothing in this column.
@@ -296,6 +308,7 @@ fn rowid(name: &str) -> Column {
         may_insert: false,
         may_update: false,
         comparison: Comparison::Exact,
+        may_have_index: true,
     }
 }
 
@@ -331,16 +344,19 @@ fn kind_of(
         return Ok((FieldType::Json, SqliteStore::Json));
     }
     let says_time = says("DATETIME") || says("TIMESTAMP");
-    let may_be_time = says_time || ((textual || declared == "INTEGER" || declared == "BIGINT") && named_time);
+    let is_number = ["INTEGER", "BIGINT", "REAL", "DOUBLE", "FLOAT", "NUMERIC"].contains(&declared.as_str());
+    let may_be_time = says_time || ((textual || is_number) && named_time);
     if may_be_time {
         let samples = sampler.of(column)?;
+        // Fractions may be anything, such as Julian days.
+        let is_whole = !samples.iter().any(|sample| matches!(sample, Sample::Real(_)));
         match style_of(&samples) {
-            Some(style) if says_time || textual || is_recent(&samples) => {
+            Some(style) if (is_whole && (says_time || textual)) || is_recent(&samples) => {
                 return Ok((FieldType::Time, SqliteStore::Time(style)));
             }
             // Nobody knows yet how they will be written: any way is understood.
             None if samples.is_empty() && (says_time || textual) => {
-                return Ok((FieldType::Time, SqliteStore::Time(TimeStyle::Mixed)));
+                return Ok((FieldType::Time, SqliteStore::Time(TimeStyle::SQLITE)));
             }
             _ => {}
         }
@@ -376,6 +392,10 @@ fn is_recent(samples: &[Sample]) -> bool {
         Sample::Integer(number) => {
             (946_684_800..4_102_444_800).contains(number) || (946_684_800_000..4_102_444_800_000).contains(number)
         }
+        Sample::Real(number) => {
+            (946_684_800.0..4_102_444_800.0).contains(number)
+                || (946_684_800_000.0..4_102_444_800_000.0).contains(number)
+        }
         Sample::Text(_) => true,
         Sample::Other => false,
     })
@@ -392,6 +412,35 @@ fn by_values(samples: &[Sample]) -> FieldType {
     } else {
         FieldType::Number
     }
+}
+
+/// A value of a column whose declared type leaves a doubt.
+enum Sample {
+    Integer(i64),
+    Real(f64),
+    Text(String),
+    Other,
+}
+
+impl Sample {
+    fn stored(&self) -> Stored<'_> {
+        match self {
+            Sample::Integer(number) => Stored::Integer(*number),
+            Sample::Real(number) => Stored::Real(*number),
+            Sample::Text(text) => Stored::Text(text.as_bytes()),
+            Sample::Other => Stored::Other,
+        }
+    }
+}
+
+/// How a column writes its times, judged by some of its values. `None` where not all of them are times.
+fn style_of(samples: &[Sample]) -> Option<TimeStyle> {
+    if samples.iter().any(|sample| time_style::nanosecond(sample.stored()).is_none()) {
+        return None;
+    }
+    let mut finder = StyleFinder::new();
+    samples.iter().all(|sample| finder.add(sample.stored()));
+    finder.finish()
 }
 
 /// Looks at some values of a table.
@@ -439,6 +488,7 @@ impl Sampler<'_> {
         while let Some(row) = rows.next()? {
             samples.push(match row.get_ref(0)? {
                 ValueRef::Integer(number) => Sample::Integer(number),
+                ValueRef::Real(number) => Sample::Real(number),
                 ValueRef::Text(text) => Sample::Text(String::from_utf8_lossy(text).into_owned()),
                 _ => Sample::Other,
             });

@@ -38,7 +38,7 @@ pub(crate) struct Common {
 
 impl Common {
     pub(super) fn scope(&self) -> Scope<'_> {
-        Scope { served: &self.served, dialect: self.dialect, now: self.now }
+        Scope::new(&self.served, self.dialect, self.now)
     }
 
     /// The whole row with its version.

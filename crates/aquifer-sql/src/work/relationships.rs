@@ -151,7 +151,7 @@ impl Walk {
             if nodes.len() >= most {
                 break;
             }
-            let scope = Scope { served, dialect: self.dialect, now: self.now };
+            let scope = Scope::new(served, self.dialect, self.now);
             let (statement, readers) = select(&scope, &columns, by, chunk, most - nodes.len());
             for row in session.rows(&statement, &readers).await? {
                 let values: Map<String, Value> = columns.iter().map(|name| name.to_string()).zip(row).collect();

@@ -422,3 +422,40 @@ async fn many_tables_are_served_by_one_set_of_operations() {
     let stage = Stage::sqlite_with(&tables, |settings| settings.style = Style::Tables).await;
     assert!(stage.operations().len() > 300);
 }
+
+/// On a real file, where other processes may write: the answer says when formats are mixed, and introspection where they
+/// were so from the beginning.
+#[tokio::test]
+async fn r_col_11_times_in_several_formats_are_said_to_be_read_row_by_row() {
+    let stage = Stage::sqlite(
+        "CREATE TABLE visits (id INTEGER PRIMARY KEY, seen_at TIMESTAMP NOT NULL, left_at TIMESTAMP);
+         CREATE INDEX by_seen ON visits (seen_at);
+         CREATE INDEX by_left ON visits (left_at);
+         INSERT INTO visits VALUES (1, '2026-01-31T12:00:00', '2026-01-31 12:00:00'), (2, '2026-01-30T12:00:00', 1700000000);",
+    )
+    .await;
+    let details = stage.details("list_visits").await;
+    assert!(!details.to_string().contains("several formats"), "{details}");
+    let fields = stage.fields_of("Visit").await;
+    let described = |name: &str| fields[name]["description"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(described("left_at"), "Times in several formats: sorting or filtering by this field reads every row");
+    assert_eq!(described("seen_at"), "");
+    let sorted = json!({ "sort": "seen_at", "fields": ["id"] });
+    let warnings = |answer: &Value| answer["warnings"].as_array().map_or(0, Vec::len);
+    let answer = stage.ask("list_visits", sorted.clone()).await;
+    assert_eq!((&answer["data"]["items"], warnings(&answer)), (&json!([{ "id": 2 }, { "id": 1 }]), 0), "{answer}");
+    for (sql, ids, warned) in [
+        // Between the others in time, after both as text.
+        ("INSERT INTO visits VALUES (3, 'x', NULL)", [2, 1, 3], true),
+        ("UPDATE visits SET seen_at = '2026-01-31 11:00:00' WHERE id = 3", [2, 3, 1], true),
+        ("UPDATE visits SET seen_at = 1769800000 WHERE id = 3", [2, 3, 1], true),
+        ("UPDATE visits SET seen_at = '2026-01-31T11:00:00' WHERE id = 3", [2, 3, 1], false),
+        ("UPDATE visits SET seen_at = replace(seen_at, 'T', ' ')", [2, 3, 1], false),
+    ] {
+        stage.behind(sql).await;
+        let answer = stage.ask("list_visits", sorted.clone()).await;
+        assert_eq!(answer["data"]["items"], json!(ids.map(|id| json!({ "id": id }))), "{sql}: {answer}");
+        let code = answer["warnings"][0]["code"] == "TIME_FORMATS_MIXED";
+        assert_eq!((code, warnings(&answer)), (warned, usize::from(warned)), "{sql}: {answer}");
+    }
+}
