@@ -1,5 +1,7 @@
 //! Which operations are about the same thing: `create_order`, `get_order`, `list_orders`.
 
+use serde_json::{Map, Value};
+
 use crate::described::{Described, Operation};
 
 /// Parameters that steer an operation and are no part of the thing it is about.
@@ -17,6 +19,8 @@ pub(crate) struct Resource {
     pub(crate) delete: Option<Operation>,
     /// The parameters that find one of it.
     pub(crate) key: Vec<String>,
+    /// What the list is asked with: which kind of things, where one operation lists several.
+    pub(crate) list_params: Map<String, Value>,
 }
 
 impl Resource {
@@ -24,9 +28,20 @@ impl Resource {
         [&self.create, &self.get, &self.list, &self.update, &self.delete].into_iter().flatten()
     }
 
-    pub(crate) fn has(&self, operation: &str) -> bool {
-        self.operations().any(|own| own.name == operation)
+    /// Whether it has this very operation, or the one that this is a form of.
+    pub(crate) fn has_operation(&self, operation: &Operation) -> bool {
+        self.operations().any(|own| if operation.binding.is_none() { own.name == operation.name } else { own.is(operation) })
     }
+
+    /// What its list is called, with the kind of things it is asked for.
+    pub(crate) fn list_id(&self) -> Option<String> {
+        self.list.as_ref().map(|list| list_id(&list.name, &self.list_params))
+    }
+}
+
+/// A list operation and what it is asked with, as one word.
+pub(crate) fn list_id(operation: &str, params: &Map<String, Value>) -> String {
+    if params.is_empty() { operation.to_owned() } else { format!("{operation} {}", Value::Object(params.clone())) }
 }
 
 /// The resources that operation names and categories show.

@@ -24,7 +24,7 @@ static LEAKS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         r"/(src|node_modules|site-packages|dist|usr|home|Users|var|tmp|opt|root|etc)/\S",
         r"[A-Za-z]:\\\w+\\",
         // Databases and their drivers.
-        r"(?i)\bSQLSTATE\b|\bSQLITE_[A-Z]+\b|\bsyntax error (at or )?near\b|\bno such (table|column)\b",
+        r#"(?i)\bSQLSTATE\b|\bSQLITE_[A-Z]+\b|\bsyntax error (at or )?near\b|\bno such (table|column): \S|\brelation "[^"]+" does not exist"#,
         r"(?i)\b(UNIQUE|FOREIGN KEY|CHECK|NOT NULL) constraint failed\b|\bviolates (unique|foreign key|check|not-null) constraint\b",
         r"\b(SELECT\s.+\sFROM|INSERT INTO|DELETE FROM|UPDATE \w+ SET)\s",
         r"\b(rusqlite|psycopg2?|sqlalchemy|tokio_postgres|ECONNREFUSED|ENOENT)\b",
