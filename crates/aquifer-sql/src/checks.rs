@@ -8,6 +8,8 @@ use crate::statement::Dialect;
 pub(crate) struct Found {
     /// Its name, or the rule itself where it has none.
     pub(crate) text: String,
+    /// The rule itself.
+    pub(crate) expression: String,
     /// The column, if it is about one.
     pub(crate) column: Option<String>,
     /// Every name in it, columns among others.
@@ -62,7 +64,7 @@ pub(crate) fn of_definition(sql: &str) -> Vec<Found> {
             if depth == 0 {
                 let inner: Vec<&Piece> =
                     pieces.get(index + 2..end).unwrap_or_default().iter().map(|(piece, _)| piece).collect();
-                let text = sql.get(start + 1..*position).unwrap_or_default().trim().to_owned();
+                let expression = sql.get(start + 1..*position).unwrap_or_default().trim().to_owned();
                 // `CONSTRAINT name CHECK (…)`
                 let before =
                     |back: usize| index.checked_sub(back).and_then(|at| pieces.get(at)).map(|(piece, _)| piece);
@@ -70,11 +72,11 @@ pub(crate) fn of_definition(sql: &str) -> Vec<Found> {
                     (Some(Piece::Word(word)), Some(Piece::Word(name))) if word.eq_ignore_ascii_case("constraint") => {
                         name.clone()
                     }
-                    _ => text,
+                    _ => expression.clone(),
                 };
                 let (column, words) = words_of(&inner);
                 let names = inner.into_iter().filter_map(Piece::word).map(str::to_owned).collect();
-                found.push(Found { text, column, names, words });
+                found.push(Found { text, expression, column, names, words });
                 break;
             }
         }

@@ -416,8 +416,7 @@ fn parts(served: &Served, params: &Map<String, Value>) -> Result<Arc<[Path]>, Fa
 /// The values of the key, in its order.
 fn key(served: &Served, params: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
     let values = served.table.key_columns().map(|column| {
-        let name = served.parameter(&column.name)?;
-        let value = params.get(name)?;
+        let value = params.get(&*column.name)?;
         aquifer_query::value::accept(&column.of, value).or_else(|| Some(value.clone()))
     });
     let values = values.collect::<Option<Vec<Value>>>();
@@ -431,18 +430,17 @@ fn fit<'a>(served: &Served, values: impl Iterator<Item = (&'a str, &'a Value)>) 
     for (name, value) in values {
         let is_whole = served.table.column(name).is_some_and(|column| column.of == FieldType::Integer);
         if is_whole && value.is_u64() && value.as_i64().is_none() {
-            let name = served.parameter(name).unwrap_or(name);
             return Err(Failure::invalid_value(name, "is more than 64 bits hold"));
         }
     }
     Ok(())
 }
 
-/// Parameters under the names of their columns.
+/// The parameters that are values of columns.
 fn columns(served: &Served, mut params: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
-    let named = served.table.columns.iter().zip(&served.parameters);
+    let names = served.table.columns.iter().map(|column| &column.name);
     let values: Map<String, Value> =
-        named.filter_map(|(column, name)| Some((column.name.to_string(), params.remove(&**name)?))).collect();
+        names.filter_map(|name| Some((name.to_string(), params.remove(&**name)?))).collect();
     fit(served, values.iter().map(|(name, value)| (name.as_str(), value)))?;
     Ok(values)
 }

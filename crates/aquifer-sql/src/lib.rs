@@ -6,10 +6,14 @@
 
 mod cell;
 mod checks;
+mod column_defaults;
+mod column_rules;
 mod database;
 mod exposure;
+mod field_names;
 mod inflect;
 mod looking;
+mod media_type;
 mod model;
 mod name_book;
 mod name_store;
@@ -22,6 +26,7 @@ mod served;
 mod session;
 mod settings;
 mod sql;
+mod sql_tokens;
 mod sqlite;
 mod statement;
 mod time;

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use aquifer_protocol::schema::Comparison;
 use aquifer_query::FieldType;
 
+use crate::column_defaults::ColumnDefault;
+use crate::column_rules::ColumnRules;
 use crate::statement::{Fragment, Name};
 
 /// Everything found in a database.
@@ -202,7 +204,10 @@ pub(crate) enum Key {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
+    /// Its name. In a table that is offered this is the one name that callers use for it (`field_names.rs`).
     pub(crate) name: Arc<str>,
+    /// What the database calls it.
+    pub(crate) sql_name: Arc<str>,
     pub(crate) quoted: Name,
     pub(crate) of: FieldType,
     /// Whether the type was guessed from some values.
@@ -218,6 +223,10 @@ pub(crate) struct Column {
     pub(crate) length: Option<u64>,
     /// The least and the greatest of whole numbers; of others, what they must not reach.
     pub(crate) range: Option<(f64, f64)>,
+    /// What constraints demand of its values.
+    pub(crate) rules: ColumnRules,
+    /// What a new row holds if nobody says otherwise, as far as callers can know.
+    pub(crate) default: Option<ColumnDefault>,
     pub(crate) may_insert: bool,
     pub(crate) may_update: bool,
     /// How the database compares two values that are text to callers.
@@ -327,9 +336,21 @@ pub(crate) struct ForeignKey {
     pub(crate) columns: Vec<Arc<str>>,
     pub(crate) to_schema: Option<Arc<str>>,
     pub(crate) to_table: Arc<str>,
+    /// As the database calls them.
     pub(crate) to_columns: Vec<Arc<str>>,
     /// What becomes of rows here when the row there goes.
     pub(crate) on_delete: OnDelete,
+}
+
+impl ForeignKey {
+    /// Whether this is the table that it refers to.
+    pub(crate) fn leads_to(&self, table: &Table) -> bool {
+        match &table.schema {
+            Some(_) => table.schema == self.to_schema && table.name == self.to_table,
+            // SQLite reports the name as it was written in the reference.
+            None => table.name.eq_ignore_ascii_case(&self.to_table),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -392,8 +413,11 @@ impl Table {
         })
     }
 
+    /// The column that callers or the database call so. No two columns can be meant: a column whose own name can be used
+    /// by callers keeps it.
     pub(crate) fn column(&self, name: &str) -> Option<&Column> {
-        self.columns.iter().find(|column| &*column.name == name)
+        let by_name = self.columns.iter().find(|column| &*column.name == name);
+        by_name.or_else(|| self.columns.iter().find(|column| &*column.sql_name == name))
     }
 
     /// The columns that the constraint of this name is about.

@@ -8,6 +8,7 @@ use aquifer_query::plan::{Page, Plan};
 use serde_json::Value;
 
 use crate::cell::string;
+use crate::media_type;
 use crate::model::TimeStyle;
 use crate::served::Served;
 
@@ -49,7 +50,7 @@ pub(crate) trait Cells {
         let mut text = Vec::new();
         match self.write(index, reader, &mut text) {
             Wrote::Nothing => Value::Null,
-            Wrote::Value => serde_json::from_slice(&text).unwrap_or(Value::Null),
+            Wrote::Value | Wrote::Bytes => serde_json::from_slice(&text).unwrap_or(Value::Null),
         }
     }
 }
@@ -58,6 +59,8 @@ pub(crate) trait Cells {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wrote {
     Value,
+    /// Bytes, in base64.
+    Bytes,
     Nothing,
 }
 
@@ -103,9 +106,14 @@ impl Node {
     }
 }
 
+/// The member that tells the encoding and the media type of bytes in an object (R-RES-5). The bytes themselves stay plain text,
+/// so that what a row shows can be sent back.
+pub(crate) const BINARY: &str = "_binary";
+
 fn object(nodes: &[Node], row: &impl Cells, out: &mut Vec<u8>) -> bool {
     out.push(b'{');
     let mut any = false;
+    let mut binary: Vec<u8> = Vec::new();
     for node in nodes {
         let start = out.len();
         if any {
@@ -116,6 +124,16 @@ fn object(nodes: &[Node], row: &impl Cells, out: &mut Vec<u8>) -> bool {
             What::Cell { index, reader, omit } => match row.write(*index, *reader, out) {
                 Wrote::Value if *omit && out.ends_with(b":null") => false,
                 Wrote::Value => true,
+                Wrote::Bytes => {
+                    let value = start + usize::from(any) + node.label.len();
+                    let media_type = media_type::of_base64(out.get(value..).unwrap_or_default());
+                    binary.extend_from_slice(if binary.is_empty() { b"" } else { b"," });
+                    binary.extend_from_slice(&node.label);
+                    binary.extend_from_slice(b"{\"encoding\":\"base64\",\"media_type\":\"");
+                    binary.extend_from_slice(media_type.as_bytes());
+                    binary.extend_from_slice(b"\"}");
+                    true
+                }
                 Wrote::Nothing if *omit => false,
                 Wrote::Nothing => {
                     out.extend_from_slice(b"null");
@@ -129,6 +147,11 @@ fn object(nodes: &[Node], row: &impl Cells, out: &mut Vec<u8>) -> bool {
         } else {
             out.truncate(start);
         }
+    }
+    if !binary.is_empty() {
+        out.extend_from_slice(format!(",\"{BINARY}\":{{").as_bytes());
+        out.extend_from_slice(&binary);
+        out.push(b'}');
     }
     out.push(b'}');
     any

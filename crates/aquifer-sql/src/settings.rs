@@ -168,6 +168,11 @@ impl Settings {
         (self.include.is_empty() || named(&self.include)) && !named(&self.exclude)
     }
 
+    /// The schema whose tables are called by their names alone.
+    pub(crate) fn first_schema(&self) -> &str {
+        self.schemas.first().map_or("public", String::as_str)
+    }
+
     /// The PostgreSQL schemas that are offered.
     pub(crate) fn offered_schemas(&self) -> Vec<String> {
         if self.schemas.is_empty() { vec!["public".to_owned()] } else { self.schemas.clone() }

@@ -374,7 +374,12 @@ impl Engine {
 fn resolve(snapshot: &Snapshot, mut request: Checked) -> Result<Checked, Failure> {
     let source = request.operation().source.clone();
     let Some(route) = snapshot.route(&request.operation().name) else { return Ok(request) };
-    let resolved = route.source.resolve(&route.name, request.take_params())?;
+    let params = request.take_params();
+    let resolved = route.source.resolve(&route.name, params).map_err(|failure| {
+        // The source knows its operations by their own names, the caller by those in the catalog.
+        let names_own = failure.details().get("operation").is_some_and(|name| *name == *route.name);
+        if names_own { failure.detail("operation", &*request.operation().name) } else { failure }
+    })?;
     let known = |own_name: &Arc<str>| snapshot.operation_of(&source, own_name);
     // A catalog and a source may differ for a moment while tables change.
     let gone = || Failure::new(Code::NotFoundOperation, "This operation is gone: what it stands for has changed");

@@ -105,7 +105,7 @@ impl Snapshot {
             gathered = Gathered::of(&mounts, &*gate, before)?;
         }
         let Gathered { operations, is_behind, denied, types } = gathered;
-        let (mut listed, mut unlisted) = (Vec::new(), Vec::new());
+        let (mut listed, mut unlisted, mut concealed) = (Vec::new(), Vec::new(), HashSet::new());
         let (mut routes, mut established) = (HashMap::default(), Established::new());
         let tokens = Tokens::of(&operations, &*gate);
         for ((mut operation, is_behind), is_denied) in operations.into_iter().zip(is_behind).zip(denied) {
@@ -131,9 +131,15 @@ impl Snapshot {
             routes.insert(operation.name.clone(), route);
             let key = (operation.source.clone(), operation.own_name.clone());
             established.entry(key).or_insert_with(|| operation.name.clone());
+            if is_denied {
+                concealed.insert(operation.name.clone());
+            }
             if is_denied || is_behind { &mut unlisted } else { &mut listed }.push(operation);
         }
-        let shown = shown_types(&types, &listed, &unlisted);
+        // What generic operations stand for is not listed, but its types say which fields there are.
+        let (hidden, behind): (Vec<&Operation>, Vec<&Operation>) =
+            unlisted.iter().partition(|operation| concealed.contains(&operation.name));
+        let shown = shown_types(&types, listed.iter().chain(behind), hidden);
         let catalog = Catalog::build(listed, shown, &surface)?;
         let unlisted = Catalog::unlisted(unlisted, types, &surface)?;
         let tools = surface.tools(&catalog).into();
@@ -376,18 +382,22 @@ fn check_twice(operations: &[Operation]) -> Result<(), CatalogError> {
     Ok(())
 }
 
-/// The types that callers see: all but those that only unlisted operations use.
-fn shown_types(types: &Types, listed: &[Operation], unlisted: &[Operation]) -> Types {
-    if unlisted.is_empty() {
+/// The types that callers see: all but those that only hidden operations use.
+fn shown_types<'a>(
+    types: &Types,
+    shown: impl IntoIterator<Item = &'a Operation>,
+    hidden: Vec<&'a Operation>,
+) -> Types {
+    if hidden.is_empty() {
         return types.clone();
     }
-    let (shown, hidden) = (used_types(types, listed), used_types(types, unlisted));
+    let (shown, hidden) = (used_types(types, shown), used_types(types, hidden));
     let is_shown = |name: &Arc<str>| shown.contains(name) || !hidden.contains(name);
     types.iter().filter(|(name, _)| is_shown(name)).map(|(name, schema)| (name.clone(), schema.clone())).collect()
 }
 
 /// The types that operations refer to, also by way of other types, and those that their results are said to be.
-fn used_types(types: &Types, operations: &[Operation]) -> HashSet<Arc<str>> {
+fn used_types<'a>(types: &Types, operations: impl IntoIterator<Item = &'a Operation>) -> HashSet<Arc<str>> {
     let mut open = Vec::new();
     for operation in operations {
         operation.parameters.iter().for_each(|parameter| parameter.schema.references(&mut open));

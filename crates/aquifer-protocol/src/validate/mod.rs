@@ -147,6 +147,7 @@ impl Routed {
         // An upstream fills in its own defaults, and what it is sent is what the caller sent.
         for parameter in operation.parameters.iter().filter(|_| operation.native) {
             if let Some(default) = &parameter.schema.default
+                && !parameter.schema.is_source_default
                 && !known.contains_key(&*parameter.name)
             {
                 known.insert(parameter.name.to_string(), default.clone());
@@ -286,6 +287,20 @@ pub(crate) fn accepts(operation: &Operation, types: &Types, mut params: Map<Stri
         }
     }
     problems.is_empty()
+}
+
+/// Checks values inside a request whose shapes are known only once it was resolved: `values` of a generic operation is
+/// free until the table is known. Fails in the terms of the operation that was asked for.
+pub fn check_values<'v>(
+    operation: &Operation,
+    types: &Types,
+    values: impl IntoIterator<Item = (&'v Parameter, &'v mut Value)>,
+) -> Result<(), Failure> {
+    let (mut problems, mut trials) = (Found::new(), value::BASE_TRIALS);
+    for (parameter, value) in values {
+        value::Checker::new(types, operation, &mut problems).parameter(parameter, value, &mut trials);
+    }
+    collect(operation, problems).map_or(Ok(()), Err)
 }
 
 /// One failure for everything found. `introspect` has no room for details (R-REQ-4a).

@@ -49,7 +49,7 @@ impl Offer {
     /// The parameters that the operation for all tables would have had: rules about it hold for the table's own, too.
     fn generic_params(&self, verb: Verb, index: usize, params: &Map<String, Value>) -> Map<String, Value> {
         let Some(served) = self.table(index) else { return Map::new() };
-        let is_column = |name: &str| served.parameters.iter().any(|known| **known == *name);
+        let is_column = |name: &str| served.table.columns.iter().any(|column| *column.name == *name);
         let columns = || -> Map<String, Value> {
             let columns = params.iter().filter(|(name, _)| is_column(name));
             columns.map(|(name, value)| (name.clone(), value.clone())).collect()

@@ -11,6 +11,8 @@ use serde_json::Value;
 use super::effects::Effects;
 use super::{Talk, lineage};
 use crate::checks;
+use crate::column_defaults::ColumnDefault;
+use crate::column_rules::ColumnRules;
 use crate::model::{
     Check, Column, ColumnId, ExcludedTable, ForeignKey, Key, Model, OnDelete, Permits, PostgresRead, PostgresStore,
     Rehearsal, Store, Table, TextIndex, Unique, Withheld,
@@ -42,11 +44,11 @@ const RELATIONS_END: &str = "::text[]) AND c.relkind IN ('r', 'p', 'v', 'm', 'f'
 const COLUMNS: &str = "
     WITH RECURSIVE chain AS (
         SELECT t.oid AS outside, t.oid AS domain, t.typbasetype AS base, t.typtypmod AS modifier, t.typnotnull AS required,
-            t.typdefault IS NOT NULL AS filled
+            t.typdefault AS filled
         FROM pg_type t WHERE t.typtype = 'd'
         UNION ALL
         SELECT c.outside, t.oid, t.typbasetype, greatest(c.modifier, t.typtypmod), c.required OR t.typnotnull,
-            c.filled OR t.typdefault IS NOT NULL
+            coalesce(c.filled, t.typdefault)
         FROM chain c JOIN pg_type t ON t.oid = c.base AND t.typtype = 'd'),
     made AS (SELECT c.* FROM chain c JOIN pg_type t ON t.oid = c.base AND t.typtype <> 'd')
     SELECT json_build_object('id', a.attrelid::int8, 'number', a.attnum, 'name', a.attname,
@@ -55,7 +57,10 @@ const COLUMNS: &str = "
         'cast', format_type(coalesce(b.oid, t.oid), -1), 'whole', format_type(a.atttypid, a.atttypmod),
         'element', e.typname, 'element_kind', e.typtype, 'modifier', coalesce(m.modifier, a.atttypmod),
         'required', a.attnotnull OR coalesce(m.required, false),
-        'default', a.atthasdef OR a.attidentity <> '' OR coalesce(m.filled, false),
+        'default', a.atthasdef OR a.attidentity <> '' OR m.filled IS NOT NULL,
+        'default_expression', CASE WHEN a.attgenerated = '' THEN coalesce(
+            (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum),
+            m.filled) END,
         'rules', (SELECT json_agg(json_build_object('name', k.conname, 'rule', pg_get_constraintdef(k.oid)))
                   FROM chain c JOIN pg_constraint k ON k.contypid = c.domain WHERE c.outside = t.oid),
         'generated', a.attgenerated <> '' OR a.attidentity = 'a',
@@ -277,7 +282,16 @@ impl Found<'_> {
             .iter()
             // What an index looks at is nothing to look at.
             .filter(|row| is_shown(row))
-            .map(|row| column(row, words_of(row)))
+            .map(|row| {
+                let name = text(row, "name");
+                let of_table = of_kind("c").filter_map(|row| checked_expression(text(row, "rule")));
+                let of_domain = row["rules"].as_array().into_iter().flatten();
+                let of_domain = of_domain.filter_map(|row| checked_expression(text(row, "rule")));
+                let rules = ColumnRules::of(of_table, |named| named == name);
+                // A domain's constraints call the value so.
+                let rules = rules.and(ColumnRules::of(of_domain, |named| named == "VALUE"));
+                column(row, words_of(row), rules)
+            })
             .collect();
         let position = |name: &str| columns.iter().position(|column| &*column.name == name);
         let visible = |names: &[Arc<str>]| names.iter().map(|name| position(name)).collect::<Option<Vec<usize>>>();
@@ -399,7 +413,19 @@ fn is_shown(row: &Value) -> bool {
     yes(row, "select") && text(row, "type") != "tsvector"
 }
 
-fn column(row: &Value, words: Vec<String>) -> Column {
+/// What a constraint checks, from its definition `CHECK ((x > 0)) NOT VALID`. A constraint that is not valid for all rows
+/// still holds for every change.
+fn checked_expression(definition: &str) -> Option<&str> {
+    let mut expression = definition.strip_prefix("CHECK ")?;
+    while let Some(shorter) =
+        [" NOT VALID", " NO INHERIT"].iter().find_map(|suffix| expression.strip_suffix(suffix))
+    {
+        expression = shorter;
+    }
+    (!expression.ends_with(" NOT ENFORCED")).then_some(expression)
+}
+
+fn column(row: &Value, words: Vec<String>, rules: ColumnRules) -> Column {
     let labels: Vec<Arc<str>> =
         row["words"].as_array().into_iter().flatten().filter_map(Value::as_str).map(Arc::from).collect();
     let (mut of, read) = match (text(row, "kind"), text(row, "category")) {
@@ -417,6 +443,7 @@ fn column(row: &Value, words: Vec<String>) -> Column {
         ("c" | "r" | "m", _) => (FieldType::Text, PostgresRead::AsText),
         _ => kind_of(text(row, "type")),
     };
+    let words = if words.is_empty() { rules.words.clone() } else { words };
     if of == FieldType::Text && read == PostgresRead::Text && !words.is_empty() {
         of = FieldType::Word(words.iter().map(|word| word.as_str().into()).collect());
     }
@@ -432,8 +459,9 @@ fn column(row: &Value, words: Vec<String>) -> Column {
     let name = text(row, "name");
     Column {
         name: name.into(),
+        sql_name: name.into(),
         quoted: Name::reflected(name),
-        of,
+        of: of.clone(),
         is_guessed: false,
         store: Store::Postgres(PostgresStore {
             cast: Fragment::trusted(text(row, "cast")),
@@ -446,6 +474,8 @@ fn column(row: &Value, words: Vec<String>) -> Column {
         comment: row["comment"].as_str().map(Arc::from),
         length,
         range,
+        rules,
+        default: row["default_expression"].as_str().and_then(|expression| ColumnDefault::parse(expression, &of)),
         may_insert: yes(row, "insert"),
         may_update: yes(row, "update"),
         comparison: comparison(row, read),

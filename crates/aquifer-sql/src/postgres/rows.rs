@@ -38,7 +38,10 @@ impl Cells for Row<'_> {
             Reader::Time(_) => moment(whole(bytes), out),
             Reader::Date => date(whole(bytes), out),
             Reader::Uuid => uuid(bytes, out),
-            Reader::Bytes => string(&STANDARD.encode(bytes), out),
+            Reader::Bytes => {
+                string(&STANDARD.encode(bytes), out);
+                return Wrote::Bytes;
+            }
             // The database vouches for it.
             Reader::Json => vouched(bytes, out),
             Reader::Integers => integers(bytes, out),

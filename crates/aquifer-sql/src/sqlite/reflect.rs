@@ -8,10 +8,12 @@ use aquifer_query::FieldType;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, Result};
 
-use super::super::checks;
 use super::collation;
 use super::full_text::{self, FullText};
 use super::lane::Brake;
+use crate::checks;
+use crate::column_defaults::ColumnDefault;
+use crate::column_rules::ColumnRules;
 use crate::model::{
     Check, Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, Model, OnDelete, Permits, Rehearsal, SqliteStore,
     Store, Table, TimeStyle, Unique, Withheld,
@@ -107,27 +109,35 @@ fn table(
         if pk > 0 {
             key.push((pk, columns.len()));
         }
-        let has_default = row.get_ref(3)? != ValueRef::Null;
+        let default: Option<String> = row.get(3)?;
+        let rules = ColumnRules::of(checks.iter().map(|check| &*check.expression), |named| {
+            named.eq_ignore_ascii_case(&column)
+        });
         let of_column = |check: &&checks::Found| {
             check.column.as_deref().is_some_and(|named| named.eq_ignore_ascii_case(&column)) && !check.words.is_empty()
         };
         let words = checks.iter().find(of_column).map(|check| &check.words);
+        let words = words.or(Some(&rules.words));
         let (of, store) = kind_of(&mut sampler, &column, &declared, words)?;
         let collation = if is_stored { collation::of_column(connection, name, &column)? } else { None };
         let comparison = collation::comparison(&of, &declared, collation.as_deref());
         let is_guessed = matches!(of, FieldType::Integer | FieldType::Number) && !says_number(&declared);
+        let column_default = default.as_deref().and_then(|expression| ColumnDefault::parse(expression, &of));
         columns.push(Column {
             name: column.as_str().into(),
+            sql_name: column.as_str().into(),
             quoted: Name::reflected(&column),
             of,
             is_guessed,
             store: Store::Sqlite(store),
             nullable: !not_null,
-            has_default,
+            has_default: default.is_some(),
             generated: hidden >= 2,
             comment: None,
             length: None,
             range: None,
+            rules,
+            default: column_default,
             may_insert: true,
             may_update: true,
             comparison,
@@ -156,6 +166,11 @@ fn table(
         column.nullable = !told_apart;
     }
     let unique = unique_keys(connection, name, &mut columns)?;
+    if !told_apart && is_table {
+        let found = unique_key(connection, name, &unique, &columns)?;
+        told_apart = found.is_some();
+        key = found.unwrap_or_default();
+    }
     let free_name = || ROWIDS.into_iter().find(|rowid| !columns.iter().any(|c| c.name.eq_ignore_ascii_case(rowid)));
     let key = if told_apart {
         Key::Columns(key)
@@ -260,6 +275,7 @@ fn holds_null(connection: &Connection, table: &Name, column: &Name) -> Result<bo
 fn rowid(name: &str) -> Column {
     Column {
         name: name.into(),
+        sql_name: name.into(),
         quoted: Name::reflected(name),
         of: FieldType::Integer,
         is_guessed: false,
@@ -270,6 +286,8 @@ fn rowid(name: &str) -> Column {
         comment: Some("The number SQLite gives the row".into()),
         length: None,
         range: None,
+        rules: ColumnRules::default(),
+        default: None,
         may_insert: false,
         may_update: false,
         comparison: Comparison::Exact,
@@ -451,6 +469,35 @@ fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> 
         }
     }
     Ok(unique)
+}
+
+/// A unique key that tells rows apart: none of its columns may hold NULL, and it compares them as they are looked for. Of
+/// several, the one of the fewest columns, and of those the one whose columns come first.
+fn unique_key(
+    connection: &Connection,
+    table: &str,
+    unique: &[Unique],
+    columns: &[Column],
+) -> Result<Option<Vec<usize>>> {
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    for known in unique.iter().filter(|known| !known.columns.is_empty()) {
+        let position = |name: &Arc<str>| columns.iter().position(|column| column.name == *name && !column.nullable);
+        let Some(positions) = known.columns.iter().map(position).collect::<Option<Vec<usize>>>() else { continue };
+        let sql = "SELECT name, coll FROM pragma_index_xinfo(?1) WHERE key = 1";
+        let mut statement = connection.prepare(sql)?;
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let parts: Vec<(String, String)> = statement.query_map([&*known.name], read)?.collect::<Result<_>>()?;
+        let mut compares_alike = true;
+        for (column, collation) in parts {
+            let own = collation::of_column(connection, table, &column)?;
+            compares_alike &= own.as_deref().unwrap_or("BINARY").eq_ignore_ascii_case(&collation);
+        }
+        if compares_alike {
+            found.push(positions);
+        }
+    }
+    found.sort_by_key(|positions| (positions.len(), positions.clone()));
+    Ok(found.into_iter().next())
 }
 
 fn foreign_keys(connection: &Connection, table: &str) -> Result<Vec<ForeignKey>> {

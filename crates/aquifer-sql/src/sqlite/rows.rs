@@ -28,7 +28,10 @@ impl Cells for Row<'_, '_> {
             (_, ValueRef::Integer(number)) => integer(number, out),
             (_, ValueRef::Real(number)) => float(number, out),
             (_, ValueRef::Text(text)) => cell::text(text, out),
-            (_, ValueRef::Blob(bytes)) => string(&STANDARD.encode(bytes), out),
+            (_, ValueRef::Blob(bytes)) => {
+                string(&STANDARD.encode(bytes), out);
+                return Wrote::Bytes;
+            }
         }
         Wrote::Value
     }
