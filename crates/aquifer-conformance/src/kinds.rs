@@ -11,13 +11,16 @@ use serde_json::{Map, Value, json};
 
 use crate::described::{Binding, Kind, Operation, Parameter};
 use crate::lab::Lab;
-use crate::resources::{CONTROLS, Resource, plural_of};
+use crate::resources::{CONTROLS, Resource, plural_of, split_name};
 
 /// How many kinds are looked at; those that they refer to come on top.
 const MAX_KINDS: usize = 24;
 
 /// How many kinds are looked at because others refer to them.
 const MAX_REFERRED: usize = 24;
+
+/// Bytes as JSON carries them.
+const BASE64: &str = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
 
 /// What a kind of things looks like.
 struct Shape {
@@ -82,10 +85,10 @@ impl Lab<'_> {
     fn rows_naming(&self, selector: &Parameter) -> Option<(String, Vec<Map<String, Value>>)> {
         let (noun, field) = selector.name.rsplit_once('_').unwrap_or((&selector.name, "name"));
         let is_list = |operation: &&Operation| {
-            let plural = operation.name.strip_prefix("list_").unwrap_or_default();
+            let plural = split_name(&operation.name).filter(|(verb, _)| *verb == "list").map(|(_, plural)| plural);
             let told = selector.description.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
             operation.required().next().is_none()
-                && (plural_of(plural, noun) || told.into_iter().any(|word| word == operation.name))
+                && (plural.is_some_and(|plural| plural_of(&plural, noun)) || told.into_iter().any(|word| word == operation.name))
         };
         let list = self.described.reads().find(is_list)?;
         let collected = self.known_rows.get(&list.name)?;
@@ -147,8 +150,18 @@ impl Lab<'_> {
             if let Some(to) = raw.get("refers_to").and_then(Value::as_str) {
                 field.description = format!("Refers to {to}.");
             }
-            field.format = field.format.map(|format| if format == "time" { "date-time".to_owned() } else { format });
-            field.required = !nullable && !flag(raw, "default") && !flag(raw, "generated");
+            let length = |name: &str| raw.get(name).and_then(Value::as_u64).and_then(|length| usize::try_from(length).ok());
+            field.min_length = field.min_length.or_else(|| length("min_length"));
+            field.max_length = field.max_length.or_else(|| length("max_length"));
+            match raw.get("format").and_then(Value::as_str) {
+                Some("time") => field.format = Some("date-time".to_owned()),
+                Some("bytes") if field.pattern.is_none() => {
+                    (field.format, field.pattern) = (None, Some(BASE64.to_owned()));
+                }
+                _ => {}
+            }
+            let filled = ["default", "has_default", "generated"].into_iter().any(|name| flag(raw, name));
+            field.required = !nullable && !filled;
             Some(field)
         };
         let named = |key: &str| {

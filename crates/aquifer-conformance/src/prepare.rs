@@ -9,7 +9,7 @@ use crate::described::{Kind, Operation, Parameter};
 use crate::lab::{Lab, example_params};
 use crate::record::Purpose;
 use crate::reply::Reply;
-use crate::resources::{Resource, list_id, referred};
+use crate::resources::{Resource, list_id, referred, split_name};
 use crate::rows::{Row, rows};
 use crate::walk::{Collection, Paging};
 
@@ -223,8 +223,9 @@ impl Lab<'_> {
 
     /// A word that rows of the collection that is searched have.
     fn known_word(&self, operation: &Operation) -> Option<Value> {
-        let (_, noun) = operation.name.split_once('_')?;
-        let lists = |own: &&Arc<Collection>| own.operation.name.split_once('_').is_some_and(|(_, other)| other == noun);
+        let (_, noun) = split_name(&operation.name)?;
+        let lists =
+            |own: &&Arc<Collection>| split_name(&own.operation.name).is_some_and(|(_, other)| other == noun);
         word_in(&self.collections.iter().find(lists)?.rows)
     }
 

@@ -191,6 +191,7 @@ fn report(lab: &Lab<'_>, outcomes: Vec<(Category, Outcome)>) -> Report {
         version: lab.record.version.clone(),
         spec_version: version.unwrap_or_default().to_owned(),
         requested_level: lab.options.level,
+        claimed: lab.described.protocol().get("conformance").and_then(Value::as_str).map(str::to_owned),
         surfaces: surface_words(&lab.record),
         calls: lab.calls(),
     };

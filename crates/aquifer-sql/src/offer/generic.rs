@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
-use aquifer_protocol::operation::{Example, Operation, Returns, Role};
+use aquifer_protocol::operation::{ComputedField, Example, Operation, Returns, Role};
 use aquifer_protocol::schema::{Kind, Parameter, Schema, Shape, Types};
 use aquifer_protocol::spelling::fold;
 use aquifer_protocol::suggest;
 use aquifer_protocol::validate::check_values;
 use aquifer_query::collection::{Field, Pages};
-use aquifer_query::parameters::{parameters_with_fields, types};
+use aquifer_query::parameters::{computed_fields, parameters_with_fields, types};
 use aquifer_query::{Collection, Family, FieldType};
 use serde_json::{Map, Value, json};
 
@@ -154,6 +154,9 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
             }
             _ => Returns { type_name: "object".into(), description: "The record".into() },
         };
+        if matches!(verb, Verb::List | Verb::Search | Verb::Get) {
+            operation.computed_fields = computed_fields_of_all(offer);
+        }
         operation.examples.extend(examples::generic(offer, verb, &own));
         all.push((Action::Generic(verb), operation));
     };
@@ -213,6 +216,18 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
         all.push((Action::Relationships, operation));
     }
     (all, types())
+}
+
+/// The computed fields of all tables, each name once; `get_table_schema` tells which table has which.
+fn computed_fields_of_all(offer: &Offer) -> Vec<ComputedField> {
+    let mut all: Vec<ComputedField> = Vec::new();
+    let shown = offer.tables.iter().enumerate().filter(|(index, _)| offer.concealed.is_readable(*index));
+    for field in shown.flat_map(|(_, served)| computed_fields(&served.collection)) {
+        if !all.iter().any(|known| known.name == field.name) {
+            all.push(field);
+        }
+    }
+    all
 }
 
 /// What the fields of records are.
@@ -287,6 +302,7 @@ pub(crate) fn tables(offer: &Offer) -> Vec<Value> {
 
 /// What there is to know about a table.
 pub(crate) fn schema_of(offer: &Offer, index: usize, served: &Served) -> Value {
+    let refers_to = operations::references(served, &offer.relationships, &offer.tables);
     let columns: Vec<Value> = served
         .table
         .columns
@@ -316,6 +332,9 @@ pub(crate) fn schema_of(offer: &Offer, index: usize, served: &Served) -> Value {
                     }
                 }
                 shown.extend(constraints_of(column));
+                if let Some((_, to)) = refers_to.iter().find(|(name, _)| *name == column.name) {
+                    shown.insert("refers_to".to_owned(), to.as_str().into());
+                }
                 if let Some(comment) = &column.comment {
                     shown.insert("description".to_owned(), (&**comment).into());
                 }

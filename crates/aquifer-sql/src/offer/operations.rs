@@ -98,7 +98,11 @@ pub(super) fn left_out(served: &Served) -> String {
 }
 
 /// Where columns refer to: `customers.id`.
-fn references(served: &Served, relationships: &[Relationship], tables: &[Arc<Served>]) -> Vec<(Arc<str>, String)> {
+pub(super) fn references(
+    served: &Served,
+    relationships: &[Relationship],
+    tables: &[Arc<Served>],
+) -> Vec<(Arc<str>, String)> {
     let own = relationships.iter().filter(|known| {
         tables.get(known.from).is_some_and(|from| from.words == served.words) && known.columns.len() == 1
     });
