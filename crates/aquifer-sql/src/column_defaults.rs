@@ -4,7 +4,7 @@
 use aquifer_query::FieldType;
 use serde_json::{Value, json};
 
-use crate::sql_tokens::{Token, tokens, unwrapped};
+use crate::sql_tokens::{Token, last_cast, tokens, unwrapped};
 use crate::time;
 
 /// The default of a column.
@@ -41,11 +41,11 @@ impl ColumnDefault {
     }
 }
 
+/// Of `'new'::text` or `(0)::numeric` the literal.
 fn without_cast(tokens: &[Token]) -> &[Token] {
-    match tokens.iter().position(|token| *token == Token::Operator("::".to_owned())) {
-        // A cast of what is a literal: `'new'::text`, `(0)::numeric`.
-        Some(index) if index <= 3 => unwrapped(tokens.get(..index).unwrap_or_default()),
-        _ => tokens,
+    match last_cast(tokens) {
+        Some(index) => unwrapped(tokens.get(..index).unwrap_or_default()),
+        None => tokens,
     }
 }
 

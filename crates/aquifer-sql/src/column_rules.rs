@@ -1,7 +1,7 @@
 //! What `CHECK` constraints demand of single columns: bounds, lengths, lists of values. Only what is certain is taken from
 //! them: a constraint that is not understood is left to the database, which checks every one of them anyway.
 
-use crate::sql_tokens::{Token, is_enclosed, tokens, unwrapped};
+use crate::sql_tokens::{Token, is_enclosed, last_cast, tokens, unwrapped};
 
 /// What the values of one column must be.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -141,6 +141,8 @@ enum Operand {
     Text(String),
 }
 
+const COMPARISONS: &[&str] = &["=", "==", "<>", "!=", "<", "<=", ">", ">="];
+
 fn single(tokens: &[Token]) -> Vec<(String, Rule)> {
     let mut depth = 0;
     for (index, token) in tokens.iter().enumerate() {
@@ -155,7 +157,9 @@ fn single(tokens: &[Token]) -> Vec<(String, Rule)> {
         if token.is_word("in") {
             return operand(before).map(|left| list(left, after)).unwrap_or_default();
         }
-        if let Token::Operator(operator) = token {
+        if let Token::Operator(operator) = token
+            && COMPARISONS.contains(&&**operator)
+        {
             return comparison(operator, before, after);
         }
     }
@@ -245,14 +249,7 @@ fn list(left: Operand, tokens: &[Token]) -> Vec<(String, Rule)> {
 
 /// Without a cast at the end, and the type it is to.
 fn uncast(tokens: &[Token]) -> (&[Token], Option<String>) {
-    let (mut depth, mut last) = (0, None);
-    for (index, token) in tokens.iter().enumerate() {
-        depth += token.opens();
-        if depth == 0 && *token == Token::Operator("::".to_owned()) {
-            last = Some(index);
-        }
-    }
-    match last {
+    match last_cast(tokens) {
         Some(index) => {
             let words = tokens.get(index + 1..).unwrap_or_default().iter().filter_map(Token::word);
             (tokens.get(..index).unwrap_or_default(), Some(words.collect::<Vec<_>>().join(" ").to_lowercase()))

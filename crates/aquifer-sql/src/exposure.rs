@@ -269,6 +269,18 @@ fn secrets<'a>(table: &'a Table, settings: &'a Settings) -> impl Iterator<Item =
         .filter(|name| !table.key_columns().any(|key| key.name == **name))
 }
 
+/// Whether rows may be named by the column, where they need not be: what is kept from callers would be shown to them as part
+/// of a key.
+pub(crate) fn may_name_rows(settings: &Settings, schema: Option<&str>, table: &str, column: &Column) -> bool {
+    let said = settings.table(schema, table);
+    let listed = |names: fn(&TableSettings) -> &[String]| {
+        said.is_some_and(|said| names(said).iter().any(|name| **name == *column.name))
+    };
+    let of = if column.is_guessed { &FieldType::Text } else { &column.of };
+    let is_secret = looks_secret(table, &column.name, of) && !listed(|said| &said.show);
+    !listed(|said| &said.hide) && !is_secret
+}
+
 fn is_secret(table: &Table, column: &Column) -> bool {
     // A type that was guessed from some values says nothing about the next ones.
     let of = if column.is_guessed { &FieldType::Text } else { &column.of };

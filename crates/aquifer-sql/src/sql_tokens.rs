@@ -60,6 +60,18 @@ pub(crate) fn unwrapped(mut tokens: &[Token]) -> &[Token] {
     tokens
 }
 
+/// Where the cast of the whole expression stands: the last `::` that is in no parentheses.
+pub(crate) fn last_cast(tokens: &[Token]) -> Option<usize> {
+    let (mut depth, mut last) = (0, None);
+    for (index, token) in tokens.iter().enumerate() {
+        depth += token.opens();
+        if depth == 0 && matches!(token, Token::Operator(operator) if operator == "::") {
+            last = Some(index);
+        }
+    }
+    last
+}
+
 /// The tokens of an expression. Comments are none.
 pub(crate) fn tokens(sql: &str) -> Vec<Token> {
     let mut tokens = Vec::new();

@@ -410,3 +410,63 @@ fn checked_against(schema: &Value, params: serde_json::Map<String, Value>) -> Re
     let Parsed::One(request) = parsed else { panic!("a batch") };
     route(&catalog, &crude(), &Receiver::Unified, request)?.check(&catalog, Strictness::Strict)
 }
+
+/// Alternatives that say by a word which they are: what is wrong is told of the one that was meant.
+#[test]
+fn r_req_4_problems_are_those_of_the_alternative_that_was_meant() {
+    let mut types = Types::new();
+    let alternative = |kinds: Value, field: &str| {
+        json!({ "type": "object", "additionalProperties": false, "required": ["kind", field],
+                "properties": { "kind": { "type": "string", "enum": kinds }, field: { "type": "integer" } } })
+    };
+    let schema = json!({ "required": ["of"], "properties": {
+        "of": { "anyOf": [alternative(json!(["a", "b"]), "x"), alternative(json!(["c"]), "y")] },
+        "free": { "anyOf": [alternative(json!(["a"]), "x"), { "type": "object" }] } } });
+    let operation = operation("get_it", Category::Read, &schema, &mut types);
+    let catalog = Catalog::build([operation], types, &crude()).unwrap();
+    let ask = |params: Value| {
+        let request = json!({ "operation": "get_it", "params": params });
+        let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("not a request") };
+        route(&catalog, &crude(), &Receiver::Unified, request).unwrap().check(&catalog, Strictness::Strict)
+    };
+    for (of, code, path) in [
+        (json!({ "kind": "c", "x": 1 }), "VALIDATION_MISSING_PARAM", "of.y"),
+        (json!({ "kind": "c", "y": "1" }), "VALIDATION_INVALID_TYPE", "of.y"),
+        (json!({ "kind": "b" }), "VALIDATION_MISSING_PARAM", "of.x"),
+        (json!({ "x": 1 }), "VALIDATION_MISSING_PARAM", "of.kind"),
+        (json!({ "kind": "z", "y": 1 }), "VALIDATION_INVALID_VALUE", "of.kind"),
+        (json!({ "kind": null, "x": 1 }), "VALIDATION_INVALID_TYPE", "of.kind"),
+    ] {
+        let error = envelope(ask(json!({ "of": of })).unwrap_err())["error"].clone();
+        assert_eq!((&error["code"], &error["details"]["param_name"]), (&json!(code), &json!(path)), "{of}: {error}");
+        if error["details"]["allowed"].is_array() {
+            assert_eq!(error["details"]["allowed"], json!(["a", "b", "c"]));
+        }
+    }
+    // Whatever fits another alternative still does.
+    for params in [json!({ "of": { "kind": "c", "y": 1 }, "free": { "kind": "a" } }), json!({ "of": { "kind": "a", "x": 1 }, "free": { "kind": "q" } })] {
+        ask(params).unwrap();
+    }
+}
+
+/// A default that the source fills in is shown, and not sent: it may have changed since.
+#[test]
+fn r_req_4_defaults_of_the_source_are_left_to_it() {
+    let default = |value: Value, is_source_default| Schema { default: Some(value), is_source_default, ..Schema::string() };
+    let mut operation = Operation::new("create_it", Category::Create, "Create it.");
+    let nested = Schema::object(vec![
+        Parameter::optional("theirs", default(json!("a"), true)),
+        Parameter::optional("ours", default(json!("b"), false)),
+    ]);
+    operation.parameters = vec![
+        Parameter::optional("theirs", default(json!("a"), true)),
+        Parameter::optional("ours", default(json!("b"), false)),
+        Parameter::optional("nested", nested),
+    ];
+    let catalog = Catalog::build([operation], Types::new(), &crude()).unwrap();
+    let request = json!({ "operation": "create_it", "params": { "nested": {} } });
+    let Ok(Parsed::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("not a request") };
+    let routed = route(&catalog, &crude(), &Receiver::Unified, request).unwrap();
+    let checked = routed.check(&catalog, Strictness::Strict).unwrap();
+    assert_eq!(json!(checked.params()), json!({ "ours": "b", "nested": { "ours": "b" } }));
+}

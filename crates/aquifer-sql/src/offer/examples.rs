@@ -49,8 +49,11 @@ pub(super) fn generic(offer: &Offer, verb: Verb, own: &HashMap<&str, &Operation>
     let shown = |index: &usize| offer.concealed.is_shown(*index) && offer.concealed.is_readable(*index);
     let mut tables: Vec<&Served> =
         (0..offer.tables.len()).filter(shown).filter_map(|index| offer.table(index)).map(|served| &**served).collect();
-    // A made-up row would refer to rows that are not there.
-    tables.sort_by_key(|served| verb == Verb::Create && !served.table.foreign.is_empty());
+    // A made-up row would refer to rows that are not there, or have the key of one that is.
+    let collides = |served: &Served| {
+        !served.table.foreign.is_empty() || served.table.key_columns().any(|column| column.is_required())
+    };
+    tables.sort_by_key(|served| verb == Verb::Create && collides(served));
     tables.into_iter().find_map(|served| {
         let operation = own.get(&*verb.of(served))?;
         let mut params = Map::from_iter([("table_name".to_owned(), served.words.plural.as_str().into())]);

@@ -13,6 +13,7 @@ use super::{Talk, lineage};
 use crate::checks;
 use crate::column_defaults::ColumnDefault;
 use crate::column_rules::ColumnRules;
+use crate::exposure;
 use crate::model::{
     Check, Column, ColumnId, ExcludedTable, ForeignKey, Key, Model, OnDelete, Permits, PostgresRead, PostgresStore,
     Rehearsal, Store, Table, TextIndex, Unique, Withheld,
@@ -295,7 +296,11 @@ impl Found<'_> {
             .collect();
         let position = |name: &str| columns.iter().position(|column| &*column.name == name);
         let visible = |names: &[Arc<str>]| names.iter().map(|name| position(name)).collect::<Option<Vec<usize>>>();
-        let required = |positions: &[usize]| positions.iter().all(|at| columns.get(*at).is_some_and(|c| !c.nullable));
+        let may_name_rows = |column: &Column| exposure::may_name_rows(settings, Some(schema), name, column);
+        let required = |positions: &[usize]| {
+            let mut all = positions.iter().filter_map(|position| columns.get(*position));
+            all.all(|column| !column.nullable && may_name_rows(column))
+        };
         let mut unique: Vec<Unique> = of_kind("p")
             .chain(of_kind("u"))
             .chain(of_kind("x"))
@@ -315,7 +320,10 @@ impl Found<'_> {
         let exclusion = |unique: &&Unique| !of_kind("x").any(|row| *unique.name == *text(row, "name"));
         let other = || {
             let all = unique.iter().filter(exclusion).filter(|unique| !unique.columns.is_empty());
-            all.filter_map(|unique| visible(&unique.columns)).find(|positions| required(positions))
+            let mut keys: Vec<Vec<usize>> = all.filter_map(|unique| visible(&unique.columns)).collect();
+            keys.retain(|positions| required(positions));
+            keys.sort_by_key(|positions| (positions.len(), positions.clone()));
+            keys.into_iter().next()
         };
         let key = match primary.or_else(other).or_else(|| visible(&said).filter(|said| !said.is_empty())) {
             Some(positions) => Key::Columns(positions),

@@ -14,6 +14,7 @@ use super::lane::Brake;
 use crate::checks;
 use crate::column_defaults::ColumnDefault;
 use crate::column_rules::ColumnRules;
+use crate::exposure;
 use crate::model::{
     Check, Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, Model, OnDelete, Permits, Rehearsal, SqliteStore,
     Store, Table, TimeStyle, Unique, Withheld,
@@ -167,7 +168,8 @@ fn table(
     }
     let unique = unique_keys(connection, name, &mut columns)?;
     if !told_apart && is_table {
-        let found = unique_key(connection, name, &unique, &columns)?;
+        let may_name_rows = |column: &Column| exposure::may_name_rows(settings, None, name, column);
+        let found = unique_key(connection, name, &unique, &columns, may_name_rows)?;
         told_apart = found.is_some();
         key = found.unwrap_or_default();
     }
@@ -478,10 +480,13 @@ fn unique_key(
     table: &str,
     unique: &[Unique],
     columns: &[Column],
+    may_name_rows: impl Fn(&Column) -> bool,
 ) -> Result<Option<Vec<usize>>> {
     let mut found: Vec<Vec<usize>> = Vec::new();
     for known in unique.iter().filter(|known| !known.columns.is_empty()) {
-        let position = |name: &Arc<str>| columns.iter().position(|column| column.name == *name && !column.nullable);
+        // A generated column may show what it is made of.
+        let is_part = |column: &Column| !column.nullable && !column.generated && may_name_rows(column);
+        let position = |name: &Arc<str>| columns.iter().position(|column| column.name == *name && is_part(column));
         let Some(positions) = known.columns.iter().map(position).collect::<Option<Vec<usize>>>() else { continue };
         let sql = "SELECT name, coll FROM pragma_index_xinfo(?1) WHERE key = 1";
         let mut statement = connection.prepare(sql)?;

@@ -295,7 +295,7 @@ fn without_marks(value: &Value) -> Value {
         Value::Object(fields) => {
             let kept = fields
                 .iter()
-                .filter(|(name, _)| !["startCursor", "endCursor", "cursor", "_etag"].contains(&name.as_str()));
+                .filter(|(name, _)| !["startCursor", "endCursor", "cursor", "_etag", "_binary"].contains(&name.as_str()));
             Value::Object(kept.map(|(name, value)| (name.clone(), without_marks(value))).collect())
         }
         other => other.clone(),

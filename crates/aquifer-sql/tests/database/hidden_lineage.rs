@@ -48,7 +48,7 @@ async fn r_ext_6_no_schema_partition_or_row_shows_a_hidden_column() {
         ("list_of_staff", vec!["id", "a", "g"]),
         ("list_holders", vec!["id", "a"]),
         ("list_of_letters", vec!["id"]),
-        ("list_odd_names", vec![":resno", "{TARGETENTRY :resorigtbl 1"]),
+        ("list_odd_names", vec!["resno", "targetentry_resorigtbl_1"]),
     ] {
         let all = stage.get(operation, json!({ "fields": "full" })).await;
         let row: Vec<&String> = all["items"][0].as_object().unwrap().keys().collect();

@@ -2,9 +2,11 @@
 //! requirements. PostgreSQL takes part with the feature `postgres`, which `cargo xtask test` turns on.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod column_names;
 mod comparison;
 mod conflict_clauses;
 mod generic;
+mod generic_introspection;
 mod hidden;
 mod hidden_settings;
 mod injection;
@@ -15,10 +17,12 @@ mod reading;
 mod rehearsals;
 mod relationships;
 mod schema_changes;
+mod schema_facts;
 mod sqlite_failures;
 mod sqlite_passing;
 mod sqlite_reflection;
 mod support;
+mod table_names;
 mod walk;
 mod writes;
 
