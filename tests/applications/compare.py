@@ -79,7 +79,7 @@ class Sqlite:
         self.connection.text_factory = lambda data: data.decode("utf-8", "replace")
 
     def tables(self):
-        query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '%_fts%'"
+        query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '%_fts%'"
         return [name for (name,) in self.connection.execute(query)]
 
     def rows(self, table):
@@ -95,7 +95,7 @@ class Postgres:
         self.connection = psycopg.connect(url.replace("postgres://", "postgresql://"))
 
     def tables(self):
-        query = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'"
+        query = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
         return [name for (name,) in self.connection.execute(query)]
 
     def rows(self, table):
@@ -170,7 +170,9 @@ def lists(server):
 
 def table_of(told, tables, name):
     """The table that a list is about: the one introspection names, else the one that is called alike."""
-    named = told.get("table") or (re.search(r"[Tt]able '([^']+)'", told.get("description", "")) or [None, None])[1]
+    if told.get("table") in tables:
+        return told["table"]
+    named = (re.search(r"[Tt]able '([^']+)'", told.get("description", "")) or [None, None])[1]
     if named in tables:
         return named
     alike = [table for table in tables if letters(table) == letters(name)]

@@ -270,6 +270,7 @@ pub(crate) fn tables_collection() -> Collection {
         name: "tables".into(),
         fields: vec![
             field("name", FieldType::Text),
+            field("table", FieldType::Text),
             field("writable", FieldType::Boolean),
             field("searchable", FieldType::Boolean),
             field("columns", FieldType::Integer),
@@ -288,6 +289,10 @@ pub(crate) fn tables(offer: &Offer) -> Vec<Value> {
         let may = served.table.may;
         let mut item = Map::new();
         item.insert("name".to_owned(), served.words.plural.as_str().into());
+        // The database's own name, where it is another.
+        if *served.label != *served.words.plural {
+            item.insert("table".to_owned(), (&*served.label).into());
+        }
         item.insert("writable".to_owned(), (may.insert || may.update || may.delete).into());
         item.insert("searchable".to_owned(), offer.offers(&Verb::Search.of(served)).into());
         item.insert("columns".to_owned(), served.table.columns.len().into());

@@ -361,7 +361,7 @@ pub(crate) fn tables() -> Operation {
     operation.aggregation_support = Some(aggregation_support(&collection));
     operation.returns = Returns {
         type_name: "object".into(),
-        description: "{items: [{name, writable, searchable, columns, description}], pageInfo}".into(),
+        description: "{items: [{name, table?, writable, searchable, columns, description?}], pageInfo}".into(),
     };
     operation
 }

@@ -14,13 +14,16 @@ const UNIVERSITY: &str = "
     CREATE TABLE student (matric_no TEXT PRIMARY KEY, full_name TEXT NOT NULL, email TEXT NOT NULL UNIQUE, enrolled_on TEXT NOT NULL);
     CREATE TABLE attendance (matric_no TEXT NOT NULL REFERENCES student (matric_no), lecturer_no INTEGER NOT NULL REFERENCES lecturer (lecturer_no), PRIMARY KEY (matric_no, lecturer_no));
     CREATE TABLE exam (id INTEGER PRIMARY KEY, faculty_code TEXT NOT NULL, course_number INTEGER NOT NULL, matric_no TEXT NOT NULL REFERENCES student (matric_no), grade REAL CHECK (grade IS NULL OR grade BETWEEN 1 AND 5), held_at TEXT NOT NULL, FOREIGN KEY (faculty_code, course_number) REFERENCES course (faculty_code, number), UNIQUE (faculty_code, course_number, matric_no));
+    CREATE TABLE visit (id INTEGER PRIMARY KEY, purpose TEXT NOT NULL);
 ";
 
+/// `visit` begins with more rows of one purpose than a page has, and every pair of `attendance` is taken.
 const STUDENTS: &str = "
     INSERT INTO faculty VALUES ('LAW', 'Law'), ('MED', 'Medicine'), ('ENG', 'Engineering');
     INSERT INTO lecturer VALUES (10, 'Ada Byron', 'ENG', NULL), (20, 'Grace Murray', 'ENG', 10), (30, 'Portia Bellario', 'LAW', 10);
     INSERT INTO course VALUES ('LAW', 1, 'Contracts', 6, 'winter'), ('LAW', 2, 'Torts', 3, 'summer'), ('ENG', 1, 'Statics', 9, 'winter');
     INSERT INTO student VALUES ('m-001', 'Ann Lee', 'ann@example.org', '2023-10-01'), ('m-002', 'Bo Park', 'bo@example.org', '2024-10-01'), ('m-003', 'Cy Day', 'cy@example.org', '2024-10-01');
+    WITH RECURSIVE day (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM day WHERE number < 60) INSERT INTO visit (purpose) SELECT CASE WHEN number <= 40 THEN 'reading' ELSE 'lending' END FROM day;
     INSERT INTO attendance SELECT matric_no, lecturer_no FROM student, lecturer;
     INSERT INTO exam (faculty_code, course_number, matric_no, grade, held_at) VALUES ('LAW', 1, 'm-001', 1.3, '2024-02-01T09:00:00Z'), ('LAW', 1, 'm-002', NULL, '2024-02-01T09:00:00Z'), ('ENG', 1, 'm-003', 2.7, '2024-02-08T09:00:00Z');
 ";
