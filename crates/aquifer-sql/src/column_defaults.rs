@@ -63,7 +63,9 @@ fn literal(tokens: &[Token], of: &FieldType) -> Option<Value> {
     };
     match of {
         FieldType::Text | FieldType::Word(_) => Some(text.into()),
-        FieldType::Integer => text.parse::<i64>().ok().filter(|number| number.unsigned_abs() < 1 << 53).map(Value::from),
+        FieldType::Integer => {
+            text.parse::<i64>().ok().filter(|number| number.unsigned_abs() < 1 << 53).map(Value::from)
+        }
         FieldType::Number => match (text.parse::<i64>(), text.parse::<f64>()) {
             (Ok(whole), _) if whole.unsigned_abs() < 1 << 53 => Some(whole.into()),
             (_, Ok(number)) if number.fract() == 0.0 && number.abs() < 1e15 => {

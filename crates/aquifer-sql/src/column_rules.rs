@@ -259,7 +259,8 @@ fn uncast(tokens: &[Token]) -> (&[Token], Option<String>) {
 }
 
 /// Types that a column can be made without becoming another value.
-const LOSSLESS: &[&str] = &["text", "character varying", "varchar", "bpchar", "character", "numeric", "double precision"];
+const LOSSLESS: &[&str] =
+    &["text", "character varying", "varchar", "bpchar", "character", "numeric", "double precision"];
 const NUMERIC: &[&str] = &["integer", "bigint", "smallint", "numeric", "real", "double precision"];
 
 fn operand(tokens: &[Token]) -> Option<Operand> {

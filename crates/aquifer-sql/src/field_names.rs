@@ -102,7 +102,10 @@ mod tests {
     fn r_req_3_columns_have_one_name_each() {
         for (columns, expected) in [
             (&["Id", "id", "dry_run", "", "größe"][..], &["id_2", "id", "dry_run_column", "column", "grosse"][..]),
-            (&["Customer Name", "customer_name", "customerName"], &["customer_name_2", "customer_name", "customer_name_3"]),
+            (
+                &["Customer Name", "customer_name", "customerName"],
+                &["customer_name_2", "customer_name", "customer_name_3"],
+            ),
             (&["_etag", "etag", "_type", "_computed"], &["etag_2", "etag", "type", "computed"]),
             (&["fields", "fields_column", "Fields"], &["fields_column_2", "fields_column", "fields_column_3"]),
             (&["日本語", "and", "NOT", "a.b", "2nd"], &["ri_ben_yu", "and_column", "not_column", "a_b", "n2nd"]),

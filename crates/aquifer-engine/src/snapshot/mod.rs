@@ -383,11 +383,7 @@ fn check_twice(operations: &[Operation]) -> Result<(), CatalogError> {
 }
 
 /// The types that callers see: all but those that only hidden operations use.
-fn shown_types<'a>(
-    types: &Types,
-    shown: impl IntoIterator<Item = &'a Operation>,
-    hidden: Vec<&'a Operation>,
-) -> Types {
+fn shown_types<'a>(types: &Types, shown: impl IntoIterator<Item = &'a Operation>, hidden: Vec<&'a Operation>) -> Types {
     if hidden.is_empty() {
         return types.clone();
     }

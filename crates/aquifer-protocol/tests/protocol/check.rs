@@ -444,7 +444,10 @@ fn r_req_4_problems_are_those_of_the_alternative_that_was_meant() {
         }
     }
     // Whatever fits another alternative still does.
-    for params in [json!({ "of": { "kind": "c", "y": 1 }, "free": { "kind": "a" } }), json!({ "of": { "kind": "a", "x": 1 }, "free": { "kind": "q" } })] {
+    for params in [
+        json!({ "of": { "kind": "c", "y": 1 }, "free": { "kind": "a" } }),
+        json!({ "of": { "kind": "a", "x": 1 }, "free": { "kind": "q" } }),
+    ] {
         ask(params).unwrap();
     }
 }
@@ -452,7 +455,8 @@ fn r_req_4_problems_are_those_of_the_alternative_that_was_meant() {
 /// A default that the source fills in is shown, and not sent: it may have changed since.
 #[test]
 fn r_req_4_defaults_of_the_source_are_left_to_it() {
-    let default = |value: Value, is_source_default| Schema { default: Some(value), is_source_default, ..Schema::string() };
+    let default =
+        |value: Value, is_source_default| Schema { default: Some(value), is_source_default, ..Schema::string() };
     let mut operation = Operation::new("create_it", Category::Create, "Create it.");
     let nested = Schema::object(vec![
         Parameter::optional("theirs", default(json!("a"), true)),

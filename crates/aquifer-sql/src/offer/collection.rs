@@ -34,12 +34,7 @@ pub(super) struct Incoming<'a> {
     pub(super) columns: Vec<Name>,
 }
 
-pub(super) fn served(
-    mut table: Table,
-    words: Words,
-    settings: &Settings,
-    incoming: &[Incoming<'_>],
-) -> Served {
+pub(super) fn served(mut table: Table, words: Words, settings: &Settings, incoming: &[Incoming<'_>]) -> Served {
     let said = settings.table(table.schema.as_deref(), &table.name);
     if let Some(description) = said.and_then(|said| said.description.as_deref()) {
         table.comment = Some(description.into());
@@ -150,11 +145,7 @@ struct Described {
     sortable: bool,
 }
 
-fn computed(
-    table: &Table,
-    settings: &Settings,
-    incoming: &[Incoming<'_>],
-) -> Vec<(ComputedSource, Described)> {
+fn computed(table: &Table, settings: &Settings, incoming: &[Incoming<'_>]) -> Vec<(ComputedSource, Described)> {
     let mut all = Vec::new();
     let said = settings.table(table.schema.as_deref(), &table.name);
     for own in said.map(|said| said.computed.as_slice()).unwrap_or_default() {

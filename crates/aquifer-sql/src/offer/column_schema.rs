@@ -125,4 +125,3 @@ fn bare(column: &Column) -> Column {
         comparison: column.comparison,
     }
 }
-

@@ -143,7 +143,10 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
     let first = (0..offer.tables.len()).find(|index| offer.concealed.is_readable(*index));
     let first = first.and_then(|index| offer.table(index));
     let open = Collection { open: true, pages: pages(offer), ..Collection::default() };
-    let mut all = vec![(Action::Tables, operations::tables()), (Action::TableSchema, table_schema(first.map(|served| &**served)))];
+    let mut all = vec![
+        (Action::Tables, operations::tables()),
+        (Action::TableSchema, table_schema(first.map(|served| &**served))),
+    ];
     let mut define = |verb: Verb, name: &str, category: Category, words: &str, rest: Vec<Parameter>| {
         let mut operation = Operation::new(name, category, words);
         operation.is_indirect = true;
@@ -166,8 +169,7 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
     define(Verb::List, "list_records", Category::Read, &listing, questions(Family::List));
     let searching = format!("Search the records of a table by words in its text. {paging}");
     define(Verb::Search, "search_records", Category::Read, &searching, questions(Family::Search));
-    let selection =
-        questions(Family::List).into_iter().filter(|one| ["fields", "preset"].contains(&&*one.name));
+    let selection = questions(Family::List).into_iter().filter(|one| ["fields", "preset"].contains(&&*one.name));
     let getting = std::iter::once(key()).chain(selection).collect();
     define(Verb::Get, "get_record", Category::Read, "Get one record of a table by its key.", getting);
     let may = |test: fn(&Served) -> bool| offer.tables.iter().any(|served| test(served));

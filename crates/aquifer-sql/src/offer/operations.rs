@@ -6,9 +6,7 @@ use aquifer_engine::Offering;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_protocol::operation::{Backing, Example, Operation, RelationshipCapabilities, Returns, Role};
-use aquifer_protocol::schema::{
-    Kind, Parameter, Range, Schema, Types,
-};
+use aquifer_protocol::schema::{Kind, Parameter, Range, Schema, Types};
 use aquifer_protocol::spelling::fold;
 use aquifer_query::parameters::{aggregation_support, computed_fields, parameters, types};
 use aquifer_query::{Family, FieldType};
@@ -258,7 +256,10 @@ fn define(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<
     operation
 }
 
-pub(super) fn keys<'a>(served: &'a Served, references: &'a [(Arc<str>, String)]) -> impl Iterator<Item = Parameter> + 'a {
+pub(super) fn keys<'a>(
+    served: &'a Served,
+    references: &'a [(Arc<str>, String)],
+) -> impl Iterator<Item = Parameter> + 'a {
     let columns = served.table.key_columns();
     columns.map(|column| Parameter::required(&column.name, described(column, schema(&column.of, column), references)))
 }
@@ -296,7 +297,8 @@ fn described(column: &Column, schema: Schema, references: &[(Arc<str>, String)])
     let reference = references.iter().find(|(name, _)| *name == column.name).map(|(_, to)| format!("Refers to {to}."));
     let bytes = (column.of == FieldType::Bytes).then(|| "Bytes in base64.".to_owned());
     let own = column.comment.as_deref().map(|comment| comment.trim().to_owned());
-    let named = (is_renamed(column) && can_be_quoted(&column.sql_name)).then(|| format!("Column '{}'.", column.sql_name));
+    let named =
+        (is_renamed(column) && can_be_quoted(&column.sql_name)).then(|| format!("Column '{}'.", column.sql_name));
     let words: Vec<String> = [named, own, reference, bytes].into_iter().flatten().collect();
     if words.is_empty() { schema } else { schema.describe(&words.join(" ")) }
 }

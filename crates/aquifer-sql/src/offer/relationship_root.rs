@@ -29,13 +29,16 @@ pub(super) fn schema(tables: &[&Served]) -> Schema {
         [] => any_table(None),
         [only] => root(&only.tables, &only.key).describe(&described(&only.key)),
         several if several.len() <= MAX_ALTERNATIVES => {
-            let alternatives = several.iter().map(|group| root(&group.tables, &group.key).describe(&described(&group.key)));
-            let words = "The row to start from: its table, and every column of that table's key. Tables have different keys.";
+            let alternatives =
+                several.iter().map(|group| root(&group.tables, &group.key).describe(&described(&group.key)));
+            let words =
+                "The row to start from: its table, and every column of the table's key. Tables have different keys.";
             Schema::of(Kind::Union(alternatives.collect())).describe(words)
         }
         _ => {
             let names: Vec<&str> = tables.iter().map(|served| served.words.plural.as_str()).collect();
-            let words = "The row to start from: its table, and every column of that table's key, as in its get_ operation.";
+            let words =
+                "The row to start from: its table, and every column of the table's key, as in its get_ operation.";
             free(Schema::one_of(names)).describe(words)
         }
     }
@@ -45,9 +48,9 @@ pub(super) fn schema(tables: &[&Served]) -> Schema {
 pub(super) fn any_table(example: Option<&Served>) -> Schema {
     let such_as = example.map(|served| {
         let key: Vec<String> = key_of(served).iter().map(|column| format!("\"{}\": …", column.name)).collect();
-        format!(" For '{0}' that is {{\"element_type\": \"{0}\", {1}}}.", served.words.plural, key.join(", "))
+        format!(" For '{0}': {{\"element_type\": \"{0}\", {1}}}.", served.words.plural, key.join(", "))
     });
-    let words = "The row to start from: its table, and every column of that table's key, which get_table_schema tells.";
+    let words = "The row to start from: its table, and every column of the table's key, which get_table_schema tells.";
     free(Schema::string()).describe(&format!("{words}{}", such_as.unwrap_or_default()))
 }
 

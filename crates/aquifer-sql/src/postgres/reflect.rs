@@ -425,9 +425,7 @@ fn is_shown(row: &Value) -> bool {
 /// still holds for every change.
 fn checked_expression(definition: &str) -> Option<&str> {
     let mut expression = definition.strip_prefix("CHECK ")?;
-    while let Some(shorter) =
-        [" NOT VALID", " NO INHERIT"].iter().find_map(|suffix| expression.strip_suffix(suffix))
-    {
+    while let Some(shorter) = [" NOT VALID", " NO INHERIT"].iter().find_map(|suffix| expression.strip_suffix(suffix)) {
         expression = shorter;
     }
     (!expression.ends_with(" NOT ENFORCED")).then_some(expression)

@@ -111,9 +111,8 @@ fn table(
             key.push((pk, columns.len()));
         }
         let default: Option<String> = row.get(3)?;
-        let rules = ColumnRules::of(checks.iter().map(|check| &*check.expression), |named| {
-            named.eq_ignore_ascii_case(&column)
-        });
+        let rules =
+            ColumnRules::of(checks.iter().map(|check| &*check.expression), |named| named.eq_ignore_ascii_case(&column));
         let of_column = |check: &&checks::Found| {
             check.column.as_deref().is_some_and(|named| named.eq_ignore_ascii_case(&column)) && !check.words.is_empty()
         };

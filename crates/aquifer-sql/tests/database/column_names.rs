@@ -82,8 +82,13 @@ async fn r_req_3_what_a_row_shows_can_be_sent_selected_filtered_sorted_and_summe
         }
         // The row as it was read, less what is not a column, is a row that can be made.
         stage.get("delete_odd_order", json!({ "order_id": id, "if_match": row["_etag"] })).await;
-        let whole: Map<String, Value> =
-            row.as_object().unwrap().iter().filter(|(name, _)| !name.starts_with('_')).map(|(name, value)| (name.clone(), value.clone())).collect();
+        let whole: Map<String, Value> = row
+            .as_object()
+            .unwrap()
+            .iter()
+            .filter(|(name, _)| !name.starts_with('_'))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
         let again = stage.get("create_odd_order", whole.into()).await;
         assert_eq!(names(&again), names(&row));
     }
@@ -108,7 +113,8 @@ async fn r_int_5_introspection_uses_the_same_names() {
         // References, errors and rows that refer to each other as well.
         stage.get("create_odd_order", json!({ "order_id": 1 })).await;
         stage.get("create_order_line", json!({ "line_no": 7, "odd_order": 1 })).await;
-        let error = stage.refused("create_order_line", json!({ "line_no": 8, "odd_order": 9 }), "CONFLICT_CONSTRAINT").await;
+        let error =
+            stage.refused("create_order_line", json!({ "line_no": 8, "odd_order": 9 }), "CONFLICT_CONSTRAINT").await;
         assert_eq!(error["details"]["fields"], json!(["odd_order"]), "{error}");
         let error = stage.refused("create_order_line", json!({ "line_no": 7 }), "CONFLICT_ALREADY_EXISTS").await;
         assert_eq!(error["details"]["fields"], json!(["line_no"]), "{error}");

@@ -1,9 +1,11 @@
 //! What introspection says of more tables than can have operations of their own: it is enough to write requests by.
 
-use aquifer_sql::Style;
+use aquifer_engine::Engine;
+use aquifer_protocol::surface::{Mode, Profile, Surface};
+use aquifer_sql::{Settings, Style};
 use serde_json::{Value, json};
 
-use crate::support::{Stage, stages_with};
+use crate::support::{File, Stage, ask, open, stages_with};
 
 async fn both() -> Vec<Stage> {
     let mut sql = String::new();
@@ -37,7 +39,10 @@ async fn r_int_3_the_fields_of_every_table_are_told() {
                 let description = stage.parameter(operation, name).await["description"].clone();
                 let description = description.as_str().unwrap();
                 assert!(!description.contains("none"), "{operation}.{name}: {description}");
-                assert!(name == "aggregate" || description.contains("get_table_schema"), "{operation}.{name}: {description}");
+                assert!(
+                    name == "aggregate" || description.contains("get_table_schema"),
+                    "{operation}.{name}: {description}"
+                );
             }
         }
         let tables = stage.get("list_tables", json!({ "filter": { "name": { "not_in": [""] } }, "first": 100 })).await;
@@ -80,16 +85,36 @@ async fn r_req_5_errors_name_operations_and_parameters_that_exist() {
         let own = ["customer", "order_item", "log"].map(|word| format!("_{word}"));
         for (operation, params, code, path) in [
             ("create_record", json!({ "values": { "id": 9, "nam": "x" } }), "VALIDATION_MISSING_PARAM", "values.name"),
-            ("create_record", json!({ "values": { "id": 9, "name": "x", "nam": 1 } }), "VALIDATION_UNKNOWN_FIELD", "values"),
+            (
+                "create_record",
+                json!({ "values": { "id": 9, "name": "x", "nam": 1 } }),
+                "VALIDATION_UNKNOWN_FIELD",
+                "values",
+            ),
             ("create_record", json!({ "values": { "id": 9, "name": 5 } }), "VALIDATION_INVALID_TYPE", "values.name"),
-            ("create_record", json!({ "values": { "id": 9, "name": "x", "rating": 9 } }), "VALIDATION_INVALID_VALUE", "values.rating"),
+            (
+                "create_record",
+                json!({ "values": { "id": 9, "name": "x", "rating": 9 } }),
+                "VALIDATION_INVALID_VALUE",
+                "values.rating",
+            ),
             ("get_record", json!({ "key": { "idd": 1 } }), "VALIDATION_MISSING_PARAM", "key.id"),
             ("get_record", json!({ "key": { "id": "x" } }), "VALIDATION_INVALID_TYPE", "key.id"),
             ("get_record", json!({ "key": { "id": 1, "name": "Ann" } }), "VALIDATION_UNKNOWN_FIELD", "key"),
             ("delete_record", json!({ "key": {} }), "VALIDATION_MISSING_PARAM", "key.id"),
-            ("update_record", json!({ "key": { "id": 1 }, "input": { "foo": 1 } }), "VALIDATION_UNKNOWN_FIELD", "input"),
+            (
+                "update_record",
+                json!({ "key": { "id": 1 }, "input": { "foo": 1 } }),
+                "VALIDATION_UNKNOWN_FIELD",
+                "input",
+            ),
             ("update_record", json!({ "key": { "id": 1 }, "input": { "id": 2 } }), "VALIDATION_UNKNOWN_FIELD", "input"),
-            ("update_record", json!({ "key": { "id": 1 }, "input": { "rating": 0 } }), "VALIDATION_INVALID_VALUE", "input.rating"),
+            (
+                "update_record",
+                json!({ "key": { "id": 1 }, "input": { "rating": 0 } }),
+                "VALIDATION_INVALID_VALUE",
+                "input.rating",
+            ),
             ("list_records", json!({ "filter": { "zz": 1 } }), "VALIDATION_UNKNOWN_FIELD", "filter"),
             ("list_records", json!({ "preset": "zz" }), "VALIDATION_INVALID_VALUE", "preset"),
             ("list_records", json!({ "bogus": 1 }), "VALIDATION_UNKNOWN_PARAM", ""),
@@ -119,7 +144,7 @@ async fn r_int_5_root_says_which_key_it_needs() {
     for stage in both().await {
         let root = stage.parameter("query_relationships", "root").await;
         let description = root["description"].as_str().unwrap();
-        assert!(description.contains("every column of that table's key"), "{root}");
+        assert!(description.contains("every column of the table's key"), "{root}");
         let error: Value = stage
             .refused(
                 "query_relationships",
@@ -128,5 +153,24 @@ async fn r_int_5_root_says_which_key_it_needs() {
             )
             .await;
         assert_eq!(error["details"]["param_name"], "root.order_no", "{error}");
+    }
+}
+
+/// Beside another source, operations have a prefix; errors name them with it.
+#[tokio::test]
+async fn r_req_5_errors_name_operations_as_the_catalog_does() {
+    let files =
+        ["one", "two"].map(|_| File::of("CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT NOT NULL);"));
+    let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
+    let mut builder = Engine::builder(surface).dangerously_let_everything_pass();
+    for (name, file) in ["one", "two"].into_iter().zip(&files) {
+        let settings = Settings { name: name.to_owned(), style: Style::Generic, ..file.settings() };
+        builder = builder.source(open(settings).await.unwrap());
+    }
+    let engine = builder.build().unwrap();
+    for name in ["one", "two"] {
+        let operation = format!("{name}_create_record");
+        let answer = ask(&engine, &operation, json!({ "table_name": "customers", "values": { "nam": "x" } })).await;
+        assert_eq!(answer["error"]["details"]["operation"], operation, "{answer}");
     }
 }

@@ -290,10 +290,7 @@ async fn names_of_every_kind() {
     );
     let asked = json!({ "filter": { "say_hi": { "contains": "H" }, "grinning": "g" }, "sort": [{ "field": "a_b" }], "fields": ["id_2", "id"] });
     assert_eq!(stage.get("list_orders", asked).await["items"], json!([{ "id_2": 1, "id": "i" }]));
-    assert_eq!(
-        stage.get("update_order", json!({ "id_2": 1, "input": { "say_hi": "bye" } })).await["say_hi"],
-        "bye"
-    );
+    assert_eq!(stage.get("update_order", json!({ "id_2": 1, "input": { "say_hi": "bye" } })).await["say_hi"], "bye");
     let create = stage.operations().into_iter().find(|name| name.starts_with("create_grinning")).unwrap();
     let made = stage.get(&create, json!({ "rocket": 5, "n1": "dollar", "s": "percent", "x_y": "semi" })).await;
     assert_eq!([&made["n1"], &made["s"], &made["x_y"]], [&json!("dollar"), &json!("percent"), &json!("semi")]);

@@ -303,7 +303,9 @@ async fn described_root(stage: &Stage) {
         let fields = stage.fields_of(alternative).await;
         for table in fields["element_type"]["enum"].as_array().unwrap() {
             let mut written = json!({ "element_type": table });
-            for (name, field) in fields.iter().filter(|(name, field)| *name != "element_type" && field["required"] == true) {
+            for (name, field) in
+                fields.iter().filter(|(name, field)| *name != "element_type" && field["required"] == true)
+            {
                 written[name] = if field["type"] == "integer" { json!(1) } else { json!("A") };
             }
             let found = stage.get("query_relationships", json!({ "root": written, "direction": "both" })).await;

@@ -57,7 +57,8 @@ async fn r_int_2_constraints_and_defaults_are_told_and_hold() {
         }
         assert!(!told.contains_key("total") && told["code"]["required"] == json!(true));
         let fields = stage.fields_of("Product").await;
-        assert_eq!((&fields["stock"]["minimum"], &fields["total"]["description"]), (&json!(1), &json!("Read-only.")));
+        let generated = fields["total"]["description"].as_str().unwrap();
+        assert!(fields["stock"]["minimum"] == json!(1) && generated.ends_with("Read-only."), "{fields:?}");
         // A change has no defaults.
         let input = stage.parameter("update_product", "input").await;
         let changes = stage.fields_of(input["type"].as_str().unwrap()).await;
@@ -73,10 +74,11 @@ async fn r_int_2_constraints_and_defaults_are_told_and_hold() {
             ("name", json!(""), json!("äöüäö")),
             ("state", json!("gone"), json!("old")),
         ] {
-            let error = stage.refused("create_product", json!({ "code": "c", name: wrong }), "VALIDATION_INVALID_VALUE").await;
+            let error =
+                stage.refused("create_product", json!({ "code": "c", name: wrong }), "VALIDATION_INVALID_VALUE").await;
             assert_eq!(error["details"]["param_name"], name, "{error}");
             let made = stage.get("create_product", json!({ "code": "c", name: right })).await;
-            assert_eq!(made[name], right);
+            assert!(made[name] == right || made[name].as_f64() == right.as_f64(), "{made}");
             let wrong = json!({ "code": "c", "input": { name: wrong } });
             stage.refused("update_product", wrong, "VALIDATION_INVALID_VALUE").await;
             stage.get("delete_product", json!({ "code": "c" })).await;
@@ -143,7 +145,8 @@ async fn keys_of_tables_without_a_primary_key() {
         ("get_alike", &["a"]),
     ] {
         let told = parameters(&sqlite, operation).await;
-        let key: Vec<&str> = told.keys().map(String::as_str).filter(|name| !["fields", "preset"].contains(name)).collect();
+        let key: Vec<&str> =
+            told.keys().map(String::as_str).filter(|name| !["fields", "preset"].contains(name)).collect();
         assert_eq!(key, expected, "{operation}");
     }
     assert_eq!(sqlite.get("get_pair", json!({ "a": 2, "b": 1 })).await["n"], "y");

@@ -194,8 +194,7 @@ async fn names_of_every_kind() {
     ] {
         assert_eq!(made[field], value, "{field}: {made}");
     }
-    let asked =
-        json!({ "filter": { "filter": "x", "limit": { "gte": 3 }, "dry_run_column": "d" }, "limit": 1, "fields": ["limit"] });
+    let asked = json!({ "filter": { "filter": "x", "limit": { "gte": 3 }, "dry_run_column": "d" }, "limit": 1, "fields": ["limit"] });
     assert_eq!(stage.get("list_controls", asked).await["items"], json!([{ "limit": 3 }]));
     let changed = json!({ "id": 1, "input": { "dry_run_column": "really" }, "dry_run": true });
     assert_eq!(stage.get("update_control", changed).await["changes"]["dry_run_column"]["to"], "really");

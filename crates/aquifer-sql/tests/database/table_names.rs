@@ -10,9 +10,13 @@ async fn r_saf_2_no_table_gets_the_operations_of_another_by_its_plural() {
                CREATE TABLE \"order\" (id INTEGER PRIMARY KEY, name TEXT); CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT);
                CREATE TABLE categories (id INTEGER PRIMARY KEY, name TEXT);";
     for stage in stages(sql, sql).await {
-        for (word, table) in
-            [("person", "person"), ("people", "people"), ("order", "order"), ("orders", "orders"), ("category", "categories")]
-        {
+        for (word, table) in [
+            ("person", "person"),
+            ("people", "people"),
+            ("order", "order"),
+            ("orders", "orders"),
+            ("category", "categories"),
+        ] {
             let made = stage.get(&format!("create_{word}"), json!({ "id": 1, "name": table })).await;
             assert_eq!(made["name"], table);
             assert_eq!(stage.value(&format!("SELECT name FROM \"{table}\"")).await, table);
