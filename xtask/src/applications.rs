@@ -37,11 +37,7 @@ enum Registry {
 }
 
 const ALL: [Application; 3] = [
-    Application {
-        name: "wagtail",
-        script: "wagtail_site.py",
-        from: Registry::PyPi("requirements-wagtail.txt"),
-    },
+    Application { name: "wagtail", script: "wagtail_site.py", from: Registry::PyPi("requirements-wagtail.txt") },
     Application { name: "oscar", script: "oscar_shop.py", from: Registry::PyPi("requirements-oscar.txt") },
     Application { name: "vendure", script: "vendure_shop.cjs", from: Registry::Npm },
 ];

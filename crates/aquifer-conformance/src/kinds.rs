@@ -88,7 +88,8 @@ impl Lab<'_> {
             let plural = split_name(&operation.name).filter(|(verb, _)| *verb == "list").map(|(_, plural)| plural);
             let told = selector.description.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
             operation.required().next().is_none()
-                && (plural.is_some_and(|plural| plural_of(&plural, noun)) || told.into_iter().any(|word| word == operation.name))
+                && (plural.is_some_and(|plural| plural_of(&plural, noun))
+                    || told.into_iter().any(|word| word == operation.name))
         };
         let list = self.described.reads().find(is_list)?;
         let collected = self.known_rows.get(&list.name)?;
@@ -101,9 +102,7 @@ impl Lab<'_> {
     fn is_read_only(&self, selector: &Parameter, kind: &Value) -> bool {
         let Some((field, rows)) = self.rows_naming(selector) else { return false };
         let row = rows.iter().find(|row| row.get(&field) == Some(kind));
-        row.is_some_and(|row| {
-            row.get("writable") == Some(&json!(false)) || row.get("read_only") == Some(&json!(true))
-        })
+        row.is_some_and(|row| row.get("writable") == Some(&json!(false)) || row.get("read_only") == Some(&json!(true)))
     }
 
     /// Asks what a kind looks like.
@@ -130,10 +129,11 @@ impl Lab<'_> {
         let lists = data.as_object()?.values().filter_map(Value::as_array);
         let raw = lists.into_iter().find(|list| !list.is_empty() && list.iter().all(is_field))?;
         let names: Vec<&str> = raw.iter().filter_map(|field| field.get("name")?.as_str()).collect();
-        // A type that has these very fields tells more of them.
-        let described = self.described.types.values().find(|own| {
+        // A type that has these very fields tells more of them; of several, none is known to be meant.
+        let mut alike = self.described.types.values().filter(|own| {
             own.fields.len() == names.len() && own.fields.iter().all(|field| names.contains(&field.name.as_str()))
         });
+        let described = alike.next().filter(|_| alike.next().is_none());
         let flag = |raw: &Value, name: &str| raw.get(name).is_some_and(|flag| *flag != json!(false) && !flag.is_null());
         let field = |raw: &Value| {
             let own = Parameter::read(raw)?;
@@ -144,13 +144,15 @@ impl Lab<'_> {
                 field.allowed = values;
             }
             let nullable = raw.get("nullable").is_none_or(|nullable| *nullable == json!(true));
-            if nullable && !field.takes(&Kind::Null) {
+            field.kinds.retain(|kind| *kind != Kind::Null);
+            if nullable {
                 field.kinds.push(Kind::Null);
             }
             if let Some(to) = raw.get("refers_to").and_then(Value::as_str) {
                 field.description = format!("Refers to {to}.");
             }
-            let length = |name: &str| raw.get(name).and_then(Value::as_u64).and_then(|length| usize::try_from(length).ok());
+            let length =
+                |name: &str| raw.get(name).and_then(Value::as_u64).and_then(|length| usize::try_from(length).ok());
             field.min_length = field.min_length.or_else(|| length("min_length"));
             field.max_length = field.max_length.or_else(|| length("max_length"));
             match raw.get("format").and_then(Value::as_str) {
@@ -212,13 +214,14 @@ impl Generic {
         let fields: Vec<Parameter> =
             shape.fields.iter().filter(|field| !shape.generated.contains(&field.name)).cloned().collect();
         let has_key = !keys.is_empty();
+        let can_change = fields.iter().any(|field| !shape.key.contains(&field.name));
         let writes = |operation: &Option<Operation>| operation.clone().filter(|_| !read_only);
         Resource {
             noun: kind.as_str().map_or_else(|| kind.to_string(), str::to_owned),
             create: writes(&self.resource.create).map(|create| self.narrow(&create, &fixed, &fields)),
             get: self.resource.get.as_ref().filter(|_| has_key).map(keyed),
             list: Some(self.list.clone()),
-            update: writes(&self.resource.update).as_ref().filter(|_| has_key).map(keyed),
+            update: writes(&self.resource.update).as_ref().filter(|_| has_key && can_change).map(keyed),
             delete: writes(&self.resource.delete).as_ref().filter(|_| has_key).map(keyed),
             key: shape.key.clone(),
             list_params: fixed.clone(),
@@ -228,7 +231,10 @@ impl Generic {
     /// The operation for one kind: its object parameter gives way to the fields that it holds.
     fn narrow(&self, operation: &Operation, fixed: &Map<String, Value>, fields: &[Parameter]) -> Operation {
         let holds = |own: &&Parameter| {
-            own.required && !fixed.contains_key(&own.name) && !CONTROLS.contains(&own.name.as_str()) && takes_object(own)
+            own.required
+                && !fixed.contains_key(&own.name)
+                && !CONTROLS.contains(&own.name.as_str())
+                && takes_object(own)
         };
         let container = operation.parameters.iter().find(holds).map(|own| own.name.clone());
         let beside = operation.parameters.iter().filter(|own| {

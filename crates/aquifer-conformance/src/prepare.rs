@@ -9,7 +9,7 @@ use crate::described::{Kind, Operation, Parameter};
 use crate::lab::{Lab, example_params};
 use crate::record::Purpose;
 use crate::reply::Reply;
-use crate::resources::{Resource, list_id, referred, split_name};
+use crate::resources::{Resource, list_id, plural_of, referred, split_name};
 use crate::rows::{Row, rows};
 use crate::walk::{Collection, Paging};
 
@@ -208,8 +208,35 @@ impl Lab<'_> {
         if let Some(listed) = self.listed_value(parameter) {
             return Some(listed);
         }
+        if let Some(row) = self.reference_object(parameter) {
+            return Some(row);
+        }
         let (resource, field) = referred(&self.resources, &parameter.name, &parameter.description)?;
         self.value_in(resource, &field)
+    }
+
+    /// An object that names a row: the kind of thing it is, and its key.
+    fn reference_object(&self, parameter: &Parameter) -> Option<Value> {
+        let named = parameter.named();
+        let described = named.first().and_then(|name| self.described.types.get(*name))?;
+        let mut required = described.fields.iter().filter(|field| field.required);
+        let kind = required.next().filter(|field| field.takes(&Kind::String))?;
+        if required.next().is_some() {
+            return None;
+        }
+        let known = |resource: &&Resource| !resource.key.is_empty() && !self.rows_of(resource).is_empty();
+        self.resources.iter().filter(known).find_map(|resource| {
+            let names = |value: &&Value| value.as_str().is_some_and(|value| plural_of(value, &resource.noun));
+            let value = match kind.allowed.as_slice() {
+                [] => resource.list_params.values().next()?,
+                allowed => allowed.iter().find(names)?,
+            };
+            let row = self.rows_of(resource).first()?;
+            let key = resource.key.iter().map(|key| Some((key.clone(), row.get(key)?.clone())));
+            let mut object = key.collect::<Option<Map<String, Value>>>()?;
+            object.insert(kind.name.clone(), value.clone());
+            Some(Value::Object(object))
+        })
     }
 
     /// A value out of those that the server lists for a parameter elsewhere than in its description.
@@ -224,8 +251,7 @@ impl Lab<'_> {
     /// A word that rows of the collection that is searched have.
     fn known_word(&self, operation: &Operation) -> Option<Value> {
         let (_, noun) = split_name(&operation.name)?;
-        let lists =
-            |own: &&Arc<Collection>| split_name(&own.operation.name).is_some_and(|(_, other)| other == noun);
+        let lists = |own: &&Arc<Collection>| split_name(&own.operation.name).is_some_and(|(_, other)| other == noun);
         word_in(&self.collections.iter().find(lists)?.rows)
     }
 

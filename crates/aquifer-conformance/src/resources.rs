@@ -30,7 +30,8 @@ impl Resource {
 
     /// Whether it has this very operation, or the one that this is a form of.
     pub(crate) fn has_operation(&self, operation: &Operation) -> bool {
-        self.operations().any(|own| if operation.binding.is_none() { own.name == operation.name } else { own.is(operation) })
+        self.operations()
+            .any(|own| if operation.binding.is_none() { own.name == operation.name } else { own.is(operation) })
     }
 
     /// What its list is called, with the kind of things it is asked for.
@@ -86,7 +87,8 @@ pub(crate) fn find(described: &Described) -> Vec<Resource> {
 /// `shop_create_order` is `create` and `shop_order`.
 pub(crate) fn split_name(name: &str) -> Option<(&str, String)> {
     const VERBS: [&str; 13] = [
-        "create", "add", "get", "read", "fetch", "show", "update", "edit", "delete", "remove", "list", "search", "query",
+        "create", "add", "get", "read", "fetch", "show", "update", "edit", "delete", "remove", "list", "search",
+        "query",
     ];
     let words: Vec<&str> = name.split('_').collect();
     let at = words.iter().position(|word| VERBS.contains(word)).filter(|_| words.len() > 1)?;

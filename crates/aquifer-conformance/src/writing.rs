@@ -149,8 +149,11 @@ impl Lab<'_> {
         for (place, parameter) in create.parameters.iter().enumerate() {
             let control = CONTROLS.contains(&parameter.name.as_str()) && !parameter.required;
             let is_key = resource.key.contains(&parameter.name);
-            let least = matches!(recipe, Recipe::Least | Recipe::Variant(_)) && !parameter.required;
-            if control || least || is_key && !parameter.required {
+            // A number that need not be given is counted by the server; another key may have to be given all the same.
+            let is_counted = is_key && parameter.takes(&Kind::Integer) && !parameter.required;
+            let is_optional = !parameter.required && !is_key;
+            let least = matches!(recipe, Recipe::Least | Recipe::Variant(_)) && is_optional;
+            if control || least || is_counted || recipe == Recipe::Least && !parameter.required {
                 continue;
             }
             let copied = other.as_ref().filter(|_| !is_key).map(|row| {
@@ -162,7 +165,9 @@ impl Lab<'_> {
                 }
             });
             let value = match copied {
-                Some(copied) => copied.or_else(|| self.field_value(parameter, recipe, place).filter(|_| parameter.required)),
+                Some(copied) => {
+                    copied.or_else(|| self.field_value(parameter, recipe, place).filter(|_| parameter.required))
+                }
                 None => self.field_value(parameter, recipe, place),
             };
             match value {

@@ -74,7 +74,8 @@ fn reads<'a>(operations: impl Iterator<Item = &'a Operation>) -> impl Iterator<I
 /// The verb of a name and what it is about: `shop_create_order` is `create` and `shop_order`.
 fn split_name(name: &str) -> Option<(&'static str, String)> {
     const VERBS: [&str; 13] = [
-        "create", "add", "get", "read", "fetch", "show", "update", "edit", "delete", "remove", "list", "search", "query",
+        "create", "add", "get", "read", "fetch", "show", "update", "edit", "delete", "remove", "list", "search",
+        "query",
     ];
     let words: Vec<&str> = name.split('_').collect();
     let at = words.iter().position(|word| VERBS.contains(word))?;

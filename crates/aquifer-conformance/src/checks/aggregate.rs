@@ -108,8 +108,11 @@ async fn groups(lab: &mut Lab<'_>, tally: &mut Tally) {
             continue;
         };
         for (value, counted) in found {
-            let rows =
-                collection.rows.iter().filter(|row| row.get(field).is_some_and(|own| group_name(own) == *value)).count();
+            let rows = collection
+                .rows
+                .iter()
+                .filter(|row| row.get(field).is_some_and(|own| group_name(own) == *value))
+                .count();
             if number(counted, "count") != Some(rows as f64) {
                 tally.fail(&subject, format!("'{value}' is counted {counted} times, there are {rows}"), Some(&reply));
             }

@@ -150,11 +150,13 @@ async fn computed_fields(lab: &mut Lab<'_>, tally: &mut Tally) {
     for (operation, params) in selecting(lab) {
         // Of an operation that serves several kinds of things, each kind may have its own.
         let mut ways = vec![params];
-        let kinds = lab.resources.iter().filter(|own| own.list.as_ref().is_some_and(|list| list.name == operation.name));
+        let kinds =
+            lab.resources.iter().filter(|own| own.list.as_ref().is_some_and(|list| list.name == operation.name));
         ways.extend(kinds.map(|own| own.list_params.clone()).filter(|params| !params.is_empty()));
-        let serves_kinds = lab.resources.iter().any(|own| {
-            own.list_params.keys().next().is_some_and(|selector| operation.parameter(selector).is_some())
-        });
+        let serves_kinds = lab
+            .resources
+            .iter()
+            .any(|own| own.list_params.keys().next().is_some_and(|selector| operation.parameter(selector).is_some()));
         for name in computed(&operation) {
             let path = format!("_computed.{name}");
             let mut refused = None;
@@ -173,10 +175,11 @@ async fn computed_fields(lab: &mut Lab<'_>, tally: &mut Tally) {
                 }
                 refused = refused.or(Some(reply));
             }
-            // Only a list can be asked for every kind: the others need things of each.
-            if there || refused.is_some() && (!serves_kinds || ways.len() > 1) {
-                let subject = format!("{}.{path}", operation.name);
+            let subject = format!("{}.{path}", operation.name);
+            if there || refused.is_some() && !serves_kinds {
                 tally.holds(there, &subject, "it is declared and cannot be selected", refused.as_ref());
+            } else if refused.is_some() {
+                tally.note(format!("{subject} is of a kind that was not looked at"));
             }
         }
     }

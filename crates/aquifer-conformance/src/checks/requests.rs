@@ -123,6 +123,10 @@ fn value_for(lab: &Lab<'_>, operation: &Operation, parameter: &Parameter, first:
             crate::feature::presets(operation).first().map(|preset| json!(preset)).or_else(|| field.map(Value::from))
         }
         "fields" => Some(json!([field?])),
+        "preset" if parameter.allowed.is_empty() => {
+            let known = crate::feature::presets(operation).first().map(|preset| json!(preset));
+            known.or_else(|| lab.made_up(parameter))
+        }
         "aggregate" => Some(json!({"n": {"count": true}})),
         "after" | "cursor" => page("endCursor").or_else(|| page("startCursor")).filter(Value::is_string),
         "before" => page("endCursor").filter(Value::is_string),

@@ -53,7 +53,8 @@ mod tests {
     #[test]
     fn other_variants_are_other_values_within_the_same_description() {
         let types = types();
-        let value = |raw: &Value, variant| Values { types: &types, salt: "00000a", variant }.valid(&parameter(raw.clone()));
+        let value =
+            |raw: &Value, variant| Values { types: &types, salt: "00000a", variant }.valid(&parameter(raw.clone()));
         for (raw, expected) in [
             (json!({"type": "string", "enum": ["a", "b"]}), json!("b")),
             (json!({"type": "boolean"}), json!(true)),

@@ -62,8 +62,9 @@ fn claim(report: &Report) -> String {
 /// Which level the run got, in one sentence.
 fn verdict(report: &Report) -> String {
     let claimed = report.claimed_conformance.as_deref();
-    let beyond = claimed.filter(|claimed| claimed.strip_prefix("level-").and_then(|level| level.parse().ok())
-        > Some(report.conformance_level));
+    let beyond = claimed.filter(|claimed| {
+        claimed.strip_prefix("level-").and_then(|level| level.parse().ok()) > Some(report.conformance_level)
+    });
     match beyond {
         Some(claimed) => format!("{} The server claims {}.", granted(report), visible(claimed)),
         None => granted(report),

@@ -220,16 +220,25 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
     (all, types())
 }
 
-/// The computed fields of all tables, each name once; `get_table_schema` tells which table has which.
+/// How many computed fields an operation for all tables names. Naming hundreds would defeat the purpose.
+const MAX_COMPUTED_NAMED: usize = 3;
+
+/// Some computed fields of the tables, each with its table; `get_table_schema` tells the others.
 fn computed_fields_of_all(offer: &Offer) -> Vec<ComputedField> {
-    let mut all: Vec<ComputedField> = Vec::new();
     let shown = offer.tables.iter().enumerate().filter(|(index, _)| offer.concealed.is_readable(*index));
-    for field in shown.flat_map(|(_, served)| computed_fields(&served.collection)) {
-        if !all.iter().any(|known| known.name == field.name) {
-            all.push(field);
+    let mut named: Vec<ComputedField> = Vec::new();
+    for (_, served) in shown {
+        for field in computed_fields(&served.collection) {
+            if named.len() == MAX_COMPUTED_NAMED {
+                return named;
+            }
+            if !named.iter().any(|known| known.name == field.name) {
+                let words = format!("Of '{}'. get_table_schema tells those of each table.", served.words.plural);
+                named.push(ComputedField { description: Some(words.into()), ..field });
+            }
         }
     }
-    all
+    named
 }
 
 /// What the fields of records are.
