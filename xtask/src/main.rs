@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, reason = "talking is what a command-line tool does")]
 
+mod applications;
 mod bench;
 mod ci;
 mod clients;
@@ -34,6 +35,7 @@ Tasks:
   fuzz [SECONDS]    Run every fuzz target for so long, 60 seconds unless told (needs a nightly toolchain)
   bench [ARG...]    Measure, and print ratios
   conformance [ARG] Run the conformance runner on our own servers, and write its reports
+  applications [NAME]  Serve databases of real applications from PyPI and npm, and compare with SQL
   soak [ARG...]     Have upstreams of the gateway misbehave 1,000 times each, and look for leaks
   postgres          Start a throw-away PostgreSQL as the tests have it, print its URL, keep it until Ctrl-C
   redis             The same with a Redis
@@ -44,7 +46,7 @@ Examples:
   cargo xtask test --test clients        those of one file
   cargo xtask fuzz 300                   five minutes for each target
 
-What tasks install stands in target/clients, target/servers and target/tools; it is made again when it is deleted.
+What tasks install stands in target/clients, target/servers, target/applications and target/tools; it is made again when it is deleted.
 
 The tests need Node.js, Python, openssl, and the PostgreSQL and Redis servers: as root with apt they are installed. A
 PostgreSQL and a Redis are started for the tests and end with them, or with xtask however that ends. With
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         "fuzz" => fuzz::run(rest),
         "bench" => bench::run(rest),
         "conformance" => conformance::run(rest),
+        "applications" => applications::run(rest),
         "soak" => soak::run(rest),
         "postgres" => postgres::run(),
         "redis" => redis::run(),

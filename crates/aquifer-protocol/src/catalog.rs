@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::category::Category;
+use crate::claims;
 use crate::introspect;
 use crate::operation::{Example, LONGEST_NAME, Operation, RESERVED, is_snake_case};
 use crate::protocol_types;
@@ -167,11 +167,14 @@ impl Catalog {
         &self.sources
     }
 
-    /// The conformance level reported: a proxied UPDATE keeps its upstream's parameters, which level 2 does not
-    /// allow (R-REQ-6).
-    pub fn conformance(&self) -> &'static str {
-        let deviates = self.operations.iter().any(|op| !op.native && op.category == Category::Update);
-        if deviates { "level-1" } else { "level-2" }
+    /// The conformance level that is claimed, where one can be granted (R-CON-2).
+    pub fn conformance(&self) -> Option<&'static str> {
+        claims::conformance(self.operations.iter().map(|operation| &**operation))
+    }
+
+    /// The capabilities that are claimed.
+    pub fn capabilities(&self, confirmation: bool) -> serde_json::Value {
+        claims::capabilities(self.operations.iter().map(|operation| &**operation), confirmation)
     }
 }
 

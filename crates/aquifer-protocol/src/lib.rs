@@ -7,6 +7,7 @@
 pub mod batch;
 pub mod catalog;
 pub mod category;
+mod claims;
 pub mod danger;
 pub mod error;
 pub mod introspect;

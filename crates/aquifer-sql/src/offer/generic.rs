@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
-use aquifer_protocol::operation::{Example, Operation, Returns, Role};
+use aquifer_protocol::operation::{ComputedField, Example, Operation, Returns, Role};
 use aquifer_protocol::schema::{Comparison, Kind, Parameter, Schema, Shape, Types};
 use aquifer_protocol::spelling::fold;
 use aquifer_protocol::suggest;
 use aquifer_protocol::validate::check_values;
 use aquifer_query::collection::{Field, Pages};
-use aquifer_query::parameters::{parameters_with_fields, types};
+use aquifer_query::parameters::{computed_fields, parameters_with_fields, types};
 use aquifer_query::{Collection, Family, FieldType};
 use serde_json::{Map, Value, json};
 
@@ -155,6 +155,9 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
             Verb::List | Verb::Search => Returns::page("JsonObject"),
             _ => Returns::object("The record"),
         };
+        if matches!(verb, Verb::List | Verb::Search | Verb::Get) {
+            operation.computed_fields = computed_fields_of_all(offer);
+        }
         operation.examples.extend(examples::generic(offer, verb, &own));
         all.push((Action::Generic(verb), operation));
     };
@@ -219,6 +222,27 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
     (all, types)
 }
 
+/// How many computed fields an operation for all tables names. Naming hundreds would defeat the purpose.
+const MAX_COMPUTED_NAMED: usize = 3;
+
+/// Some computed fields of the tables, each with its table; `get_table_schema` tells the others.
+fn computed_fields_of_all(offer: &Offer) -> Vec<ComputedField> {
+    let shown = offer.tables.iter().enumerate().filter(|(index, _)| offer.concealed.is_readable(*index));
+    let mut named: Vec<ComputedField> = Vec::new();
+    for (_, served) in shown {
+        for field in computed_fields(&served.collection) {
+            if named.len() == MAX_COMPUTED_NAMED {
+                return named;
+            }
+            if !named.iter().any(|known| known.name == field.name) {
+                let words = format!("Of '{}'. get_table_schema tells those of each table.", served.words.plural);
+                named.push(ComputedField { description: Some(words.into()), ..field });
+            }
+        }
+    }
+    named
+}
+
 /// What the fields of records are.
 const FIELDS: &str = "the columns of the table, which get_table_schema tells";
 
@@ -261,6 +285,7 @@ pub(crate) fn tables_collection() -> Collection {
         name: "tables".into(),
         fields: vec![
             field("name", FieldType::Text),
+            field("table", FieldType::Text),
             field("writable", FieldType::Boolean),
             field("searchable", FieldType::Boolean),
             field("columns", FieldType::Integer),
@@ -279,6 +304,10 @@ pub(crate) fn tables(offer: &Offer) -> Vec<Value> {
         let may = served.table.may;
         let mut item = Map::new();
         item.insert("name".to_owned(), served.words.plural.as_str().into());
+        // The database's own name, where it is another.
+        if *served.label != *served.words.plural {
+            item.insert("table".to_owned(), (&*served.label).into());
+        }
         item.insert("writable".to_owned(), (may.insert || may.update || may.delete).into());
         item.insert("searchable".to_owned(), offer.offers(&Verb::Search.of(served)).into());
         item.insert("columns".to_owned(), served.table.columns.len().into());
@@ -293,6 +322,7 @@ pub(crate) fn tables(offer: &Offer) -> Vec<Value> {
 
 /// What there is to know about a table.
 pub(crate) fn schema_of(offer: &Offer, index: usize, served: &Served) -> Value {
+    let refers_to = operations::references(served, &offer.relationships, &offer.tables);
     let columns: Vec<Value> = served
         .table
         .columns
@@ -322,6 +352,9 @@ pub(crate) fn schema_of(offer: &Offer, index: usize, served: &Served) -> Value {
                     }
                 }
                 shown.extend(constraints_of(column));
+                if let Some((_, to)) = refers_to.iter().find(|(name, _)| *name == column.name) {
+                    shown.insert("refers_to".to_owned(), to.as_str().into());
+                }
                 if let Some(comment) = &column.comment {
                     shown.insert("description".to_owned(), (&**comment).into());
                 }

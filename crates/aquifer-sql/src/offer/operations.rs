@@ -92,7 +92,11 @@ pub(super) fn left_out(served: &Served) -> String {
 }
 
 /// Where columns refer to: `customers.id`.
-fn references(served: &Served, relationships: &[Relationship], tables: &[Arc<Served>]) -> Vec<(Arc<str>, String)> {
+pub(super) fn references(
+    served: &Served,
+    relationships: &[Relationship],
+    tables: &[Arc<Served>],
+) -> Vec<(Arc<str>, String)> {
     let own = relationships.iter().filter(|known| {
         tables.get(known.from).is_some_and(|from| from.words == served.words) && known.columns.len() == 1
     });
@@ -365,7 +369,7 @@ pub(crate) fn tables() -> Operation {
     operation.parameters = parameters(&collection, Family::List);
     operation.aggregation_support = Some(aggregation_support(&collection));
     operation.returns = Returns {
-        description: "{items: [{name, writable, searchable, columns, description}], pageInfo}".into(),
+        description: "{items: [{name, table?, writable, searchable, columns, description?}], pageInfo}".into(),
         ..Returns::page("JsonObject")
     };
     operation
