@@ -133,6 +133,9 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
     }
     for (table, withdrawn) in model.tables.iter_mut().zip(&mut withdrawn) {
         mismatches.extend(check_presets(table, settings, &hidden));
+        if table.key_columns().any(|key| hidden.contains(&table.id_of(&key.name))) {
+            table.replace_chosen_key();
+        }
         withhold(table, settings, &hidden);
         if table.columns.is_empty() && !*withdrawn {
             tracing::warn!(
@@ -380,7 +383,8 @@ fn is_secret(table: &Table, column: &Column) -> bool {
 /// Columns that stay whatever they show: those the operator lists, and keys, without which rows would be lost.
 fn exempt(table: &Table, settings: &Settings) -> Vec<ColumnId> {
     let show = said(table, settings).map(|said| said.show.as_slice()).unwrap_or_default();
-    let keys = table.key_columns().map(|column| &*column.name);
+    // A key that was only chosen among others can be given up.
+    let keys = table.key_columns().filter(|_| table.key_fallback.is_none()).map(|column| &*column.name);
     show.iter().map(String::as_str).chain(keys).map(|name| table.id_of(name)).collect()
 }
 

@@ -114,6 +114,8 @@ pub(crate) struct Table {
     pub(crate) comment: Option<Arc<str>>,
     pub(crate) columns: Vec<Column>,
     pub(crate) key: Key,
+    /// Where the key is a unique one that was chosen: what takes its place if it shows what is hidden. Other keys stay.
+    pub(crate) key_fallback: Option<KeyFallback>,
     pub(crate) unique: Vec<Unique>,
     pub(crate) checks: Vec<Check>,
     pub(crate) foreign: Vec<ForeignKey>,
@@ -210,6 +212,14 @@ pub(crate) enum Key {
     Hidden(Fragment),
     /// Nothing: pages can only be counted.
     None,
+}
+
+/// What tells rows apart in place of a unique key that was chosen as the key.
+#[derive(Debug, Clone)]
+pub(crate) enum KeyFallback {
+    /// This column, which the database has in any case.
+    Column(Box<Column>),
+    Nothing,
 }
 
 #[derive(Debug, Clone)]
@@ -386,6 +396,18 @@ impl Table {
             Some(own) => Some(&**own) == schema && *self.name == *name,
             // SQLite reports the name as it was written in the reference.
             None => self.name.eq_ignore_ascii_case(name),
+        }
+    }
+
+    /// Gives up a key that was chosen.
+    pub(crate) fn replace_chosen_key(&mut self) {
+        match self.key_fallback.take() {
+            Some(KeyFallback::Column(column)) => {
+                self.columns.insert(0, *column);
+                self.key = Key::Columns(vec![0]);
+            }
+            Some(KeyFallback::Nothing) => self.key = Key::None,
+            None => {}
         }
     }
 

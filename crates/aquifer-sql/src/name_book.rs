@@ -296,6 +296,7 @@ mod tests {
             comment: None,
             columns: Vec::new(),
             key: Key::None,
+            key_fallback: None,
             unique: Vec::new(),
             checks: Vec::new(),
             foreign: Vec::new(),

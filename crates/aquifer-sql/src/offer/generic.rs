@@ -67,13 +67,30 @@ pub(super) fn translate(
 /// Where columns stand in a generic request.
 const PLACES: [&str; 3] = ["key", "values", "input"];
 
+/// The column that a caller means, who may have used the database's own name or camelCase.
+fn column_of<'a>(served: &'a Served, name: &str) -> Option<&'a Column> {
+    let is_camel_case = name.chars().all(|c| c.is_ascii_alphanumeric());
+    let in_snake_case = || served.table.column(&snake(name)).filter(|_| is_camel_case);
+    served.table.column(name).or_else(in_snake_case)
+}
+
+/// Adds every name of the columns that are given: a rule about one name has to hold for the others.
+pub(super) fn add_names(served: &Served, given: &mut Map<String, Value>) {
+    let mut more: Vec<(String, Value)> = Vec::new();
+    for (name, value) in given.iter() {
+        let names = column_of(served, name).into_iter().flat_map(|column| [&column.name, &column.sql_name]);
+        more.extend(names.filter(|other| ***other != **name).map(|other| (other.to_string(), value.clone())));
+    }
+    for (name, value) in more {
+        given.entry(name).or_insert(value);
+    }
+}
+
 /// Values by the names of their fields, where a caller may have used the columns' own names or camelCase.
 fn by_field(served: &Served, place: &str, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
     let mut named = Map::new();
     for (name, value) in given {
-        let is_camel_case = name.chars().all(|c| c.is_ascii_alphanumeric());
-        let in_snake_case = || served.table.column(&snake(&name)).filter(|_| is_camel_case);
-        let name = match served.table.column(&name).or_else(in_snake_case) {
+        let name = match column_of(served, &name) {
             Some(column) => column.name.to_string(),
             // Where columns are expected nothing else is meant, in whatever spelling.
             None if place != "input" && is_reserved(&name) => {

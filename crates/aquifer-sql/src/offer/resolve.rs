@@ -27,6 +27,10 @@ impl Offer {
                 let mut judged_params = params.clone();
                 judged_params.retain(|name, _| ["key", "values"].contains(&name.as_str()));
                 judged_params.insert("table_name".to_owned(), self.names(index, params.get("table_name")));
+                if let Some(served) = self.table(index) {
+                    let given = judged_params.values_mut().filter_map(Value::as_object_mut);
+                    given.for_each(|given| generic::add_names(served, given));
+                }
                 let (operation, params) = generic::translate(self, verb, index, params)?;
                 let also_needs = self.needed(verb, index, &params);
                 Ok(Resolved { operation: Some(operation), params, also_needs, judged_params })

@@ -372,6 +372,7 @@ impl Found<'_> {
             index: self.indexes.iter().find_map(|row| self.text_index(row)),
             columns,
             key,
+            key_fallback: None,
             unique,
             checks,
             foreign,

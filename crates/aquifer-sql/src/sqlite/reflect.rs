@@ -16,7 +16,7 @@ use crate::column_defaults::ColumnDefault;
 use crate::column_rules::ColumnRules;
 use crate::exposure;
 use crate::model::{
-    Check, Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, Model, OnDelete, Permits, Rehearsal, SqliteStore,
+    Check, Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, KeyFallback, Model, OnDelete, Permits, Rehearsal, SqliteStore,
     Store, Table, Unique, Withheld,
 };
 use crate::settings::Settings;
@@ -171,18 +171,23 @@ fn table(
         column.nullable = !told_apart;
     }
     let unique = unique_keys(connection, name, &mut columns)?;
+    let free_name = ROWIDS.into_iter().find(|rowid| !columns.iter().any(|c| c.name.eq_ignore_ascii_case(rowid)));
+    let free_name = free_name.filter(|_| kind != "view" && !without_rowid);
+    let mut key_fallback = None;
     if !told_apart && is_table {
         let may_name_rows = |column: &Column| exposure::may_name_rows(settings, None, name, column);
         let found = unique_key(connection, name, &unique, &columns, may_name_rows)?;
         told_apart = found.is_some();
         key = found.unwrap_or_default();
+        let fallback = || match free_name {
+            Some(rowid_name) => KeyFallback::Column(Box::new(rowid(rowid_name))),
+            None => KeyFallback::Nothing,
+        };
+        key_fallback = told_apart.then(fallback);
     }
-    let free_name = || ROWIDS.into_iter().find(|rowid| !columns.iter().any(|c| c.name.eq_ignore_ascii_case(rowid)));
     let key = if told_apart {
         Key::Columns(key)
-    } else if let Some(rowid_name) =
-        Some(kind).filter(|kind| *kind != "view" && !without_rowid).and_then(|_| free_name())
-    {
+    } else if let Some(rowid_name) = free_name {
         columns.insert(0, rowid(rowid_name));
         Key::Columns(vec![0])
     } else {
@@ -209,6 +214,7 @@ fn table(
         checks: checks.collect(),
         columns,
         key,
+        key_fallback,
         unique,
         foreign: foreign_keys(connection, name)?,
         inherits: Vec::new(),
