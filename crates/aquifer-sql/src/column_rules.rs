@@ -92,11 +92,14 @@ fn conjunction(tokens: &[Token]) -> Vec<(String, Rule)> {
     // `x IS NULL OR …` says what values must be: NULL is a matter of its own.
     let alternatives = split(tokens, "or");
     if alternatives.len() > 1 {
-        let mut others = alternatives.into_iter().filter(|part| !is_null_test(part));
-        return match (others.next(), others.next()) {
-            (Some(only), None) => conjunction(only),
-            _ => Vec::new(),
-        };
+        let (tests, others): (Vec<&[Token]>, Vec<&[Token]>) =
+            alternatives.into_iter().partition(|part| is_null_test(part));
+        let [only] = others.as_slice() else { return Vec::new() };
+        // Where another column is NULL, the rest demands nothing.
+        let tested: Vec<Option<Operand>> = tests.into_iter().map(null_tested).collect();
+        let is_of = |column: &String, one: &Option<Operand>| *one == Some(Operand::Column(column.clone()));
+        let rules = conjunction(only).into_iter();
+        return rules.filter(|(column, _)| tested.iter().all(|one| is_of(column, one))).collect();
     }
     let parts = split(tokens, "and");
     if parts.len() > 1 {
@@ -107,6 +110,14 @@ fn conjunction(tokens: &[Token]) -> Vec<(String, Rule)> {
 
 fn is_null_test(tokens: &[Token]) -> bool {
     matches!(unwrapped(tokens), [.., is, null] if is.is_word("is") && null.is_word("null"))
+}
+
+/// What a test for NULL tests.
+fn null_tested(tokens: &[Token]) -> Option<Operand> {
+    match unwrapped(tokens) {
+        [tested @ .., _, _] => operand(tested),
+        _ => None,
+    }
 }
 
 /// The parts between a word that stands in no parentheses. The AND of a BETWEEN joins nothing.
@@ -362,6 +373,10 @@ mod tests {
             // Nothing certain.
             ("x >= 0 OR y > 1", none()),
             ("y > 1 OR x >= 1 AND x <= 10", none()),
+            ("y IS NULL OR x >= 1", none()),
+            ("((y IS NULL) OR (x >= 1))", none()),
+            ("x IS NULL OR y IS NULL OR x >= 1", none()),
+            ("x + y IS NULL OR x >= 1", none()),
             ("NOT x >= 0", none()),
             ("NOT (x >= 0)", none()),
             ("x NOT IN (1, 2)", none()),
