@@ -16,8 +16,8 @@ use crate::column_defaults::ColumnDefault;
 use crate::column_rules::ColumnRules;
 use crate::exposure;
 use crate::model::{
-    Check, Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, KeyFallback, Model, OnDelete, Permits, Rehearsal, SqliteStore,
-    Store, Table, Unique, Withheld,
+    Check, Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, KeyFallback, Model, OnDelete, Permits, Rehearsal,
+    SqliteStore, Store, Table, Unique, Withheld,
 };
 use crate::settings::Settings;
 use crate::statement::Name;
