@@ -179,11 +179,8 @@ fn table(
         let found = unique_key(connection, name, &unique, &columns, may_name_rows)?;
         told_apart = found.is_some();
         key = found.unwrap_or_default();
-        let fallback = || match free_name {
-            Some(rowid_name) => KeyFallback::Column(Box::new(rowid(rowid_name))),
-            None => KeyFallback::Nothing,
-        };
-        key_fallback = told_apart.then(fallback);
+        let by_number = |name: &str| KeyFallback::Column(Box::new(rowid(name)));
+        key_fallback = told_apart.then(|| free_name.map_or(KeyFallback::Nothing, by_number));
     }
     let key = if told_apart {
         Key::Columns(key)
