@@ -79,7 +79,11 @@ class Sqlite:
         self.connection.text_factory = lambda data: data.decode("utf-8", "replace")
 
     def tables(self):
-        query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '%_fts%'"
+        # Tables that a full-text index keeps for itself are its own business.
+        query = (
+            "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'view', 'virtual') "
+            "AND name NOT LIKE 'sqlite@_%' ESCAPE '@'"
+        )
         return [name for (name,) in self.connection.execute(query)]
 
     def rows(self, table):

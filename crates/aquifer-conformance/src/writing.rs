@@ -197,6 +197,11 @@ impl Lab<'_> {
         self.made_up_variant(parameter, variant)
     }
 
+    /// A value that a field of a row of ours could be set to.
+    pub(crate) fn value_of(&self, parameter: &Parameter) -> Option<Value> {
+        self.field_value(parameter, Recipe::Full, 0)
+    }
+
     /// Why nothing of ours is there to be looked at.
     pub(crate) fn why_nothing_made(&self) -> String {
         if self.resources.iter().all(|resource| resource.create.is_none() || resource.get.is_none()) {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Check;
-use crate::described::Kind;
+use crate::described::{Kind, Operation, Parameter};
 use crate::feature::Feature;
 use crate::lab::Lab;
 use crate::record::Purpose;
@@ -55,7 +55,7 @@ pub(super) const CHECKS: &[Check] = &[
         "An explicit null clears a field",
         RoundTripIntegrity,
         "updates",
-        NOTHING_MADE,
+        "no row of ours has a field that may be null and can be set",
         |lab, tally| Box::pin(null(lab, tally)),
     )
     .of(Feature::Nullable)
@@ -214,9 +214,8 @@ async fn null(lab: &mut Lab<'_>, tally: &mut Tally) {
     for resource in resources.iter() {
         let (Some(update), Some(made)) = (&resource.update, lab.sandbox.row(&resource.noun).cloned()) else { continue };
         let Some((_, before)) = lab.read_back(resource, &made.key).await else { continue };
-        let set = |name: &str| before.get(name).is_some_and(|value| !value.is_null());
-        let field = lab.updatable(update).into_iter().find(|field| field.takes(&Kind::Null) && set(&field.name));
-        let Some(field) = field else { continue };
+        let nullable = lab.updatable(update).into_iter().filter(|field| field.takes(&Kind::Null) && !field.sensitive);
+        let Some(field) = set_field(lab, update, &made.key, &before, nullable.collect()).await else { continue };
         let params = Lab::update_params(update, &made.key, &field.name, Value::Null);
         let answer = lab.call_confirmed(update, params).await;
         let subject = format!("{}.{}", update.name, field.name);
@@ -229,6 +228,28 @@ async fn null(lab: &mut Lab<'_>, tally: &mut Tally) {
         let cleared = after.get(&field.name).is_none_or(empty);
         tally.holds(cleared, &subject, "null did not clear it", Some(&reply));
     }
+}
+
+/// One of these fields that holds a value: as the row is, or after one was set.
+async fn set_field(
+    lab: &mut Lab<'_>,
+    update: &Operation,
+    key: &Map<String, Value>,
+    row: &Row,
+    fields: Vec<Parameter>,
+) -> Option<Parameter> {
+    let is_set = |field: &&Parameter| row.get(&field.name).is_some_and(|value| !value.is_null());
+    if let Some(field) = fields.iter().find(is_set) {
+        return Some(field.clone());
+    }
+    for field in fields.into_iter().take(MAX_FIELDS_TRIED) {
+        let Some(value) = lab.value_of(&field) else { continue };
+        let params = Lab::update_params(update, key, &field.name, value);
+        if lab.call_confirmed(update, params).await.ok() {
+            return Some(field);
+        }
+    }
+    None
 }
 
 async fn duplicate(lab: &mut Lab<'_>, tally: &mut Tally) {
@@ -251,7 +272,7 @@ async fn dry_run(lab: &mut Lab<'_>, tally: &mut Tally) {
     let ours = resources.iter().filter(|resource| lab.sandbox.row(&resource.noun).is_some());
     let chosen: Vec<_> = ours.take(MAX_DRY_RUNS).cloned().collect();
     for resource in &chosen {
-        let rehearsed = |operation: &&crate::described::Operation| operation.has("dry_run");
+        let rehearsed = |operation: &&Operation| operation.has("dry_run");
         if let Some(create) = resource.create.as_ref().filter(rehearsed)
             && let Some(before) = lab.count(resource).await
             && let Some(mut params) = lab.creation(resource)

@@ -30,7 +30,8 @@ const STUDENTS: &str = "
 
 /// A run at level 2 that may write.
 fn run(folder: &Folder, server: &[&str]) -> Value {
-    let mut arguments = vec!["--level", "2", "--allow-writes", "--format", "json", "--", "aquifer"];
+    // On a busy machine a server takes its time to start.
+    let mut arguments = vec!["--level", "2", "--allow-writes", "--timeout", "120", "--format", "json", "--", "aquifer"];
     arguments.extend(server);
     let output = conformance(folder, &arguments);
     let said = text(&output.stdout);
