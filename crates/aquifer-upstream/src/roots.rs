@@ -55,15 +55,19 @@ pub(crate) async fn bring(shared: &Arc<Shared>, companion: &Companion, patience:
         return;
     }
     let client = companion.client.as_ref().filter(|client| client.can(Favour::Roots));
-    let list = match client {
-        Some(client) if !shared.calls.has_others(companion) => {
-            let asked = tokio::time::timeout(patience, client.ask(Favour::Roots, Map::new())).await;
-            asked.ok().and_then(Result::ok).unwrap_or_else(none)
-        }
-        _ => none(),
+    // Whoever could not be asked now is asked with the next call.
+    let (of, list) = match client {
+        None => (companion.session.clone(), none()),
+        Some(_) if shared.calls.has_others(companion) => (None, none()),
+        Some(client) => match tokio::time::timeout(patience, client.ask(Favour::Roots, Map::new())).await {
+            Ok(Ok(list)) => (companion.session.clone(), list),
+            Ok(Err(_)) => (None, none()),
+            // Every call would take as long again.
+            Err(_) => (companion.session.clone(), none()),
+        },
     };
     let others = shared.roots.with(|known| {
-        known.of.clone_from(&companion.session);
+        known.of = of;
         let others = known.list != list;
         known.list = list;
         others
