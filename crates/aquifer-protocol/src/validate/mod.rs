@@ -98,13 +98,14 @@ pub fn unknown_operation(catalog: &Catalog, surface: &Surface, receiver: &Receiv
         .filter(|operation| intent.allows(operation, of_receiver(operation)))
         .map(|operation| &*operation.name)
         .collect();
-    // The same thing under the verb that catalogs use comes before names that are merely spelled alike.
+    // A typing error comes first, then the same thing under the verb that catalogs use, then names spelled alike.
+    let misspelt = suggest::misspelt(wanted, candidates.iter().copied());
     let named_so = |name: String| suggest::nearest(&name, candidates.iter().copied());
     let mut spellings = intent.other_spellings();
     spellings.sort_by_key(|name| !candidates.contains(&name.as_str()));
     let mut near: Vec<&str> = Vec::new();
     let spelled_alike = suggest::near(wanted, candidates.iter().copied(), MAX_SUGGESTIONS);
-    for name in spellings.into_iter().filter_map(named_so).chain(spelled_alike) {
+    for name in misspelt.into_iter().chain(spellings.into_iter().filter_map(named_so)).chain(spelled_alike) {
         if near.len() < MAX_SUGGESTIONS && !near.contains(&name) {
             near.push(name);
         }
