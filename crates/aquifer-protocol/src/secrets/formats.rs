@@ -129,6 +129,12 @@ struct Index {
 pub(super) struct Marks(Vec<u64>);
 
 impl Marks {
+    fn add(&mut self, pair: u16) {
+        if let Some(word) = self.0.get_mut(usize::from(pair / 64)) {
+            *word |= 1 << (pair % 64);
+        }
+    }
+
     #[inline]
     pub(super) fn begin_with(&self, first: u8, second: u8) -> bool {
         let pair = pair(first, second);
@@ -146,14 +152,16 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
     };
     let mut by_pair: Vec<(u16, Prefixed)> = all().filter_map(by_prefix).collect();
     by_pair.sort_by_key(|(pair, _)| *pair);
-    let is_mark = |pair: u16| {
-        let [first, second] = pair.to_be_bytes();
-        by_pair.binary_search_by_key(&pair, |(known, _)| *known).is_ok()
-            || shapes::may_begin(first, second)
-            || assigned::may_begin(first, second)
-    };
-    let word = |word: u16| (0..64).filter(|bit| is_mark(word * 64 + bit)).fold(0, |bits, bit| bits | (1 << bit));
-    let marks = Marks((0..1024).map(word).collect());
+    let mut marks = Marks(vec![0; 1024]);
+    for (pair, _) in &by_pair {
+        marks.add(*pair);
+    }
+    for both in 0..=u16::MAX {
+        let [first, second] = both.to_be_bytes();
+        if shapes::may_begin(first, second) || assigned::may_begin(first, second) {
+            marks.add(both);
+        }
+    }
     Index { by_first_byte: (0..=u8::MAX).map(begins).collect(), by_pair, marks }
 });
 
