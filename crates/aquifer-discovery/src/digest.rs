@@ -84,17 +84,18 @@ impl Drift {
 
 /// Pins one tool.
 pub fn pin(tool: &Tool) -> Pin {
-    let part = |names: &[&str]| {
-        let picked: BTreeMap<&str, &Value> =
-            names.iter().filter_map(|&name| Some((name, tool.definition.get(name)?))).collect();
-        of_json(&serde_json::json!(picked))
+    let mut text = Vec::new();
+    let mut part = |names: &[&str]| {
+        text.clear();
+        write_members(names.iter().filter_map(|&name| Some((name, tool.definition.get(name)?))).collect(), &mut text);
+        digest(&text)
     };
     let description = part(&["title", "description"]);
     let input_schema = part(&["inputSchema"]);
     let output_schema = part(&["outputSchema"]);
     let annotations = part(&["annotations"]);
-    let digest = of_json(&serde_json::json!([tool.name, description, input_schema, output_schema, annotations]));
-    Pin { tool: tool.name.clone(), digest, description, input_schema, output_schema, annotations }
+    let whole = serde_json::json!([tool.name, description, input_schema, output_schema, annotations]);
+    Pin { tool: tool.name.clone(), digest: of_json(&whole), description, input_schema, output_schema, annotations }
 }
 
 /// What changed from one set of pins to another, by name.
@@ -130,32 +131,61 @@ pub fn changed_parts(old: &Pin, new: &Pin) -> Vec<Part> {
 }
 
 fn of_json(value: &Value) -> String {
-    let mut text = String::new();
+    let mut text = Vec::new();
     write_canonical(value, &mut text);
-    format!("sha256:{}", hex(&Sha256::digest(text.as_bytes())))
+    digest(&text)
 }
 
-fn write_canonical(value: &Value, text: &mut String) {
+fn digest(text: &[u8]) -> String {
+    format!("sha256:{}", hex(&Sha256::digest(text)))
+}
+
+fn write_canonical(value: &Value, text: &mut Vec<u8>) {
     match value {
-        Value::Object(map) => {
-            let sorted: BTreeMap<&String, &Value> = map.iter().collect();
-            text.push('{');
-            for (key, value) in sorted {
-                text.push_str(&Value::from(key.as_str()).to_string());
-                text.push(':');
-                write_canonical(value, text);
-                text.push(',');
-            }
-            text.push('}');
-        }
+        Value::Object(map) => write_members(map.iter().map(|(key, value)| (key.as_str(), value)).collect(), text),
         Value::Array(items) => {
-            text.push('[');
+            text.push(b'[');
             for item in items {
                 write_canonical(item, text);
-                text.push(',');
+                text.push(b',');
             }
-            text.push(']');
+            text.push(b']');
         }
-        plain => text.push_str(&plain.to_string()),
+        plain => write_plain(plain, text),
+    }
+}
+
+/// The members of an object, sorted by their names.
+fn write_members(mut members: Vec<(&str, &Value)>, text: &mut Vec<u8>) {
+    members.sort_unstable_by_key(|(name, _)| *name);
+    text.push(b'{');
+    for (name, value) in members {
+        write_plain(name, text);
+        text.push(b':');
+        write_canonical(value, text);
+        text.push(b',');
+    }
+    text.push(b'}');
+}
+
+fn write_plain<T: Serialize + ?Sized>(value: &T, text: &mut Vec<u8>) {
+    // Text, numbers and the like can always be written to memory.
+    let _ = serde_json::to_writer(text, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Digests are kept on disk: they may never change for the same definition.
+    #[test]
+    fn r_dis_7a_digests_are_those_of_canonical_text() {
+        let value = serde_json::json!({ "b": [1, 2.5, null, true], "a": { "é\n\"": "x/\u{1}" }, "": {} });
+        let mut text = Vec::new();
+        write_canonical(&value, &mut text);
+        let expected = "{\"\":{},\"a\":{\"é\\n\\\"\":\"x/\\u0001\",},\"b\":[1,2.5,null,true,],}";
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
+        let whole = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
+        assert_eq!(of_json(&serde_json::json!({})), whole, "the digest of two braces");
     }
 }

@@ -135,7 +135,8 @@ impl Face {
             answers: Arc::new(answers.clone()),
             client,
         };
-        let call = self.engine.handle(receiver, arguments, inner);
+        // On the heap: the task that waits for it is moved several times, and this is by far its largest part.
+        let call = Box::pin(self.engine.handle(receiver, arguments, inner));
         let call = async {
             match questions {
                 Some(questions) => Box::pin(attended(call, questions, &context.peer)).await,

@@ -3,6 +3,9 @@
 //! A *firm* word is a verb wherever it stands in a name. A *soft* one is also a noun (`post`, `log`, `branch`) and
 //! counts only where a verb stands: at the beginning.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use aquifer_protocol::category::Category;
 
 /// What a verb says.
@@ -107,12 +110,22 @@ const SOFT: &[(Says, &str)] = &[
     (Says::Acts, "type test use take go work task tool action command shell bash python sql do drive agent"),
 ];
 
+/// Every word of both tables. A word in both is firm, and one that says several things says the first.
+static WORDS: LazyLock<HashMap<&str, (Says, bool)>> = LazyLock::new(|| {
+    let mut all = HashMap::new();
+    for (table, is_firm) in [(FIRM, true), (SOFT, false)] {
+        for (says, words) in table {
+            for word in words.split_ascii_whitespace() {
+                all.entry(word).or_insert((*says, is_firm));
+            }
+        }
+    }
+    all
+});
+
 /// What a word of a name says, and whether it is firm.
 pub(crate) fn of_word(word: &str) -> Option<(Says, bool)> {
-    let look = |table: &[(Says, &str)]| {
-        table.iter().find(|(_, words)| words.split(' ').any(|known| known == word)).map(|(says, _)| *says)
-    };
-    look(FIRM).map(|says| (says, true)).or_else(|| look(SOFT).map(|says| (says, false)))
+    WORDS.get(word).copied()
 }
 
 /// Verbs that say only that something is done, and leave it to the next word what: "run a search" is a search.

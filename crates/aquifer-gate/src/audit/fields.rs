@@ -3,11 +3,10 @@
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::secrets;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::redact::shortened;
+use super::redact::words;
 
 /// Names listed of each kind.
 const MAX_NAMES: usize = 64;
@@ -108,7 +107,7 @@ struct Names {
 impl Names {
     fn add(&mut self, path: &str) {
         // A caller can choose names of fields, so one may be a secret.
-        let name = shortened(&secrets::redact(path), MAX_NAME);
+        let name = words(path, MAX_NAME);
         if self.names.contains(&name) {
             return;
         }

@@ -65,9 +65,12 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// Words of our own that may quote somebody else's.
+/// The text without secrets, or its beginning and how long the text is.
 pub(super) fn words(text: &str, most: usize) -> String {
-    shortened(&secrets::redact(text), most)
+    match secrets::redact_beginning(text, most) {
+        (shown, false) => shown.into_owned(),
+        (shown, true) => format!("{shown}{CUT} ({} characters)", text.chars().count()),
+    }
 }
 
 /// Who looks at the parameters.
@@ -124,7 +127,7 @@ impl<'a> Walk<'a> {
             let (name, value) = match self.view {
                 View::Audit => {
                     let is_secret = is_sensitive || is_left_out(name) || (is_neighbour && !names_neighbours(name));
-                    let shown = shortened(&secrets::redact(name), MOST_NAME);
+                    let shown = words(name, MOST_NAME);
                     self.spend(shown.len() + 4);
                     let value = match is_secret && !value.is_null() {
                         true => self.write(REDACTED.to_owned()),
@@ -172,7 +175,7 @@ impl<'a> Walk<'a> {
             (View::Audit, Some(_)) if depth >= MAX_DEPTH => CUT.into(),
             // Its own text again, so that a reader sees that it was text.
             (View::Audit, Some(inner)) => self.value(&inner, &[], depth + 1).to_string().into(),
-            (View::Audit, None) => self.write(shortened(&secrets::redact(text), MOST_TEXT)),
+            (View::Audit, None) => self.write(words(text, MOST_TEXT)),
         }
     }
 

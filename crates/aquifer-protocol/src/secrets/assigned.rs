@@ -16,6 +16,11 @@ const MAX_JUDGED: usize = 128;
 /// What a value is found by.
 const KIND: &str = "value named as a secret";
 
+/// Whether a separator may begin with these two bytes.
+pub(super) fn may_begin(byte: u8, next: u8) -> bool {
+    matches!((byte, next), (b'=' | b':' | b'>', _) | (b'%', b'3') | (b'-', b'-'))
+}
+
 /// The value that the separator at this byte shows, if its name names a secret.
 pub(super) fn value_at(text: &str, position: usize, byte: u8) -> Option<(Range<usize>, &'static str)> {
     let rest = text.as_bytes().get(position + 1..).unwrap_or_default();

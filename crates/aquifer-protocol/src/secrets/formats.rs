@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::{OWN_TOKEN, begins_word, looks_random};
+use super::{OWN_TOKEN, assigned, begins_word, looks_random, shapes};
 
 /// What a credential is made of after its prefix.
 #[derive(Clone, Copy)]
@@ -114,42 +114,77 @@ fn has_run(sample: &[u8], min_run: usize) -> bool {
     min_run == 0 || runs.any(|run| run.len() >= min_run && looks_random(run))
 }
 
+/// A format, with one of its prefixes.
+type Prefixed = (&'static Format, &'static str);
+
 /// The formats by how they begin.
 struct Index {
-    by_first_byte: Vec<Vec<(&'static Format, &'static str)>>,
-    /// Whether any begins with a pair of bytes, one bit each: most text is passed over by this alone.
-    pairs: Vec<u64>,
+    /// By the first two bytes of their prefixes.
+    by_pair: Vec<(u16, Prefixed)>,
+    by_first_byte: Vec<Vec<Prefixed>>,
+    marks: Marks,
+}
+
+/// Pairs of bytes at which a credential may be recognised, one bit each. Most text is passed over by these alone.
+pub(super) struct Marks(Vec<u64>);
+
+impl Marks {
+    fn add(&mut self, pair: u16) {
+        if let Some(word) = self.0.get_mut(usize::from(pair / 64)) {
+            *word |= 1 << (pair % 64);
+        }
+    }
+
+    #[inline]
+    pub(super) fn begin_with(&self, first: u8, second: u8) -> bool {
+        let pair = pair(first, second);
+        self.0.get(usize::from(pair / 64)).is_some_and(|word| word & (1 << (pair % 64)) != 0)
+    }
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let all = || FORMATS.iter().flat_map(|format| format.prefixes.iter().map(move |prefix| (format, *prefix)));
     let begins = |byte: u8| all().filter(move |(_, prefix)| prefix.as_bytes().first() == Some(&byte)).collect();
-    let mut pairs = vec![0; 1024];
-    for (_, prefix) in all() {
-        if let [first, second, ..] = prefix.as_bytes() {
-            let (word, bit) = place_of_pair(*first, *second);
-            if let Some(word) = pairs.get_mut(word) {
-                *word |= bit;
-            }
+    // Every prefix has two bytes at least: a test sees to it.
+    let by_prefix = |prefixed: Prefixed| match prefixed.1.as_bytes() {
+        [first, second, ..] => Some((pair(*first, *second), prefixed)),
+        _ => None,
+    };
+    let mut by_pair: Vec<(u16, Prefixed)> = all().filter_map(by_prefix).collect();
+    by_pair.sort_by_key(|(pair, _)| *pair);
+    let mut marks = Marks(vec![0; 1024]);
+    for (pair, _) in &by_pair {
+        marks.add(*pair);
+    }
+    for both in 0..=u16::MAX {
+        let [first, second] = both.to_be_bytes();
+        if shapes::may_begin(first, second) || assigned::may_begin(first, second) {
+            marks.add(both);
         }
     }
-    Index { by_first_byte: (0..=u8::MAX).map(begins).collect(), pairs }
+    Index { by_first_byte: (0..=u8::MAX).map(begins).collect(), by_pair, marks }
 });
 
-fn place_of_pair(first: u8, second: u8) -> (usize, u64) {
-    let pair = (usize::from(first) << 8) | usize::from(second);
-    (pair / 64, 1 << (pair % 64))
+fn pair(first: u8, second: u8) -> u16 {
+    u16::from_be_bytes([first, second])
+}
+
+/// Where credentials of any kind may be recognised.
+pub(super) fn marks() -> &'static Marks {
+    &INDEX.marks
 }
 
 /// The formats that begin with this byte, each with the prefix that does.
-pub(super) fn beginning_with(byte: u8) -> &'static [(&'static Format, &'static str)] {
+pub(super) fn beginning_with(byte: u8) -> &'static [Prefixed] {
     INDEX.by_first_byte.get(usize::from(byte)).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The formats that may begin with these two bytes.
-pub(super) fn beginning_with_pair(first: u8, second: u8) -> &'static [(&'static Format, &'static str)] {
-    let (word, bit) = place_of_pair(first, second);
-    if INDEX.pairs.get(word).is_some_and(|word| word & bit != 0) { beginning_with(first) } else { &[] }
+/// The formats that begin with these two bytes.
+pub(super) fn beginning_with_pair(first: u8, second: u8) -> impl Iterator<Item = Prefixed> {
+    let pair = pair(first, second);
+    let from = INDEX.by_pair.partition_point(|(known, _)| *known < pair);
+    let rest = INDEX.by_pair.get(from..).unwrap_or_default();
+    rest.iter().take_while(move |(known, _)| *known == pair).map(|(_, prefixed)| *prefixed)
 }
 
 /// Minimum lengths are somewhat below the real ones, so that a credential that was cut is found, too.
@@ -231,3 +266,19 @@ static FORMATS: &[Format] = &[
     // Files
     format("Dropbox token", &["sl."], Body::Url, 60).common(),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_saf_5_every_prefix_is_found_by_its_first_two_bytes() {
+        for format in FORMATS {
+            for prefix in format.prefixes {
+                let [first, second, ..] = prefix.as_bytes() else { panic!("'{prefix}' is too short to be found") };
+                assert!(marks().begin_with(*first, *second), "{prefix}");
+                assert!(beginning_with_pair(*first, *second).any(|(_, known)| known == *prefix), "{prefix}");
+            }
+        }
+    }
+}

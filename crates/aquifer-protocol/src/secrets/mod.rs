@@ -38,7 +38,7 @@ pub struct FoundSecret {
 
 /// Every credential in the text, from left to right. They do not overlap.
 pub fn find_secrets(text: &str) -> impl Iterator<Item = FoundSecret> + '_ {
-    Search { text, position: 0, end_of_last: 0 }
+    Search::of(text)
 }
 
 /// Whether the text is or holds a credential.
@@ -84,10 +84,49 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     Cow::Owned(redacted)
 }
 
+/// The first `max_chars` characters of the redacted text, and whether there are more. Costs as much as what is kept, not
+/// as much as the text.
+pub fn redact_beginning(text: &str, max_chars: usize) -> (Cow<'_, str>, bool) {
+    let mut search = Search::of(text);
+    let mut redacted = String::new();
+    let (mut kept_to, mut chars_left) = (0, max_chars);
+    loop {
+        let rest = text.get(kept_to..).unwrap_or_default();
+        let end = rest.char_indices().nth(chars_left).map_or(text.len(), |(length, _)| kept_to + length);
+        search.limit = end.saturating_add(MAX_BEFORE_MARK);
+        let found = search.next().filter(|secret| secret.range.start < end);
+        let Some(secret) = found else {
+            let kept = text.get(kept_to..end).unwrap_or_default();
+            let is_cut = end < text.len();
+            if kept_to == 0 {
+                return (Cow::Borrowed(kept), is_cut);
+            }
+            redacted.push_str(kept);
+            return (Cow::Owned(redacted), is_cut);
+        };
+        let before = text.get(kept_to..secret.range.start).unwrap_or_default();
+        redacted.push_str(before);
+        redacted.push_str(REDACTED);
+        chars_left = chars_left.saturating_sub(before.chars().count() + REDACTED.len());
+        kept_to = secret.range.end;
+    }
+}
+
+/// A credential is recognised no later than this after its first byte.
+const MAX_BEFORE_MARK: usize = 64;
+
 struct Search<'t> {
     text: &'t str,
     position: usize,
     end_of_last: usize,
+    /// Where it stops looking for beginnings.
+    limit: usize,
+}
+
+impl<'t> Search<'t> {
+    fn of(text: &'t str) -> Self {
+        Search { text, position: 0, end_of_last: 0, limit: usize::MAX }
+    }
 }
 
 impl Iterator for Search<'_> {
@@ -95,8 +134,13 @@ impl Iterator for Search<'_> {
 
     fn next(&mut self) -> Option<FoundSecret> {
         let bytes = self.text.as_bytes();
-        while let Some(&byte) = bytes.get(self.position) {
-            if let Some(found) = secret_at(self.text, self.position, byte)
+        let marks = formats::marks();
+        while self.position < self.limit
+            && let Some(&byte) = bytes.get(self.position)
+        {
+            let next = bytes.get(self.position + 1).copied().unwrap_or_default();
+            if marks.begin_with(byte, next)
+                && let Some(found) = secret_at(self.text, self.position, byte, next)
                 && found.range.start >= self.end_of_last
             {
                 self.end_of_last = found.range.end;
@@ -110,10 +154,9 @@ impl Iterator for Search<'_> {
 }
 
 /// The credential that is recognised at this byte, which need not be its first: a separator shows the value after it.
-fn secret_at(text: &str, position: usize, byte: u8) -> Option<FoundSecret> {
+fn secret_at(text: &str, position: usize, byte: u8, next: u8) -> Option<FoundSecret> {
     let bytes = text.as_bytes();
     let by_format = |(range, kind)| FoundSecret { range, kind, is_by_name: false };
-    let next = bytes.get(position + 1).copied().unwrap_or_default();
     for (format, prefix) in formats::beginning_with_pair(byte, next) {
         if let Some(end) = format.end_of_match(bytes, position, prefix) {
             return Some(by_format((position..end, format.kind)));
@@ -143,4 +186,31 @@ fn looks_random(bytes: &[u8]) -> bool {
     let count = |is: fn(&u8) -> bool| bytes.iter().filter(|byte| is(byte)).count();
     let (lower, upper) = (count(u8::is_ascii_lowercase), count(u8::is_ascii_uppercase));
     (count(u8::is_ascii_digit) > 0 && lower + upper > 0) || (lower > 1 && upper > 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_saf_5_the_beginning_is_redacted_as_the_whole_is() {
+        let jwt = format!("eyJhbGciOiJIUzI1NiJ9.{}.c2lnbmF0dXJl", "YWJjZGVmZ2hpamts".repeat(20));
+        let texts = [
+            "nothing to hide, and ünicode".to_owned(),
+            format!("key {jwt} and ghp_0123456789abcdefABCDEF0123456789abcd, that is all"),
+            "url postgres://user:pa55word@host/db and password=swordfish12 x".to_owned(),
+            "a1b2c3d4e5f6g7.atlasv1.0123456789012345678901234567890123456789abcdefABCDEF tail".to_owned(),
+            "-----BEGIN PRIVATE KEY-----\nMIIE".to_owned(),
+            "ü".repeat(40) + " Bearer 0123456789abcdefABCDEF",
+        ];
+        for text in &texts {
+            let whole = redact(text);
+            for max_chars in 0..120 {
+                let (shown, is_cut) = redact_beginning(text, max_chars);
+                assert!(whole.starts_with(&*shown), "{max_chars}: {shown} of {whole}");
+                assert!(shown.chars().count() >= max_chars.min(whole.chars().count()), "{max_chars}: {shown}");
+                assert!(is_cut || shown == whole, "{max_chars}: {shown} of {whole}");
+            }
+        }
+    }
 }

@@ -13,21 +13,31 @@ pub(super) const PREFIXES: &[&str] = &["eyJ", BEGIN_BLOCK, "Bearer ", "Basic ", 
 const BEGIN_BLOCK: &str = "-----BEGIN ";
 const DASHES: &str = "-----";
 
-/// The credential that is recognised at this byte.
-pub(super) fn shape_at(text: &str, position: usize, byte: u8, next: u8) -> Option<Shape> {
+type Finder = fn(&str, usize) -> Option<Shape>;
+
+/// What looks for a credential at two bytes.
+fn finder(byte: u8, next: u8) -> Option<Finder> {
     match byte {
-        b'e' if next == b'y' => web_token(text, position),
-        b'-' if next == b'-' => private_key(text, position),
-        b':' if next == b'/' => url_password(text, position),
-        b'0'..=b'9' => telegram_token(text, position),
-        b'p' if next == b'a' => airtable_token(text, position),
-        b'.' if next == b'a' => terraform_token(text, position),
-        b'M' | b'N' | b'O' => discord_token(text, position),
-        b'A' | b'a' | b'B' | b'b' | b'F' | b'T' | b't' if b"aAeElLoOpP".contains(&next) => {
-            authorization(text, position)
-        }
+        b'e' if next == b'y' => Some(web_token),
+        b'-' if next == b'-' => Some(private_key),
+        b':' if next == b'/' => Some(url_password),
+        b'0'..=b'9' if next.is_ascii_digit() => Some(telegram_token),
+        b'p' if next == b'a' => Some(airtable_token),
+        b'.' if next == b'a' => Some(terraform_token),
+        b'M' | b'N' | b'O' if is_url_byte(next) => Some(discord_token),
+        b'A' | b'a' | b'B' | b'b' | b'F' | b'T' | b't' if b"aAeElLoOpP".contains(&next) => Some(authorization),
         _ => None,
     }
+}
+
+/// Whether a credential may be recognised at these two bytes.
+pub(super) fn may_begin(byte: u8, next: u8) -> bool {
+    finder(byte, next).is_some()
+}
+
+/// The credential that is recognised at this byte.
+pub(super) fn shape_at(text: &str, position: usize, byte: u8, next: u8) -> Option<Shape> {
+    finder(byte, next)?(text, position)
 }
 
 fn is_url_byte(byte: u8) -> bool {
