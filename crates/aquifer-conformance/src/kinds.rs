@@ -56,13 +56,12 @@ impl Lab<'_> {
             let mut referred = 0;
             while let Some(kind) = waiting.pop() {
                 let Some(shape) = self.shape_of(&family.selector, &kind).await else { continue };
-                for other in shape.fields.iter().filter(|field| field.required).filter_map(refers_to) {
-                    let other = known.iter().find(|known| known.as_str() == Some(other));
-                    if let Some(other) = other.filter(|_| referred < MAX_REFERRED)
-                        && seen.insert(other.to_string())
-                    {
+                for other in shape.fields.iter().filter_map(refers_to) {
+                    // It may be one of those that the first page of the list does not show.
+                    let other = Value::from(other);
+                    if referred < MAX_REFERRED && seen.insert(other.to_string()) {
                         referred += 1;
-                        waiting.push(other.clone());
+                        waiting.push(other);
                     }
                 }
                 resources.push(family.bind(&kind, &shape, self.is_read_only(&family.selector, &kind)));

@@ -111,10 +111,16 @@ pub(crate) fn referred<'a>(resources: &'a [Resource], name: &str, description: &
         let place = rest.split([' ', ',', ';']).next()?.trim_end_matches('.');
         place.split_once('.').map(|(table, field)| (table.to_owned(), field.to_owned()))
     });
-    if let Some((table, field)) = told
-        && let Some(resource) = resources.iter().find(|resource| plural_of(&table, &resource.noun))
-    {
-        return Some((resource, field));
+    if let Some((table, field)) = told {
+        // Where there are several sources, their names stand in front of the nouns, but not in descriptions.
+        let behind_prefix = |noun: &str| {
+            noun.match_indices('_').any(|(place, _)| noun.get(place + 1..).is_some_and(|rest| plural_of(&table, rest)))
+        };
+        let exact = resources.iter().find(|resource| plural_of(&table, &resource.noun));
+        let prefixed = || resources.iter().find(|resource| behind_prefix(&resource.noun));
+        if let Some(resource) = exact.or_else(prefixed) {
+            return Some((resource, field));
+        }
     }
     let noun = name.strip_suffix("_id")?;
     let resource = resources.iter().find(|resource| resource.noun == noun)?;

@@ -261,6 +261,8 @@ pub struct Resolved {
     /// What policy judges beside these parameters, and in their place: those that only the generic operation has, and
     /// lists of all names instead of one. A rule may be written with any of them.
     pub judged_params: Map<String, Value>,
+    /// What is wrong with the parameters. Callers to whom the operation is denied do not learn of it.
+    pub problem: Option<Failure>,
 }
 
 /// One call to a source.

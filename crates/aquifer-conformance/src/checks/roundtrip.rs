@@ -190,9 +190,18 @@ async fn update(lab: &mut Lab<'_>, tally: &mut Tally) {
 }
 
 async fn preserved(lab: &mut Lab<'_>, tally: &mut Tally) {
+    let resources = lab.resources.clone();
     for changed in change_each(lab, tally).await.into_iter().filter(|changed| changed.answer.ok()) {
         tally.look();
+        // What no operation sets is the server's to compute from what was updated.
+        let resource = resources.iter().find(|resource| resource.noun == changed.noun);
+        let writers = || resource.into_iter().flat_map(|resource| [&resource.create, &resource.update]).flatten();
+        let is_set = |lab: &Lab<'_>, name: &str| {
+            writers()
+                .any(|operation| operation.has(name) || lab.updatable(operation).iter().any(|field| field.name == name))
+        };
         let others = changed.before.iter().filter(|(name, _)| **name != changed.field && !restless(name));
+        let others: Vec<_> = others.filter(|(name, _)| is_set(lab, name)).collect();
         let mut preserved = Map::new();
         for (name, before) in others {
             if changed.after.get(name).is_none_or(|after| !same(after, before)) {

@@ -416,11 +416,12 @@ fn check_unlisted(
 fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<Checked, Failure> {
     let source = request.operation().source.clone();
     let params = request.take_params();
-    let resolved = route.source.resolve(&route.name, params).map_err(|failure| {
-        // The source knows its operations by their own names, the caller by those in the catalog.
+    // The source knows its operations by their own names, the caller by those in the catalog.
+    let in_catalog_names = |failure: Failure, request: &Checked| {
         let names_own = failure.details().get("operation").is_some_and(|name| *name == *route.name);
         if names_own { failure.detail("operation", &*request.operation().name) } else { failure }
-    })?;
+    };
+    let resolved = route.source.resolve(&route.name, params).map_err(|failure| in_catalog_names(failure, &request))?;
     let known = |own_name: &Arc<str>| snapshot.operation_of(&source, own_name);
     // A catalog and a source may differ for a moment while tables change.
     let gone = || Failure::new(Code::NotFoundOperation, "This operation is gone: what it stands for has changed");
@@ -429,13 +430,17 @@ fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<C
         .iter()
         .map(|own_name| known(own_name).map(|(operation, _)| operation.clone()).ok_or_else(gone))
         .collect::<Result<_, _>>()?;
-    match &resolved.operation {
-        None => Ok(request.with_params(resolved.params).needing(also_needs).judged_with(resolved.judged_params)),
-        Some(own_name) => {
+    match (&resolved.operation, resolved.problem) {
+        (None, Some(problem)) => Err(in_catalog_names(problem, &request)),
+        (None, None) => {
+            Ok(request.with_params(resolved.params).needing(also_needs).judged_with(resolved.judged_params))
+        }
+        (Some(own_name), problem) => {
             let (operation, catalog) = known(own_name).ok_or_else(gone)?;
-            let request = match snapshot.is_denied(&operation.name) {
-                true => request.as_unchecked_request_of(operation, catalog, resolved.params),
-                false => request.as_request_of(operation, catalog, resolved.params)?,
+            let request = match (snapshot.is_denied(&operation.name), problem) {
+                (true, _) => request.as_unchecked_request_of(operation, catalog, resolved.params),
+                (false, Some(problem)) => return Err(in_catalog_names(problem, &request)),
+                (false, None) => request.as_request_of(operation, catalog, resolved.params)?,
             };
             Ok(request.needing(also_needs).judged_with(resolved.judged_params))
         }

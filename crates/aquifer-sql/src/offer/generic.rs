@@ -23,13 +23,13 @@ use crate::model::{Column, Key};
 use crate::names::snake;
 use crate::served::Served;
 
-/// A generic request as one of the table's own: the operation, and its parameters.
+/// Turns a generic request into one of the table's own.
 pub(super) fn translate(
     offer: &Offer,
     verb: Verb,
     index: usize,
     mut params: Map<String, Value>,
-) -> Result<(Arc<str>, Map<String, Value>), Failure> {
+) -> Result<Translated, Failure> {
     let Some(served) = offer.table(index) else { return Err(no_table(offer, "")) };
     params.remove("table_name");
     let operation: Arc<str> = verb.of(served).into();
@@ -45,6 +45,25 @@ pub(super) fn translate(
         };
         return Err(Failure::invalid_value("table_name", format!("names a table which {cannot}")));
     }
+    let problem = check_params(offer, verb, served, &mut params).err();
+    for place in ["key", "values"] {
+        if let Some(Value::Object(inner)) = params.remove(place) {
+            params.extend(inner);
+        }
+    }
+    Ok(Translated { operation, params, problem })
+}
+
+/// A generic request as one of the table's own.
+pub(super) struct Translated {
+    pub(super) operation: Arc<str>,
+    pub(super) params: Map<String, Value>,
+    /// What is wrong with the parameters, in terms of the generic request.
+    pub(super) problem: Option<Failure>,
+}
+
+/// Names the columns in a generic request as the table's fields are named, and checks them.
+fn check_params(offer: &Offer, verb: Verb, served: &Served, params: &mut Map<String, Value>) -> Result<(), Failure> {
     if served.table.key == Key::None
         && let Some(name) = ["last", "before"].into_iter().find(|name| params.contains_key(*name))
     {
@@ -55,13 +74,7 @@ pub(super) fn translate(
             *given = by_field(served, place, std::mem::take(given))?;
         }
     }
-    check_columns(offer, verb, served, &mut params)?;
-    for place in ["key", "values"] {
-        if let Some(Value::Object(inner)) = params.remove(place) {
-            params.extend(inner);
-        }
-    }
-    Ok((operation, params))
+    check_columns(offer, verb, served, params)
 }
 
 /// Where columns stand in a generic request.

@@ -31,9 +31,9 @@ impl Offer {
                     let given = judged_params.values_mut().filter_map(Value::as_object_mut);
                     given.for_each(|given| generic::add_names(served, given));
                 }
-                let (operation, params) = generic::translate(self, verb, index, params)?;
+                let generic::Translated { operation, params, problem } = generic::translate(self, verb, index, params)?;
                 let also_needs = self.needed(verb, index, &params);
-                Ok(Resolved { operation: Some(operation), params, also_needs, judged_params })
+                Ok(Resolved { operation: Some(operation), params, also_needs, judged_params, problem })
             }
             Some(Action::TableSchema) => {
                 let index = self.named_table(&params, "table_name")?;
