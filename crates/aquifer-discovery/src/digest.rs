@@ -184,7 +184,7 @@ mod tests {
         let mut text = Vec::new();
         write_canonical(&value, &mut text);
         let expected = "{\"\":{},\"a\":{\"é\\n\\\"\":\"x/\\u0001\",},\"b\":[1,2.5,null,true,],}";
-        assert_eq!(String::from_utf8(text).unwrap(), expected);
+        assert_eq!(String::from_utf8_lossy(&text), expected);
         let whole = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
         assert_eq!(of_json(&serde_json::json!({})), whole, "the digest of two braces");
     }
