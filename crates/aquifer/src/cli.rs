@@ -221,10 +221,14 @@ Exit codes: 0 changed, 2 not.")]
     #[command(after_help = "\
 Examples:
   aquifer init                                   write aquifer.toml, and say what to paste into each client
+  aquifer init --apply                           and put it into each client's own file
   aquifer init --dry-run                         only show it
   aquifer init -o ~/.config/aquifer/aquifer.toml
 
-Nothing of the clients' own files is changed, and no secret is copied.")]
+Values that may be secret go into a file beside the configuration that only you can read (aquifer.env, mode 0600), never
+into the configuration. Placeholders such as <your-token> are no values: they are asked for on a terminal, and else named.
+Only --apply changes clients' files. It keeps a copy of each, with everything else in it as it was. Exit codes: 0 done, 1 a
+client's file could not be changed, 2 bad usage, or nothing was found.")]
     Init(InitArgs),
 
     /// What a model pays, in tokens: at connect, to look around, and for whole tasks.

@@ -205,7 +205,7 @@ impl Plans {
         let Some(written) = &source.target else {
             bail!("a [[source]] needs a target, a command or a url");
         };
-        let target = config::expand(written)?;
+        let target = source.variables.expand(written)?;
         match target.as_str() {
             "demo:" | "demo" => self.plans.push(Plan::of(source, "shop", Kind::Demo)?),
             "tasks:" | "tasks" => self.plans.push(Plan::of(source, "tasks", Kind::Tasks)?),
@@ -492,7 +492,7 @@ pub(crate) fn files_of(configured: &[SourceConfig]) -> Vec<PathBuf> {
         files.extend(source.overrides.iter().cloned());
         files.extend(source.adapter.iter().flat_map(|file| [file.clone(), sidecar_of(file)]));
         // What cannot be expanded is told when it is planned.
-        let target = source.target.as_deref().and_then(|target| config::expand(target).ok());
+        let target = source.target.as_deref().and_then(|target| source.variables.expand(target).ok());
         match target.as_deref() {
             Some(web) if web.starts_with("http://") || web.starts_with("https://") => {}
             Some(file) if adapter_file::is_adapter(file) => files.extend([file.into(), sidecar_of(Path::new(file))]),
