@@ -25,7 +25,7 @@ pub(crate) use safety::{
 };
 pub(crate) use tokens::TokensArgs;
 
-/// Any MCP server, database or REST API behind MCP-AQL: one to five tools instead of hundreds.
+/// Any MCP server, SQLite or PostgreSQL database behind MCP-AQL: one to five tools instead of hundreds.
 #[derive(Debug, Parser)]
 #[command(name = "aquifer", version, propagate_version = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -97,8 +97,9 @@ Examples:
                                                  a reviewed adapter, and the server it is for
   aquifer serve --config aquifer.toml            what the file says
 
-The configuration and the files it names are watched: a change takes effect at once, a broken one is told and ignored.
-SIGHUP has every source look again what it has to offer.
+The configuration and the files it names are watched: a change of sources or [gate] takes effect as a whole, a second or
+two after the file was last written, and a broken one is reported and ignored. Other sections wait for a restart. SIGHUP
+reads it right away and has every source look again what it offers.
 
 Environment: MCP_AQL_ENDPOINT_MODE, MCP_AQL_ENDPOINT_PROFILE, MCP_AQL_TOOL_PREFIX.
 A flag beats the environment, the environment beats the file.")]
