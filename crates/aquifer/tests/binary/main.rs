@@ -40,4 +40,6 @@ mod stdio;
 mod support;
 mod tokens;
 mod validate;
+#[cfg(feature = "clients")]
+mod walk;
 mod watched;
