@@ -128,15 +128,20 @@ fn a_new_user_meets_no_false_statement() {
     let tools = bundle["raw_capture"]["tools"].as_array().unwrap_or_else(|| panic!("{bundle}")).len();
     let (_, said) = typed(&folder, "aquifer review memory.bundle.json", 0);
     assert!(said.is_empty() || !said.contains("error"), "{said}");
-    let decide = "aquifer review memory.bundle.json --accept-all --danger add_observations=destructive -o memory.overrides.yaml";
+    let decide =
+        "aquifer review memory.bundle.json --accept-all --danger add_observations=destructive -o memory.overrides.yaml";
     typed(&folder, decide, 0);
     typed(&folder, "aquifer build memory.bundle.json --overrides memory.overrides.yaml", 0);
     let files = "aquifer.toml .cursor/mcp.json memory.bundle.json memory.overrides.yaml memory-adapter.md";
     let (valid, _) = typed(&folder, &format!("aquifer validate {files}"), 0);
     assert_eq!(valid.matches(": valid ").count(), 5, "{valid}");
-    assert!(valid.contains("configuration, 3 sources") && valid.contains(&format!("adapter, {tools} operations")), "{valid}");
+    assert!(
+        valid.contains("configuration, 3 sources") && valid.contains(&format!("adapter, {tools} operations")),
+        "{valid}"
+    );
     let server = format!("{} {}", node(), script("memory"));
-    let (shown, _) = typed(&folder, &format!("aquifer policy show memory-adapter.md --trust validated --json -- {server}"), 0);
+    let (shown, _) =
+        typed(&folder, &format!("aquifer policy show memory-adapter.md --trust validated --json -- {server}"), 0);
     let shown: Value = serde_json::from_str(&shown).unwrap();
     let row = shown["operations"].as_array().unwrap().iter().find(|row| row["operation"] == "add_observations");
     assert_eq!(row.unwrap_or_else(|| panic!("{shown}"))["decision"], "confirm");
@@ -152,8 +157,12 @@ fn a_new_user_meets_no_false_statement() {
     assert!((1..=5).contains(&offered.len()), "{offered:?}");
     let listed = piped.data("read", "files_list_directory", json!({ "path": folder.path("files") }));
     assert!(listed.to_string().contains("hello.txt"), "{listed}");
-    piped.data("create", "memory_create_entities", json!({ "entities": [
-        { "name": "Ada", "entityType": "person", "observations": ["mathematician"] }] }));
+    piped.data(
+        "create",
+        "memory_create_entities",
+        json!({ "entities": [
+        { "name": "Ada", "entityType": "person", "observations": ["mathematician"] }] }),
+    );
     assert!(read(&folder, "memory.jsonl").contains("Ada"));
     let environments: Vec<String> = children(piped.pid())
         .into_iter()
