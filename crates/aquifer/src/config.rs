@@ -386,12 +386,12 @@ impl Config {
         *path = folder.join(&*path);
         let variables = Variables::read(path)?;
         let state = [&self.state.store, &self.state.cursor_secret].into_iter().flatten();
-        self.state.variables = variables.named_in(state.map(String::as_str));
+        self.state.variables = variables.referenced_by(state.map(String::as_str));
         for source in &mut self.source {
             // A file that it names has references of its own.
             source.variables = match source.target.is_some() || source.adapter.is_some() {
                 true => variables.clone(),
-                false => variables.named_in(source.references()),
+                false => variables.referenced_by(source.references()),
             };
         }
         Ok(self)

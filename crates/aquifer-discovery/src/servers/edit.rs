@@ -47,8 +47,8 @@ pub fn replace_servers(text: &str, removed: &[&str], name: &str, entry: &Value) 
         let wanted =
             keys.iter().try_fold(&mut expected, |value, key| value.get_mut(key)).and_then(Value::as_object_mut);
         let (Some(section), Some(wanted)) = (section, wanted) else { continue };
-        if remove(&section, wanted, removed) && !is_placed {
-            place(&section, name, entry);
+        if remove_servers(&section, wanted, removed) && !is_placed {
+            insert_entry(&section, name, entry);
             wanted.insert(name.to_owned(), entry.clone());
             is_placed = true;
         }
@@ -64,7 +64,7 @@ pub fn replace_servers(text: &str, removed: &[&str], name: &str, entry: &Value) 
 }
 
 /// Takes the servers out of the section and out of what is expected of it. Says whether any was there.
-fn remove(section: &CstObject, expected: &mut Map<String, Value>, removed: &[&str]) -> bool {
+fn remove_servers(section: &CstObject, expected: &mut Map<String, Value>, removed: &[&str]) -> bool {
     let mut found = false;
     for property in section.properties() {
         let Some(name) = property.decoded_name() else { continue };
@@ -77,24 +77,24 @@ fn remove(section: &CstObject, expected: &mut Map<String, Value>, removed: &[&st
     found
 }
 
-fn place(section: &CstObject, name: &str, entry: &Value) {
+fn insert_entry(section: &CstObject, name: &str, entry: &Value) {
     match section.get(name) {
-        Some(there) => there.set_value(input(entry)),
+        Some(there) => there.set_value(cst_value(entry)),
         None => {
-            section.append(name, input(entry));
+            section.append(name, cst_value(entry));
         }
     }
 }
 
-fn input(value: &Value) -> CstInputValue {
+fn cst_value(value: &Value) -> CstInputValue {
     match value {
         Value::Null => CstInputValue::Null,
         Value::Bool(flag) => CstInputValue::Bool(*flag),
         Value::Number(number) => CstInputValue::Number(number.to_string()),
         Value::String(text) => CstInputValue::String(text.clone()),
-        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(cst_value).collect()),
         Value::Object(map) => {
-            CstInputValue::Object(map.iter().map(|(key, value)| (key.clone(), input(value))).collect())
+            CstInputValue::Object(map.iter().map(|(key, value)| (key.clone(), cst_value(value))).collect())
         }
     }
 }

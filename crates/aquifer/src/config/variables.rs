@@ -35,7 +35,7 @@ impl Variables {
     }
 
     /// Only those whose names occur in one of the texts, so that a change of the others is no change of their owner.
-    pub(super) fn named_in<'t>(&self, texts: impl IntoIterator<Item = &'t str>) -> Self {
+    pub(super) fn referenced_by<'t>(&self, texts: impl IntoIterator<Item = &'t str>) -> Self {
         let texts: Vec<&str> = texts.into_iter().collect();
         let is_named = |name: &str| texts.iter().any(|text| text.contains(name));
         let named = self.from_file.iter().filter(|(name, _)| is_named(name));
@@ -115,8 +115,8 @@ mod tests {
     #[test]
     fn only_what_is_named_is_kept() {
         let all = variables(&[("A_TOKEN", "1"), ("B_TOKEN", "2")]);
-        assert_eq!(all.named_in(["Bearer ${A_TOKEN}"]), variables(&[("A_TOKEN", "1")]));
-        assert_eq!(all.named_in(["B_TOKEN", "${A_TOKEN:-x}"]), all);
-        assert_eq!(all.named_in([]), Variables::default());
+        assert_eq!(all.referenced_by(["Bearer ${A_TOKEN}"]), variables(&[("A_TOKEN", "1")]));
+        assert_eq!(all.referenced_by(["B_TOKEN", "${A_TOKEN:-x}"]), all);
+        assert_eq!(all.referenced_by([]), Variables::default());
     }
 }

@@ -286,3 +286,43 @@ fn a_person_is_asked_for_what_is_missing() {
     assert!(values.contains("A_TOKEN='hush typed 4717'"), "{values}");
     assert!(values.contains("# B_TOKEN=") && values.contains("# C_TOKEN="), "{values}");
 }
+
+/// Two windows of VS Code with the same server, others of one name in three files, and options with their values.
+#[test]
+fn servers_of_several_clients_are_kept_apart_and_inputs_reach_all_that_need_them() {
+    let folder = Folder::new();
+    let asked = json!({
+        "inputs": [{ "id": "key", "type": "promptString", "description": "The\nkey" }, { "id": "zone", "default": "eu" }],
+        "servers": { "shared": { "command": "shared-server", "args": ["--key=${input:key}", "--zone", "${input:zone}"] } },
+    });
+    put(&folder, ".config/Code/User/mcp.json", &asked.to_string());
+    put(&folder, ".vscode/mcp.json", &asked.to_string());
+    let same_name = |word: &str| json!({ "mcpServers": { "files": { "command": "files", "args": [word, "--token=hush-4740-x"] } } });
+    for (path, word) in
+        [(".config/Claude/claude_desktop_config.json", "a"), (".cursor/mcp.json", "b"), (".mcp.json", "c")]
+    {
+        put(&folder, path, &same_name(word).to_string());
+    }
+    let second = "Library/Application Support/Claude/claude_desktop_config.json";
+    put(&folder, second, &same_name("d").to_string());
+    let output = init(&folder, &["--apply"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let written = read(&folder, "aquifer.toml");
+    for word in ["a", "b", "c", "d"] {
+        assert!(written.contains(&format!("args = [\"{word}\", \"--token=${{")), "{word}: {written}");
+    }
+    assert_eq!(written.matches("[[source]]").count(), 5, "{written}");
+    assert!(written.contains("\"--key=${KEY}\", \"--zone\", \"${ZONE:-eu}\""), "{written}");
+    for path in [".config/Code/User/mcp.json", ".vscode/mcp.json"] {
+        let edited: Value = serde_json::from_str(&read(&folder, path)).unwrap();
+        assert_eq!(
+            edited["servers"]["aquifer"]["env"],
+            json!({ "KEY": "${input:key}", "ZONE": "${input:zone}" }),
+            "{path}"
+        );
+        assert_eq!(edited["inputs"], asked["inputs"], "{path}");
+    }
+    assert!(!read(&folder, ".cursor/mcp.json").contains("\"env\""), "Cursor asks for nothing");
+    assert!(read(&folder, "aquifer.env").contains("asks for it (The key)"));
+    assert_eq!(init(&folder, &["-o", "x.env"]).status.code(), Some(2));
+}

@@ -13,6 +13,7 @@ mod cursors;
 mod databases;
 mod demo;
 mod documents;
+mod env_files;
 mod floods;
 mod gateway;
 #[path = "../../../aquifer-discovery/tests/discovery/generated.rs"]

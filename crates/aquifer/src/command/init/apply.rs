@@ -27,7 +27,7 @@ pub(super) fn apply(client: &Client, start: &Start, variables: &[Variable]) -> a
     let Some(edited) = edited else {
         bail!("{shown} is written in a way that cannot be edited safely. Paste the snippet yourself");
     };
-    let copy = backup::keep(&path)?;
+    let copy = backup::create(&path)?;
     // The client may have written its file meanwhile.
     if crate::files::read(&path).ok().as_deref() != Some(client.text.as_str()) {
         bail!("{shown} has changed meanwhile. Close {} and try again", client.name);

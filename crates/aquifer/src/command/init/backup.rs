@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 const MAX_BACKUPS: u32 = 999;
 
 /// Copies a file to `FILE.before-aquifer`, or to the next free name after it, for the same people to read.
-pub(super) fn keep(path: &Path) -> anyhow::Result<PathBuf> {
+pub(super) fn create(path: &Path) -> anyhow::Result<PathBuf> {
     let shown = path.display();
     let read = || -> std::io::Result<(Vec<u8>, u32)> {
         Ok((std::fs::read(path)?, std::fs::metadata(path)?.permissions().mode() & 0o777))

@@ -9,17 +9,20 @@ use aquifer_discovery::servers::{Input, Reach, Server, env_file, is_placeholder}
 use toml::{Table, Value};
 
 use super::clients::Client;
-use super::values::{Held, Variable, Variables, upper};
+use super::values::{Variable, VariableValue, Variables, upper};
+
+/// The order in which a person reads what is said of a source.
+const KEY_ORDER: &[&str] = &["name", "command", "args", "env", "cwd", "url", "headers", "timeout_seconds"];
 
 /// What was made of the clients' servers.
-pub(super) struct Made {
+pub(super) struct GeneratedConfig {
     sources: Vec<Table>,
     pub(super) variables: Vec<Variable>,
     /// What could not be taken over.
     pub(super) remarks: Vec<String>,
 }
 
-impl Made {
+impl GeneratedConfig {
     pub(super) fn source_count(&self) -> usize {
         self.sources.len()
     }
@@ -35,7 +38,9 @@ impl Made {
         }
         for table in &self.sources {
             text.push_str("\n[[source]]\n");
-            for (key, value) in table {
+            let mut keys: Vec<(&String, &Value)> = table.iter().collect();
+            keys.sort_by_key(|(key, _)| KEY_ORDER.iter().position(|known| known == key));
+            for (key, value) in keys {
                 text.push_str(&format!("{key} = {}\n", inline(value)));
             }
         }
@@ -44,25 +49,23 @@ impl Made {
 }
 
 /// One configuration for all servers, each once.
-pub(super) fn of(clients: &[Client]) -> Made {
+pub(super) fn build(clients: &[Client]) -> GeneratedConfig {
     let mut taken: BTreeMap<String, Reach> = BTreeMap::new();
-    let mut made = Made { sources: Vec::new(), variables: Vec::new(), remarks: Vec::new() };
-    let mut variables = Variables::new(referenced(clients));
+    let mut made = GeneratedConfig { sources: Vec::new(), variables: Vec::new(), remarks: Vec::new() };
+    let mut variables = Variables::new(environment_references(clients));
     for client in clients {
         for server in &client.servers {
-            let mut name = server.name.clone();
-            match taken.get(&name) {
-                Some(known) if known == &server.reach => continue,
-                Some(_) => {
-                    name = format!("{name}-{}", snake(client.name).replace('_', "-"));
-                    if taken.contains_key(&name) {
-                        continue;
-                    }
-                }
-                None => {}
+            let own = format!("{}-{}", server.name, snake(client.name).replace('_', "-"));
+            let numbered = (2..).map(|number| format!("{own}-{number}"));
+            let mut names = [server.name.clone(), own.clone()].into_iter().chain(numbered);
+            // The first name that is free, or that this very server has already.
+            let is_usable = |name: &String| taken.get(name).is_none_or(|known| known == &server.reach);
+            let Some(name) = names.find(is_usable) else { continue };
+            if taken.insert(name.clone(), server.reach.clone()).is_some() {
+                variables.add_file(&name, &client.path);
+                continue;
             }
-            taken.insert(name.clone(), server.reach.clone());
-            variables.begin(&name, &client.path);
+            variables.start_server(&name, &client.path);
             let mut writer = Writer { name: &name, client, variables: &mut variables, remarks: &mut made.remarks };
             made.sources.push(writer.source(server));
         }
@@ -103,7 +106,12 @@ impl Writer<'_> {
                 let shown = redact::arguments(args);
                 let written = args.iter().zip(&shown).enumerate().map(|(index, (own, shown))| {
                     let wanted = format!("{}_ARGUMENT_{}", upper(self.name), index + 1);
-                    Value::from(self.value(&wanted, own, &format!("argument {}", index + 1), own != shown))
+                    // Of `--token=VALUE`, the option is no secret.
+                    let option = own.split_once('=').filter(|(option, _)| option.starts_with('-'));
+                    let (option, rest) =
+                        option.map_or((String::new(), own.as_str()), |(option, rest)| (format!("{option}="), rest));
+                    let rest = self.value(&wanted, rest, &format!("argument {}", index + 1), own != shown);
+                    Value::from(format!("{option}{rest}"))
                 });
                 let written: Vec<Value> = written.collect();
                 if !written.is_empty() {
@@ -169,9 +177,9 @@ impl Writer<'_> {
     fn value(&mut self, wanted: &str, text: &str, place: &str, is_secret: bool) -> String {
         if !text.contains("${") {
             return if is_placeholder(text) {
-                self.reference(wanted, Held::Unfilled, place)
+                self.reference(wanted, VariableValue::Unfilled, place)
             } else if is_secret {
-                self.reference(wanted, Held::Stored(text.to_owned()), place)
+                self.reference(wanted, VariableValue::Stored(text.to_owned()), place)
             } else {
                 text.to_owned()
             };
@@ -199,13 +207,13 @@ impl Writer<'_> {
     /// What stands between references. Next to one, only what looks like a credential is taken for one.
     fn literal(&mut self, wanted: &str, text: &str, place: &str, is_secret: bool) -> String {
         match is_secret && redact::looks_secret(text) {
-            true => self.reference(wanted, Held::Stored(text.to_owned()), place),
+            true => self.reference(wanted, VariableValue::Stored(text.to_owned()), place),
             false => text.to_owned(),
         }
     }
 
-    fn reference(&mut self, wanted: &str, held: Held, place: &str) -> String {
-        format!("${{{}}}", self.variables.allocate(wanted, held, place))
+    fn reference(&mut self, wanted: &str, value: VariableValue, place: &str) -> String {
+        format!("${{{}}}", self.variables.allocate(wanted, value, place))
     }
 
     /// A client's reference as the configuration writes it.
@@ -219,14 +227,15 @@ impl Writer<'_> {
             }
             "workspaceFolderBasename" => {
                 let name = folder.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-                return name.unwrap_or_else(|| self.reference(wanted, Held::Unfilled, place));
+                return name.unwrap_or_else(|| self.reference(wanted, VariableValue::Unfilled, place));
             }
             _ => {}
         }
         if let Some(id) = reference.strip_prefix("input:") {
             let input = self.client.inputs.iter().find(|input| input.id == id);
             let description = input.and_then(|input| input.description.clone());
-            let name = self.variables.allocate(&upper(id), Held::Input { id: id.to_owned(), description }, place);
+            let name =
+                self.variables.allocate(&upper(id), VariableValue::Input { id: id.to_owned(), description }, place);
             return match default_of(input) {
                 Some(default) => format!("${{{name}:-{default}}}"),
                 None => format!("${{{name}}}"),
@@ -235,7 +244,7 @@ impl Writer<'_> {
         match variable_of(reference) {
             Some(_) => format!("${{{}}}", reference.strip_prefix("env:").unwrap_or(reference)),
             // `${command:…}` and the like, which only the editor understands.
-            None => self.reference(wanted, Held::Unfilled, place),
+            None => self.reference(wanted, VariableValue::Unfilled, place),
         }
     }
 
@@ -280,7 +289,7 @@ fn environment_reference(value: &str) -> Option<String> {
 }
 
 /// The variables of the environment that servers refer to.
-fn referenced(clients: &[Client]) -> BTreeSet<String> {
+fn environment_references(clients: &[Client]) -> BTreeSet<String> {
     let mut found: BTreeSet<String> = ["HOME", "PATH", "PWD"].map(str::to_owned).into();
     for server in clients.iter().flat_map(|client| &client.servers) {
         let (mut texts, pairs): (Vec<&String>, _) = match &server.reach {

@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use aquifer_discovery::servers::{env_file, env_line};
 
 use super::backup;
-use super::values::{Held, Variable};
+use super::values::{Variable, VariableValue};
 use crate::state;
 
 /// An env file that is about to be written.
@@ -36,22 +36,22 @@ impl EnvFile {
         let value_of = |name: &str| known.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value);
         let mut text =
             "# Credentials of the servers in the configuration beside this file. Keep it to yourself.\n".to_owned();
-        for Variable { name, server, place, held, .. } in variables {
-            let remark = match held {
-                Held::Stored(_) => String::new(),
-                Held::Unfilled => "; the client's file has a placeholder here: fill it in".to_owned(),
-                Held::Input { description, .. } => match description {
+        for Variable { name, server, place, value: known_value, .. } in variables {
+            let remark = match known_value {
+                VariableValue::Stored(_) => String::new(),
+                VariableValue::Unfilled => "; the client's file has a placeholder here: fill it in".to_owned(),
+                VariableValue::Input { description, .. } => match description {
                     Some(words) => format!("; VS Code asks for it ({}), other clients need it here", one_line(words)),
                     None => "; VS Code asks for it, other clients need it here".to_owned(),
                 },
             };
             text.push_str(&format!("\n# {place} of '{}'{remark}\n", one_line(server)));
-            let value = match (held, value_of(name)) {
-                (Held::Stored(own), Some(there)) if own != there && !may_overwrite => {
+            let value = match (known_value, value_of(name)) {
+                (VariableValue::Stored(own), Some(there)) if own != there && !may_overwrite => {
                     bail!("{shown} has another value for {name} already. Write over it with --force")
                 }
-                (Held::Stored(own), _) => Some(own),
-                (Held::Unfilled | Held::Input { .. }, there) => there,
+                (VariableValue::Stored(own), _) => Some(own),
+                (VariableValue::Unfilled | VariableValue::Input { .. }, there) => there,
             };
             match value {
                 Some(value) => {
@@ -76,7 +76,7 @@ impl EnvFile {
     pub(super) fn write(&self) -> anyhow::Result<()> {
         let shown = self.path.display();
         if self.is_there {
-            backup::keep(&self.path)?;
+            backup::create(&self.path)?;
         }
         state::write_private(&self.path, self.text.as_bytes()).with_context(|| format!("cannot write {shown}"))
     }

@@ -22,7 +22,7 @@ use crate::safety::terminal;
 use clients::Client;
 use env_file::EnvFile;
 use snippet::Start;
-use values::{Held, Variable};
+use values::{Variable, VariableValue};
 
 pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
     let found = clients::find();
@@ -38,25 +38,28 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
              a configuration: see docs/configuration.md"
         );
     }
-    let mut made = configuration::of(&found);
+    let mut made = configuration::build(&found);
     made.remarks.iter().for_each(|remark| eprintln!("{remark}"));
     let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from("aquifer.toml"));
     let values = env_file::path_of(&path);
+    if values == path {
+        bail!("{} is the name of the file for values. Choose another one for the configuration", path.display());
+    }
     let named = values.file_name().map(|name| name.to_string_lossy().into_owned());
     let text = made.text(named.as_deref().filter(|_| !made.variables.is_empty()));
     if arguments.dry_run {
-        tell(&made.variables, &values);
+        report_variables(&made.variables, &values);
         call::print(text.trim_end())?;
         return Ok(Ending::Done);
     }
-    ask(&mut made.variables)?;
+    prompt_for_missing(&mut made.variables)?;
     // Everything that may be refused comes before anything is written.
     let env_file = match made.variables.is_empty() {
         true => None,
         false => Some(EnvFile::plan(&values, &made.variables, arguments.force)?),
     };
     if arguments.force && path.exists() && crate::files::read(&path).ok().as_ref() != Some(&text) {
-        backup::keep(&path)?;
+        backup::create(&path)?;
     }
     write::file(&path, &text, arguments.force)?;
     if let Some(env_file) = env_file {
@@ -65,10 +68,10 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
     let path = path.canonicalize().with_context(|| format!("cannot find {}", path.display()))?;
     let count = made.source_count();
     eprintln!("\nWritten: {} with {count} source{}.", path.display(), if count == 1 { "" } else { "s" });
-    tell(&made.variables, &values);
+    report_variables(&made.variables, &values);
     let start = Start::with(&path)?;
     if arguments.apply {
-        return put_into_clients(&found, &start, &made.variables);
+        return apply_to_clients(&found, &start, &made.variables);
     }
     eprintln!(
         "\nYour clients' files are as they were. Run init again with --apply to have them changed, or paste into each, in place"
@@ -79,11 +82,11 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
 }
 
 /// Asks for what nobody has filled in, where there is somebody to ask. An empty answer leaves it for later.
-fn ask(variables: &mut [Variable]) -> anyhow::Result<()> {
+fn prompt_for_missing(variables: &mut [Variable]) -> anyhow::Result<()> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Ok(());
     }
-    for variable in variables.iter_mut().filter(|variable| variable.held == Held::Unfilled) {
+    for variable in variables.iter_mut().filter(|variable| variable.value == VariableValue::Unfilled) {
         let Variable { name, server, place, .. } = variable;
         let prompt = format!("{name}: {place} of '{server}' has a placeholder. Its value (empty: later): ");
         let typed = terminal::secret(&call::escape_hidden(&prompt))?;
@@ -91,26 +94,26 @@ fn ask(variables: &mut [Variable]) -> anyhow::Result<()> {
         if is_placeholder(typed) {
             eprintln!("That is a placeholder, too. It is left for later.");
         } else if !typed.is_empty() {
-            variable.held = Held::Stored(typed.to_owned());
+            variable.value = VariableValue::Stored(typed.to_owned());
         }
     }
     Ok(())
 }
 
 /// Says which values are where, and which are missing.
-fn tell(variables: &[Variable], values: &Path) {
+fn report_variables(variables: &[Variable], values: &Path) {
     let shown = values.display();
     let stored = format!("Values that may be secret go into {shown}, which only you can read:");
-    tell_those(variables, &stored, |held| matches!(held, Held::Stored(_)));
+    report_group(variables, &stored, |value| matches!(value, VariableValue::Stored(_)));
     let unfilled = format!("Not filled in yet. These are placeholders; write the values into {shown}:");
-    tell_those(variables, &unfilled, |held| matches!(held, Held::Unfilled));
+    report_group(variables, &unfilled, |value| matches!(value, VariableValue::Unfilled));
     let inputs =
         format!("VS Code goes on asking for these and passes them on. For other clients write them into {shown}:");
-    tell_those(variables, &inputs, |held| matches!(held, Held::Input { .. }));
+    report_group(variables, &inputs, |value| matches!(value, VariableValue::Input { .. }));
 }
 
-fn tell_those(variables: &[Variable], heading: &str, is_meant: impl Fn(&Held) -> bool) {
-    let mut meant = variables.iter().filter(|variable| is_meant(&variable.held)).peekable();
+fn report_group(variables: &[Variable], heading: &str, is_meant: impl Fn(&VariableValue) -> bool) {
+    let mut meant = variables.iter().filter(|variable| is_meant(&variable.value)).peekable();
     if meant.peek().is_some() {
         eprintln!("\n{heading}");
     }
@@ -121,7 +124,7 @@ fn tell_those(variables: &[Variable], heading: &str, is_meant: impl Fn(&Held) ->
 }
 
 /// Changes every client's file. One that cannot be changed keeps none of the others from it.
-fn put_into_clients(found: &[Client], start: &Start, variables: &[Variable]) -> anyhow::Result<Ending> {
+fn apply_to_clients(found: &[Client], start: &Start, variables: &[Variable]) -> anyhow::Result<Ending> {
     eprintln!();
     let mut ending = Ending::Done;
     for client in found.iter().filter(|client| !client.servers.is_empty()) {

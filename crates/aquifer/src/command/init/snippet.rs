@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use serde_json::{Map, Value, json};
 
 use super::clients::{Client, Dialect};
-use super::values::{Held, Variable};
+use super::values::{Variable, VariableValue};
 
 /// What Aquifer is called in clients.
 pub(super) const NAME: &str = "aquifer";
@@ -36,10 +36,10 @@ impl Start {
             }
             Dialect::McpServers | Dialect::Codex => json!({ "command": program, "args": args }),
         };
-        let passed_on = variables.iter().filter(|variable| variable.file == client.path);
+        let passed_on = variables.iter().filter(|variable| variable.is_used_in(&client.path));
         let env: Map<String, Value> = passed_on
-            .filter_map(|variable| match &variable.held {
-                Held::Input { id, .. } => Some((variable.name.clone(), format!("${{input:{id}}}").into())),
+            .filter_map(|variable| match &variable.value {
+                VariableValue::Input { id, .. } => Some((variable.name.clone(), format!("${{input:{id}}}").into())),
                 _ => None,
             })
             .collect();

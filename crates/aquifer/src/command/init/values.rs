@@ -12,12 +12,22 @@ pub(super) struct Variable {
     /// The client's file, and where in the server's entry the value stands.
     pub(super) file: PathBuf,
     pub(super) place: String,
-    pub(super) held: Held,
+    pub(super) value: VariableValue,
+    /// Every server that uses it, and every client's file that has one of them.
+    servers: Vec<String>,
+    files: Vec<PathBuf>,
+}
+
+impl Variable {
+    /// Whether a server of this client's file needs it.
+    pub(super) fn is_used_in(&self, file: &Path) -> bool {
+        self.files.iter().any(|known| known == file)
+    }
 }
 
 /// What is known of a value.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum VariableValue {
     /// It goes into the env file.
     Stored(String),
     /// The client's file has a placeholder there: nobody has filled it in yet.
@@ -41,14 +51,14 @@ impl Variables {
         Self { reserved, ..Self::default() }
     }
 
-    /// Whose values come next.
-    pub(super) fn begin(&mut self, server: &str, file: &Path) {
+    /// Sets the server whose values come next.
+    pub(super) fn start_server(&mut self, server: &str, file: &Path) {
         server.clone_into(&mut self.server);
         file.clone_into(&mut self.file);
     }
 
     /// The name of the variable that holds this, which is the wanted one unless that holds something else.
-    pub(super) fn allocate(&mut self, wanted: &str, held: Held, place: &str) -> String {
+    pub(super) fn allocate(&mut self, wanted: &str, value: VariableValue, place: &str) -> String {
         let wanted = variable_name(wanted);
         let own = format!("{}_{wanted}", upper(&self.server));
         let numbered = (2..).map(|number| format!("{own}_{number}"));
@@ -56,12 +66,20 @@ impl Variables {
             if self.reserved.contains(&name) {
                 continue;
             }
-            match self.all.iter().find(|known| known.name == name) {
-                Some(known) if !self.is_same(known, &held) => {}
-                Some(_) => return name,
+            let (server, file) = (self.server.clone(), self.file.clone());
+            match self.all.iter().position(|known| known.name == name) {
+                Some(index) => {
+                    let is_same = self.all.get(index).is_some_and(|known| self.is_same(known, &value));
+                    if let (true, Some(known)) = (is_same, self.all.get_mut(index)) {
+                        known.servers.push(server);
+                        known.files.push(file);
+                        return name;
+                    }
+                }
                 None => {
-                    let (server, file, place) = (self.server.clone(), self.file.clone(), place.to_owned());
-                    self.all.push(Variable { name: name.clone(), server, file, place, held });
+                    let (servers, files) = (vec![server.clone()], vec![file.clone()]);
+                    let place = place.to_owned();
+                    self.all.push(Variable { name: name.clone(), server, file, place, value, servers, files });
                     return name;
                 }
             }
@@ -69,13 +87,20 @@ impl Variables {
         own
     }
 
-    fn is_same(&self, known: &Variable, held: &Held) -> bool {
-        match held {
+    /// Another client's file has a server that is there already.
+    pub(super) fn add_file(&mut self, server: &str, file: &Path) {
+        for variable in self.all.iter_mut().filter(|variable| variable.servers.iter().any(|user| user == server)) {
+            variable.files.push(file.to_owned());
+        }
+    }
+
+    fn is_same(&self, known: &Variable, value: &VariableValue) -> bool {
+        match value {
             // Inputs of two files are asked for apart, whatever they are called.
-            Held::Input { id, .. } => {
-                known.file == self.file && matches!(&known.held, Held::Input { id: known, .. } if known == id)
+            VariableValue::Input { id, .. } => {
+                known.file == self.file && matches!(&known.value, VariableValue::Input { id: known, .. } if known == id)
             }
-            Held::Stored(_) | Held::Unfilled => known.held == *held,
+            VariableValue::Stored(_) | VariableValue::Unfilled => known.value == *value,
         }
     }
 }
@@ -101,20 +126,20 @@ mod tests {
     #[test]
     fn one_variable_never_holds_two_values() {
         let mut variables = Variables::new(BTreeSet::from(["SHARED".to_owned()]));
-        let stored = |value: &str| Held::Stored(value.to_owned());
-        let input = |id: &str| Held::Input { id: id.to_owned(), description: None };
-        let mut allocate = |server: &str, file: &str, wanted: &str, held: Held| {
-            variables.begin(server, Path::new(file));
-            variables.allocate(wanted, held, "env")
+        let stored = |value: &str| VariableValue::Stored(value.to_owned());
+        let input = |id: &str| VariableValue::Input { id: id.to_owned(), description: None };
+        let mut allocate = |server: &str, file: &str, wanted: &str, value: VariableValue| {
+            variables.start_server(server, Path::new(file));
+            variables.allocate(wanted, value, "env")
         };
-        for (server, file, wanted, held, expected) in [
+        for (server, file, wanted, value, expected) in [
             ("one", "a", "TOKEN", stored("1"), "TOKEN"),
             ("two", "a", "TOKEN", stored("1"), "TOKEN"),
             ("two", "a", "TOKEN", stored("2"), "TWO_TOKEN"),
             ("two", "b", "TOKEN", stored("3"), "TWO_TOKEN_2"),
             ("one", "a", "SHARED", stored("1"), "ONE_SHARED"),
-            ("one", "a", "KEY", Held::Unfilled, "KEY"),
-            ("two", "b", "KEY", Held::Unfilled, "KEY"),
+            ("one", "a", "KEY", VariableValue::Unfilled, "KEY"),
+            ("two", "b", "KEY", VariableValue::Unfilled, "KEY"),
             ("two", "b", "KEY", input("key"), "TWO_KEY"),
             ("one", "a", "ID", input("id"), "ID"),
             ("two", "a", "ID", input("id"), "ID"),
@@ -122,7 +147,7 @@ mod tests {
             ("one", "a", "not.a-name", stored("1"), "NOT_A_NAME"),
             ("one", "a", "", stored("1"), "VALUE"),
         ] {
-            assert_eq!(allocate(server, file, wanted, held), expected, "{server} {file} {wanted}");
+            assert_eq!(allocate(server, file, wanted, value), expected, "{server} {file} {wanted}");
         }
     }
 }
