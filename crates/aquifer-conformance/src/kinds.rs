@@ -240,7 +240,7 @@ impl Generic {
         let beside = operation.parameters.iter().filter(|own| {
             !fixed.contains_key(&own.name) && container.as_ref().is_none_or(|container| *container != own.name)
         });
-        let held = container.is_some().then_some(fields).unwrap_or_default();
+        let held = if container.is_some() { fields } else { Default::default() };
         let names: Vec<String> = held.iter().map(|field| field.name.clone()).collect();
         let containers = container.iter().map(|container| (container.clone(), names.clone())).collect();
         Operation {

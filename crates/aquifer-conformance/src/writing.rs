@@ -185,7 +185,7 @@ impl Lab<'_> {
         if let Some((resource, field)) = referred(&self.resources, &parameter.name, &parameter.description) {
             let values = self.values_in(resource, &field);
             // Several references of one row change at different paces, so that all pairs are met in the end.
-            let chosen = if place % 2 == 0 { variant } else { variant / values.len().clamp(1, 8) + variant };
+            let chosen = if place.is_multiple_of(2) { variant } else { variant / values.len().clamp(1, 8) + variant };
             if let Some(value) = values.get(chosen % values.len().max(1)) {
                 return Some(value.clone());
             }

@@ -54,11 +54,11 @@ impl Zoo {
         let animal = |id: u32| Animal {
             id,
             name: format!("Animal {id}"),
-            mood: if id % 3 == 0 { Mood::Cross } else { Mood::Calm },
+            mood: if id.is_multiple_of(3) { Mood::Cross } else { Mood::Calm },
             weight: f64::from(id % 5) * 1.5,
-            born_at: (id % 4 != 0).then(|| format!("2026-01-{:02}T00:00:00Z", id % 28 + 1)),
+            born_at: (!id.is_multiple_of(4)).then(|| format!("2026-01-{:02}T00:00:00Z", id % 28 + 1)),
             tags: vec![format!("t{}", id % 2)],
-            home: (id % 2 == 0).then(|| Home {
+            home: id.is_multiple_of(2).then(|| Home {
                 cage: id,
                 doors: ["red", "blue"].map(|color| Door { color: color.to_owned() }).into(),
             }),
