@@ -169,7 +169,7 @@ mod tests {
             "日本",
             "a=b",
         ] {
-            let line = env_line("NAME", value).unwrap_or_else(|| panic!("{value:?} cannot be written"));
+            let line = env_line("NAME", value).unwrap_or_default();
             assert_eq!(line.lines().count(), 1, "{line}");
             assert_eq!(env_file(&line), [("NAME".to_owned(), value.to_owned())], "{line}");
         }

@@ -151,7 +151,7 @@ fn json_lines(connection: &Connection, table: ExportedTable) -> rusqlite::Result
         ExportedTable::Products => "SELECT * FROM products ORDER BY id",
         ExportedTable::Tickets => "SELECT * FROM tickets ORDER BY id",
     })?;
-    let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let rows = statement.query_map([], |row| {
         let mut fields = Map::new();
         for (index, name) in names.iter().enumerate() {
