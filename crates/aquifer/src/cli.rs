@@ -25,7 +25,7 @@ pub(crate) use safety::{
 };
 pub(crate) use tokens::TokensArgs;
 
-/// Any MCP server, database or REST API behind MCP-AQL: one to five tools instead of hundreds.
+/// Any MCP server, SQLite or PostgreSQL database behind MCP-AQL: one to five tools instead of hundreds.
 #[derive(Debug, Parser)]
 #[command(name = "aquifer", version, propagate_version = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -97,8 +97,9 @@ Examples:
                                                  a reviewed adapter, and the server it is for
   aquifer serve --config aquifer.toml            what the file says
 
-The configuration and the files it names are watched: a change takes effect at once, a broken one is told and ignored.
-SIGHUP has every source look again what it has to offer.
+The configuration and the files it names are watched: a change of sources or [gate] takes effect as a whole, a second or
+two after the file was last written, and a broken one is reported and ignored. Other sections wait for a restart. SIGHUP
+reads it right away and has every source look again what it offers.
 
 Environment: MCP_AQL_ENDPOINT_MODE, MCP_AQL_ENDPOINT_PROFILE, MCP_AQL_TOOL_PREFIX.
 A flag beats the environment, the environment beats the file.")]
@@ -221,10 +222,14 @@ Exit codes: 0 changed, 2 not.")]
     #[command(after_help = "\
 Examples:
   aquifer init                                   write aquifer.toml, and say what to paste into each client
+  aquifer init --apply                           and put it into each client's own file
   aquifer init --dry-run                         only show it
   aquifer init -o ~/.config/aquifer/aquifer.toml
 
-Nothing of the clients' own files is changed, and no secret is copied.")]
+Values that may be secret go into a file beside the configuration that only you can read (aquifer.env, mode 0600), never
+into the configuration. Placeholders such as <your-token> are no values: they are asked for on a terminal, and else named.
+Only --apply changes clients' files. It keeps a copy of each, with everything else in it as it was. Exit codes: 0 done, 1 a
+client's file could not be changed, 2 bad usage, or nothing was found.")]
     Init(InitArgs),
 
     /// What a model pays, in tokens: at connect, to look around, and for whole tasks.

@@ -13,6 +13,7 @@ mod results;
 mod safety;
 mod sample;
 mod setup;
+mod shop;
 mod sources;
 mod state;
 #[path = "../../../examples/task_board.rs"]

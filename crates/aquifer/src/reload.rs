@@ -61,11 +61,17 @@ impl Reloader {
     pub(crate) async fn reload(&mut self) -> anyhow::Result<Outcome> {
         let (read, text) = self.read()?;
         // Files that are named wrongly, or are not there yet, are looked at until they are right.
-        let named = sources::files_of(&read.source);
-        self.files.extend(named.into_iter().filter(|file| !self.files.contains(file)).collect::<Vec<_>>());
+        let named = sources::files_of(&read.source).into_iter().chain(read.env_file.clone());
+        self.files.extend(named.filter(|file| !self.files.contains(file)).collect::<Vec<_>>());
         setup::check(&read, &self.surface)?;
         let waiting = waiting::compare(&read, &self.config);
-        let config = Config { source: read.source, gate: read.gate, path: read.path, ..self.config.clone() };
+        let config = Config {
+            source: read.source,
+            gate: read.gate,
+            path: read.path,
+            env_file: read.env_file,
+            ..self.config.clone()
+        };
         // What `[gate]` says may be wrong whatever the sources are, and is reported first.
         let checked = self.safety.gate_of(&config, self.has_several_sources)?;
         let wanted = Wanted { targets: &self.targets, upstream: &self.upstream, config: &config };

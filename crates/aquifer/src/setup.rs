@@ -92,6 +92,7 @@ impl Wanted<'_> {
         if self.config.gate.names_sources() {
             plans.refuse_numbered_names()?;
         }
+        plans.files.extend(self.config.env_file.clone());
         plans.log_in(self, &kept);
         plans.pin(self.config);
         Ok(plans)

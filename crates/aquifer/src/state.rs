@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use aquifer_query::CursorKey;
 use sha2::{Digest, Sha256};
 
-use crate::config::{self, StateConfig};
+use crate::config::StateConfig;
 
 pub(crate) use directory::close_to_others;
 pub(crate) use directory::create as create_private_directory;
@@ -99,7 +99,7 @@ pub(crate) fn check_secret(config: &StateConfig) -> anyhow::Result<()> {
 
 fn configured_secret(config: &StateConfig) -> anyhow::Result<Option<String>> {
     let Some(secret) = &config.cursor_secret else { return Ok(None) };
-    let secret = config::expand(secret)?;
+    let secret = config.variables.expand(secret)?;
     if secret.len() < SHORTEST_SECRET {
         bail!("state.cursor_secret must have {SHORTEST_SECRET} characters or more");
     }

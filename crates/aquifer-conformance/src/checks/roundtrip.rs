@@ -1,5 +1,7 @@
 //! What was written is read back.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::Check;
@@ -161,7 +163,9 @@ async fn change_each(lab: &mut Lab<'_>, tally: &mut Tally) -> Vec<Changed> {
         }
         let Some((reply, after)) = lab.read_back(resource, &made.key).await else { continue };
         let noun = resource.noun.clone();
-        all.push(Changed { noun, operation: update.name.clone(), field, value, before, after, answer, reply });
+        let settable = lab.updatable(update).into_iter().map(|field| field.name);
+        let kept = settable.chain(made.key.keys().cloned()).collect();
+        all.push(Changed { noun, operation: update.name.clone(), field, value, before, after, kept, answer, reply });
     }
     all
 }
@@ -173,6 +177,8 @@ struct Changed {
     value: Value,
     before: Row,
     after: Row,
+    /// Fields that nothing but an update of themselves may change. What no update sets may be computed from the others.
+    kept: HashSet<String>,
     answer: crate::reply::Reply,
     reply: crate::reply::Reply,
 }
@@ -190,18 +196,10 @@ async fn update(lab: &mut Lab<'_>, tally: &mut Tally) {
 }
 
 async fn preserved(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let resources = lab.resources.clone();
     for changed in change_each(lab, tally).await.into_iter().filter(|changed| changed.answer.ok()) {
         tally.look();
-        // What no operation sets is the server's to compute from what was updated.
-        let resource = resources.iter().find(|resource| resource.noun == changed.noun);
-        let writers = || resource.into_iter().flat_map(|resource| [&resource.create, &resource.update]).flatten();
-        let is_set = |lab: &Lab<'_>, name: &str| {
-            writers()
-                .any(|operation| operation.has(name) || lab.updatable(operation).iter().any(|field| field.name == name))
-        };
-        let others = changed.before.iter().filter(|(name, _)| **name != changed.field && !restless(name));
-        let others: Vec<_> = others.filter(|(name, _)| is_set(lab, name)).collect();
+        let is_other = |name: &String| *name != changed.field && changed.kept.contains(name) && !restless(name);
+        let others = changed.before.iter().filter(|(name, _)| is_other(name));
         let mut preserved = Map::new();
         for (name, before) in others {
             if changed.after.get(name).is_none_or(|after| !same(after, before)) {

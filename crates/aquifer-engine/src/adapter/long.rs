@@ -85,8 +85,10 @@ impl<S: Send + Sync + 'static> Adapter<S> {
             }
             .boxed()
         });
+        // Last, so that what is said next (an example, its danger) concerns this operation.
+        self = self.with_execution_operations();
         self.operations.push((operation, run));
-        self.with_execution_operations()
+        self
     }
 
     fn with_execution_operations(mut self) -> Self {

@@ -157,9 +157,13 @@ pub(crate) struct InitArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Write over a configuration that is there.
+    /// Write over a configuration that is there. A copy of it is kept beside it.
     #[arg(long)]
     pub(crate) force: bool,
+
+    /// Put Aquifer into each client's own file in place of the servers it has now. A copy of the file is kept beside it.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) apply: bool,
 
     /// Print the configuration instead of writing it.
     #[arg(long)]

@@ -120,8 +120,9 @@ Examples:
 Before a call is approved, every page of it is shown: blank or enter for the next page, q to leave without approving.
 Secrets are shown as their length and a fingerprint.
 
-All of it wants a person at a terminal who types the admin secret. Only its hash is kept, in the state directory; where
-none was made, AQUIFER_ADMIN_SECRET is the secret. Exit codes: 0 done, 2 not.";
+All of it needs the admin secret, typed at a terminal: the secret is what protects, since any program can open a
+pseudo-terminal. Only its hash is kept, in the state directory; where none was made, AQUIFER_ADMIN_SECRET is the secret.
+Exit codes: 0 done, 1 the question was answered with no, 2 not done.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {

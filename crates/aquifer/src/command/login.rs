@@ -74,7 +74,7 @@ fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
         };
         let found = plans.plans.iter().find(|plan| plan.upstream().is_some_and(|settings| is_meant(&settings)));
         if let Some((settings, plan)) = found.and_then(|plan| Some((plan.upstream()?, plan))) {
-            secret_is_there(plan.login())?;
+            secret_is_there(plan.login(), settings)?;
             return Ok(settings.clone());
         }
         if let Some(broken) = plans.broken.iter().find(|broken| broken.name == *given) {
@@ -99,9 +99,10 @@ fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
     }
 }
 
-fn secret_is_there(login: Option<&LoginConfig>) -> anyhow::Result<()> {
-    let Some(name) = login.and_then(|login| login.client_secret_env.as_deref()) else { return Ok(()) };
-    let found = std::env::var(name).ok().filter(|value| !value.is_empty());
+fn secret_is_there(configured: Option<&LoginConfig>, settings: &Settings) -> anyhow::Result<()> {
+    let Some(name) = configured.and_then(|login| login.client_secret_env.as_deref()) else { return Ok(()) };
+    let Some(login) = &settings.login else { return Ok(()) };
+    let found = login.client_secret.as_deref().filter(|value| !value.is_empty());
     found.map(|_| ()).with_context(|| format!("set the environment variable {name}, which holds the client's secret"))
 }
 

@@ -17,7 +17,7 @@ use aquifer_gate::store::{RedisSettings, RedisStore, SqliteStore};
 use aquifer_gate::{GateSettingsError, SafetyGate, keep_time};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::config::{Config, StateConfig, expand};
+use crate::config::{Config, StateConfig};
 use crate::state::{self, Kept};
 
 pub(crate) use config::{AuditConfig, AuditPlace, GateConfig, TrustSaid};
@@ -48,7 +48,9 @@ pub(crate) enum StoreSetting {
 impl StoreSetting {
     /// Reads it, without looking for what it names.
     pub(crate) fn parse(state: &StateConfig) -> anyhow::Result<Option<Self>> {
-        let Some(store) = state.store.as_deref().map(expand).transpose()? else { return Ok(None) };
+        let Some(store) = state.store.as_deref().map(|store| state.variables.expand(store)).transpose()? else {
+            return Ok(None);
+        };
         Ok(Some(match store.as_str() {
             "memory" => StoreSetting::Memory,
             "sqlite" => StoreSetting::File(None),

@@ -17,7 +17,6 @@ mod upstream;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -36,7 +35,7 @@ use aquifer_upstream::Upstream;
 use crate::cli::UpstreamArgs;
 use crate::command::call::escape_hidden;
 use crate::config::{self, SourceConfig, StateConfig};
-use crate::sample;
+use crate::shop;
 use crate::state::Kept;
 use crate::task_board::Board;
 
@@ -205,7 +204,7 @@ impl Plans {
         let Some(written) = &source.target else {
             bail!("a [[source]] needs a target, a command or a url");
         };
-        let target = config::expand(written)?;
+        let target = source.variables.expand(written)?;
         match target.as_str() {
             "demo:" | "demo" => self.plans.push(Plan::of(source, "shop", Kind::Demo)?),
             "tasks:" | "tasks" => self.plans.push(Plan::of(source, "tasks", Kind::Tasks)?),
@@ -387,7 +386,11 @@ impl Plan {
         let (name, prefix, trust, origin) = (self.name, self.prefix, self.trust, self.origin);
         let mut absent = None;
         let source: Arc<dyn Source> = match self.kind {
-            Kind::Demo => database(demo(&origin.config, &name)?, key, Absence::Fails, None).await?.0,
+            Kind::Demo => {
+                let memory = shop::fill(&name)?;
+                let settings = database::settings(&origin.config, &name, Target::Memory(memory.clone()))?;
+                shop::open(settings, &memory, key).await?
+            }
             Kind::Tasks => Board::default().into_adapter(&name).build().context("the task board cannot be built")?,
             Kind::Database(settings) => {
                 let store = match pins::is_looking(absence) {
@@ -492,7 +495,7 @@ pub(crate) fn files_of(configured: &[SourceConfig]) -> Vec<PathBuf> {
         files.extend(source.overrides.iter().cloned());
         files.extend(source.adapter.iter().flat_map(|file| [file.clone(), sidecar_of(file)]));
         // What cannot be expanded is told when it is planned.
-        let target = source.target.as_deref().and_then(|target| config::expand(target).ok());
+        let target = source.target.as_deref().and_then(|target| source.variables.expand(target).ok());
         match target.as_deref() {
             Some(web) if web.starts_with("http://") || web.starts_with("https://") => {}
             Some(file) if adapter_file::is_adapter(file) => files.extend([file.into(), sidecar_of(Path::new(file))]),
@@ -525,18 +528,6 @@ pub(crate) fn unmatched(opened: &[Opened]) -> Vec<(String, Option<String>)> {
         }
     }
     found
-}
-
-/// A sample shop and its support desk, in memory: what is changed in it is gone with the process.
-fn demo(config: &SourceConfig, name: &str) -> anyhow::Result<aquifer_sql::Settings> {
-    // Opened anew after a change of its configuration, it is another memory, not one that is filled already.
-    static OPENED: AtomicU32 = AtomicU32::new(0);
-    let memory = format!("aquifer-demo-{name}-{}", OPENED.fetch_add(1, Ordering::Relaxed));
-    let mut connection = rusqlite::Connection::open(aquifer_sql::memory_name(&memory)).context("no sample database")?;
-    sample::fill(&mut connection).context("the sample database cannot be filled")?;
-    // The memory is there as long as one connection is: for as long as the process runs.
-    Box::leak(Box::new(connection));
-    database::settings(config, name, Target::Memory(memory))
 }
 
 /// The database, and whether it could be looked into.

@@ -13,6 +13,7 @@ mod cursors;
 mod databases;
 mod demo;
 mod documents;
+mod env_files;
 mod floods;
 mod gateway;
 #[path = "../../../aquifer-discovery/tests/discovery/generated.rs"]
@@ -40,4 +41,6 @@ mod stdio;
 mod support;
 mod tokens;
 mod validate;
+#[cfg(feature = "clients")]
+mod walk;
 mod watched;

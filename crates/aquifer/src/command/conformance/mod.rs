@@ -81,7 +81,9 @@ fn target(arguments: &ConformanceRunArgs) -> anyhow::Result<Target> {
     };
     let mut headers = Vec::new();
     for (name, value) in &arguments.headers {
-        let value = crate::config::expand(value).with_context(|| format!("the header '{name}' cannot be sent"))?;
+        let value = crate::config::Variables::default()
+            .expand(value)
+            .with_context(|| format!("the header '{name}' cannot be sent"))?;
         headers.push((name.clone(), value));
     }
     Ok(Target::Url { url: url.clone(), second: arguments.single_url.clone(), headers })
