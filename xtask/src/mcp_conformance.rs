@@ -39,6 +39,9 @@ const REFUSALS: [&str; 2] = ["auth/resource-mismatch", "auth/scope-retry-limit"]
 /// What a client may take, in milliseconds.
 const CLIENT_TIMEOUT: &str = "120000";
 
+/// Lines of the suite that are shown where it did not go as expected.
+const SHOWN_LINES: usize = 30;
+
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 const REMEDY: &str = "Mend it, or change tests/mcp-conformance/expected-failures.yml and say why there.";
@@ -191,7 +194,13 @@ impl Suite {
             println!("    {line}{note}");
         }
         if !status.success() || text.contains("Client timed out") {
+            let lines: Vec<&str> = text.lines().collect();
+            println!("{}", lines.get(lines.len().saturating_sub(SHOWN_LINES)..).unwrap_or_default().join("\n"));
             bail!("the MCP conformance suite did not go as expected in '{name}': see {}\n{REMEDY}", log.display());
+        }
+        // Of a single scenario it says more, and not in one line.
+        if words.contains(&"--scenario") {
+            println!("    {} {name}", if self.expected.contains(name) { "✗ (expected)" } else { "✓" });
         }
         Ok(())
     }
