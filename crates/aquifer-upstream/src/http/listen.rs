@@ -76,14 +76,9 @@ impl Http {
                 Err(_) if was_open => {}
                 Err(_) => return,
             }
-            pause = if begun.elapsed() > pause { REOPEN_AFTER.0 } else { (pause * 2).min(max_pause) };
-            tokio::time::sleep(match retry {
-                // A server that has its clients poll says how often. One whose streams bring nothing is left alone longer.
-                Some(retry) if brought_events => retry.max(MIN_REOPEN_WAIT),
-                Some(retry) => retry.max(pause),
-                None => pause,
-            })
-            .await;
+            let is_polled = brought_events && retry.is_some();
+            pause = if is_polled || begun.elapsed() > pause { REOPEN_AFTER.0 } else { (pause * 2).min(max_pause) };
+            tokio::time::sleep(reopen_wait(retry, brought_events, pause)).await;
         }
     }
 
@@ -95,6 +90,37 @@ impl Http {
             let request = self.client.delete((*self.endpoint()).clone());
             let leaving = self.with_headers(request, token.as_deref()).send();
             let _ = tokio::time::timeout(LEAVE_TIMEOUT, leaving).await;
+        }
+    }
+}
+
+/// How long to wait before a stream is opened again. A server that has its clients poll says how often. One whose streams
+/// bring nothing is left alone longer.
+fn reopen_wait(retry: Option<Duration>, brought_events: bool, pause: Duration) -> Duration {
+    match retry {
+        Some(retry) if brought_events => retry.max(MIN_REOPEN_WAIT),
+        Some(retry) => retry.max(pause),
+        None => pause,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_opened_again_when_the_server_wants_it() {
+        for (retry, brought_events, pause, expected) in [
+            (None, false, 1_000, 1_000),
+            (None, true, 8_000, 8_000),
+            (Some(500), true, 8_000, 500),
+            (Some(500), false, 8_000, 8_000),
+            (Some(20_000), false, 8_000, 20_000),
+            (Some(20_000), true, 1_000, 20_000),
+            (Some(0), true, 1_000, 250),
+        ] {
+            let wait = reopen_wait(retry.map(Duration::from_millis), brought_events, Duration::from_millis(pause));
+            assert_eq!(wait, Duration::from_millis(expected), "{retry:?} {brought_events} {pause}");
         }
     }
 }

@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::support::Stage;
+use crate::support::{Stage, until};
 
 /// What one stream of a call does: the first is the answer to the call, every other one that to a reconnection.
 #[derive(Debug, Clone, Copy)]
@@ -39,11 +39,18 @@ struct State {
     answer: Mutex<String>,
     calls: Mutex<usize>,
     resumed_after: Mutex<Vec<String>>,
+    /// Whether there is a stream for what nobody asked for: then its steps are these.
+    has_own_stream: bool,
 }
 
 impl Scripted {
     async fn start(steps: &[Step]) -> Self {
-        let state = Arc::new(State { steps: Mutex::new(steps.iter().copied().collect()), ..State::default() });
+        Self::start_with(steps, false).await
+    }
+
+    async fn start_with(steps: &[Step], has_own_stream: bool) -> Self {
+        let steps = Mutex::new(steps.iter().copied().collect());
+        let state = Arc::new(State { steps, has_own_stream, ..State::default() });
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let mut tasks = JoinSet::new();
@@ -116,6 +123,7 @@ async fn serve(mut stream: BufReader<TcpStream>, state: &State) -> Option<()> {
                 state.resumed_after.lock().unwrap().push(after);
                 next_step(state)?
             }
+            None if state.has_own_stream => next_step(state)?,
             None => plain(405, ""),
         },
         _ => plain(200, ""),
@@ -200,4 +208,16 @@ async fn r_saf_3_a_stream_that_cannot_be_resumed_leaves_the_outcome_unknown() {
         assert_eq!(server.state.resumed_after.lock().unwrap().len(), resumptions, "{steps:?}");
         assert_eq!(*server.state.calls.lock().unwrap(), 1, "{steps:?}");
     }
+}
+
+#[tokio::test]
+async fn the_stream_for_what_nobody_asked_for_is_resumed_too() {
+    let changed =
+        "id: 1\nretry: 250\ndata: {\"jsonrpc\": \"2.0\", \"method\": \"notifications/message\", \"params\": {}}\n\n";
+    let steps = [Events(changed), Events("id: 2\ndata: \n\nid: 3\ndata: {\"half"), Drop, Events("id\ndata: \n\n")];
+    let server = Scripted::start_with(&steps, true).await;
+    let _stage = Stage::up(server.settings()).await;
+    // After the empty id there is nothing to resume after.
+    until("all steps were taken", async || server.state.steps.lock().unwrap().is_empty()).await;
+    assert_eq!(*server.state.resumed_after.lock().unwrap(), ["1", "2", "2"]);
 }
