@@ -19,6 +19,7 @@ mod over_http;
 mod passing_through;
 mod pins;
 mod processes;
+mod resumed;
 mod sent_once;
 mod sent_once_stdio;
 #[cfg(feature = "servers")]

@@ -132,7 +132,7 @@ pub(crate) struct LoginArgs {
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
 
-    /// What to ask for; else what the configuration says, else what the server wants. Can be repeated.
+    /// What to ask for; else what the configuration says, else what the server wants and was granted before. Can be repeated.
     #[arg(long = "scope", value_name = "SCOPE")]
     pub(crate) scopes: Vec<String>,
 

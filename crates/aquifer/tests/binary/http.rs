@@ -130,7 +130,7 @@ fn r_end_6_a_session_takes_its_executions_with_it() {
     let served = Served::tasks();
     let id = session(&served);
     served.call("mcp_aql_create", json!({ "operation": "create_task", "title": "a" }));
-    let body = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 400 } } });
+    let body = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 3000 } } });
     let started =
         served.post(&[("mcp-session-id", &id), ("mcp-protocol-version", "2025-06-18")], body.to_string().as_bytes());
     assert_eq!(envelope(&started.json())["success"], true);
@@ -142,7 +142,7 @@ fn r_end_6_a_session_takes_its_executions_with_it() {
         "tools/call",
         json!({ "name": "mcp_aql_read", "arguments": { "operation": "get_task", "id": 1 } }),
     );
-    std::thread::sleep(std::time::Duration::from_millis(800));
+    std::thread::sleep(std::time::Duration::from_millis(3500));
     let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "mcp_aql_read")];
     assert_eq!(envelope(&served.post(&headers, body.to_string().as_bytes()).json())["data"]["done"], false);
 }
