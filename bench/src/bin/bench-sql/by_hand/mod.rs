@@ -116,14 +116,14 @@ pub(crate) enum Question {
 
 pub(crate) enum ByHand {
     Sqlite(sqlite::ByHand),
-    Postgres(postgres::ByHand),
+    Postgres(Box<postgres::ByHand>),
 }
 
 impl ByHand {
     pub(crate) async fn open(target: &str) -> anyhow::Result<Self> {
         Ok(match Target::read(target)? {
             Target::Sqlite(path) => ByHand::Sqlite(sqlite::ByHand::open(path)?),
-            Target::Postgres(url) => ByHand::Postgres(postgres::ByHand::open(url).await?),
+            Target::Postgres(url) => ByHand::Postgres(Box::new(postgres::ByHand::open(url).await?)),
         })
     }
 
