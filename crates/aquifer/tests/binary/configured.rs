@@ -63,6 +63,9 @@ fn which_operations_there_are() {
         ("name = \"shelf\"", &["list_books"], &["shelf_list_books"]),
         ("include = [\"auth*\"]", &["list_authors", "create_author"], &["list_books", "query_relationships"]),
         ("exclude = [\"auth*\"]", &["list_books"], &["list_authors", "query_relationships"]),
+        ("include = [\"?uthors\"]", &["list_authors"], &["list_books"]),
+        ("include = [\"*\", \"!b??ks\"]", &["list_authors"], &["list_books"]),
+        ("exclude = [\"????s\"]", &["list_authors"], &["list_books"]),
         ("include = [\"*\"]\nexclude = [\"books\"]", &["list_authors"], &["list_books"]),
         (
             "read_only = true",
