@@ -1,7 +1,8 @@
 //! Definitions pinned by digest, and what changed between two captures (R-DIS-7a).
 //!
 //! A tool that was reviewed yesterday may say something else today. Digests are taken over canonical JSON (keys
-//! sorted), so a server that only writes its fields in another order has not changed.
+//! sorted), so a server that only writes its fields in another order has not changed. The schemas have one more digest
+//! without their descriptions, so that a reviewer is told whether what is accepted changed or only the words about it.
 
 use std::collections::BTreeMap;
 
@@ -27,6 +28,9 @@ pub struct Pin {
     pub output_schema: String,
     /// Its annotations.
     pub annotations: String,
+    /// Its schemas without descriptions. Files of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<String>,
 }
 
 /// What changed between two captures of one upstream.
@@ -57,8 +61,12 @@ pub enum Part {
     Description,
     /// What it accepts.
     InputSchema,
+    /// Only the descriptions in its input schema.
+    InputDescriptions,
     /// What it answers with.
     OutputSchema,
+    /// Only the descriptions in its output schema.
+    OutputDescriptions,
     /// What it says of its own effects.
     Annotations,
 }
@@ -69,7 +77,9 @@ impl Part {
         match self {
             Part::Description => "description",
             Part::InputSchema => "parameters",
+            Part::InputDescriptions => "descriptions of parameters",
             Part::OutputSchema => "result",
+            Part::OutputDescriptions => "descriptions of the result",
             Part::Annotations => "hints",
         }
     }
@@ -94,7 +104,35 @@ pub fn pin(tool: &Tool) -> Pin {
     let output_schema = part(&["outputSchema"]);
     let annotations = part(&["annotations"]);
     let digest = of_json(&serde_json::json!([tool.name, description, input_schema, output_schema, annotations]));
-    Pin { tool: tool.name.clone(), digest, description, input_schema, output_schema, annotations }
+    let shape = |name: &str| tool.definition.get(name).map(without_descriptions);
+    let shape = Some(of_json(&serde_json::json!([shape("inputSchema"), shape("outputSchema")])));
+    Pin { tool: tool.name.clone(), digest, description, input_schema, output_schema, annotations, shape }
+}
+
+/// A schema without the words in it that nothing is checked against.
+fn without_descriptions(schema: &Value) -> Value {
+    match schema {
+        Value::Object(keywords) => {
+            let kept = keywords.iter().filter_map(|(keyword, value)| {
+                let kept = match (keyword.as_str(), value) {
+                    ("description" | "title" | "$comment", Value::String(_)) | ("examples", Value::Array(_)) => None,
+                    ("default" | "const" | "enum", value) => Some(value.clone()),
+                    // Names of fields, of which one may be called 'description'.
+                    (
+                        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
+                        Value::Object(named),
+                    ) => {
+                        Some(named.iter().map(|(name, schema)| (name.clone(), without_descriptions(schema))).collect())
+                    }
+                    (_, value) => Some(without_descriptions(value)),
+                };
+                Some((keyword.clone(), kept?))
+            });
+            Value::Object(kept.collect())
+        }
+        Value::Array(schemas) => schemas.iter().map(without_descriptions).collect(),
+        plain => plain.clone(),
+    }
 }
 
 /// What changed from one set of pins to another, by name.
@@ -117,16 +155,30 @@ pub fn drift(before: &[Pin], now: &[Pin]) -> Drift {
 
 /// Which parts of a definition differ.
 pub fn changed_parts(old: &Pin, new: &Pin) -> Vec<Part> {
-    [
-        (Part::Description, &old.description, &new.description),
-        (Part::InputSchema, &old.input_schema, &new.input_schema),
-        (Part::OutputSchema, &old.output_schema, &new.output_schema),
-        (Part::Annotations, &old.annotations, &new.annotations),
-    ]
-    .into_iter()
-    .filter(|(_, old, new)| old != new)
-    .map(|(part, ..)| part)
-    .collect()
+    differing((old.parts(), old.shape.as_deref()), (new.parts(), new.shape.as_deref()))
+}
+
+/// Which of these digests differ, in the order of [`Pin::parts`]. Where the shape is the same on both sides, only the
+/// descriptions in a schema differ.
+pub(crate) fn differing<T: PartialEq>(old: ([T; 4], Option<T>), new: ([T; 4], Option<T>)) -> Vec<Part> {
+    let is_same_shape = old.1.is_some() && old.1 == new.1;
+    let (input, output) = match is_same_shape {
+        true => (Part::InputDescriptions, Part::OutputDescriptions),
+        false => (Part::InputSchema, Part::OutputSchema),
+    };
+    [Part::Description, input, output, Part::Annotations]
+        .into_iter()
+        .zip(old.0.into_iter().zip(new.0))
+        .filter(|(_, (old, new))| old != new)
+        .map(|(part, _)| part)
+        .collect()
+}
+
+impl Pin {
+    /// The digests of its parts: description, input schema, output schema, annotations.
+    pub(crate) fn parts(&self) -> [&str; 4] {
+        [&self.description, &self.input_schema, &self.output_schema, &self.annotations]
+    }
 }
 
 fn of_json(value: &Value) -> String {
