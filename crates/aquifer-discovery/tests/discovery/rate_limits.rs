@@ -148,7 +148,7 @@ fn r_dis_9_limits_that_make_no_sense_are_refused() {
         ("{ quotas: { limits: [{ metric: requests_per_day, warn: 2, pause: 1 }] } }", "rise"),
         ("{ quotas: { limits: [{ metric: requests_per_day, warn: 1.5 }] } }", "whole"),
         ("{ quotas: { limits: [{ metric: cost_per_day, hard_stop: -1 }] } }", "0 or more"),
-        ("{ cost: { pricing: [{ endpoint: \"*\", cost_per_call: .nan }] } }", "cost_per_call"),
+        ("{ cost: { pricing: [{ endpoint: \"*\", cost_per_call: -0.5 }] } }", "cost_per_call"),
     ] {
         let problems = Adapter::read(&file(written, ""), None).expect_err(written);
         let shown: Vec<String> = problems.iter().map(ToString::to_string).collect();

@@ -301,6 +301,8 @@ fn what_cannot_be_meant_is_refused_at_the_start() {
         ("colour = \"red\"", "unknown field `colour`"),
         ("style = \"rows\"", "unknown variant `rows`"),
         ("timeout_seconds = 0", "source 'library': timeout_seconds must be 1 or more"),
+        ("include = [\"b[o]*\"]", "source 'library': include: the pattern 'b[o]*' has '[' in it"),
+        ("exclude = [\"\"]", "source 'library': exclude: an empty pattern"),
         ("prefix = \"Lib-\"", "is not valid"),
         ("tables.books.colour = \"red\"", "unknown field `colour`"),
         ("tables.books.computed.x = { sql = \"1\", type = \"float\" }", "unknown type 'float'. Known: text, integer"),

@@ -32,6 +32,20 @@ const METRICS: &[&str] = &[
     "tokens_per_minute", "tokens_per_hour", "tokens_per_day",
 ];
 
+const CATEGORIES: [(&str, Category); 5] = [
+    ("create", Category::Create),
+    ("read", Category::Read),
+    ("update", Category::Update),
+    ("delete", Category::Delete),
+    ("execute", Category::Execute),
+];
+
+/// Fields of one entry of `api_limits`.
+#[rustfmt::skip]
+const API_LIMIT_FIELDS: &[&str] = &[
+    "scope", "endpoint", "category", "limit", "window", "remaining_header", "reset_header", "metric", "count_method",
+];
+
 /// Costs are counted in millionths, and larger amounts than this lose some.
 const MAX_AMOUNT: f64 = 9_000_000_000.0;
 
@@ -108,18 +122,7 @@ impl Reader<'_> {
     }
 
     fn api_limit(&mut self, item: &Node, path: &str, number: usize) {
-        let known = &[
-            "scope",
-            "endpoint",
-            "category",
-            "limit",
-            "window",
-            "remaining_header",
-            "reset_header",
-            "metric",
-            "count_method",
-        ];
-        if !self.findings.object(item, path, known) {
+        if !self.findings.object(item, path, API_LIMIT_FIELDS) {
             return;
         }
         let scopes = ["global", "endpoint", "category"];
@@ -142,16 +145,9 @@ impl Reader<'_> {
             "global" => (format!("global_per_{per}"), Some(LimitScope::All)),
             "category" => {
                 let Some(node) = self.findings.required(item, "category", path) else { return };
-                let words = Category::ALL.map(Category::as_str).map(|word| match word {
-                    "CREATE" => "create",
-                    "READ" => "read",
-                    "UPDATE" => "update",
-                    "DELETE" => "delete",
-                    _ => "execute",
-                });
-                let place = join(path, "category");
+                let (words, place) = (CATEGORIES.map(|(word, _)| word), join(path, "category"));
                 let Some(word) = self.findings.one_of(node, &place, &words, Code::SchemaInvalidType) else { return };
-                let category = Category::ALL.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(word));
+                let category = CATEGORIES.into_iter().find(|(known, _)| *known == word).map(|(_, category)| category);
                 (format!("{word}_per_{per}"), category.map(LimitScope::Category))
             }
             _ => (format!("endpoint_{number}_per_{per}"), self.endpoint(item, path)),
