@@ -21,6 +21,9 @@ const MAX_BYTES: usize = 1_000_000;
 /// Longer names of tools are kept as their digest.
 const MAX_KEY: usize = 64;
 
+/// What a key that is a digest begins with. No plain name does.
+const DIGEST_MARK: char = '#';
+
 /// Hexadecimal digits kept of the digest of a whole definition: 128 bits.
 const DIGEST_DIGITS: usize = 32;
 
@@ -194,10 +197,14 @@ impl PinBook {
         }
     }
 
-    /// The pinned tools that are not among these.
-    pub fn missing<'a>(&self, listed: impl IntoIterator<Item = &'a str>) -> impl Iterator<Item = &PinnedTool> {
+    /// The pinned tools that are not among these, with their names. Names that are kept as a digest are not known.
+    pub fn missing<'a>(
+        &self,
+        listed: impl IntoIterator<Item = &'a str>,
+    ) -> impl Iterator<Item = (Option<&str>, &PinnedTool)> {
         let listed: HashSet<_> = listed.into_iter().map(|tool| key(tool).into_owned()).collect();
-        self.tools.iter().filter(move |(key, _)| !listed.contains(key.as_str())).map(|(_, tool)| tool)
+        let missing = self.tools.iter().filter(move |(key, _)| !listed.contains(key.as_str()));
+        missing.map(|(key, tool)| (Some(key.as_str()).filter(|key| !key.starts_with(DIGEST_MARK)), tool))
     }
 
     /// The names that operations have, for tools that are listed and for those that are not. A name that the operator
@@ -252,5 +259,5 @@ fn key(tool: &str) -> std::borrow::Cow<'_, str> {
         return tool.into();
     }
     let digest: String = hex(&Sha256::digest(tool.as_bytes())).chars().take(DIGEST_DIGITS).collect();
-    format!("#{digest}").into()
+    format!("{DIGEST_MARK}{digest}").into()
 }

@@ -162,13 +162,16 @@ impl<'a> Draft<'a> {
         let (present, absent): (Vec<Operation>, Vec<Operation>) = offer.operations.into_iter().partition(is_listed);
         offer.operations = present;
         let mut removed: HashMap<Arc<str>, Operation> = HashMap::new();
-        for pinned in book.into_iter().flat_map(|book| book.missing(listed.keys().copied())) {
-            let operation = removed_operation(&pinned.operation, pinned.category, pinned.danger);
+        for (tool, pinned) in book.into_iter().flat_map(|book| book.missing(listed.keys().copied())) {
+            // Without its tool's name nobody could tell whether policy hides it.
+            let Some(tool) = tool else { continue };
+            let backing = Backing::Tool(tool.into());
+            let operation = removed_operation(&pinned.operation, pinned.category, pinned.danger, backing);
             removed.insert(operation.name.clone(), operation);
         }
         for named in absent {
-            let stub = removed_operation(&named.name, named.category, named.danger);
-            removed.insert(named.name.clone(), Operation { backing: named.backing, ..stub });
+            let stub = removed_operation(&named.name, named.category, named.danger, named.backing);
+            removed.insert(named.name, stub);
         }
         // A name that another tool has by now is that one's.
         offer.operations.iter().for_each(|one| drop(removed.remove(&one.name)));
@@ -233,9 +236,10 @@ fn quarantined(operation: &Operation, category: Category, danger: Danger, reason
 }
 
 /// An operation whose tool is gone, with the reason as its description.
-fn removed_operation(name: &str, category: Category, danger: Danger) -> Operation {
+fn removed_operation(name: &str, category: Category, danger: Danger, backing: Backing) -> Operation {
     let mut operation = Operation::new(name, category, "the server behind it no longer lists its tool");
     operation.danger = danger;
+    operation.backing = backing;
     operation.native = false;
     operation
 }

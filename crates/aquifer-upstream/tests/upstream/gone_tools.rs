@@ -2,6 +2,7 @@
 
 use aquifer_discovery::Adapter;
 use aquifer_discovery::adapter::build;
+use aquifer_engine::Source as _;
 use aquifer_upstream::{Settings, interrogate};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -44,6 +45,9 @@ async fn r_dis_7a_a_tool_that_is_gone_is_not_called() {
                     let error = stage.refused(operation, json!({}), "NOT_FOUND_OPERATION").await;
                     says_gone(&error, operation);
                     assert_eq!(error["details"]["source"], "fake", "{way:?} {with_adapter} {when}: {error}");
+                    // Policy may hide it by the name of its tool.
+                    let removed = stage.upstream.removed_operation(operation).unwrap();
+                    assert_eq!(removed.backing.tool(), Some(operation), "{way:?} {with_adapter} {when}");
                 }
                 // What never was there is unknown, and what is there works.
                 let error = stage.refused("get_account", json!({}), "NOT_FOUND_OPERATION").await;
