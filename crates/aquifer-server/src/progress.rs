@@ -26,7 +26,7 @@ pub(crate) fn adopt_token(message: &mut ClientJsonRpcMessage) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use serde_json::json;
 

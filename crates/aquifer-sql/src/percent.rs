@@ -8,7 +8,7 @@ pub(crate) fn decode(text: &str) -> Option<String> {
         let byte = match byte {
             b'%' => {
                 let (high, low) = (hex_digit(rest.next()?)?, hex_digit(rest.next()?)?);
-                high << 4 | low
+                (high << 4) | low
             }
             plain => plain,
         };

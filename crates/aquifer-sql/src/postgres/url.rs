@@ -101,7 +101,7 @@ fn encryption(mode: Option<&str>, roots: Option<String>) -> Result<(SslMode, Enc
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
 
