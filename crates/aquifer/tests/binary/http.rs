@@ -88,9 +88,6 @@ fn calls_are_answered_alike_on_the_short_way() {
 #[test]
 fn progress_streams_to_clients() {
     let served = Served::tasks();
-    for title in ["a", "b", "c"] {
-        served.call("mcp_aql_create", json!({ "operation": "create_task", "title": title }));
-    }
     let call =
         json!({ "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 5, "wait": true } });
     let (plain, _) = stateless_body("tools/call", call.clone());
@@ -105,6 +102,10 @@ fn progress_streams_to_clients() {
             let mut body = body.clone();
             let beside = body.pointer_mut(place).unwrap();
             beside["_meta"]["progressToken"] = json!("p");
+            // Those of the round before are done.
+            for title in ["a", "b", "c"] {
+                served.call("mcp_aql_create", json!({ "operation": "create_task", "title": title }));
+            }
             let answer = served.post(headers, body.to_string().as_bytes());
             // Reports that come faster than they are sent are replaced by the newest, so that there is at least the last one.
             let (reports, _) = answer.body.split_once("\"result\"").unwrap();

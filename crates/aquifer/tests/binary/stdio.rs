@@ -107,9 +107,6 @@ fn r_res_3_domain_failures_are_answers_and_unknown_tools_are_errors() {
 #[test]
 fn progress_is_told_and_grows() {
     let mut piped = Piped::tasks();
-    for title in ["a", "b", "c"] {
-        piped.call("mcp_aql_create", json!({ "operation": "create_task", "title": title }));
-    }
     let run = json!({ "operation": "execute_tasks", "ms_each": 5, "wait": true });
     // Beside the arguments as in MCP, inside of them as in MCP-AQL, alone and for a batch.
     let inside = |token: Value| json!({ "operation": "execute_tasks", "params": { "ms_each": 5, "wait": true }, "_meta": { "progressToken": token } });
@@ -122,6 +119,10 @@ fn progress_is_told_and_grows() {
         (batch, json!({}), json!("p")),
         (inside(json!([1])), json!({}), json!(null)),
     ] {
+        // Those of the round before are done.
+        for title in ["a", "b", "c"] {
+            piped.call("mcp_aql_create", json!({ "operation": "create_task", "title": title }));
+        }
         piped.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
             "name": "mcp_aql_execute", "arguments": arguments, "_meta": meta,
         } }));
