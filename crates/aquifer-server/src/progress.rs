@@ -26,7 +26,7 @@ pub(crate) fn adopt_token(message: &mut ClientJsonRpcMessage) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 mod tests {
     use serde_json::json;
 
