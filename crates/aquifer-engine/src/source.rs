@@ -39,6 +39,12 @@ pub trait Source: Send + Sync + 'static {
         None
     }
 
+    /// An operation (by its own name) that was offered before, while what it stands for is gone. Its description says why, as
+    /// the rest of a sentence. Asked when somebody calls an operation that nobody offers; must cost next to nothing.
+    fn removed_operation(&self, _operation: &str) -> Option<Operation> {
+        None
+    }
+
     /// Says what a request of an operation with `is_indirect` means: which of its operations, and which tables behind
     /// aliases. Called once the parameters were checked and before policy judges, which sees only what is returned here.
     fn resolve(&self, _operation: &str, params: Map<String, Value>) -> Result<Resolved, Failure> {
@@ -77,6 +83,11 @@ pub trait Source: Send + Sync + 'static {
     /// Looks again what there is to offer. Called when the operator says that it has changed.
     fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {
         std::future::ready(Ok(())).boxed()
+    }
+
+    /// The version of what answers, if it has one of its own. Must cost next to nothing.
+    fn version(&self) -> Option<Arc<str>> {
+        None
     }
 
     /// Where what it offers comes from, and how old that is. Must cost next to nothing.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::claims;
 use crate::introspect;
-use crate::operation::{Example, LONGEST_NAME, Operation, RESERVED, is_snake_case};
+use crate::operation::{Example, MAX_CHOSEN_NAME, Operation, RESERVED, is_snake_case};
 use crate::protocol_types;
 use crate::schema::{Kind, Parameter, Rest, Schema, Types, sample_params};
 use crate::surface::Surface;
@@ -25,7 +25,7 @@ pub struct Catalog {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogError {
     /// The name is not snake_case, or too long.
-    #[error("operation name '{0}' is not valid: use lower-case snake_case of at most {LONGEST_NAME} characters")]
+    #[error("operation name '{0}' is not valid: use lower-case snake_case of at most {MAX_CHOSEN_NAME} characters")]
     InvalidName(String),
     /// The protocol keeps the name for itself.
     #[error("operation name '{0}' is reserved by the protocol")]
@@ -222,7 +222,7 @@ fn check(operation: &Operation, types: &Types) -> Result<(), CatalogError> {
     if RESERVED.contains(&&*operation.name) {
         return Err(CatalogError::ReservedName(name()));
     }
-    if !is_snake_case(&operation.name) || operation.name.len() > LONGEST_NAME {
+    if !is_snake_case(&operation.name) || operation.name.len() > MAX_CHOSEN_NAME {
         return Err(CatalogError::InvalidName(name()));
     }
     let mut seen: HashSet<&str> = HashSet::with_capacity(operation.parameters.len());

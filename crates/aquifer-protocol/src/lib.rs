@@ -10,6 +10,7 @@ pub mod category;
 mod claims;
 pub mod danger;
 pub mod error;
+pub mod glob;
 pub mod introspect;
 pub mod limits;
 pub mod operation;

@@ -26,8 +26,11 @@ pub const RESERVED: &[&str] = &[
 /// The parameter that a confirmation token travels in.
 pub const TOKEN: &str = "confirmation_token";
 
-/// Longer names are refused by some clients.
+/// Names that are made here, of tools, tables and prefixes, are no longer than this: every mention costs tokens.
 pub const LONGEST_NAME: usize = 48;
+
+/// Names that somebody chose may be this long. The specification sets no limit.
+pub const MAX_CHOSEN_NAME: usize = 256;
 
 /// Everything there is to know about an operation.
 #[derive(Debug, Clone)]

@@ -94,6 +94,13 @@ impl Database {
         clock: SharedClock,
         store: Option<Arc<dyn StateStore>>,
     ) -> Result<Arc<Self>, Failure> {
+        // An invalid pattern in `exclude` must not leave its tables in.
+        let problems = settings.pattern_problems();
+        if !problems.is_empty() {
+            let reason = "its settings have an invalid pattern".to_owned();
+            let trouble = Trouble::Unavailable { reason, cause: problems.join("; ") };
+            return Err(trouble.into_failure(&settings.name, None));
+        }
         let backend = match &settings.target {
             Target::Sqlite(path) => Backend::Sqlite(Sqlite::new(Place::File(path.clone()), &settings)),
             Target::Memory(name) => Backend::Sqlite(Sqlite::new(Place::Memory(name.clone()), &settings)),

@@ -50,6 +50,9 @@ const LONGEST_TURN: Duration = Duration::from_secs(5);
 /// server does.
 const RELIST_INTERVAL: Duration = Duration::from_secs(10 * 60);
 
+/// A server that says that there is no such tool is asked for its list again, no more often than this.
+const MIN_LIST_INTERVAL: Duration = Duration::from_secs(5);
+
 /// How often the pins are read again while something waits for being accepted.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -94,6 +97,8 @@ pub(crate) struct Upkeep {
     recheck: Notify,
     rechecked: watch::Sender<u64>,
     reported: Mutex<HashSet<(Arc<str>, String)>>,
+    /// When the tools were listed again because of a call that failed.
+    listed_after_failure: Mutex<Option<tokio::time::Instant>>,
     /// Somebody waited in vain for it to list its tools. Nobody waits again until it has.
     pub(crate) is_late: AtomicBool,
 }
@@ -126,6 +131,7 @@ impl Upkeep {
             recheck: Notify::new(),
             rechecked: watch::Sender::new(0),
             reported: Mutex::default(),
+            listed_after_failure: Mutex::default(),
             is_late: AtomicBool::new(false),
         }
     }
@@ -261,6 +267,18 @@ impl Upkeep {
                 link.mark_fresh(changes);
             }
         }
+    }
+
+    /// Has the tools listed again before the next call, because one of them may be gone and not every server says so. Not
+    /// again and again: says whether they will be.
+    pub(crate) fn list_soon(&self, link: &Link) -> bool {
+        let mut last = self.listed_after_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_some_and(|last| last.elapsed() < MIN_LIST_INTERVAL) {
+            return false;
+        }
+        *last = Some(tokio::time::Instant::now());
+        link.shared.tools_changed.send_modify(|count| *count += 1);
+        true
     }
 
     /// Takes over what the upstream listed just now. The connection is fresh only when that is served: a call must not

@@ -125,6 +125,14 @@ impl Trouble {
         }
     }
 
+    /// The upstream's words, if they may say that there is no such tool.
+    pub(crate) fn as_unknown_tool(&self) -> Option<&RpcError> {
+        match self {
+            Trouble::Refused(error) if error.may_be_unknown_tool() => Some(error),
+            _ => None,
+        }
+    }
+
     /// Whether another attempt may succeed. [`Delivery`] decides whether there may be one.
     pub(crate) fn is_transient(&self) -> bool {
         matches!(self, Trouble::Unsent(_) | Trouble::SessionLost | Trouble::Broke(_))

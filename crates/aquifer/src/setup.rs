@@ -14,7 +14,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::config::{self, Config, ProfileConfig};
-use crate::safety::{Safety, StoreSetting};
+use crate::safety::{Safety, SourceFacts, StoreSetting};
 use crate::sources::{self, Absence, Opened, Plan, Plans};
 use crate::state::{self, Kept};
 
@@ -80,9 +80,9 @@ impl Wanted<'_> {
         self.plan_after(&[])
     }
 
-    /// Whether more than one source is served, or will be once it can be.
-    pub(crate) fn has_several_sources(&self) -> anyhow::Result<bool> {
-        Ok(self.plan()?.are_several())
+    /// What the gate has to know of the sources.
+    pub(crate) fn source_facts(&self) -> anyhow::Result<SourceFacts> {
+        Ok(self.plan()?.facts())
     }
 
     /// What would be opened, where these are served already.

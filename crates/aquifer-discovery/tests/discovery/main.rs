@@ -15,6 +15,7 @@ mod names;
 mod overrides;
 #[cfg(feature = "published")]
 mod published;
+mod rate_limits;
 mod redaction;
 mod results;
 mod sanitized;

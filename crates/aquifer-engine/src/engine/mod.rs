@@ -281,7 +281,10 @@ impl Engine {
             }
             None => match unlisted() {
                 Some(operation) => check_unlisted(snapshot, receiver, operation, request, strictness)?,
-                None => return Err(unknown_operation(catalog, snapshot.surface(), receiver, &request.operation)),
+                None => {
+                    let unknown = || unknown_operation(catalog, snapshot.surface(), receiver, &request.operation);
+                    return Err(snapshot.removed_operation(&request.operation).unwrap_or_else(unknown));
+                }
             },
         };
         match snapshot.route(&request.operation().name) {

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use aquifer_protocol::catalog::{Catalog, CatalogError};
 use aquifer_protocol::category::Category;
+use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::introspect::{Answers, Facts};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::JsonText;
@@ -221,6 +222,24 @@ impl Snapshot {
     /// The operation of this name, seen by callers or not, and the catalog it stands in.
     pub(crate) fn operation(&self, name: &str) -> Option<(&Arc<Operation>, &Catalog)> {
         [&self.catalog, &self.unlisted].into_iter().find_map(|catalog| Some((catalog.operation(name)?, catalog)))
+    }
+
+    /// The refusal of an operation that a source offered before and does not offer any more. An operation that policy
+    /// denies to everybody stays unknown.
+    pub(crate) fn removed_operation(&self, name: &str) -> Option<Failure> {
+        self.mounts.iter().find_map(|mount| {
+            let own_name = name.strip_prefix(mount.prefix_among(self.mounts.len()).as_str())?;
+            let mut removed = mount.source.removed_operation(own_name)?;
+            (removed.name, removed.own_name) = (name.into(), own_name.into());
+            (removed.source, removed.place) = (mount.source.name().into(), mount.place.clone());
+            removed.trust = mount.trust(self);
+            if self.gate.denies_always(&removed) {
+                return None;
+            }
+            let message = format!("Operation '{name}' is gone: {}. Use introspect again", removed.description);
+            let failure = Failure::new(Code::NotFoundOperation, message);
+            Some(failure.detail("operation", name).detail("source", &*removed.source))
+        })
     }
 
     /// An operation by what its source calls it.

@@ -14,6 +14,7 @@ mod mounts;
 mod outdated;
 mod pipeline;
 mod protection;
+mod removed;
 mod shape;
 mod store;
 #[path = "../../../../examples/task_board.rs"]

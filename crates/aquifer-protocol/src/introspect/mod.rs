@@ -39,8 +39,10 @@ pub enum Query {
     Summary,
     /// The limits in force.
     Limits,
-    /// How much of which quota is used.
-    Quota,
+    /// How much of which quota is used, of all sources or of one.
+    Quota(Option<String>),
+    /// Who answers: name, version and trust of all sources or of one.
+    AdapterInfo(Option<String>),
     /// What policy would say.
     Policy,
 }
@@ -83,6 +85,10 @@ impl Narrowing {
     }
 }
 
+/// What can be asked for.
+const QUERIES: [&str; 8] =
+    ["operations", "types", "summary", "limits", "quota", "quota_status", "adapter_info", "policy"];
+
 /// The definition of `introspect` for a catalog.
 pub(crate) fn definition(catalog: &Catalog, surface: &Surface) -> Operation {
     let mut endpoints: Vec<&str> = catalog.operations().iter().map(|op| surface.family_of(op)).collect();
@@ -92,11 +98,7 @@ pub(crate) fn definition(catalog: &Catalog, surface: &Surface) -> Operation {
     endpoints.sort_unstable();
     endpoints.dedup();
     operation.parameters = vec![
-        Parameter::required(
-            "query",
-            Schema::one_of(["operations", "types", "summary", "limits", "quota", "quota_status", "policy"])
-                .describe("Which kind of thing to tell of."),
-        ),
+        Parameter::required("query", Schema::one_of(QUERIES).describe("Which kind of thing to tell of.")),
         Parameter::optional("name", Schema::string().describe("One operation or type, with all its details.")),
         Parameter::optional(
             "search",
@@ -159,8 +161,12 @@ impl Query {
             after: text("after"),
         };
         let query = text("query").unwrap_or_default();
+        let accepted: &[&str] = match query.as_str() {
+            "quota" | "quota_status" | "adapter_info" => &["query", "name", "source"],
+            _ => &["query", "name"],
+        };
         if query != "operations"
-            && let Some(name) = extra(params, &["query", "name"])
+            && let Some(name) = extra(params, accepted)
         {
             return Err(Failure::invalid_value(name, format!("belongs to query 'operations', not to '{query}'")));
         }
@@ -177,7 +183,8 @@ impl Query {
                 format!("belongs to query 'operations' or 'types', not to '{query}'"),
             )),
             ("summary", None) => Ok(Query::Summary),
-            ("quota" | "quota_status", None) => Ok(Query::Quota),
+            ("quota" | "quota_status", None) => Ok(Query::Quota(narrowing.source)),
+            ("adapter_info", None) => Ok(Query::AdapterInfo(narrowing.source)),
             ("policy", None) => Ok(Query::Policy),
             (_, None) => Ok(Query::Limits),
         }

@@ -22,6 +22,7 @@ use crate::rows::Reader;
 use crate::session::Session as _;
 use crate::settings::Settings;
 use crate::statement::{Bind, Dialect, Fragment, Name, Statement};
+use crate::table_filter::TableFilter;
 use crate::trouble::Trouble;
 
 /// Tables and views that may be read. Partitions are seen through the table they are of; what an extension brought is
@@ -144,6 +145,7 @@ const NAMED_END: &str = "::text[])";
 
 pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings, baseline: &Baseline) -> Result<Model, Trouble> {
     let schemas = settings.offered_schemas();
+    let filter = TableFilter::new(settings, |_| {});
     let relations = ask(talk, RELATIONS, RELATIONS_END, &schemas).await?;
     let columns = by_table(ask(talk, COLUMNS, COLUMNS_END, &schemas).await?);
     let constraints = by_table(ask(talk, CONSTRAINTS, CONSTRAINTS_END, &schemas).await?);
@@ -163,7 +165,7 @@ pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings, baseline: &B
     // In the order of the schemas, so that the first one's tables get the plain names.
     for schema in &schemas {
         for row in relations.iter().filter(|row| text(row, "schema") == schema) {
-            if !settings.offers(Some(schema), text(row, "name")) {
+            if !filter.admits(Some(schema), text(row, "name")) {
                 continue;
             }
             let of = |all: &HashMap<i64, Vec<Value>>| all.get(&id(row)).cloned().unwrap_or_default();
@@ -172,14 +174,19 @@ pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings, baseline: &B
             tables.extend(table.map(|table| Table { rehearsal: effects.rehearsal(id(row)), ..table }));
         }
     }
-    let excluded = excluded(talk, settings, &schemas).await?;
+    let excluded = excluded(talk, settings, &filter, &schemas).await?;
     let mut model = Model { tables, flows: Vec::new(), excluded };
     lineage::trace(talk, &mut model, settings, baseline).await?;
     Ok(model)
 }
 
 /// Tables that the settings hide columns of but leave out, or that are in schemas that are not offered: views may show them.
-async fn excluded(talk: &mut Talk<'_>, settings: &Settings, schemas: &[String]) -> Result<Vec<ExcludedTable>, Trouble> {
+async fn excluded(
+    talk: &mut Talk<'_>,
+    settings: &Settings,
+    filter: &TableFilter<'_>,
+    schemas: &[String],
+) -> Result<Vec<ExcludedTable>, Trouble> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in settings.tables.iter().filter(|(_, said)| !(said.hide.is_empty() && said.show.is_empty())) {
         names.push(name.clone());
@@ -191,7 +198,7 @@ async fn excluded(talk: &mut Talk<'_>, settings: &Settings, schemas: &[String]) 
     let mut found = ask(talk, NAMED, NAMED_END, &names).await?;
     let is_offered = |row: &Value| {
         let (schema, name) = (text(row, "schema"), text(row, "name"));
-        schemas.iter().any(|known| known == schema) && settings.offers(Some(schema), name)
+        schemas.iter().any(|known| known == schema) && filter.admits(Some(schema), name)
     };
     found.retain(|row| !is_offered(row));
     let table = |row: &Value| {

@@ -21,6 +21,7 @@ use crate::model::{
 };
 use crate::settings::Settings;
 use crate::statement::Name;
+use crate::table_filter::TableFilter;
 use crate::time_style::{self, Stored, StyleFinder, TimeStyle};
 
 /// How many values are looked at where the declared type leaves a doubt.
@@ -47,6 +48,7 @@ pub(super) fn model(connection: &Connection, brake: &Brake<'_>, settings: &Setti
         indexes.extend(FullText::read(connection, name, sql)?);
     }
     let mut model = Model::default();
+    let filter = TableFilter::new(settings, |_| {});
     for (name, kind, without_rowid) in &found {
         // An index over another table is no table of its own.
         let is_index = indexes.iter().any(|index| index.name == *name && index.is_index_only());
@@ -54,7 +56,7 @@ pub(super) fn model(connection: &Connection, brake: &Brake<'_>, settings: &Setti
         if is_index || shows_innards {
             continue;
         }
-        if !settings.offers(None, name) {
+        if !filter.admits(None, name) {
             if let Some((table, flows)) = excluded(connection, name)? {
                 model.excluded.push(table);
                 model.flows.extend(flows);

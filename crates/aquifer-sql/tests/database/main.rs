@@ -42,6 +42,8 @@ mod postgres_reflection;
 #[cfg(feature = "postgres")]
 mod postgres_rights;
 #[cfg(feature = "postgres")]
+mod postgres_tls;
+#[cfg(feature = "postgres")]
 mod rehearsal_proofs;
 #[cfg(feature = "postgres")]
 mod server;

@@ -8,6 +8,7 @@ mod clean_words;
 mod definitions;
 mod faults;
 mod freshness;
+mod gone_tools;
 mod interrogation;
 mod library;
 mod limits;

@@ -25,7 +25,7 @@ pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let opened = wanted.open_at_once(Absence::FailsUnlessKnown).await?;
-    let safety = Safety::new(&config, wanted.has_several_sources()?)?;
+    let safety = Safety::new(&config, &wanted.source_facts()?)?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     // What is known from before needs nobody but the server that answers it. Introspection is about all of them.
     let about_all = operation_names(&arguments).iter().any(|name| name == "introspect");

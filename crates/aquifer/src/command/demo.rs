@@ -9,7 +9,7 @@ use anyhow::Context;
 use crate::Ending;
 use crate::cli::{DemoArgs, UpstreamArgs};
 use crate::config::Config;
-use crate::safety::Safety;
+use crate::safety::{Safety, SourceFacts};
 use crate::setup::{self, Wanted};
 use crate::sources::Absence;
 
@@ -49,7 +49,7 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
     let kept = folder.0.join("state.sqlite").display().to_string();
     config.state.store = Some(format!("sqlite:{}", kept.replace("${", "$${")));
     config.audit.dir = Some(folder.0.join("audit"));
-    let safety = Safety::new(&config, false)?;
+    let safety = Safety::new(&config, &SourceFacts::default())?;
     let targets = ["demo:".to_owned()];
     let wanted = Wanted { targets: &targets, upstream: &UpstreamArgs::default(), config: &config };
     let opened = wanted.open(Absence::Fails).await?;

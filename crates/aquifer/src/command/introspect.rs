@@ -19,7 +19,7 @@ pub(crate) async fn run(arguments: IntrospectArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let opened = wanted.open(Absence::IsShown).await?;
-    let safety = Safety::looking(&config, wanted.has_several_sources()?)?;
+    let safety = Safety::looking(&config, &wanted.source_facts()?)?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     let is_old = setup::is_nothing_live(&opened);
     let mut params = Map::new();

@@ -20,7 +20,8 @@ use crate::sources::Absence;
 pub(crate) async fn show(arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
-    let safety = Safety::looking(&config, wanted.has_several_sources()?)?;
+    let facts = wanted.source_facts()?;
+    let safety = Safety::looking(&config, &facts)?;
     let opened = wanted.open(Absence::IsShown).await?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     let snapshot = engine.snapshot();
@@ -32,7 +33,7 @@ pub(crate) async fn show(arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
     // The protocol's own are always there, and nobody has to wonder about them.
     lines.retain(|line| !line.source.is_empty());
     lines.retain(|line| arguments.only.is_empty() || arguments.only.iter().any(|only| only == line.decision));
-    let limits = limits(&config.gate.settings(false).quota);
+    let limits = limits(&config.gate.settings(&facts).quota);
     let dry_runs = rehearsed(engine.snapshot().catalog(), &lines);
     let unused = crate::safety::find_unused(&engine, &safety.gate, &crate::safety::unknown_sources(&opened));
     let text = match arguments.json {
@@ -102,8 +103,9 @@ fn rehearsals(rehearsed: &[Arc<str>]) -> String {
 
 /// How often, and how much, in words.
 fn limits(settings: &QuotaSettings) -> Vec<String> {
-    let rates = settings.rate_limit.iter().map(ToString::to_string);
-    rates.chain(settings.quota.iter().map(ToString::to_string)).collect()
+    let rates = settings.rate_limit.iter().chain(&settings.declared.rate_limit).map(ToString::to_string);
+    let quotas = settings.quota.iter().chain(&settings.declared.quota).map(ToString::to_string);
+    rates.chain(quotas).collect()
 }
 
 fn row(line: &PolicyLine) -> [String; 4] {

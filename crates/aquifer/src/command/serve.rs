@@ -23,8 +23,8 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
     let (config, text) = Config::read_with_text(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let plans = wanted.plan()?;
-    let has_several_sources = plans.are_several();
-    let safety = Arc::new(Safety::new(&config, has_several_sources)?);
+    let facts = plans.facts();
+    let safety = Arc::new(Safety::new(&config, &facts)?);
     plans.tell();
     let (files, broken) = (plans.files, plans.broken);
     let opened = wanted.open_planned(plans.plans, Absence::IsServed).await?;
@@ -46,7 +46,7 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
         config,
         opened,
         broken,
-        has_several_sources,
+        facts,
         files,
         unused,
     };

@@ -52,6 +52,10 @@ impl Source for Hidden {
         self.source.collection(operation)
     }
 
+    fn removed_operation(&self, operation: &str) -> Option<Operation> {
+        self.source.removed_operation(operation).filter(|removed| !self.is_hidden(removed))
+    }
+
     fn changes(&self) -> Option<watch::Receiver<u64>> {
         self.source.changes()
     }
@@ -74,6 +78,10 @@ impl Source for Hidden {
 
     fn session_ended(&self, session: &str) {
         self.source.session_ended(session);
+    }
+
+    fn version(&self) -> Option<Arc<str>> {
+        self.source.version()
     }
 
     fn status(&self) -> SourceStatus {

@@ -6,6 +6,7 @@
 mod adapter_file;
 mod client_file;
 mod database;
+mod facts;
 mod hidden;
 mod login;
 mod naming;
@@ -260,7 +261,7 @@ impl Plans {
 
     /// Whether operations get prefixes, counting those that are only broken today: names must not change with their
     /// mending.
-    pub(crate) fn are_several(&self) -> bool {
+    fn are_several(&self) -> bool {
         self.plans.len() + self.broken.len() > 1
     }
 

@@ -44,6 +44,9 @@ fn made(source: &SourceConfig, name: &str, kept: &Kept) -> Result<Plan, String> 
     };
     let trust = trust::of(source.trust, adapter.as_ref())?;
     let mut settings = Settings::of(&name, transport);
+    if let Some(max) = adapter.as_ref().and_then(|adapter| adapter.rate_limits.max_concurrent) {
+        settings.concurrency = max;
+    }
     settings.adapter = adapter;
     // The word of the file itself does not settle anything.
     settings.is_adapter_settled = matches!(source.trust, Some(TrustSaid::Level(level)) if level >= Trust::Validated);

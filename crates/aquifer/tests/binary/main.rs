@@ -3,6 +3,7 @@
 
 mod absent;
 mod adapter_files;
+mod adapter_limits;
 mod asked;
 mod attacks;
 mod captures;
