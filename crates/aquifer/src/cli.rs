@@ -209,7 +209,8 @@ Examples:
   aquifer trust files-adapter.md --to untested --reason \"the server was replaced\"
 
 One level up at a time, any number down: untested, generated, validated, community_reviewed, certified. What a file says
-of itself counts up to 'generated'; more, only where the configuration says trust = \"file\" beside it.
+of itself counts up to 'generated'; what this command gives it counts on this machine, until the file is changed. A 'trust'
+beside it in the configuration beats both.
 Exit codes: 0 changed, 2 not.")]
     Trust(TrustArgs),
 

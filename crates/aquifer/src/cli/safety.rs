@@ -196,6 +196,9 @@ pub(crate) struct TrustArgs {
     /// Who decided it; else the user who runs this.
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) place: StateArgs,
 }
 
 fn level(text: &str) -> Result<Trust, String> {

@@ -46,7 +46,7 @@ pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     let response = ask(&engine, &receiver, request).await;
     safety.close().await;
     let mut rendered = response.render(&engine.settings().limits);
-    print(&rendered.text)?;
+    super::json::print(&rendered.text)?;
     let failed = rendered.value().get("success") != Some(&Value::Bool(true));
     Ok(if failed { Ending::Failure } else { Ending::Done })
 }

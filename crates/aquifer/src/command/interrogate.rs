@@ -9,7 +9,7 @@ pub(crate) async fn run(arguments: InterrogateArgs) -> anyhow::Result<Ending> {
     let settings = capture::server(arguments.source.as_deref(), arguments.name.as_deref(), &arguments.upstream)?;
     let bundle = capture::capture(&settings).await?;
     let text = bundle.write()?;
-    match &arguments.output {
+    match arguments.output.as_ref().filter(|path| !write::is_stdout(path)) {
         Some(path) => {
             write::file(path, &text, true)?;
             let operations = bundle.normalized_bundle.operations.len();

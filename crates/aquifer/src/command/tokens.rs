@@ -18,7 +18,7 @@ use aquifer_protocol::error::Failure;
 use aquifer_upstream::{Connection, Favours, Settings, Transport};
 use serde_json::Value;
 
-use super::{call, capture, write};
+use super::{call, capture, json, write};
 use crate::Ending;
 use crate::cli::TokensArgs;
 use crate::config::Config;
@@ -52,7 +52,7 @@ pub(crate) async fn run(arguments: TokensArgs) -> anyhow::Result<Ending> {
         eprintln!("{}: written", path.display());
     }
     if arguments.json {
-        call::print(&serde_json::to_string_pretty(&report)?)?;
+        json::print(&serde_json::to_string(&report)?)?;
     } else {
         call::print(text::draw(&chart, canvas()).trim_end())?;
     }
@@ -238,11 +238,14 @@ fn canvas() -> Canvas {
     Canvas { width: width.unwrap_or(Canvas::PLAIN.width), blocks: true }
 }
 
-fn compare(before: &Path, now: &Path, budget: f64, json: bool) -> anyhow::Result<Ending> {
+fn compare(before: &Path, now: &Path, budget: f64, is_json: bool) -> anyhow::Result<Ending> {
     let (old, new) = (read(before)?, read(now)?);
     let comparison = Comparison::of(&old, &new, budget)
         .with_context(|| format!("{} and {} have no figure in common", before.display(), now.display()))?;
-    call::print(&if json { serde_json::to_string_pretty(&comparison)? } else { comparison.to_string() })?;
+    match is_json {
+        true => json::print(&serde_json::to_string(&comparison)?)?,
+        false => call::print(&comparison.to_string())?,
+    }
     Ok(if comparison.exceeded > 0 { Ending::Failure } else { Ending::Done })
 }
 

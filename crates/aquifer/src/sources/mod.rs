@@ -351,7 +351,7 @@ impl Plans {
 impl Plan {
     fn of(config: &SourceConfig, name: &str, kind: Kind) -> anyhow::Result<Self> {
         let name = config.name.clone().unwrap_or_else(|| name.to_owned());
-        let trust = trust::of(config.trust, None).map_err(|why| anyhow::anyhow!("source '{name}': {why}"))?;
+        let trust = trust::of(config.trust, None, None).map_err(|why| anyhow::anyhow!("source '{name}': {why}"))?;
         let origin = Origin { config: config.clone(), server: None, files: Vec::new() };
         let (prefix, state) = (config.prefix.clone(), StateConfig::default());
         Ok(Self { name, prefix, hidden: Vec::new(), trust, origin, kind, state })

@@ -24,6 +24,7 @@ mod killed;
 mod logins;
 mod moved_configuration;
 mod offered;
+mod outputs;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod private_state;

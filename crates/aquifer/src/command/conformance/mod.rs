@@ -91,7 +91,7 @@ fn target(arguments: &ConformanceRunArgs) -> anyhow::Result<Target> {
 fn put(report: &Report, output: &ReportOutput) -> anyhow::Result<()> {
     let colour = output.output.is_none() && output.format == Format::Text && has_colours();
     let text = render::render(report, output.format, colour);
-    match &output.output {
+    match output.output.as_ref().filter(|path| !write::is_stdout(path)) {
         Some(path) => keep(path, &text),
         None => call::print(text.trim_end()),
     }

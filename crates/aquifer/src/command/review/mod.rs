@@ -196,7 +196,7 @@ fn settle(
     accepted: &[String],
     quarantined: &HashSet<&str>,
 ) -> anyhow::Result<bool> {
-    let mut overrides = match arguments.overrides.as_deref().or(Some(file).filter(|file| file.exists())) {
+    let mut overrides = match arguments.overrides.as_deref().or(Some(file).filter(|file| file.is_file())) {
         Some(known) => capture::overrides(known)?,
         None => Overrides::default(),
     };
@@ -207,7 +207,8 @@ fn settle(
     }
     let reviewed = applied(fresh, &overrides);
     call::print(table(&reviewed, arguments.all).trim_end())?;
-    if overrides != before {
+    // A file that was asked for is there afterwards: the next command reads it.
+    if overrides != before || arguments.output.is_some() {
         write::file(file, &overrides.write(), true)?;
         eprintln!("Decisions are in {}", file.display());
     }
