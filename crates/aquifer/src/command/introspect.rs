@@ -16,7 +16,8 @@ use crate::safety::Safety;
 use crate::setup::{self, Wanted};
 use crate::sources::{Absence, quoted};
 
-pub(crate) async fn run(arguments: IntrospectArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<Ending> {
+    arguments.settle()?;
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let opened = wanted.open(Absence::IsShown).await?;
@@ -134,6 +135,10 @@ impl Invocation {
             option("header", header.clone());
         }
         upstream.bearer_env.iter().for_each(|name| option("bearer-env", name.clone()));
+        if upstream.read_only {
+            after.push("--read-only".to_owned());
+        }
+        let mut option = |name: &str, value: String| after.extend([format!("--{name}"), value]);
         upstream.trust.iter().for_each(|trust| option("trust", trust.to_string()));
         if !upstream.command.is_empty() {
             after.push("--".to_owned());

@@ -12,13 +12,15 @@ use serde_json::json;
 
 use super::table::columns;
 use crate::Ending;
-use crate::cli::PolicyShowArgs;
+use crate::cli::{PolicyShowArgs, choose_config};
 use crate::config::Config;
 use crate::safety::Safety;
 use crate::setup::{self, Wanted};
 use crate::sources::Absence;
 
-pub(crate) async fn show(arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn show(mut arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
+    let starts_command = !arguments.upstream.command.is_empty();
+    choose_config(&mut arguments.sources, &mut arguments.config, starts_command)?;
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let safety = Safety::looking(&config, wanted.has_several_sources()?)?;

@@ -22,7 +22,9 @@ mod http;
 mod init;
 mod killed;
 mod logins;
+mod missing_servers;
 mod moved_configuration;
+mod named_sources;
 mod offered;
 mod outputs;
 #[cfg(feature = "postgres")]

@@ -79,6 +79,11 @@ fn target(arguments: &ConformanceRunArgs) -> anyhow::Result<Target> {
         }
         return Ok(Target::Command { argv: arguments.command.clone(), env: Vec::new() });
     };
+    if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
+        let program = std::env::current_exe().context("where this program is cannot be told")?;
+        let argv = vec![program.to_string_lossy().into_owned(), "serve".to_owned(), url.clone()];
+        return Ok(Target::Command { argv, env: Vec::new() });
+    }
     let mut headers = Vec::new();
     for (name, value) in &arguments.headers {
         let value = crate::config::expand(value).with_context(|| format!("the header '{name}' cannot be sent"))?;
