@@ -13,6 +13,7 @@ pub(crate) mod pins;
 mod place;
 mod store;
 mod trust;
+mod unreached;
 mod upstream;
 
 use std::path::{Path, PathBuf};
@@ -26,12 +27,11 @@ use aquifer_discovery::servers::Server;
 use aquifer_engine::clock::SystemClock;
 use aquifer_engine::store::StateStore;
 use aquifer_engine::{Mount, Source};
-use aquifer_protocol::error::Failure;
 use aquifer_protocol::suggest;
 use aquifer_protocol::trust::Trust;
 use aquifer_query::CursorKey;
 use aquifer_sql::{Database, Target};
-use aquifer_upstream::{Upstream, describe_failure};
+use aquifer_upstream::Upstream;
 
 use crate::cli::UpstreamArgs;
 use crate::command::call::escape_hidden;
@@ -39,11 +39,13 @@ use crate::config::{self, SourceConfig, StateConfig};
 use crate::sample;
 use crate::state::Kept;
 use crate::task_board::Board;
+use unreached::told;
 
 pub(crate) use adapter_file::sidecar_of;
 pub(crate) use client_file::is_ourselves;
 pub(crate) use login::quoted;
 pub(crate) use naming::problem as name_problem;
+pub(crate) use unreached::Unreached;
 
 /// What happens when a source cannot be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -591,32 +593,4 @@ async fn database(
             Ok((database, false))
         }
     }
-}
-
-/// An MCP server that is not there, though nothing is wrong with what was written.
-#[derive(Debug)]
-pub(crate) struct Unreached(String);
-
-impl Unreached {
-    pub(crate) fn new(failure: Failure) -> Self {
-        Self(told(failure).to_string())
-    }
-
-    /// The same of a server that was there and did not answer.
-    pub(crate) fn in_words(words: String) -> Self {
-        Self(words)
-    }
-}
-
-impl std::fmt::Display for Unreached {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Unreached {}
-
-/// What a person is told who started the command: with the cause, which a caller would not see.
-fn told(failure: Failure) -> anyhow::Error {
-    anyhow::anyhow!("{}", describe_failure(&failure))
 }

@@ -16,6 +16,12 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": id, "error": error}), flush=True)
 "#;
 
+/// A server's name, and the command that starts it.
+type Server = (&'static str, &'static [&'static str]);
+
+/// Words, and how often they are said.
+type Said = (&'static str, usize);
+
 struct Place {
     folder: Folder,
     config: String,
@@ -53,7 +59,7 @@ fn what_is_missing_is_said_once_in_its_own_words() {
     const FILE: &[&str] = &["./no/such/file"];
     const ENDS: &[&str] = &["sh", "-c", "echo 'fatal: no such repository' >&2; exit 3"];
     #[rustfmt::skip]
-    let table: &[(&[(&str, &[&str])], &[(&str, usize)])] = &[
+    let table: &[(&[Server], &[Said])] = &[
         (&[("git", NONE)], &[("no-such-program-anywhere: command not found; used by source 'git'", 1)]),
         (&[("git", NONE), ("time", NONE)],
             &[("no-such-program-anywhere: command not found; used by sources 'git', 'time'", 1)]),
