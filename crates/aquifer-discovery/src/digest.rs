@@ -233,11 +233,7 @@ fn write_members(members: Vec<(&str, &Value)>, text: &mut Vec<u8>) {
 }
 
 /// The members of an object, sorted by their names.
-fn write_sorted(
-    mut members: Vec<(&str, &Value)>,
-    text: &mut Vec<u8>,
-    write: impl Fn(&str, &Value, &mut Vec<u8>),
-) {
+fn write_sorted(mut members: Vec<(&str, &Value)>, text: &mut Vec<u8>, write: impl Fn(&str, &Value, &mut Vec<u8>)) {
     members.sort_unstable_by_key(|(name, _)| *name);
     text.push(b'{');
     for (name, value) in members {

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_protocol::catalog::pascal_case;
+use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::{Backing, Operation, Returns, Safeguards};
 use aquifer_protocol::schema::{Kind, Parameter, Pattern, Schema, SchemaReader, Types};
 use serde_json::{Map, Value, json};
 
 use crate::adapter::{self, Adapter, AdapterOperation, AdapterParameter, Known, MapsTo};
 use crate::bundle::{Bundle, NormalizedOperation};
+use crate::classify::{self, Inference, Subject};
 use crate::schema::{self, Input};
 use crate::text;
 use crate::tool::Tool;
@@ -197,6 +199,7 @@ impl Offer {
         let own = input.by_name();
         let mut operation = Operation::new(&made.operation_name, made.endpoint, &made.description);
         operation.danger = made.danger_level;
+        operation.danger_evidence = Some(text::presentable(&evidence_of_tool(made, tool)).into());
         operation.open = input.open;
         operation.returns = Returns::undeclared(&made.returns.description);
         operation.parameters = made
@@ -221,9 +224,14 @@ impl Offer {
 
     fn add_reviewed(&mut self, reviewed: &AdapterOperation, source: &str, known: &Known<'_>) {
         let held = adapter::hold(reviewed, known);
-        self.ignored.extend(held.ignored.map(|ignored| format!("'{}': {ignored}", reviewed.name)));
+        let ignored = held.ignored;
+        self.ignored.extend(ignored.iter().map(|ignored| format!("'{}': {ignored}", reviewed.name)));
         let mut operation = Operation::new(&reviewed.name, held.category, &reviewed.description);
         operation.danger = held.danger;
+        operation.danger_evidence = Some(match &ignored {
+            Some(ignored) => text::presentable(ignored).into(),
+            None => "its adapter file says so".into(),
+        });
         operation.safeguards = safeguards(reviewed);
         if let Some(returns) = &reviewed.returns {
             operation.returns = Returns::undeclared(returns);
@@ -337,6 +345,36 @@ impl Offer {
             free.into_iter().find(|name| !self.types.contains_key(name.as_str())).unwrap_or_default().into();
         self.types.insert(free.clone(), Arc::new(output));
         free
+    }
+}
+
+/// What shows how dangerous a tool is, in a few words for operators.
+fn evidence_of_tool(made: &NormalizedOperation, tool: &Tool) -> String {
+    let decided = made.provenance.inference_sources.as_ref().map(|sources| sources.danger_level);
+    if decided == Some(Inference::ManualOverride) {
+        return "a reviewer decided it".to_owned();
+    }
+    if let Some(reason) = made.review_reasons.first().filter(|_| made.needs_review) {
+        return format!("nobody has reviewed it: {reason}");
+    }
+    let hints = tool.annotations;
+    if made.endpoint == Category::Read {
+        let declared = hints.read_only == Some(true);
+        return if declared { "the server declares that it only reads" } else { "its name says that it only reads" }
+            .to_owned();
+    }
+    let parameters: Vec<&str> = made.params.iter().map(|parameter| parameter.name.as_str()).collect();
+    let assessment = classify::assess(Subject {
+        name: &classify::spelled(&tool.name),
+        description: &made.description,
+        parameters: &parameters,
+        annotations: hints,
+    });
+    let hard = assessment.hard.filter(|hard| hard.danger == made.danger_level);
+    match (hard, hints.destructive) {
+        (Some(hard), _) => hard.reason,
+        (None, Some(false)) => "the server declares that it destroys nothing".to_owned(),
+        (None, _) => "it changes something, and the server does not say that it destroys nothing".to_owned(),
     }
 }
 

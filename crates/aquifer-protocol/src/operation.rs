@@ -51,6 +51,9 @@ pub struct Operation {
     pub examples: Vec<Example>,
     /// How much harm it can do.
     pub danger: Danger,
+    /// What shows how much harm it can do, in a few words for operators: "the server declares it destructive". Where nothing
+    /// is said, its category does.
+    pub danger_evidence: Option<Arc<str>>,
     /// What has to be known before it is confirmed.
     pub safeguards: Safeguards,
     /// Whether its parameter `confirmation_token` is the protocol's, and never reaches the source.
@@ -298,6 +301,7 @@ impl Operation {
             returns: Returns::undeclared("The result"),
             examples: Vec::new(),
             danger: Danger::infer(name, category),
+            danger_evidence: None,
             safeguards: Safeguards::default(),
             takes_token: false,
             source: "".into(),

@@ -28,7 +28,7 @@ use crate::pinning::{Ledger, Pinning, Pins, Written};
 use crate::quarantine::QuarantinePolicy;
 use crate::served::{Capture, Draft, Origin, Served};
 use crate::settings::Settings;
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, describe_failure};
 use crate::words::Words;
 
 /// The first pause after a failed start, and the longest.
@@ -211,10 +211,7 @@ impl Upkeep {
             let listed = list(&link, &self.settings).await?;
             Ok((listed, link))
         };
-        let told = |trouble: Trouble| match trouble {
-            Trouble::TimedOut => crate::trouble::unavailable(&self.settings.name, "it did not finish starting in time"),
-            other => other.into_failure(&self.settings.name, &self.words, self.settings.largest_answer),
-        };
+        let told = |trouble: Trouble| trouble.into_start_failure(&self.settings, &self.words);
         match tokio::time::timeout(self.settings.start_timeout, starting).await {
             Ok(Ok((listed, link))) => {
                 self.take_over(&link, listed).await;
@@ -429,10 +426,9 @@ impl Upkeep {
 
     fn show_failure(&self, failure: &Failure) {
         let is_said = self.served.load().failure.as_deref() == Some(reason_of(failure));
-        let (source, cause) = (self.settings.name.as_str(), failure.cause());
-        match is_said {
-            true => tracing::debug!(source, cause, "{}", failure.message()),
-            false => tracing::warn!(source, cause, "{}", failure.message()),
+        match is_said || self.settings.is_watched {
+            true => tracing::debug!("{}", describe_failure(failure)),
+            false => tracing::warn!("{}", describe_failure(failure)),
         }
         if !is_said {
             self.show(reason_of(failure));

@@ -217,6 +217,7 @@ fn decide_danger(settings: &Settings, offer: &mut Offer) {
     for operation in &mut offer.operations {
         if let Some(danger) = settings.danger_of.get(&*operation.name) {
             operation.danger = *danger;
+            operation.danger_evidence = Some("the configuration says so".into());
         }
     }
 }

@@ -329,7 +329,10 @@ impl Config {
     pub(crate) fn of_file(path: &Path, text: &str) -> anyhow::Result<Self> {
         let shown = path.display();
         match Self::parse(text) {
-            Ok(config) => config.beside(path).with_variables(),
+            Ok(config) => {
+                let config = Self { path: Some(path.to_owned()), ..config };
+                Ok(config.with_variables()?.beside(path))
+            }
             Err(FileProblem { line, column, message, suggestion, .. }) => {
                 let suggestion = suggestion.map(|words| format!(". {words}")).unwrap_or_default();
                 bail!("{shown} is not a valid configuration: line {line}, column {column}: {message}{suggestion}")
@@ -360,20 +363,28 @@ impl Config {
 
     /// Files that a configuration names by a relative path stand beside it.
     fn beside(mut self, path: &Path) -> Self {
-        self.path = Some(path.to_owned());
         let folder = path.parent().unwrap_or(Path::new(""));
-        for file in [&mut self.audit.dir, &mut self.state.redis_authorities].into_iter().flatten() {
+        let files = [&mut self.audit.dir, &mut self.state.dir, &mut self.state.redis_authorities];
+        for file in files.into_iter().flatten() {
             *file = folder.join(&*file);
+        }
+        if let Some(found) =
+            self.state.store.as_deref().and_then(|store| target_beside(store, &self.state.variables, folder))
+        {
+            self.state.store = Some(found);
         }
         for source in &mut self.source {
             for file in [&mut source.adapter, &mut source.overrides, &mut source.cwd].into_iter().flatten() {
                 *file = folder.join(&*file);
             }
-            let is_file = |target: &&mut String| {
-                !target.starts_with('$') && [".json", ".md"].iter().any(|end| target.ends_with(end))
-            };
-            if let Some(target) = source.target.as_mut().filter(is_file) {
-                *target = folder.join(&*target).display().to_string();
+            if let Some(found) =
+                source.target.as_deref().and_then(|target| target_beside(target, &source.variables, folder))
+            {
+                source.target = Some(found);
+            }
+            // What a server is started with names files, too.
+            if source.command.is_some() && source.cwd.is_none() {
+                source.cwd = std::path::absolute(path).ok().and_then(|path| path.parent().map(Path::to_owned));
             }
         }
         self
@@ -396,6 +407,20 @@ impl Config {
         }
         Ok(self)
     }
+}
+
+/// A target that names a file by a relative path, as the file beside the configuration. Nothing for every other target.
+fn target_beside(target: &str, variables: &Variables, folder: &Path) -> Option<String> {
+    const FILES: [&str; 7] = [".json", ".jsonc", ".json5", ".md", ".db", ".sqlite", ".sqlite3"];
+    // What cannot be expanded is told when it is planned.
+    let expanded = variables.expand(target).ok()?;
+    let (scheme, path) = match expanded.strip_prefix("sqlite:") {
+        Some(path) => ("sqlite:", path.strip_prefix("//").unwrap_or(path)),
+        None if expanded.contains("://") || !FILES.iter().any(|end| expanded.ends_with(end)) => return None,
+        None => ("", expanded.as_str()),
+    };
+    let is_relative = !path.is_empty() && !path.starts_with(':') && Path::new(path).is_relative();
+    is_relative.then(|| format!("{scheme}{}", folder.join(path).display().to_string().replace("${", "$${")))
 }
 
 /// A parser's message without what stood in the file: `invalid type: string "…"` becomes `invalid type: string`.

@@ -7,6 +7,7 @@ mod cli;
 mod command;
 mod config;
 mod files;
+mod gather;
 mod lifetime;
 mod reload;
 mod results;

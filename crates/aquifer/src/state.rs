@@ -2,6 +2,7 @@
 //! what the gate keeps. All of it is its owner's alone.
 
 mod directory;
+mod recorded_trust;
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};
@@ -18,7 +19,7 @@ pub(crate) use directory::close_to_others;
 pub(crate) use directory::create as create_private_directory;
 
 /// What is in the state directory, besides the store, which looks after its own files.
-const ENTRIES: &[&str] = &["cursor.key", "admin.key", "catalogues", "logins", "audit"];
+const ENTRIES: &[&str] = &["cursor.key", "admin.key", "catalogues", "logins", "audit", "trust"];
 
 /// Keys and hashes are smaller.
 const MAX_SMALL_FILE_BYTES: u64 = 64 * 1024;

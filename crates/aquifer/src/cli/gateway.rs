@@ -8,9 +8,13 @@ use super::UpstreamArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct InterrogateArgs {
-    /// The server: https://…, or FILE.json of a client.
-    #[arg(value_name = "SOURCE")]
+    /// The server: https://…, FILE.json of a client, or the name it has in the configuration.
+    #[arg(value_name = "SOURCE|NAME")]
     pub(crate) source: Option<String>,
+
+    /// Read the configuration from this file, else from ./aquifer.toml, where a server is named that it has.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 
     /// Write the bundle here instead of to stdout.
     #[arg(short, long, value_name = "FILE")]
@@ -118,7 +122,7 @@ pub(crate) struct RemoteArgs {
     #[arg(value_name = "SOURCE|NAME")]
     pub(crate) server: String,
 
-    /// Read the configuration from this file.
+    /// Read the configuration from this file, else from ./aquifer.toml where no source is named.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 

@@ -13,8 +13,8 @@ pub(crate) enum PolicyCommand {
     #[command(after_help = "\
 Examples:
   aquifer policy show demo:
-  aquifer policy show --config aquifer.toml
-  aquifer policy show --config aquifer.toml --only confirm
+  aquifer policy show                            of ./aquifer.toml
+  aquifer policy show agent.toml --only confirm
   aquifer policy show mcp.json --json
 
 allow    it runs
@@ -30,7 +30,7 @@ pub(crate) struct PolicyShowArgs {
     #[arg(value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
 
-    /// Read the configuration from this file.
+    /// Read the configuration from this file, else from ./aquifer.toml where no source is named.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -52,7 +52,7 @@ pub(crate) struct PolicyShowArgs {
 /// Where state is.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StateArgs {
-    /// Read the configuration from this file; it says where the state is.
+    /// Read the configuration from this file, else from ./aquifer.toml; it says where the state is.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -197,6 +197,9 @@ pub(crate) struct TrustArgs {
     /// Who decided it; else the user who runs this.
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) place: StateArgs,
 }
 
 fn level(text: &str) -> Result<Trust, String> {

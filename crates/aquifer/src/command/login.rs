@@ -9,9 +9,10 @@ use aquifer_upstream::{Attempt, LoggedOut, Settings, Transport};
 use tokio::sync::mpsc;
 
 use crate::Ending;
-use crate::cli::{LoginArgs, LogoutArgs, RemoteArgs, UpstreamArgs};
+use crate::cli::{LoginArgs, LogoutArgs, RemoteArgs, UpstreamArgs, usual_config};
 use crate::config::{Config, LoginConfig};
 use crate::setup::Wanted;
+use crate::sources::is_source;
 
 pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<Ending> {
     let settings = server(&arguments.remote)?;
@@ -61,8 +62,9 @@ pub(crate) async fn forget(arguments: LogoutArgs) -> anyhow::Result<Ending> {
 
 /// The server that is meant: one of the configuration by its name, or a target as other commands take it.
 fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
-    let config = Config::read(arguments.config.as_deref())?;
     let given = &arguments.server;
+    let usual = || usual_config().filter(|_| !is_source(given));
+    let config = Config::read(arguments.config.clone().or_else(usual).as_deref())?;
     let is_target =
         given.contains("://") || [".json", ".jsonc", ".json5", ".md"].iter().any(|end| given.ends_with(end));
     let none = UpstreamArgs { servers: arguments.one.iter().cloned().collect(), ..UpstreamArgs::default() };

@@ -42,14 +42,20 @@ fn made(source: &SourceConfig, name: &str, kept: &Kept) -> Result<Plan, String> 
         (None, Some(adapter)) => adapter.name.clone(),
         _ => name.to_owned(),
     };
-    let trust = trust::of(source.trust, adapter.as_ref())?;
+    let recorded = adapter.as_ref().and_then(|_| kept.recorded_trust(files.iter().map(String::as_str)));
+    let trust = trust::of(source.trust, adapter.as_ref(), recorded)?;
     let mut settings = Settings::of(&name, transport);
     if let Some(max) = adapter.as_ref().and_then(|adapter| adapter.rate_limits.max_concurrent) {
         settings.concurrency = max;
     }
     settings.adapter = adapter;
-    // The word of the file itself does not settle anything.
-    settings.is_adapter_settled = matches!(source.trust, Some(TrustSaid::Level(level)) if level >= Trust::Validated);
+    // The word of the file itself does not settle anything: only that of the operator.
+    let said = match source.trust {
+        Some(TrustSaid::Level(level)) => Some(level),
+        Some(TrustSaid::File) => None,
+        None => recorded.map(|level| level.min(trust)),
+    };
+    settings.is_adapter_settled = said.is_some_and(|level| level >= Trust::Validated);
     finish(&mut settings, source, kept, &mut files)?;
     let origin = Origin { config: source.clone(), server: None, files };
     let kind = Kind::Upstream(Box::new(settings));
@@ -95,7 +101,7 @@ pub(super) fn of_client(
     settings.named_in = Some(super::pins::identify(Some(Path::new(file))));
     let mut files = Vec::new();
     finish(&mut settings, source, kept, &mut files).map_err(broken)?;
-    let trust = trust::of(source.trust, None).map_err(broken)?;
+    let trust = trust::of(source.trust, None, None).map_err(broken)?;
     if let (Some(timeout), None) = (resolved.timeout, source.timeout_seconds) {
         settings.timeout = timeout;
     }

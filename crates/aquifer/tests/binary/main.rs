@@ -24,8 +24,11 @@ mod http;
 mod init;
 mod killed;
 mod logins;
+mod missing_servers;
 mod moved_configuration;
+mod named_sources;
 mod offered;
+mod outputs;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod private_state;

@@ -1,7 +1,6 @@
 //! `init --apply`: Aquifer takes the place of the servers in each client's own file. A copy of the file is kept beside
 //! it, and nothing else in it changes.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
@@ -32,7 +31,6 @@ pub(super) fn apply(client: &Client, start: &Start, variables: &[Variable]) -> a
     if crate::files::read(&path).ok().as_deref() != Some(client.text.as_str()) {
         bail!("{shown} has changed meanwhile. Close {} and try again", client.name);
     }
-    let mode = std::fs::metadata(&path).with_context(|| format!("cannot read {shown}"))?.permissions().mode();
-    write::replace(&path, &edited, mode & 0o777)?;
+    write::file(&path, &edited, true)?;
     Ok(copy)
 }

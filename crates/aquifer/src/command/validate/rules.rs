@@ -77,20 +77,16 @@ async fn open(config: &Config, found: &mut Found) -> anyhow::Result<Reached> {
     for plan in plans.plans {
         let name = plan.name.clone();
         match plan.open(&key, Absence::Fails).await {
-            Ok(one) => {
-                let ready = match &one.upstream {
-                    Some(upstream) => upstream.ready().await,
-                    None => Ok(()),
-                };
-                match ready {
-                    Err(failure) if one.unknown().is_some() => missing(name, failure.message()),
-                    // Known from before, or from an adapter file.
-                    Ok(()) | Err(_) => opened.push(one),
-                }
-            }
+            Ok(one) => opened.push(one),
             Err(error) => missing(name, &format!("{error:#}")),
         }
     }
+    let asked = setup::ask(&opened, |_| true).await;
+    let without: Vec<(String, String)> =
+        asked.names().into_iter().filter_map(|name| asked.why_unknown(&name).map(|why| (name, why))).collect();
+    // What is known from before, or from an adapter file, is enough.
+    opened.retain(|one| !without.iter().any(|(name, _)| name == one.source.name()));
+    without.into_iter().for_each(|(name, why)| missing(name, &why));
     Ok(Reached { opened, unknown, facts })
 }
 
