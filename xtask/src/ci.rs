@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::mcp_conformance;
 use crate::step::{self, announce, cargo, root};
 use crate::test::{self, EVERYTHING};
 use crate::tools::DENY;
@@ -32,6 +33,7 @@ pub(crate) fn run() -> Result<()> {
     step::run(docs.env("RUSTDOCFLAGS", "-D warnings"), "Mend what is listed above.")?;
 
     test::run(&[])?;
+    mcp_conformance::run(&[])?;
     announce(&format!("ci passed in {} s", started.elapsed().as_secs()));
     Ok(())
 }

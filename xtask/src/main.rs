@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, reason = "talking is what a command-line tool does")]
 
+mod applications;
 mod bench;
 mod ci;
 mod clients;
@@ -12,6 +13,7 @@ mod conformance;
 mod fuzz;
 mod install;
 mod keeper;
+mod mcp_conformance;
 mod postgres;
 mod redis;
 mod servers;
@@ -30,10 +32,12 @@ Usage: cargo xtask TASK [ARGUMENT...]
 
 Tasks:
   test [ARG...]     Install and start what the tests need, run all of them; arguments go to the test runner
-  ci                Everything a change must pass: format, lints, dependencies, docs, then test
+  ci                Everything a change must pass: format, lints, dependencies, docs, test, mcp-conformance
   fuzz [SECONDS]    Run every fuzz target for so long, 60 seconds unless told (needs a nightly toolchain)
   bench [ARG...]    Measure, and print ratios
   conformance [ARG] Run the conformance runner on our own servers, and write its reports
+  mcp-conformance   Run the MCP project's own conformance suite on Aquifer as a server and as a client
+  applications [NAME]  Serve databases of real applications from PyPI and npm, and compare with SQL
   soak [ARG...]     Have upstreams of the gateway misbehave 1,000 times each, and look for leaks
   postgres          Start a throw-away PostgreSQL as the tests have it, print its URL, keep it until Ctrl-C
   redis             The same with a Redis
@@ -44,7 +48,7 @@ Examples:
   cargo xtask test --test clients        those of one file
   cargo xtask fuzz 300                   five minutes for each target
 
-What tasks install stands in target/clients, target/servers and target/tools; it is made again when it is deleted.
+What tasks install stands in target/clients, target/servers, target/applications, target/mcp-conformance and target/tools; it is made again when it is deleted.
 
 The tests need Node.js, Python, openssl, and the PostgreSQL and Redis servers: as root with apt they are installed. A
 PostgreSQL and a Redis are started for the tests and end with them, or with xtask however that ends. With
@@ -63,6 +67,8 @@ fn main() -> ExitCode {
         "fuzz" => fuzz::run(rest),
         "bench" => bench::run(rest),
         "conformance" => conformance::run(rest),
+        "mcp-conformance" => mcp_conformance::run(rest),
+        "applications" => applications::run(rest),
         "soak" => soak::run(rest),
         "postgres" => postgres::run(),
         "redis" => redis::run(),

@@ -56,6 +56,14 @@ impl Postgres {
         Server::start().map(Self::Started)
     }
 
+    /// Where it is.
+    pub(crate) fn url(&self) -> Result<String> {
+        match self {
+            Self::Given => std::env::var(VARIABLE).with_context(|| format!("{VARIABLE} is no text")),
+            Self::Started(server) => Ok(server.url.clone()),
+        }
+    }
+
     /// What the environment of the tests must have in addition to ours.
     pub(crate) fn environment(&self) -> Option<(&'static str, &str)> {
         match self {

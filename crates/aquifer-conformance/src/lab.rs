@@ -11,19 +11,14 @@ use crate::described::{self, Described, Operation, Parameter};
 use crate::probe::Values;
 use crate::record::{Mode, Purpose, Record, Seen, Surface};
 use crate::reply::{Kind, Reply};
-use crate::resources::{self, Resource, referred};
-use crate::rows::{rows, settled};
+use crate::resources::{self, Resource};
+use crate::rows::{Row, rows, settled};
 use crate::run::Options;
 use crate::sandbox::Sandbox;
-use crate::walk::{Collection, Paging};
+use crate::walk::Collection;
 use crate::watch::Watch;
 use crate::wire::{Broken, Dial};
-
-/// How many collections are looked at closely.
-const MOST_COLLECTIONS: usize = 12;
-
-/// How many searches are looked at closely, besides.
-const MOST_SEARCHES: usize = 3;
+use crate::writing::Recipe;
 
 /// Exchanges kept for evidence; whatever is more is of the same kind.
 const MOST_SEEN: usize = 5_000;
@@ -59,6 +54,12 @@ pub(crate) struct Lab<'a> {
     /// The last answer to a valid request of each READ operation.
     pub(crate) tried: BTreeMap<String, Reply>,
     pub(crate) collections: Arc<Vec<Arc<Collection>>>,
+    /// Rows that lists gave, by [`list_id`](resources::list_id).
+    pub(crate) known_rows: BTreeMap<String, Vec<Row>>,
+    /// Whether operations that serve several kinds of things were looked for.
+    pub(crate) kinds_bound: bool,
+    /// Which way of creating a thing worked, by its noun.
+    pub(crate) recipes: BTreeMap<String, Recipe>,
     pub(crate) sandbox: Sandbox,
     /// How each thing was created, or was not.
     pub(crate) creations: Vec<(String, Reply)>,
@@ -92,6 +93,9 @@ impl<'a> Lab<'a> {
             working: BTreeMap::new(),
             tried: BTreeMap::new(),
             collections: Arc::default(),
+            known_rows: BTreeMap::new(),
+            kinds_bound: false,
+            recipes: BTreeMap::new(),
             sandbox: Sandbox::new(),
             creations: Vec::new(),
             silent: Vec::new(),
@@ -133,7 +137,7 @@ impl<'a> Lab<'a> {
 
     /// Calls an operation on its own tool.
     pub(crate) async fn call(&mut self, operation: &Operation, params: Map<String, Value>) -> Reply {
-        let arguments = json!({"operation": operation.name, "params": params});
+        let arguments = operation.request(params);
         let tool = operation.tool.clone();
         let reply = self.send(&tool, arguments).await;
         // What reads is kept once, by whoever found out how to ask.
@@ -230,12 +234,13 @@ impl<'a> Lab<'a> {
     }
 
     /// Where the server was lost over one operation: connects again, and does without that operation from now on.
-    async fn leave_alone(&mut self, operation: &Operation) -> bool {
+    pub(crate) async fn leave_alone(&mut self, operation: &Operation) -> bool {
         let Some(reason) = self.client.lost.clone() else { return false };
         if Box::pin(self.revive()).await {
             let mut described = Described::clone(&self.described);
             described.operations.retain(|own| own.name != operation.name);
             self.resources = Arc::new(resources::find(&described));
+            self.kinds_bound = false;
             self.described = Arc::new(described);
             self.silent.push((operation.name.clone(), reason));
         }
@@ -258,121 +263,6 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// Finds, for every READ operation, a request that works; walks the collections among them up to so many rows.
-    pub(crate) async fn prepare(&mut self, most: usize) {
-        let described = self.described.clone();
-        let mut collections = Vec::new();
-        for operation in described.reads().filter(|operation| operation.required().next().is_none()) {
-            let reply = self.call(operation, Map::new()).await;
-            if self.leave_alone(operation).await {
-                continue;
-            }
-            let lists = reply.ok() && rows(reply.data()).is_some() && collections.len() < MOST_COLLECTIONS;
-            self.learn(operation, Map::new(), reply);
-            if lists {
-                collections.push(self.collect(operation, Map::new(), most).await);
-            }
-        }
-        self.collections = Arc::new(collections);
-        let mut searched = Vec::new();
-        for operation in described.reads().filter(|operation| operation.required().next().is_some()) {
-            for params in self.candidates(operation) {
-                let reply = self.call(operation, params.clone()).await;
-                if self.leave_alone(operation).await {
-                    break;
-                }
-                let worked = reply.ok();
-                let lists = worked && reply.data().get("items").is_some() && searched.len() < MOST_SEARCHES;
-                self.learn(operation, params.clone(), reply);
-                if lists {
-                    searched.push(self.collect(operation, params, most).await);
-                }
-                if worked {
-                    break;
-                }
-            }
-        }
-        let listed = self.collections.iter().cloned();
-        self.collections = Arc::new(listed.chain(searched).collect());
-    }
-
-    /// Walks through a collection.
-    async fn collect(&mut self, operation: &Operation, params: Map<String, Value>, most: usize) -> Arc<Collection> {
-        let paging = Paging::of(operation).first().copied().unwrap_or(Paging::Whole);
-        let walk = self.walk(operation, &params, paging, 100, most).await;
-        let listing = |resource: &&Resource| resource.list.as_ref().is_some_and(|list| list.name == operation.name);
-        let key = self.resources.iter().find(listing).map(|resource| resource.key.clone()).unwrap_or_default();
-        Arc::new(Collection::new(operation.clone(), params, key, walk))
-    }
-
-    fn learn(&mut self, operation: &Operation, params: Map<String, Value>, reply: Reply) {
-        if reply.ok() {
-            self.keep(Purpose::Valid { operation: operation.name.clone() }, &reply);
-            self.working.insert(operation.name.clone(), params);
-        }
-        self.tried.insert(operation.name.clone(), reply);
-    }
-
-    /// Valid requests, the most promising one first: with what rows really hold, as the example shows, from types alone.
-    fn candidates(&self, operation: &Operation) -> Vec<Map<String, Value>> {
-        let found: Option<Map<String, Value>> = operation
-            .required()
-            .map(|parameter| {
-                let value = self.known_value(operation, parameter).or_else(|| self.made_up(parameter))?;
-                Some((parameter.name.clone(), value))
-            })
-            .collect();
-        let known = operation.required().all(|parameter| self.known_value(operation, parameter).is_some());
-        let examples = operation.examples().iter().filter_map(|example| example_params(example).cloned());
-        let examples =
-            examples.filter(|params| operation.required().all(|parameter| params.contains_key(&parameter.name)));
-        let mut candidates = Vec::new();
-        for example in examples.take(2) {
-            let least = example.iter().filter(|(name, _)| operation.parameter(name).is_some_and(|own| own.required));
-            candidates.push(least.map(|(name, value)| (name.clone(), value.clone())).collect());
-            candidates.push(example);
-        }
-        if let Some(found) = found {
-            let at = if known { 0 } else { candidates.len() };
-            candidates.insert(at, found);
-        }
-        candidates
-    }
-
-    /// A value that a row of a collection really has for this parameter.
-    pub(crate) fn known_value(&self, operation: &Operation, parameter: &Parameter) -> Option<Value> {
-        let own = self.resources.iter().find(|resource| resource.has(&operation.name));
-        if let Some(resource) = own.filter(|resource| resource.key.contains(&parameter.name)) {
-            return self.value_in(resource, &parameter.name);
-        }
-        if ["query", "q", "search", "text"].contains(&parameter.name.as_str()) && operation.reads() {
-            return self.known_word(operation);
-        }
-        let (resource, field) = referred(&self.resources, &parameter.name, &parameter.description)?;
-        self.value_in(resource, &field)
-    }
-
-    /// A word that rows of the collection that is searched have.
-    fn known_word(&self, operation: &Operation) -> Option<Value> {
-        let (_, noun) = operation.name.split_once('_')?;
-        let lists = |own: &&Arc<Collection>| own.operation.name.split_once('_').is_some_and(|(_, other)| other == noun);
-        let collection = self.collections.iter().find(lists)?;
-        let is_word = |word: &&str| word.len() > 2 && word.chars().all(char::is_alphabetic);
-        let texts = collection.rows.iter().flat_map(|row| row.values()).filter_map(Value::as_str);
-        let spaced = texts.filter(|text| text.contains(' '));
-        let plain = collection.rows.iter().flat_map(|row| row.values()).filter_map(Value::as_str);
-        spaced.chain(plain).flat_map(str::split_whitespace).find(is_word).map(Value::from)
-    }
-
-    fn value_in(&self, resource: &Resource, field: &str) -> Option<Value> {
-        if let Some(value) = self.sandbox.value(&resource.noun, field) {
-            return Some(value);
-        }
-        let list = resource.list.as_ref()?;
-        let collection = self.collections.iter().find(|collection| collection.operation.name == list.name)?;
-        collection.rows.first()?.get(field).cloned()
-    }
-
     /// A field that an answer of this operation has.
     pub(crate) fn described_field(&self, operation: &Operation) -> Option<String> {
         let data = self.tried.get(&operation.name)?.data();
@@ -382,22 +272,12 @@ impl<'a> Lab<'a> {
 
     /// A value from the description alone.
     pub(crate) fn made_up(&self, parameter: &Parameter) -> Option<Value> {
-        Values { types: &self.described.types, salt: self.sandbox.salt() }.valid(parameter)
+        self.made_up_variant(parameter, 0)
     }
 
-    /// A valid request of any operation, with nothing but what is required.
-    pub(crate) fn valid(&self, operation: &Operation) -> Option<Map<String, Value>> {
-        if let Some(params) = self.working.get(&operation.name) {
-            return Some(params.clone());
-        }
-        if operation.name == "introspect" {
-            return json!({"query": "operations"}).as_object().cloned();
-        }
-        let value = |parameter: &Parameter| {
-            let value = self.known_value(operation, parameter).or_else(|| self.made_up(parameter))?;
-            Some((parameter.name.clone(), value))
-        };
-        operation.required().map(value).collect()
+    /// Another value from the description alone.
+    pub(crate) fn made_up_variant(&self, parameter: &Parameter, variant: usize) -> Option<Value> {
+        Values { types: &self.described.types, salt: self.sandbox.salt(), variant }.valid(parameter)
     }
 
     /// Opens the other mode, or says why that cannot be done.

@@ -239,6 +239,8 @@ pub struct Header {
     pub spec_version: String,
     /// The level that was asked for: 1 or 2.
     pub requested_level: u8,
+    /// The level that the server claims of itself, as it says it: `level-2`.
+    pub claimed: Option<String>,
     /// The surfaces that were driven: `semantic over stdio`, `single over stdio`.
     pub surfaces: Vec<String>,
     /// How many calls were made.
@@ -262,6 +264,9 @@ pub struct Report {
     pub requested_level: u8,
     /// The level that is granted.
     pub conformance_level: u8,
+    /// The level that the server claims of itself in `_protocol.conformance`, where it claims one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_conformance: Option<String>,
     /// The command that made the report.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
@@ -291,7 +296,7 @@ impl Report {
     /// check are shown empty, and Semantic Evaluation says why it is not made unless there is an outcome for it.
     #[must_use]
     pub fn assemble(header: Header, outcomes: Vec<(Category, Outcome)>) -> Self {
-        let Header { implementation, version, spec_version, requested_level, surfaces, calls } = header;
+        let Header { implementation, version, spec_version, requested_level, claimed, surfaces, calls } = header;
         let mut by_category: BTreeMap<Category, Vec<Outcome>> = BTreeMap::new();
         for (category, outcome) in outcomes {
             by_category.entry(category).or_default().push(outcome.without_vacuity());
@@ -307,6 +312,7 @@ impl Report {
             spec_version,
             requested_level,
             conformance_level: 0,
+            claimed_conformance: claimed,
             command: String::new(),
             surfaces,
             calls,

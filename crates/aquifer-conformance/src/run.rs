@@ -145,7 +145,7 @@ async fn make(check: &Check, lab: &mut Lab<'_>) -> Outcome {
         lab.revive().await;
     }
     let detail = match tally.verdict() {
-        Verdict::Skip if tally.notes.is_empty() => check.nothing.to_owned(),
+        Verdict::Skip if tally.notes.is_empty() => nothing_to_look_at(check, lab),
         _ => tally.detail(check.unit),
     };
     Outcome {
@@ -156,6 +156,12 @@ async fn make(check: &Check, lab: &mut Lab<'_>) -> Outcome {
         looked_at: tally.looked_at,
         findings: tally.findings,
     }
+}
+
+/// Why a check had nothing to look at.
+fn nothing_to_look_at(check: &Check, lab: &Lab<'_>) -> String {
+    let reason = if check.writes { lab.why_nothing_made() } else { String::new() };
+    if reason.is_empty() { check.nothing.to_owned() } else { format!("{}: {reason}", check.nothing) }
 }
 
 fn skipped(check: &Check, reason: &str) -> Outcome {
@@ -185,6 +191,7 @@ fn report(lab: &Lab<'_>, outcomes: Vec<(Category, Outcome)>) -> Report {
         version: lab.record.version.clone(),
         spec_version: version.unwrap_or_default().to_owned(),
         requested_level: lab.options.level,
+        claimed: lab.described.protocol().get("conformance").and_then(Value::as_str).map(str::to_owned),
         surfaces: surface_words(&lab.record),
         calls: lab.calls(),
     };

@@ -4,6 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
 
+use crate::described::Operation;
 use crate::reply::Reply;
 use crate::resources::Resource;
 use crate::rows::{Row, object_with};
@@ -55,15 +56,17 @@ impl Sandbox {
         if params.get("dry_run") == Some(&Value::Bool(true)) {
             return;
         }
-        let is = |own: &Option<crate::described::Operation>| own.as_ref().is_some_and(|own| own.name == operation);
-        if let Some(resource) = resources.iter().find(|resource| is(&resource.create)) {
+        let meant = |own: &Option<Operation>| {
+            own.as_ref().filter(|own| own.name == operation).and_then(|own| own.unwrap_params(&params))
+        };
+        if let Some((resource, submitted)) = resources.iter().find_map(|own| Some((own, meant(&own.create)?))) {
             let Some(row) = object_with(reply.data(), &resource.key) else { return };
             let key = resource.key.iter().filter_map(|key| Some((key.clone(), row.get(key)?.clone()))).collect();
             let noun = resource.noun.clone();
-            self.rows.push(Made { noun, key, submitted: params, row: row.clone() });
-        } else if let Some(resource) = resources.iter().find(|resource| is(&resource.delete)) {
+            self.rows.push(Made { noun, key, submitted, row: row.clone() });
+        } else if let Some((resource, named)) = resources.iter().find_map(|own| Some((own, meant(&own.delete)?))) {
             let gone = |made: &Made| {
-                made.noun == resource.noun && made.key.iter().all(|(key, value)| params.get(key) == Some(value))
+                made.noun == resource.noun && made.key.iter().all(|(key, value)| named.get(key) == Some(value))
             };
             self.rows.retain(|made| !gone(made));
         }
@@ -79,10 +82,15 @@ impl Sandbox {
         self.rows.iter().find(|made| made.noun == noun)
     }
 
-    /// A field of a row of ours.
-    pub(crate) fn value(&self, noun: &str, field: &str) -> Option<Value> {
-        let made = self.row(noun)?;
-        made.key.get(field).or_else(|| made.row.get(field)).cloned()
+    /// A field of our rows of this kind.
+    pub(crate) fn values(&self, noun: &str, field: &str) -> Vec<Value> {
+        let ours = self.rows.iter().filter(|made| made.noun == noun);
+        ours.filter_map(|made| made.key.get(field).or_else(|| made.row.get(field)).cloned()).collect()
+    }
+
+    /// Whether no row of ours is there.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
     /// The rows that are still there, the last made one first.

@@ -24,7 +24,7 @@ static LEAKS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         r"/(src|node_modules|site-packages|dist|usr|home|Users|var|tmp|opt|root|etc)/\S",
         r"[A-Za-z]:\\\w+\\",
         // Databases and their drivers.
-        r"(?i)\bSQLSTATE\b|\bSQLITE_[A-Z]+\b|\bsyntax error (at or )?near\b|\bno such (table|column)\b",
+        r#"(?i)\bSQLSTATE\b|\bSQLITE_[A-Z]+\b|\bsyntax error (at or )?near\b|\bno such (table|column): \S|\brelation "[^"]+" does not exist"#,
         r"(?i)\b(UNIQUE|FOREIGN KEY|CHECK|NOT NULL) constraint failed\b|\bviolates (unique|foreign key|check|not-null) constraint\b",
         r"\b(SELECT\s.+\sFROM|INSERT INTO|DELETE FROM|UPDATE \w+ SET)\s",
         r"\b(rusqlite|psycopg2?|sqlalchemy|tokio_postgres|ECONNREFUSED|ENOENT)\b",
@@ -205,4 +205,30 @@ fn malformed_failure(envelope: &Map<String, Value>) -> Option<String> {
     }
     let extra = envelope.keys().find(|key| !KNOWN.contains(&key.as_str()));
     extra.map(|extra| format!("a failure carries '{extra}'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LEAKS;
+
+    #[test]
+    fn words_of_a_driver_are_leaks_and_the_same_words_in_a_sentence_are_not() {
+        let leaks = |message: &str| LEAKS.as_ref().is_some_and(|leaks| leaks.is_match(message));
+        for message in [
+            "no such table: orders",
+            "no such column: orders.total",
+            "relation \"orders\" does not exist",
+            "UNIQUE constraint failed: orders.id",
+            "syntax error near \"FROM\"",
+        ] {
+            assert!(leaks(message), "{message}");
+        }
+        for message in [
+            "There is no such table. Find its name with list_tables",
+            "There is no such column. Did you mean 'total'?",
+            "The change is forbidden: 'customer_id' refers to a row of 'customers' which does not exist",
+        ] {
+            assert!(!leaks(message), "{message}");
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! Definitions pinned by digest, and what changed between two captures (R-DIS-7a).
 //!
 //! A tool that was reviewed yesterday may say something else today. Digests are taken over canonical JSON (keys
-//! sorted), so a server that only writes its fields in another order has not changed.
+//! sorted), so a server that only writes its fields in another order has not changed. The schemas have one more digest
+//! without their descriptions, so that a reviewer is told whether what is accepted changed or only the words about it.
 
 use std::collections::BTreeMap;
 
@@ -27,6 +28,9 @@ pub struct Pin {
     pub output_schema: String,
     /// Its annotations.
     pub annotations: String,
+    /// Its schemas without descriptions. Files of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<String>,
 }
 
 /// What changed between two captures of one upstream.
@@ -57,8 +61,12 @@ pub enum Part {
     Description,
     /// What it accepts.
     InputSchema,
+    /// Only the descriptions in its input schema.
+    InputDescriptions,
     /// What it answers with.
     OutputSchema,
+    /// Only the descriptions in its output schema.
+    OutputDescriptions,
     /// What it says of its own effects.
     Annotations,
 }
@@ -69,7 +77,9 @@ impl Part {
         match self {
             Part::Description => "description",
             Part::InputSchema => "parameters",
+            Part::InputDescriptions => "descriptions of parameters",
             Part::OutputSchema => "result",
+            Part::OutputDescriptions => "descriptions of the result",
             Part::Annotations => "hints",
         }
     }
@@ -95,7 +105,56 @@ pub fn pin(tool: &Tool) -> Pin {
     let output_schema = part(&["outputSchema"]);
     let annotations = part(&["annotations"]);
     let whole = serde_json::json!([tool.name, description, input_schema, output_schema, annotations]);
-    Pin { tool: tool.name.clone(), digest: of_json(&whole), description, input_schema, output_schema, annotations }
+    let mut text = Vec::new();
+    for name in ["inputSchema", "outputSchema"] {
+        write_shape(tool.definition.get(name).unwrap_or(&Value::Null), &mut text);
+        text.push(b',');
+    }
+    Pin {
+        tool: tool.name.clone(),
+        digest: of_json(&whole),
+        description,
+        input_schema,
+        output_schema,
+        annotations,
+        shape: Some(digest(&text)),
+    }
+}
+
+/// Writes a schema without the words in it that nothing is checked against.
+fn write_shape(schema: &Value, text: &mut Vec<u8>) {
+    let is_description = |keyword: &str, value: &Value| match keyword {
+        "description" | "title" | "$comment" => value.is_string(),
+        "examples" => value.is_array(),
+        _ => false,
+    };
+    match schema {
+        Value::Object(keywords) => {
+            let kept = keywords.iter().filter(|(keyword, value)| !is_description(keyword, value));
+            let kept = kept.map(|(keyword, value)| (keyword.as_str(), value)).collect();
+            write_sorted(kept, text, |keyword, value, text| match (keyword, value) {
+                ("default" | "const" | "enum", value) => write_canonical(value, text),
+                // Names of fields, of which one may be called 'description'.
+                (
+                    "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
+                    Value::Object(named),
+                ) => {
+                    let named = named.iter().map(|(name, schema)| (name.as_str(), schema)).collect();
+                    write_sorted(named, text, |_, schema, text| write_shape(schema, text));
+                }
+                (_, value) => write_shape(value, text),
+            });
+        }
+        Value::Array(schemas) => {
+            text.push(b'[');
+            for schema in schemas {
+                write_shape(schema, text);
+                text.push(b',');
+            }
+            text.push(b']');
+        }
+        plain => write_plain(plain, text),
+    }
 }
 
 /// What changed from one set of pins to another, by name.
@@ -118,16 +177,30 @@ pub fn drift(before: &[Pin], now: &[Pin]) -> Drift {
 
 /// Which parts of a definition differ.
 pub fn changed_parts(old: &Pin, new: &Pin) -> Vec<Part> {
-    [
-        (Part::Description, &old.description, &new.description),
-        (Part::InputSchema, &old.input_schema, &new.input_schema),
-        (Part::OutputSchema, &old.output_schema, &new.output_schema),
-        (Part::Annotations, &old.annotations, &new.annotations),
-    ]
-    .into_iter()
-    .filter(|(_, old, new)| old != new)
-    .map(|(part, ..)| part)
-    .collect()
+    differing((old.parts(), old.shape.as_deref()), (new.parts(), new.shape.as_deref()))
+}
+
+/// Which of these digests differ, in the order of [`Pin::parts`]. Where the shape is the same on both sides, only the
+/// descriptions in a schema differ.
+pub(crate) fn differing<T: PartialEq>(old: ([T; 4], Option<T>), new: ([T; 4], Option<T>)) -> Vec<Part> {
+    let is_same_shape = old.1.is_some() && old.1 == new.1;
+    let (input, output) = match is_same_shape {
+        true => (Part::InputDescriptions, Part::OutputDescriptions),
+        false => (Part::InputSchema, Part::OutputSchema),
+    };
+    [Part::Description, input, output, Part::Annotations]
+        .into_iter()
+        .zip(old.0.into_iter().zip(new.0))
+        .filter(|(_, (old, new))| old != new)
+        .map(|(part, _)| part)
+        .collect()
+}
+
+impl Pin {
+    /// The digests of its parts: description, input schema, output schema, annotations.
+    pub(crate) fn parts(&self) -> [&str; 4] {
+        [&self.description, &self.input_schema, &self.output_schema, &self.annotations]
+    }
 }
 
 fn of_json(value: &Value) -> String {
@@ -155,14 +228,18 @@ fn write_canonical(value: &Value, text: &mut Vec<u8>) {
     }
 }
 
+fn write_members(members: Vec<(&str, &Value)>, text: &mut Vec<u8>) {
+    write_sorted(members, text, |_, value, text| write_canonical(value, text));
+}
+
 /// The members of an object, sorted by their names.
-fn write_members(mut members: Vec<(&str, &Value)>, text: &mut Vec<u8>) {
+fn write_sorted(mut members: Vec<(&str, &Value)>, text: &mut Vec<u8>, write: impl Fn(&str, &Value, &mut Vec<u8>)) {
     members.sort_unstable_by_key(|(name, _)| *name);
     text.push(b'{');
     for (name, value) in members {
         write_plain(name, text);
         text.push(b':');
-        write_canonical(value, text);
+        write(name, value, text);
         text.push(b',');
     }
     text.push(b'}');
@@ -184,7 +261,7 @@ mod tests {
         let mut text = Vec::new();
         write_canonical(&value, &mut text);
         let expected = "{\"\":{},\"a\":{\"é\\n\\\"\":\"x/\\u0001\",},\"b\":[1,2.5,null,true,],}";
-        assert_eq!(String::from_utf8(text).unwrap(), expected);
+        assert_eq!(String::from_utf8_lossy(&text), expected);
         let whole = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
         assert_eq!(of_json(&serde_json::json!({})), whole, "the digest of two braces");
     }

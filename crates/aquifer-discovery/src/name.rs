@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use aquifer_protocol::operation::{LONGEST_NAME, RESERVED, is_snake_case};
+use aquifer_protocol::operation::{LONGEST_NAME, MAX_CHOSEN_NAME, RESERVED, is_snake_case};
 use sha2::{Digest, Sha256};
 
 /// Longer names of parameters help nobody.
@@ -193,8 +193,8 @@ fn keep_established(
         .iter()
         .map(|&original| {
             let name = established.by_tool.get(original)?;
-            // A name that could not be served, or that two tools claim, is given anew.
-            let is_usable = is_snake_case(name) && name.len() <= longest && !reserved.contains(&name.as_str());
+            // A name that could not be served, or that two tools claim, is given anew. An operator may have chosen a long one.
+            let is_usable = is_snake_case(name) && name.len() <= MAX_CHOSEN_NAME && !reserved.contains(&name.as_str());
             if !is_usable || !taken.insert(name) {
                 return None;
             }

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_protocol::catalog::pascal_case;
+use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::{Backing, Operation, Returns, Safeguards};
-use aquifer_protocol::schema::{Parameter, Pattern, Schema, SchemaReader, Types};
+use aquifer_protocol::schema::{Kind, Parameter, Pattern, Schema, SchemaReader, Types};
 use serde_json::{Map, Value, json};
 
 use crate::adapter::{self, Adapter, AdapterOperation, AdapterParameter, Known, MapsTo};
 use crate::bundle::{Bundle, NormalizedOperation};
+use crate::classify::{self, Inference, Subject};
 use crate::schema::{self, Input};
 use crate::text;
 use crate::tool::Tool;
@@ -197,9 +199,9 @@ impl Offer {
         let own = input.by_name();
         let mut operation = Operation::new(&made.operation_name, made.endpoint, &made.description);
         operation.danger = made.danger_level;
+        operation.danger_evidence = Some(text::presentable(&evidence_of_tool(made, tool)).into());
         operation.open = input.open;
-        operation.returns =
-            Returns { type_name: "object".into(), description: made.returns.description.as_str().into() };
+        operation.returns = Returns::undeclared(&made.returns.description);
         operation.parameters = made
             .params
             .iter()
@@ -217,17 +219,22 @@ impl Offer {
             names: Names::of(made.params.iter().map(|one| (one.name.as_str(), one.original_name.as_str()))),
             replacements: Replacements::default(),
         };
-        self.add(operation, input.types, call, source);
+        self.add(operation, input.types, schema::read_output(tool.definition.get("outputSchema")), call, source);
     }
 
     fn add_reviewed(&mut self, reviewed: &AdapterOperation, source: &str, known: &Known<'_>) {
         let held = adapter::hold(reviewed, known);
-        self.ignored.extend(held.ignored.map(|ignored| format!("'{}': {ignored}", reviewed.name)));
+        let ignored = held.ignored;
+        self.ignored.extend(ignored.iter().map(|ignored| format!("'{}': {ignored}", reviewed.name)));
         let mut operation = Operation::new(&reviewed.name, held.category, &reviewed.description);
         operation.danger = held.danger;
+        operation.danger_evidence = Some(match &ignored {
+            Some(ignored) => text::presentable(ignored).into(),
+            None => "its adapter file says so".into(),
+        });
         operation.safeguards = safeguards(reviewed);
         if let Some(returns) = &reviewed.returns {
-            operation.returns = Returns { type_name: "object".into(), description: returns.as_str().into() };
+            operation.returns = Returns::undeclared(returns);
         }
         let input: Option<Input> = reviewed.input_schema.as_ref().map(|schema| schema::read_input(Some(schema)));
         let own = input.as_ref().map(Input::by_name).unwrap_or_default();
@@ -263,18 +270,39 @@ impl Offer {
             names: Names::of(reviewed.parameters.iter().map(|one| (one.name.as_str(), one.original_name.as_str()))),
             replacements: Replacements::default(),
         };
-        self.add(operation, types, call, source);
+        self.add(operation, types, schema::read_output(reviewed.output_schema.as_ref()), call, source);
     }
 
     /// Takes an operation in. Definitions of two tools may have one name and two meanings, and some have the names of
     /// the protocol's own types: each operation's types get its name in front.
-    fn add(&mut self, mut operation: Operation, types: Types, call: Call, source: &str) {
+    fn add(
+        &mut self,
+        mut operation: Operation,
+        types: Types,
+        output: Option<(Schema, Types)>,
+        call: Call,
+        source: &str,
+    ) {
         operation.source = source.into();
         operation.native = false;
         if let MapsTo::Tool(tool) = &call.maps_to {
             operation.backing = Backing::Tool(tool.as_str().into());
         }
         let base = pascal_case(&operation.name);
+        let names = self.enter_types(&base, types);
+        let rename = |name: &str| -> Arc<str> { names.get(name).cloned().unwrap_or_else(|| name.into()) };
+        for parameter in &mut operation.parameters {
+            parameter.schema.rename_types(&rename);
+        }
+        if let Some((output, types)) = output {
+            operation.returns.type_name = self.enter_output(&format!("{base}Result"), output, types);
+        }
+        self.calls.insert(operation.name.clone(), call);
+        self.operations.push(operation);
+    }
+
+    /// Enters types with this in front of their names. Says which name each was given.
+    fn enter_types(&mut self, base: &str, types: Types) -> BTreeMap<Arc<str>, Arc<str>> {
         let mut names: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
         let mut taken: HashSet<Arc<str>> = HashSet::new();
         let mut next: HashMap<String, u64> = HashMap::new();
@@ -302,11 +330,51 @@ impl Offer {
             schema.rename_types(&rename);
             self.types.insert(rename(name), Arc::new(schema));
         }
-        for parameter in &mut operation.parameters {
-            parameter.schema.rename_types(&rename);
+        names
+    }
+
+    /// Enters the type of a tool's results. Says its name.
+    fn enter_output(&mut self, name: &str, mut output: Schema, types: Types) -> Arc<str> {
+        let names = self.enter_types(name, types);
+        output.rename_types(&|name| names.get(name).cloned().unwrap_or_else(|| name.into()));
+        if let Kind::Named(given) = &output.kind {
+            return given.clone();
         }
-        self.calls.insert(operation.name.clone(), call);
-        self.operations.push(operation);
+        let free = (1_u64..).map(|number| if number == 1 { name.to_owned() } else { format!("{name}_{number}") });
+        let free: Arc<str> =
+            free.into_iter().find(|name| !self.types.contains_key(name.as_str())).unwrap_or_default().into();
+        self.types.insert(free.clone(), Arc::new(output));
+        free
+    }
+}
+
+/// What shows how dangerous a tool is, in a few words for operators.
+fn evidence_of_tool(made: &NormalizedOperation, tool: &Tool) -> String {
+    let decided = made.provenance.inference_sources.as_ref().map(|sources| sources.danger_level);
+    if decided == Some(Inference::ManualOverride) {
+        return "a reviewer decided it".to_owned();
+    }
+    if let Some(reason) = made.review_reasons.first().filter(|_| made.needs_review) {
+        return format!("nobody has reviewed it: {reason}");
+    }
+    let hints = tool.annotations;
+    if made.endpoint == Category::Read {
+        let declared = hints.read_only == Some(true);
+        return if declared { "the server declares that it only reads" } else { "its name says that it only reads" }
+            .to_owned();
+    }
+    let parameters: Vec<&str> = made.params.iter().map(|parameter| parameter.name.as_str()).collect();
+    let assessment = classify::assess(Subject {
+        name: &classify::spelled(&tool.name),
+        description: &made.description,
+        parameters: &parameters,
+        annotations: hints,
+    });
+    let hard = assessment.hard.filter(|hard| hard.danger == made.danger_level);
+    match (hard, hints.destructive) {
+        (Some(hard), _) => hard.reason,
+        (None, Some(false)) => "the server declares that it destroys nothing".to_owned(),
+        (None, _) => "it changes something, and the server does not say that it destroys nothing".to_owned(),
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Code;
-use aquifer_protocol::operation::{LONGEST_NAME, RESERVED, is_snake_case};
+use aquifer_protocol::operation::{MAX_CHOSEN_NAME, RESERVED, is_snake_case};
 use serde_json::{Map, Value};
 
 use crate::bundle::{Bundle, NormalizedOperation, SCHEMA_VERSION};
@@ -279,7 +279,7 @@ fn decision(node: &Node, path: &str, findings: &mut Findings) -> Override {
     let params = node.get("params").map(|found| parameters(found, &join(path, "params"), findings)).unwrap_or_default();
     Override {
         digest: findings.optional_text(node, "digest", path),
-        operation_name: name(node, "operation_name", path, LONGEST_NAME, findings),
+        operation_name: name(node, "operation_name", path, MAX_CHOSEN_NAME, findings),
         description: findings.optional_text(node, "description", path),
         endpoint,
         danger_level,

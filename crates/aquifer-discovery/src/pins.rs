@@ -12,7 +12,7 @@ use aquifer_protocol::danger::Danger;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::digest::{Part, Pin};
+use crate::digest::{Part, Pin, differing};
 use crate::name::{Established, hex};
 
 /// A record may have 1 MiB in every state store; this leaves room for what surrounds the tools.
@@ -20,6 +20,9 @@ const MAX_BYTES: usize = 1_000_000;
 
 /// Longer names of tools are kept as their digest.
 const MAX_KEY: usize = 64;
+
+/// What a key that is a digest begins with. No plain name does.
+const DIGEST_MARK: char = '#';
 
 /// Hexadecimal digits kept of the digest of a whole definition: 128 bits.
 const DIGEST_DIGITS: usize = 32;
@@ -50,6 +53,9 @@ pub struct PinnedTool {
     /// Its parts: description, input schema, output schema, annotations.
     #[serde(rename = "p")]
     parts: [String; 4],
+    /// Its schemas without descriptions. Records of earlier versions do not have it.
+    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
+    shape: Option<String>,
     /// The name of its operation.
     #[serde(rename = "o")]
     pub operation: String,
@@ -124,13 +130,7 @@ impl PinBook {
         if pinned.digest == digits(&pin.digest, DIGEST_DIGITS) {
             return Verdict::Same;
         }
-        let parts: Vec<Part> = parts(pin)
-            .into_iter()
-            .zip(&pinned.parts)
-            .filter(|((_, now), before)| now != *before)
-            .map(|((part, _), _)| part)
-            .collect();
-        Verdict::Changed(parts)
+        Verdict::Changed(differing((pinned.parts.clone(), pinned.shape.clone()), (parts(pin), shape(pin))))
     }
 
     /// Pins a definition. A tool that was pinned before keeps its place in time.
@@ -146,7 +146,8 @@ impl PinBook {
         let before = self.tools.get(&key);
         let pinned = PinnedTool {
             digest: digits(&pin.digest, DIGEST_DIGITS),
-            parts: parts(pin).map(|(_, digest)| digest),
+            parts: parts(pin),
+            shape: shape(pin),
             operation: operation.to_owned(),
             category,
             danger,
@@ -196,10 +197,14 @@ impl PinBook {
         }
     }
 
-    /// How many pinned tools are not among these.
-    pub fn count_missing<'a>(&self, listed: impl IntoIterator<Item = &'a str>) -> usize {
-        let listed: HashSet<_> = listed.into_iter().map(key).collect();
-        self.tools.keys().filter(|key| !listed.contains(key.as_str())).count()
+    /// The pinned tools that are not among these, with their names. Names that are kept as a digest are not known.
+    pub fn missing<'a>(
+        &self,
+        listed: impl IntoIterator<Item = &'a str>,
+    ) -> impl Iterator<Item = (Option<&str>, &PinnedTool)> {
+        let listed: HashSet<_> = listed.into_iter().map(|tool| key(tool).into_owned()).collect();
+        let missing = self.tools.iter().filter(move |(key, _)| !listed.contains(key.as_str()));
+        missing.map(|(key, tool)| (Some(key.as_str()).filter(|key| !key.starts_with(DIGEST_MARK)), tool))
     }
 
     /// The names that operations have, for tools that are listed and for those that are not. A name that the operator
@@ -230,19 +235,17 @@ impl PinnedTool {
     }
 
     fn bytes(&self, key: &str) -> usize {
-        key.len() + self.operation.len() + DIGEST_DIGITS + 4 * PART_DIGITS + 110
+        key.len() + self.operation.len() + DIGEST_DIGITS + 5 * PART_DIGITS + 117
     }
 }
 
 /// The parts of a definition, shortened.
-fn parts(pin: &Pin) -> [(Part, String); 4] {
-    [
-        (Part::Description, &pin.description),
-        (Part::InputSchema, &pin.input_schema),
-        (Part::OutputSchema, &pin.output_schema),
-        (Part::Annotations, &pin.annotations),
-    ]
-    .map(|(part, digest)| (part, digits(digest, PART_DIGITS)))
+fn parts(pin: &Pin) -> [String; 4] {
+    pin.parts().map(|digest| digits(digest, PART_DIGITS))
+}
+
+fn shape(pin: &Pin) -> Option<String> {
+    pin.shape.as_ref().map(|digest| digits(digest, PART_DIGITS))
 }
 
 fn digits(digest: &str, count: usize) -> String {
@@ -256,5 +259,5 @@ fn key(tool: &str) -> std::borrow::Cow<'_, str> {
         return tool.into();
     }
     let digest: String = hex(&Sha256::digest(tool.as_bytes())).chars().take(DIGEST_DIGITS).collect();
-    format!("#{digest}").into()
+    format!("{DIGEST_MARK}{digest}").into()
 }

@@ -56,7 +56,14 @@ pub trait Observer: Send + Sync + 'static {
     fn observe(&self, event: Event<'_>);
 }
 
-/// Writes events to the log.
+/// Characters of an operation's name in the log. A name that no source has may be anything a caller sends.
+const MAX_LOGGED_CHARS: usize = 100;
+
+fn shorten(name: &str) -> &str {
+    name.char_indices().nth(MAX_LOGGED_CHARS).and_then(|(end, _)| name.get(..end)).unwrap_or(name)
+}
+
+/// Writes events to the log: each call on one line at `info`, failures of our own at `error`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LogObserver;
 
@@ -64,19 +71,20 @@ impl Observer for LogObserver {
     fn observe(&self, event: Event<'_>) {
         match event {
             Event::Answered { request_id, operation, took } => {
-                tracing::debug!(request_id, operation, took_us = took.as_micros(), "answered");
+                tracing::info!(operation, took_us = took.as_micros(), request_id, "answered");
             }
             Event::Failed { request_id, operation, code, cause } => {
+                let operation = shorten(operation);
                 if code.info().fault == Fault::Us {
-                    tracing::error!(request_id, operation, code = code.as_str(), cause, "failed");
+                    tracing::error!(operation, code = code.as_str(), cause, request_id, "failed");
                 } else {
-                    tracing::debug!(request_id, operation, code = code.as_str(), cause, "refused");
+                    tracing::info!(operation, code = code.as_str(), cause, request_id, "refused");
                 }
             }
             Event::Panicked { request_id, operation, message } => {
                 tracing::error!(request_id, operation, message, "handler panicked");
             }
-            Event::Cancelled { request_id, operation } => tracing::debug!(request_id, operation, "cancelled"),
+            Event::Cancelled { request_id, operation } => tracing::info!(operation, request_id, "cancelled"),
             Event::CatalogChanged { operations } => tracing::info!(operations, "catalog changed"),
         }
     }

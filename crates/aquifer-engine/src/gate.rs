@@ -49,9 +49,10 @@ pub trait Gate: Send + Sync + 'static {
         false
     }
 
-    /// The quotas and how much of them the caller has used; told by introspection. None are none.
-    fn quota<'a>(&'a self, _context: &'a Context) -> BoxFuture<'a, Value> {
-        std::future::ready(json!({ "quotas": [] })).boxed()
+    /// The limits and quotas of all sources or of one, how much of them the caller has used, and when the first of it ceases
+    /// to count; told by introspection.
+    fn quota<'a>(&'a self, _context: &'a Context, _source: Option<&'a str>) -> BoxFuture<'a, Value> {
+        std::future::ready(json!({ "api_limits": {}, "quotas": [], "next_reset": null })).boxed()
     }
 
     /// What it would decide if nothing about a call spoke for or against it; told by introspection.

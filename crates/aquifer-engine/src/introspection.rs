@@ -7,6 +7,7 @@ use aquifer_protocol::error::Failure;
 use aquifer_protocol::introspect::{Cursor, Detail, Narrowing, Page, Query};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::{Data, JsonText};
+use aquifer_protocol::trust::Trust;
 use serde_json::{Map, Value, json};
 
 use crate::gate::Gate;
@@ -54,8 +55,56 @@ pub(crate) async fn answer(
         Query::Type(name) => Ok(answers.named_type(&name).into()),
         Query::Summary => Ok(summary(snapshot).into()),
         Query::Limits => Ok(answers.limits().into()),
-        Query::Quota => Ok(gate.quota(context).await.into()),
+        Query::Quota(source) => {
+            let status = gate.quota(context, source.as_deref()).await;
+            Ok(with_adapter(status, snapshot, source.as_deref()).into())
+        }
+        Query::AdapterInfo(source) => Ok(adapter_info(snapshot, source.as_deref()).into()),
         Query::Policy => Ok(policy(snapshot, &**gate, context).into()),
+    }
+}
+
+/// What answers for several sources together.
+const GATEWAY: &str = "aquifer";
+
+/// The source that an answer is about, or all of them together.
+fn adapter_name<'a>(snapshot: &'a Snapshot, source: Option<&'a str>) -> &'a str {
+    match (source, &**snapshot.mounts()) {
+        (Some(source), _) => source,
+        (None, [only]) => only.source.name(),
+        (None, _) => GATEWAY,
+    }
+}
+
+fn with_adapter(status: Value, snapshot: &Snapshot, source: Option<&str>) -> Value {
+    let mut told = Map::from_iter([("adapter".to_owned(), Value::from(adapter_name(snapshot, source)))]);
+    match status {
+        Value::Object(status) => told.extend(status),
+        other => drop(told.insert("quotas".to_owned(), other)),
+    }
+    Value::Object(told)
+}
+
+/// Name, version and trust, as the specification has it for one adapter. Several are listed beside the least trust of all.
+fn adapter_info(snapshot: &Snapshot, source: Option<&str>) -> Value {
+    let own_version = env!("CARGO_PKG_VERSION");
+    let wanted = snapshot.mounts().iter().filter(|mount| source.is_none_or(|name| name == mount.source.name()));
+    let adapters: Vec<(Trust, Value)> = wanted
+        .map(|mount| {
+            let (trust, version) = (mount.trust(snapshot), mount.source.version());
+            let version = version.as_deref().unwrap_or(own_version);
+            let told = json!({ "name": mount.source.name(), "version": version, "trust": { "level": trust.as_str() } });
+            (trust, told)
+        })
+        .collect();
+    match <[_; 1]>::try_from(adapters) {
+        Ok([(_, only)]) => only,
+        Err(adapters) => {
+            let least = adapters.iter().map(|(trust, _)| *trust).min().map(Trust::as_str);
+            let adapters: Vec<Value> = adapters.into_iter().map(|(_, told)| told).collect();
+            let name = adapter_name(snapshot, source);
+            json!({ "name": name, "version": own_version, "trust": { "level": least }, "adapters": adapters })
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::{Attachment, Data};
 use aquifer_protocol::schema::Types;
 use aquifer_protocol::warning::Warning;
+use aquifer_query::Collection;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -30,6 +31,19 @@ pub trait Source: Send + Sync + 'static {
     ///
     /// The future is dropped when the caller cancels: nothing after its next await point happens then.
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome>;
+
+    /// The items of an operation (by its own name) whose [`Shaping`](aquifer_protocol::operation::Shaping) has the engine
+    /// query them: the source answers with all of them, as a list or as `{items: […]}`. None where the engine has to find
+    /// out from the result what it is made of. Must cost next to nothing.
+    fn collection(&self, _operation: &str) -> Option<Arc<Collection>> {
+        None
+    }
+
+    /// An operation (by its own name) that was offered before, while what it stands for is gone. Its description says why, as
+    /// the rest of a sentence. Asked when somebody calls an operation that nobody offers; must cost next to nothing.
+    fn removed_operation(&self, _operation: &str) -> Option<Operation> {
+        None
+    }
 
     /// Says what a request of an operation with `is_indirect` means: which of its operations, and which tables behind
     /// aliases. Called once the parameters were checked and before policy judges, which sees only what is returned here.
@@ -69,6 +83,11 @@ pub trait Source: Send + Sync + 'static {
     /// Looks again what there is to offer. Called when the operator says that it has changed.
     fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {
         std::future::ready(Ok(())).boxed()
+    }
+
+    /// The version of what answers, if it has one of its own. Must cost next to nothing.
+    fn version(&self) -> Option<Arc<str>> {
+        None
     }
 
     /// Where what it offers comes from, and how old that is. Must cost next to nothing.
@@ -253,6 +272,8 @@ pub struct Resolved {
     /// What policy judges beside these parameters, and in their place: those that only the generic operation has, and
     /// lists of all names instead of one. A rule may be written with any of them.
     pub judged_params: Map<String, Value>,
+    /// What is wrong with the parameters. Callers to whom the operation is denied do not learn of it.
+    pub problem: Option<Failure>,
 }
 
 /// One call to a source.

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::category::Category;
+use crate::claims;
 use crate::introspect;
-use crate::operation::{Example, LONGEST_NAME, Operation, RESERVED, is_snake_case};
+use crate::operation::{Example, MAX_CHOSEN_NAME, Operation, RESERVED, is_snake_case};
 use crate::protocol_types;
 use crate::schema::{Kind, Parameter, Rest, Schema, Types, sample_params};
 use crate::surface::Surface;
@@ -25,7 +25,7 @@ pub struct Catalog {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogError {
     /// The name is not snake_case, or too long.
-    #[error("operation name '{0}' is not valid: use lower-case snake_case of at most {LONGEST_NAME} characters")]
+    #[error("operation name '{0}' is not valid: use lower-case snake_case of at most {MAX_CHOSEN_NAME} characters")]
     InvalidName(String),
     /// The protocol keeps the name for itself.
     #[error("operation name '{0}' is reserved by the protocol")]
@@ -138,6 +138,7 @@ impl Catalog {
             let name = format!("{base}{}", pascal_case(&parameter.name));
             names.name_objects(&mut parameter.schema, &name, types);
         }
+        names.name_inside(&operation.returns.type_name, types);
         operation
     }
 
@@ -166,11 +167,14 @@ impl Catalog {
         &self.sources
     }
 
-    /// The conformance level reported: a proxied UPDATE keeps its upstream's parameters, which level 2 does not
-    /// allow (R-REQ-6).
-    pub fn conformance(&self) -> &'static str {
-        let deviates = self.operations.iter().any(|op| !op.native && op.category == Category::Update);
-        if deviates { "level-1" } else { "level-2" }
+    /// The conformance level that is claimed, where one can be granted (R-CON-2).
+    pub fn conformance(&self) -> Option<&'static str> {
+        claims::conformance(self.operations.iter().map(|operation| &**operation))
+    }
+
+    /// The capabilities that are claimed.
+    pub fn capabilities(&self, confirmation: bool) -> serde_json::Value {
+        claims::capabilities(self.operations.iter().map(|operation| &**operation), confirmation)
     }
 }
 
@@ -218,7 +222,7 @@ fn check(operation: &Operation, types: &Types) -> Result<(), CatalogError> {
     if RESERVED.contains(&&*operation.name) {
         return Err(CatalogError::ReservedName(name()));
     }
-    if !is_snake_case(&operation.name) || operation.name.len() > LONGEST_NAME {
+    if !is_snake_case(&operation.name) || operation.name.len() > MAX_CHOSEN_NAME {
         return Err(CatalogError::InvalidName(name()));
     }
     let mut seen: HashSet<&str> = HashSet::with_capacity(operation.parameters.len());
@@ -250,9 +254,27 @@ struct TypeNames {
     next: HashMap<Arc<str>, u64>,
     /// The names of shapes that could not have the name they wanted, by that name and the shape's digest.
     by_shape: HashMap<(Arc<str>, u64), Arc<str>>,
+    /// The types of results whose inner objects have names.
+    named_inside: HashSet<Arc<str>>,
 }
 
 impl TypeNames {
+    /// Gives names to the objects inside a type of results.
+    fn name_inside(&mut self, name: &Arc<str>, types: &mut Types) {
+        let Some(schema) = types.get(name) else { return };
+        let Kind::Object(shape) = &schema.kind else { return };
+        let is_nested =
+            |field: &Parameter| matches!(field.schema.kind, Kind::Object(_) | Kind::Array(_) | Kind::Union(_));
+        if !shape.fields.iter().any(is_nested) || !self.named_inside.insert(name.clone()) {
+            return;
+        }
+        let mut schema = Schema::clone(schema);
+        if let Kind::Object(shape) = &mut schema.kind {
+            self.name_fields(&mut shape.fields, name, types);
+        }
+        types.insert(name.clone(), Arc::new(schema));
+    }
+
     fn name_objects(&mut self, schema: &mut Schema, name: &str, types: &mut Types) {
         let name = &*fitted(name);
         match &mut schema.kind {

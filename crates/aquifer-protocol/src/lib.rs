@@ -7,12 +7,14 @@
 pub mod batch;
 pub mod catalog;
 pub mod category;
+mod claims;
 pub mod danger;
 pub mod error;
+pub mod glob;
 pub mod introspect;
 pub mod limits;
 pub mod operation;
-mod protocol_types;
+pub mod protocol_types;
 pub mod request;
 pub mod response;
 pub mod scan;

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::category::Category;
 use crate::danger::Danger;
+use crate::protocol_types::{JSON_OBJECT, JSON_VALUE, RESULT_PAGE};
 use crate::schema::{Parameter, Schema};
 use crate::trust::Trust;
 
@@ -25,8 +26,11 @@ pub const RESERVED: &[&str] = &[
 /// The parameter that a confirmation token travels in.
 pub const TOKEN: &str = "confirmation_token";
 
-/// Longer names are refused by some clients.
+/// Names that are made here, of tools, tables and prefixes, are no longer than this: every mention costs tokens.
 pub const LONGEST_NAME: usize = 48;
+
+/// Names that somebody chose may be this long. The specification sets no limit.
+pub const MAX_CHOSEN_NAME: usize = 256;
 
 /// Everything there is to know about an operation.
 #[derive(Debug, Clone)]
@@ -47,6 +51,9 @@ pub struct Operation {
     pub examples: Vec<Example>,
     /// How much harm it can do.
     pub danger: Danger,
+    /// What shows how much harm it can do, in a few words for operators: "the server declares it destructive". Where nothing
+    /// is said, its category does.
+    pub danger_evidence: Option<Arc<str>>,
     /// What has to be known before it is confirmed.
     pub safeguards: Safeguards,
     /// Whether its parameter `confirmation_token` is the protocol's, and never reaches the source.
@@ -184,6 +191,24 @@ pub struct Returns {
     pub description: Arc<str>,
 }
 
+impl Returns {
+    /// A result whose shape nobody declares.
+    pub fn undeclared(description: &str) -> Self {
+        Self { type_name: JSON_VALUE.into(), description: description.into() }
+    }
+
+    /// An object whose fields nobody declares.
+    pub fn object(description: &str) -> Self {
+        Self { type_name: JSON_OBJECT.into(), description: description.into() }
+    }
+
+    /// A page of items of a type, in the words of introspection.
+    pub fn page(item: &str) -> Self {
+        let description = format!("{{items: {item}[], pageInfo}}, or {{aggregations}}");
+        Self { type_name: RESULT_PAGE.into(), description: description.into() }
+    }
+}
+
 /// A request worth imitating.
 #[derive(Debug, Clone)]
 pub struct Example {
@@ -273,9 +298,10 @@ impl Operation {
             role: Role::Plain,
             description: description.trim().into(),
             parameters: Vec::new(),
-            returns: Returns { type_name: "object".into(), description: "The result".into() },
+            returns: Returns::undeclared("The result"),
             examples: Vec::new(),
             danger: Danger::infer(name, category),
+            danger_evidence: None,
             safeguards: Safeguards::default(),
             takes_token: false,
             source: "".into(),

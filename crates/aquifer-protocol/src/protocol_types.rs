@@ -75,7 +75,93 @@ pub(crate) fn all() -> Types {
             .describe("Where a page stands in its collection."),
         ),
     ];
-    types.into_iter().map(|(name, schema)| (name.into(), Arc::new(schema))).collect()
+    types.into_iter().chain(results()).map(|(name, schema)| (name.into(), Arc::new(schema))).collect()
+}
+
+/// Results that no source describes more closely.
+fn results() -> [(&'static str, Schema); 4] {
+    let object = |words: &str| anything().describe(words);
+    let any_kind =
+        [Kind::Object(Shape::default()), Kind::Array(None), Kind::String, Kind::Number, Kind::Boolean, Kind::Null];
+    [
+        (
+            JSON_VALUE,
+            Schema::of(Kind::Union(any_kind.map(Schema::of).into()))
+                .describe("Any JSON value: its shape is not declared."),
+        ),
+        (JSON_OBJECT, object("An object whose fields are not declared.")),
+        (
+            RESULT_PAGE,
+            Schema::object(vec![
+                Parameter::optional(
+                    "items",
+                    list(anything()).describe("The items; without them with 'aggregate' alone."),
+                ),
+                Parameter::optional(
+                    "edges",
+                    list(anything()).describe("{node, cursor} instead of items, with 'edges'."),
+                ),
+                Parameter::optional("pageInfo", Schema::named("PageInfo")),
+                Parameter::optional("pagination", object("In place of 'pageInfo' where pages are counted.")),
+                Parameter::optional("aggregations", object("The sums, by the names in 'aggregate'.")),
+            ])
+            .describe("A page of a collection, sums over it, or both."),
+        ),
+        (
+            INTROSPECTION_RESULT,
+            Schema::object(vec![
+                Parameter::optional("_protocol", object("Version, conformance, capabilities and limits.")),
+                Parameter::optional("operations", list(anything()).describe("The operations that match.")),
+                Parameter::optional("operation", object("One operation; null if there is none of the name.")),
+                Parameter::optional("types", list(anything()).describe("The types.")),
+                Parameter::optional("type", object("One type; null if there is none of the name.")),
+                Parameter::optional("summary", object("The overview.")),
+                Parameter::optional("limits", object("The limits in force.")),
+                Parameter::optional("adapter", Schema::string().describe("Whose limits and quotas these are.")),
+                Parameter::optional("api_limits", object("Rate limits by name, and what is left of each.")),
+                Parameter::optional("quotas", list(anything()).describe("Quotas, and how much of each is used.")),
+                Parameter::optional("next_reset", anything().describe("When the first of it ceases to count.")),
+                Parameter::optional("name", Schema::string().describe("The adapter, with 'adapter_info'.")),
+                Parameter::optional("version", Schema::string().describe("Its version.")),
+                Parameter::optional("trust", object("How far it is trusted.")),
+                Parameter::optional("adapters", list(anything()).describe("Each of several adapters.")),
+                Parameter::optional("policy", object("What policy decides, by decision.")),
+            ])
+            .describe("What was asked for, under its own name."),
+        ),
+    ]
+}
+
+/// The type of results whose shape nobody declares.
+pub const JSON_VALUE: &str = "JsonValue";
+
+/// The type of objects whose fields nobody declares.
+pub const JSON_OBJECT: &str = "JsonObject";
+
+/// The type of pages.
+pub const RESULT_PAGE: &str = "ResultPage";
+
+/// The type of what `introspect` answers.
+pub(crate) const INTROSPECTION_RESULT: &str = "IntrospectionResult";
+
+const NAMES: &[&str] = &[
+    "SemanticCategory",
+    "OperationInput",
+    "OperationResult",
+    "OperationSuccess",
+    "OperationFailure",
+    "EndpointPermissions",
+    "FieldSelection",
+    "PageInfo",
+    JSON_VALUE,
+    JSON_OBJECT,
+    RESULT_PAGE,
+    INTROSPECTION_RESULT,
+];
+
+/// Whether the protocol has a type of this name, so that no source can have one.
+pub fn is_taken(name: &str) -> bool {
+    NAMES.contains(&name)
 }
 
 fn anything() -> Schema {
@@ -84,4 +170,16 @@ fn anything() -> Schema {
 
 fn list(items: Schema) -> Schema {
     Schema::of(Kind::Array(Some(Box::new(items))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_int_3_every_type_of_the_protocol_is_known_by_its_name() {
+        let types = all();
+        let names: std::collections::BTreeSet<&str> = types.keys().map(|name| &**name).collect();
+        assert_eq!(names, NAMES.iter().copied().collect());
+    }
 }

@@ -13,6 +13,14 @@ pub fn near<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>, most: usi
     rank(wrong, valid).into_iter().take(most).map(|(_, name)| name).collect()
 }
 
+/// Names this alike differ by a typing error, an ending or the order of their words.
+const MISSPELT: f64 = 0.88;
+
+/// The valid name that `wrong` evidently stands for.
+pub(crate) fn misspelt<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    rank(wrong, valid).into_iter().next().filter(|(likeness, _)| *likeness >= MISSPELT).map(|(_, name)| name)
+}
+
 /// Names compared letter by letter. More are dear, and the wrong name comes from outside.
 const CLOSELY: usize = 64;
 

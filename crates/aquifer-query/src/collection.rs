@@ -157,7 +157,10 @@ impl Collection {
         match name {
             "full" => Some(all.cloned().collect()),
             "standard" => {
-                let bulky = |field: &&Field| matches!(field.of, FieldType::Bytes | FieldType::Json);
+                // Without its key no item could be found again.
+                let bulky = |field: &&Field| {
+                    matches!(field.of, FieldType::Bytes | FieldType::Json) && !self.key.contains(&field.name)
+                };
                 Some(self.fields.iter().filter(|field| !bulky(field)).map(|field| field.name.clone()).collect())
             }
             "minimal" => {

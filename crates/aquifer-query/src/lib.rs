@@ -11,6 +11,7 @@ mod order;
 pub mod parameters;
 pub mod plan;
 mod read;
+pub mod selection;
 pub mod shape;
 pub mod value;
 

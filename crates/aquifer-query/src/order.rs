@@ -1,4 +1,5 @@
-//! The order of values, the same wherever a plan is carried out. What is missing is greater than everything.
+//! The order of values, the same wherever a plan is carried out. Inside lists a missing element is greater than every
+//! other; where missing values of a sorted field go is up to the sort key.
 
 use std::cmp::Ordering;
 

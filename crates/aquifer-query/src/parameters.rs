@@ -13,6 +13,7 @@ pub fn types() -> Types {
     let sort = Schema::object(vec![
         Parameter::required("field", Schema::string().describe("The field to sort by.")),
         Parameter::optional("order", Schema::one_of(["asc", "desc"]).describe("Ascending unless said otherwise.")),
+        Parameter::optional("nulls", Schema::one_of(["first", "last"]).describe("Missing values: last by default.")),
     ])
     .describe("One criterion of an order.");
     Types::from_iter([("Sort".into(), Arc::new(sort))])
@@ -20,6 +21,12 @@ pub fn types() -> Types {
 
 /// Every parameter that asks something of a collection.
 pub fn parameters(collection: &Collection, family: Family) -> Vec<Parameter> {
+    parameters_with_fields(collection, family, "any path into the items")
+}
+
+/// The same. Where the shape of the collection is not known beforehand, `fields` says what its fields are.
+pub fn parameters_with_fields(collection: &Collection, family: Family, fields: &str) -> Vec<Parameter> {
+    let open_fields = collection.open.then_some(fields);
     let mut all = Vec::new();
     if family == Family::Search {
         let text = Schema::string()
@@ -27,20 +34,20 @@ pub fn parameters(collection: &Collection, family: Family) -> Vec<Parameter> {
         all.push(Parameter::required("query", text));
     }
     all.extend([
-        Parameter::optional("filter", anything().describe(&filter_words(collection))),
-        Parameter::optional("sort", sort(collection)),
+        Parameter::optional("filter", anything().describe(&filter_words(collection, open_fields))),
+        Parameter::optional("sort", sort(collection, open_fields)),
         Parameter::optional(
             "order",
             Schema::one_of(["asc", "desc"]).describe("The order, where 'sort' is only a name."),
         ),
-        Parameter::optional("fields", fields(collection)),
+        Parameter::optional("fields", selection(collection)),
         Parameter::optional(
             "preset",
             // What is not known beforehand may have presets of its own.
             if collection.open { Schema::string() } else { Schema::one_of(collection.preset_names()) }
                 .describe("The same as a preset in 'fields'."),
         ),
-        Parameter::optional("aggregate", anything().describe(&aggregate_words(collection))),
+        Parameter::optional("aggregate", anything().describe(&aggregate_words(collection, open_fields))),
         Parameter::optional("include_items", flag("With 'aggregate': return items, too.")),
     ]);
     let size = |words: String| count(1.0).describe(&words);
@@ -107,22 +114,22 @@ fn count(least: f64) -> Schema {
     Schema { range: Range { minimum: Some(least), ..Range::default() }, ..Schema::of(Kind::Integer) }
 }
 
-fn sort(collection: &Collection) -> Schema {
+fn sort(collection: &Collection, open_fields: Option<&str>) -> Schema {
     let one = || Schema::named("Sort");
     let several = Schema::of(Kind::Array(Some(Box::new(one()))));
-    let fields = listed(collection.names(|field| field.of.is_ordered()));
+    let fields = open_fields.map_or_else(|| listed(collection.names(|field| field.of.is_ordered())), str::to_owned);
     Schema::of(Kind::Union(vec![one(), several, Schema::string()]))
         .describe(&format!("{{field, order}} or several. Fields: {fields}."))
 }
 
-fn fields(collection: &Collection) -> Schema {
+fn selection(collection: &Collection) -> Schema {
     let several = Schema::of(Kind::Array(Some(Box::new(Schema::string()))));
     let presets = collection.preset_names().join(", ");
     Schema::of(Kind::Union(vec![Schema::string(), several]))
         .describe(&format!("A preset ({presets}) or field names, also paths a.b and _computed.x."))
 }
 
-fn filter_words(collection: &Collection) -> String {
+fn filter_words(collection: &Collection, open_fields: Option<&str>) -> String {
     let described: Vec<String> = collection
         .fields
         .iter()
@@ -131,18 +138,21 @@ fn filter_words(collection: &Collection) -> String {
             of => format!("{}({})", field.name, kind(of)),
         })
         .collect();
-    let fields = if collection.open { "any path into the items".to_owned() } else { described.join(", ") };
+    let fields = open_fields.map_or_else(|| described.join(", "), str::to_owned);
     format!(
         "{{field: value}}, {{field: [any, of]}} or {{field: {{op: value}}}} with eq, ne, gt, gte, lt, lte, in, not_in, contains, \
          starts_with, ends_with, between, is_null; and, or, not combine. Fields: {fields}."
     )
 }
 
-fn aggregate_words(collection: &Collection) -> String {
-    let numeric = listed(collection.names(|field| field.of.is_numeric()));
+fn aggregate_words(collection: &Collection, open_fields: Option<&str>) -> String {
+    let numbers = match open_fields {
+        Some(_) => String::new(),
+        None => format!(" Numbers: {}.", listed(collection.names(|field| field.of.is_numeric()))),
+    };
     format!(
         "Named sums instead of items: {{\"n\": {{\"count\": true}}}}, {{\"by\": {{\"group_by\": field, \"count\": true}}}}; sum, avg, min, max \
-         take a field. Numbers: {numeric}."
+         take a field.{numbers}"
     )
 }
 

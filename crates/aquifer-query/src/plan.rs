@@ -1,10 +1,12 @@
 //! A plan: what was asked, typed, complete and free of contradictions.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::collection::{Collection, FieldType};
+use crate::order::compare;
 use crate::value::whole;
 
 /// What was asked of a collection.
@@ -48,7 +50,7 @@ impl Plan {
                 continue;
             }
             let of = collection.field(name).map_or(FieldType::Json, |field| field.of.clone());
-            order.push(SortKey { path, of, descending });
+            order.push(SortKey { path, of, descending, nulls_first: false });
         }
         order
     }
@@ -158,8 +160,35 @@ pub struct SortKey {
     pub path: Path,
     /// Its type.
     pub of: FieldType,
-    /// Whether the greatest comes first. What is missing is greater than everything.
+    /// Whether the greatest comes first.
     pub descending: bool,
+    /// Whether missing values come first. They come last in both directions unless the caller asks for this.
+    pub nulls_first: bool,
+}
+
+impl SortKey {
+    /// The order of two values by this criterion.
+    pub(crate) fn compare(&self, a: &Value, b: &Value) -> Ordering {
+        match (a.is_null(), b.is_null()) {
+            (true, true) => Ordering::Equal,
+            (true, false) => {
+                if self.nulls_first {
+                    Ordering::Less
+                } else {
+                    Ordering::Greater
+                }
+            }
+            (false, true) => {
+                if self.nulls_first {
+                    Ordering::Greater
+                } else {
+                    Ordering::Less
+                }
+            }
+            (false, false) if self.descending => compare(&self.of, b, a),
+            (false, false) => compare(&self.of, a, b),
+        }
+    }
 }
 
 /// Sums under one name.

@@ -20,6 +20,7 @@ use serde::Deserialize;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::face::Face;
+use crate::progress;
 
 /// The calls of one client that go the short way.
 pub(crate) struct Express {
@@ -64,6 +65,12 @@ pub(crate) struct Call {
 static METHOD: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"\"tools/call\""));
 
 impl Call {
+    /// Whether its client wants to hear of its progress.
+    pub(crate) fn wants_progress(&self) -> bool {
+        let arguments = self.params.arguments.as_ref();
+        self.meta.get_progress_token().is_some() || arguments.and_then(progress::token_in).is_some()
+    }
+
     /// The tool it names.
     pub(crate) fn tool(&self) -> &str {
         &self.params.name

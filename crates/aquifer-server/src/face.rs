@@ -27,6 +27,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::bypass::Bypass;
 use crate::client::{SessionClient, Volume, attended};
 use crate::library;
+use crate::progress;
 use crate::question;
 
 /// How the client is connected.
@@ -115,7 +116,7 @@ impl Face {
         asks: &question::Asks,
         answers: &Map<String, Value>,
     ) -> Reply {
-        let token = context.meta.get_progress_token();
+        let token = context.meta.get_progress_token().or_else(|| progress::token_in(&arguments));
         let (progress, updates) = match token {
             Some(_) => {
                 let (progress, updates) = Progress::channel();

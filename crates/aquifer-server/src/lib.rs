@@ -10,6 +10,7 @@ mod express;
 mod face;
 mod http;
 mod library;
+mod progress;
 mod question;
 mod refusal;
 mod stdio;

@@ -8,6 +8,8 @@ use crate::statement::Dialect;
 pub(crate) struct Found {
     /// Its name, or the rule itself where it has none.
     pub(crate) text: String,
+    /// The rule itself.
+    pub(crate) expression: String,
     /// The column, if it is about one.
     pub(crate) column: Option<String>,
     /// Every name in it, columns among others.
@@ -65,19 +67,19 @@ pub(crate) fn of_definition(sql: &str) -> Vec<Found> {
             if depth == 0 {
                 let inner: Vec<&Piece> =
                     pieces.get(index + 2..end).unwrap_or_default().iter().map(|(piece, _)| piece).collect();
-                let text = sql.get(start + 1..*position).unwrap_or_default().trim().to_owned();
+                let expression = sql.get(start + 1..*position).unwrap_or_default().trim().to_owned();
                 // `CONSTRAINT name CHECK (…)`
                 let before =
                     |back: usize| index.checked_sub(back).and_then(|at| pieces.get(at)).map(|(piece, _)| piece);
                 let text = match (before(2), before(1)) {
                     (Some(word), Some(name)) if word.is_keyword("constraint") => {
-                        name.word().map_or(text, str::to_owned)
+                        name.word().map_or_else(|| expression.clone(), str::to_owned)
                     }
-                    _ => text,
+                    _ => expression.clone(),
                 };
                 let (column, words) = words_of(&inner);
                 let names = inner.into_iter().filter_map(Piece::word).map(str::to_owned).collect();
-                found.push(Found { text, column, names, words });
+                found.push(Found { text, expression, column, names, words });
                 break;
             }
         }

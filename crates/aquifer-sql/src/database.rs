@@ -94,6 +94,13 @@ impl Database {
         clock: SharedClock,
         store: Option<Arc<dyn StateStore>>,
     ) -> Result<Arc<Self>, Failure> {
+        // An invalid pattern in `exclude` must not leave its tables in.
+        let problems = settings.pattern_problems();
+        if !problems.is_empty() {
+            let reason = "its settings have an invalid pattern".to_owned();
+            let trouble = Trouble::Unavailable { reason, cause: problems.join("; ") };
+            return Err(trouble.into_failure(&settings.name, None));
+        }
         let backend = match &settings.target {
             Target::Sqlite(path) => Backend::Sqlite(Sqlite::new(Place::File(path.clone()), &settings)),
             Target::Memory(name) => Backend::Sqlite(Sqlite::new(Place::Memory(name.clone()), &settings)),
@@ -420,8 +427,7 @@ fn parts(served: &Served, params: &Map<String, Value>) -> Result<Arc<[Path]>, Fa
 /// The values of the key, in its order.
 fn key(served: &Served, params: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
     let values = served.table.key_columns().map(|column| {
-        let name = served.parameter(&column.name)?;
-        let value = params.get(name)?;
+        let value = params.get(&*column.name)?;
         aquifer_query::value::accept(&column.of, value).or_else(|| Some(value.clone()))
     });
     let values = values.collect::<Option<Vec<Value>>>();
@@ -441,16 +447,16 @@ fn fit<'a>(served: &Served, values: impl Iterator<Item = (&'a str, &'a Value)>) 
             }
             _ => continue,
         };
-        return Err(Failure::invalid_value(served.parameter(name).unwrap_or(name), problem));
+        return Err(Failure::invalid_value(name, problem));
     }
     Ok(())
 }
 
-/// Parameters under the names of their columns.
+/// The parameters that are values of columns.
 fn columns(served: &Served, mut params: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
-    let named = served.table.columns.iter().zip(&served.parameters);
+    let names = served.table.columns.iter().map(|column| &column.name);
     let values: Map<String, Value> =
-        named.filter_map(|(column, name)| Some((column.name.to_string(), params.remove(&**name)?))).collect();
+        names.filter_map(|name| Some((name.to_string(), params.remove(&**name)?))).collect();
     fit(served, values.iter().map(|(name, value)| (name.as_str(), value)))?;
     Ok(values)
 }

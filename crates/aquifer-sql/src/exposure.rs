@@ -133,6 +133,9 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
     }
     for (table, withdrawn) in model.tables.iter_mut().zip(&mut withdrawn) {
         mismatches.extend(check_presets(table, settings, &hidden));
+        if table.key_columns().any(|key| hidden.contains(&table.id_of(&key.name))) {
+            table.replace_chosen_key();
+        }
         withhold(table, settings, &hidden);
         if table.columns.is_empty() && !*withdrawn {
             tracing::warn!(
@@ -359,6 +362,18 @@ fn secrets<'a>(table: &'a Table, settings: &'a Settings) -> impl Iterator<Item =
         .filter(|name| !table.key_columns().any(|key| key.name == **name))
 }
 
+/// Whether rows may be named by the column, where they need not be: what is kept from callers would be shown to them as part
+/// of a key.
+pub(crate) fn may_name_rows(settings: &Settings, schema: Option<&str>, table: &str, column: &Column) -> bool {
+    let said = settings.table(schema, table);
+    let listed = |names: fn(&TableSettings) -> &[String]| {
+        said.is_some_and(|said| names(said).iter().any(|name| **name == *column.name))
+    };
+    let of = if column.is_guessed { &FieldType::Text } else { &column.of };
+    let is_secret = looks_secret(table, &column.name, of) && !listed(|said| &said.show);
+    !listed(|said| &said.hide) && !is_secret
+}
+
 fn is_secret(table: &Table, column: &Column) -> bool {
     // A type that was guessed from some values says nothing about the next ones.
     let of = if column.is_guessed { &FieldType::Text } else { &column.of };
@@ -368,7 +383,8 @@ fn is_secret(table: &Table, column: &Column) -> bool {
 /// Columns that stay whatever they show: those the operator lists, and keys, without which rows would be lost.
 fn exempt(table: &Table, settings: &Settings) -> Vec<ColumnId> {
     let show = said(table, settings).map(|said| said.show.as_slice()).unwrap_or_default();
-    let keys = table.key_columns().map(|column| &*column.name);
+    // A key that was only chosen among others can be given up.
+    let keys = table.key_columns().filter(|_| table.key_fallback.is_none()).map(|column| &*column.name);
     show.iter().map(String::as_str).chain(keys).map(|name| table.id_of(name)).collect()
 }
 

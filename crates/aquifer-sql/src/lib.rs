@@ -6,15 +6,20 @@
 
 mod cell;
 mod checks;
+mod column_defaults;
+mod column_rules;
 mod database;
 mod exposure;
+mod field_names;
 mod inflect;
 mod looking;
+mod media_type;
 mod model;
 mod name_book;
 mod name_store;
 mod names;
 mod offer;
+mod percent;
 mod postgres;
 mod rows;
 mod secret_names;
@@ -22,9 +27,12 @@ mod served;
 mod session;
 mod settings;
 mod sql;
+mod sql_tokens;
 mod sqlite;
 mod statement;
+mod table_filter;
 mod time;
+mod time_style;
 mod trouble;
 mod work;
 

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use aquifer_protocol::schema::Comparison;
 use aquifer_query::FieldType;
 
+use crate::column_defaults::ColumnDefault;
+use crate::column_rules::ColumnRules;
 use crate::statement::{Fragment, Name};
+use crate::time_style::TimeStyle;
 
 /// Everything found in a database.
 #[derive(Debug, Clone, Default)]
@@ -111,6 +114,8 @@ pub(crate) struct Table {
     pub(crate) comment: Option<Arc<str>>,
     pub(crate) columns: Vec<Column>,
     pub(crate) key: Key,
+    /// Where the key is a unique one that was chosen: what takes its place if it shows what is hidden. Other keys stay.
+    pub(crate) key_fallback: Option<KeyFallback>,
     pub(crate) unique: Vec<Unique>,
     pub(crate) checks: Vec<Check>,
     pub(crate) foreign: Vec<ForeignKey>,
@@ -209,9 +214,20 @@ pub(crate) enum Key {
     None,
 }
 
+/// What tells rows apart in place of a unique key that was chosen as the key.
+#[derive(Debug, Clone)]
+pub(crate) enum KeyFallback {
+    /// This column, which the database has in any case.
+    Column(Box<Column>),
+    Nothing,
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
+    /// Its name. In a table that is offered this is the one name that callers use for it (`field_names.rs`).
     pub(crate) name: Arc<str>,
+    /// What the database calls it.
+    pub(crate) sql_name: Arc<str>,
     pub(crate) quoted: Name,
     pub(crate) of: FieldType,
     /// Whether the type was guessed from some values.
@@ -227,10 +243,16 @@ pub(crate) struct Column {
     pub(crate) length: Option<u64>,
     /// The least and the greatest of whole numbers; of others, what they must not reach.
     pub(crate) range: Option<(f64, f64)>,
+    /// What constraints demand of its values.
+    pub(crate) rules: ColumnRules,
+    /// What a new row holds if nobody says otherwise, as far as callers can know.
+    pub(crate) default: Option<ColumnDefault>,
     pub(crate) may_insert: bool,
     pub(crate) may_update: bool,
     /// How the database compares two values that are text to callers.
     pub(crate) comparison: Comparison,
+    /// Whether an index may be on it. Of views nobody knows.
+    pub(crate) may_have_index: bool,
 }
 
 impl Column {
@@ -258,25 +280,10 @@ pub(crate) enum SqliteStore {
     Plain,
     /// 0 or 1.
     Boolean,
-    /// A moment, written in this way.
+    /// A time, written in this way as far as some values tell.
     Time(TimeStyle),
     /// JSON, as text or in SQLite's own binary form.
     Json,
-}
-
-/// How moments are written in a SQLite column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TimeStyle {
-    /// `2026-01-31 12:00:00`, with so many digits of a fraction.
-    Blank(u8),
-    /// `2026-01-31T12:00:00Z`, with so many digits of a fraction.
-    Zulu(u8),
-    /// Seconds since 1970.
-    Seconds,
-    /// Milliseconds since 1970.
-    Milliseconds,
-    /// Now this way, now that: compared after reading, which no index can help with.
-    Mixed,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -336,9 +343,17 @@ pub(crate) struct ForeignKey {
     pub(crate) columns: Vec<Arc<str>>,
     pub(crate) to_schema: Option<Arc<str>>,
     pub(crate) to_table: Arc<str>,
+    /// As the database calls them.
     pub(crate) to_columns: Vec<Arc<str>>,
     /// What becomes of rows here when the row there goes.
     pub(crate) on_delete: OnDelete,
+}
+
+impl ForeignKey {
+    /// Whether this is the table that it refers to.
+    pub(crate) fn leads_to(&self, table: &Table) -> bool {
+        table.is_called(self.to_schema.as_deref(), &self.to_table)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -379,7 +394,20 @@ impl Table {
     pub(crate) fn is_called(&self, schema: Option<&str>, name: &str) -> bool {
         match &self.schema {
             Some(own) => Some(&**own) == schema && *self.name == *name,
+            // SQLite reports the name as it was written in the reference.
             None => self.name.eq_ignore_ascii_case(name),
+        }
+    }
+
+    /// Gives up a key that was chosen.
+    pub(crate) fn replace_chosen_key(&mut self) {
+        match self.key_fallback.take() {
+            Some(KeyFallback::Column(column)) => {
+                self.columns.insert(0, *column);
+                self.key = Key::Columns(vec![0]);
+            }
+            Some(KeyFallback::Nothing) => self.key = Key::None,
+            None => {}
         }
     }
 
@@ -409,8 +437,11 @@ impl Table {
         })
     }
 
+    /// The column that callers or the database call so. No two columns can be meant: a column whose own name can be used
+    /// by callers keeps it.
     pub(crate) fn column(&self, name: &str) -> Option<&Column> {
-        self.columns.iter().find(|column| &*column.name == name)
+        let by_name = self.columns.iter().find(|column| &*column.name == name);
+        by_name.or_else(|| self.columns.iter().find(|column| &*column.sql_name == name))
     }
 
     /// The columns that the constraint of this name is about.

@@ -161,6 +161,8 @@ struct Naming<'a> {
     settings: &'a Settings,
     given: Vec<Option<Words>>,
     taken: HashSet<String>,
+    /// The tables' own names as words. No other table is given one of these by way of its singular or plural.
+    own_words: Vec<String>,
     /// Words that the operator chose, and for which table.
     chosen: HashMap<String, usize>,
     configured: HashSet<usize>,
@@ -179,7 +181,17 @@ impl<'a> Naming<'a> {
         // Where one set of operations is for all tables, no table's own operations can be called like those.
         let of_all = if settings.is_generic(tables.len()) { OF_ALL_TABLES } else { &[] };
         let taken = of_all.iter().map(|word| (*word).to_owned()).collect();
-        Self { tables, settings, given: vec![None; tables.len()], taken, chosen, configured }
+        let own_words = tables.iter().map(|table| names::own_word(&name_with_schema(table, settings))).collect();
+        Self { tables, settings, given: vec![None; tables.len()], taken, own_words, chosen, configured }
+    }
+
+    /// The singular or plural of a table's name, unless another table is called so: then its own name.
+    fn settled(&self, index: usize, word: String) -> String {
+        let mut others = self.own_words.iter().enumerate().filter(|(other, _)| *other != index);
+        match self.own_words.get(index) {
+            Some(own) if *own != word && others.any(|(_, other)| *other == word) => own.clone(),
+            _ => word,
+        }
     }
 
     fn is_configured(&self, index: usize) -> bool {
@@ -222,19 +234,27 @@ impl<'a> Naming<'a> {
         };
         let mut order: Vec<usize> = (0..self.tables.len()).collect();
         order.sort_by_key(|&index| self.tables.get(index).map(|table| rank(index, table)));
-        let first_schema = self.settings.schemas.first().map_or("public", String::as_str);
         for index in order {
             let (Some(table), Some(full_name)) = (self.tables.get(index), full_names.get(index)) else { continue };
             if self.given.get(index).is_some_and(Option::is_some) {
                 continue;
             }
             let said = self.settings.table(table.schema.as_deref(), &table.name);
-            let alone = match table.schema.as_deref() {
-                Some(schema) if schema != first_schema => names::words(&format!("{schema}_{}", table.name), said),
-                _ => names::words(&table.name, said),
-            };
+            let alone = names::words(&name_with_schema(table, self.settings), said);
             let (singular, plural) = names::chosen(said);
-            let mut words = alone.clone();
+            let settled = |chosen: &Option<String>, word: &str| match chosen {
+                Some(chosen) => chosen.clone(),
+                None => self.settled(index, word.to_owned()),
+            };
+            let mut words =
+                Words { singular: settled(&singular, &alone.singular), plural: settled(&plural, &alone.plural) };
+            if let Some(own) = self.own_words.get(index).filter(|_| !self.is_free(index, &words)) {
+                // Its own name is clearer than any mark.
+                words = Words {
+                    singular: singular.clone().unwrap_or_else(|| own.clone()),
+                    plural: plural.clone().unwrap_or_else(|| own.clone()),
+                };
+            }
             let mut round = 0;
             while !self.is_free(index, &words) {
                 let marked = names::marked(&alone, full_name, round);
@@ -249,6 +269,14 @@ impl<'a> Naming<'a> {
             self.give(index, words);
         }
         self.given.into_iter().map(Option::unwrap_or_default).collect()
+    }
+}
+
+/// The name of a table, after that of its schema unless that is the first one.
+fn name_with_schema(table: &Table, settings: &Settings) -> String {
+    match table.schema.as_deref() {
+        Some(schema) if schema != settings.first_schema() => format!("{schema}_{}", table.name),
+        _ => table.name.to_string(),
     }
 }
 
@@ -268,6 +296,7 @@ mod tests {
             comment: None,
             columns: Vec::new(),
             key: Key::None,
+            key_fallback: None,
             unique: Vec::new(),
             checks: Vec::new(),
             foreign: Vec::new(),
@@ -320,6 +349,36 @@ mod tests {
     }
 
     #[test]
+    fn r_saf_2_no_table_is_called_by_the_name_of_another() {
+        for (tables, expected) in [
+            (&["people", "person"][..], &["people/people", "person/person"][..]),
+            (&["person", "people"], &["person/person", "people/people"]),
+            (&["order", "orders"], &["order/order", "orders/orders"]),
+            (&["people"], &["person/people"]),
+            (&["Person", "People"], &["person/person", "people/people"]),
+            // Two tables that would have the same plural, which is the name of neither.
+            (&["axis", "axe"], &["axis/axes", "axe/axe"]),
+            (&["child", "children", "childs"], &["child/child", "children/children", "childs/childses"]),
+        ] {
+            let tables_of: Vec<Table> = tables.iter().map(|name| table(name)).collect();
+            let words = NameBook::default().assign(&tables_of, &settings(&[]), at(0));
+            let words: Vec<String> = words.iter().map(|words| format!("{}/{}", words.singular, words.plural)).collect();
+            assert_eq!(words, expected, "{tables:?}");
+        }
+        // The operator's words are the operator's.
+        let said = settings(&[("people", Some("person"), None)]);
+        let words = NameBook::default().assign(&[table("people"), table("person")], &said, at(0));
+        assert_eq!((words[0].singular.as_str(), words[0].plural.as_str()), ("person", "people"));
+        assert!(words[1].singular.starts_with("person_x") && words[1].plural.starts_with("people_x"), "{words:?}");
+        // A name that is in use stays what it is.
+        let mut book = NameBook::default();
+        book.assign(&[table("people")], &settings(&[]), at(0));
+        let words = book.assign(&[table("people"), table("person")], &settings(&[]), at(0));
+        assert_eq!(words[0].singular, "person");
+        assert!(words[1].singular.starts_with("person_x"), "{words:?}");
+    }
+
+    #[test]
     fn r_saf_2_a_name_is_reserved_for_a_while_after_its_table_is_gone() {
         let (plain, mut book) = (settings(&[]), NameBook::default());
         plurals(&mut book, &["Order"], &plain, 0);
@@ -328,11 +387,12 @@ mod tests {
         let marked = plurals(&mut book, &["orders"], &plain, 30);
         plurals(&mut book, &["orders"], &plain, 61);
         assert_eq!(plurals(&mut book, &["orders"], &plain, 62), marked, "what it is called by then stays");
-        assert_eq!(plurals(&mut book, &["orders", "Order"], &plain, 62)[1], "orders", "the word is free again");
+        // The word is free again, but it is the name of a table that is there.
+        assert_eq!(plurals(&mut book, &["orders", "Order"], &plain, 62)[1], "order");
         // A clock that goes back keeps nothing for ever.
         plurals(&mut book, &["orders"], &plain, 100);
         plurals(&mut book, &["orders"], &plain, 10);
-        assert_eq!(plurals(&mut book, &["orders", "order_"], &plain, 45)[1], "orders");
+        assert_eq!(plurals(&mut book, &["orders", "order_"], &plain, 45)[1], "order");
     }
 
     #[test]

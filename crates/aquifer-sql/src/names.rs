@@ -1,7 +1,5 @@
 //! Names for callers: from whatever tables and columns are called to snake_case, singular and plural.
 
-use std::collections::HashSet;
-
 use crate::inflect;
 use crate::settings::TableSettings;
 
@@ -45,10 +43,15 @@ pub(crate) fn snake(name: &str) -> String {
     if snake.starts_with(|c: char| c.is_ascii_digit()) { format!("n{snake}") } else { snake.to_owned() }
 }
 
+/// A table's own name as a word: snake_case, and no longer than operations' names allow.
+pub(crate) fn own_word(name: &str) -> String {
+    let word = shorten(&snake(name));
+    if word.is_empty() { "table".to_owned() } else { word }
+}
+
 /// What the rows of a table would be called if it were alone. `name` has the schema before it, where that is told apart.
 pub(crate) fn words(name: &str, said: Option<&TableSettings>) -> Words {
-    let base = shorten(&snake(name));
-    let base = if base.is_empty() { "table".to_owned() } else { base };
+    let base = own_word(name);
     let (singular, plural) = chosen(said);
     Words {
         singular: singular.unwrap_or_else(|| last_word(&base, false)),
@@ -112,39 +115,6 @@ fn mark(name: &str) -> String {
     format!("x{:05x}", hash & 0xf_ffff)
 }
 
-/// Names for parameters, one for each column, unlike each other and unlike those in `taken`.
-pub(crate) fn parameters<'a>(columns: impl IntoIterator<Item = &'a str>, reserved: &[&str]) -> Vec<String> {
-    let is_plain = aquifer_protocol::operation::is_snake_case;
-    let columns: Vec<&str> = columns.into_iter().collect();
-    // Whoever is written like a parameter is called so, even if others would be called the same before it.
-    let plain = columns.iter().copied().filter(|column| is_plain(column) && !reserved.contains(column));
-    let mut taken: HashSet<String> = plain.chain(reserved.iter().copied()).map(str::to_owned).collect();
-    let mut names = Vec::new();
-    for column in columns {
-        if is_plain(column) && !reserved.contains(&column) {
-            names.push(column.to_owned());
-            continue;
-        }
-        let base = match snake(column) {
-            _ if is_plain(column) => column.to_owned(),
-            empty if empty.is_empty() => "column".to_owned(),
-            name => name,
-        };
-        let mut name = base.clone();
-        let mut number = 2;
-        while !taken.insert(name.clone()) {
-            name = if reserved.contains(&base.as_str()) && number == 2 {
-                format!("{base}_column")
-            } else {
-                format!("{base}_{number}")
-            };
-            number += 1;
-        }
-        names.push(name);
-    }
-    names
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,11 +156,5 @@ mod tests {
         assert_ne!(marked_words, marked(&orders, "orders", 0));
         assert_ne!(marked_words, marked(&orders, "Orders", 1));
         assert!(marked(&long, "x", 0).plural.len() <= LONGEST);
-    }
-
-    #[test]
-    fn parameters_are_unlike_each_other_and_the_language() {
-        let names = parameters(["Id", "id", "dry_run", "", "größe"], &["dry_run"]);
-        assert_eq!(names, ["id_2", "id", "dry_run_column", "column", "grosse"]);
     }
 }

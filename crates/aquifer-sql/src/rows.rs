@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use aquifer_query::CursorKey;
 use aquifer_query::plan::{Page, Plan};
+use aquifer_query::selection::{Lists, Selection};
 use serde_json::Value;
 
 use crate::cell::string;
-use crate::model::TimeStyle;
+use crate::media_type;
 use crate::served::Served;
 
 /// How a cell is to be read.
@@ -22,7 +23,7 @@ pub(crate) enum Reader {
     Decimal,
     Text,
     Boolean,
-    Time(TimeStyle),
+    Time,
     Date,
     Uuid,
     Bytes,
@@ -49,7 +50,7 @@ pub(crate) trait Cells {
         let mut text = Vec::new();
         match self.write(index, reader, &mut text) {
             Wrote::Nothing => Value::Null,
-            Wrote::Value => serde_json::from_slice(&text).unwrap_or(Value::Null),
+            Wrote::Value | Wrote::Bytes => serde_json::from_slice(&text).unwrap_or(Value::Null),
         }
     }
 }
@@ -58,6 +59,8 @@ pub(crate) trait Cells {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wrote {
     Value,
+    /// Bytes, in base64.
+    Bytes,
     Nothing,
 }
 
@@ -71,18 +74,30 @@ pub(crate) struct Node {
 
 #[derive(Debug)]
 enum What {
-    Cell { index: usize, reader: Reader, omit: bool },
+    Cell {
+        index: usize,
+        reader: Reader,
+        omit: bool,
+    },
+    /// Parts of a cell that is JSON.
+    Parts {
+        index: usize,
+        reader: Reader,
+        parts: Selection,
+    },
     Object(Vec<Node>),
 }
 
 impl Node {
+    /// Enters parts of a cell. Which of its values are lists shows only once it has been read.
+    pub(crate) fn enter_parts(nodes: &mut Vec<Node>, name: &str, index: usize, reader: Reader, parts: Selection) {
+        nodes.push(Node { label: label(name), what: What::Parts { index, reader, parts } });
+    }
+
     /// Enters a cell at the end of a path.
     pub(crate) fn enter(nodes: &mut Vec<Node>, steps: &[&str], index: usize, reader: Reader, omit: bool) {
         let Some((first, rest)) = steps.split_first() else { return };
-        let mut label = Vec::with_capacity(first.len() + 3);
-        string(first, &mut label);
-        label.push(b':');
-        let label = label.into_boxed_slice();
+        let label = label(first);
         let known = nodes.iter().position(|node| node.label == label);
         if rest.is_empty() {
             let node = Node { label, what: What::Cell { index, reader, omit } };
@@ -103,9 +118,22 @@ impl Node {
     }
 }
 
+/// `"name":`
+fn label(name: &str) -> Box<[u8]> {
+    let mut label = Vec::with_capacity(name.len() + 3);
+    string(name, &mut label);
+    label.push(b':');
+    label.into_boxed_slice()
+}
+
+/// The member that tells the encoding and the media type of bytes in an object (R-RES-5). The bytes themselves stay plain text,
+/// so that what a row shows can be sent back.
+pub(crate) const BINARY: &str = "_binary";
+
 fn object(nodes: &[Node], row: &impl Cells, out: &mut Vec<u8>) -> bool {
     out.push(b'{');
     let mut any = false;
+    let mut binary: Vec<u8> = Vec::new();
     for node in nodes {
         let start = out.len();
         if any {
@@ -116,11 +144,26 @@ fn object(nodes: &[Node], row: &impl Cells, out: &mut Vec<u8>) -> bool {
             What::Cell { index, reader, omit } => match row.write(*index, *reader, out) {
                 Wrote::Value if *omit && out.ends_with(b":null") => false,
                 Wrote::Value => true,
+                Wrote::Bytes => {
+                    let value = start + usize::from(any) + node.label.len();
+                    let media_type = media_type::of_base64(out.get(value..).unwrap_or_default());
+                    binary.extend_from_slice(if binary.is_empty() { b"" } else { b"," });
+                    binary.extend_from_slice(&node.label);
+                    binary.extend_from_slice(b"{\"encoding\":\"base64\",\"media_type\":\"");
+                    binary.extend_from_slice(media_type.as_bytes());
+                    binary.extend_from_slice(b"\"}");
+                    true
+                }
                 Wrote::Nothing if *omit => false,
                 Wrote::Nothing => {
                     out.extend_from_slice(b"null");
                     true
                 }
+            },
+            What::Parts { index, reader, parts } => match parts.apply(&row.value(*index, *reader), Lists::ByNumber) {
+                // Writing a value to memory cannot fail.
+                Some(shown) => serde_json::to_writer(&mut *out, &shown).is_ok(),
+                None => false,
             },
             What::Object(inner) => object(inner, row, out),
         };
@@ -129,6 +172,11 @@ fn object(nodes: &[Node], row: &impl Cells, out: &mut Vec<u8>) -> bool {
         } else {
             out.truncate(start);
         }
+    }
+    if !binary.is_empty() {
+        out.extend_from_slice(format!(",\"{BINARY}\":{{").as_bytes());
+        out.extend_from_slice(&binary);
+        out.push(b'}');
     }
     out.push(b'}');
     any
@@ -257,6 +305,12 @@ impl Collector {
     /// Whether no more rows are needed.
     pub(crate) fn is_full(&self) -> bool {
         self.more
+    }
+
+    /// The place of the row that was taken last.
+    pub(crate) fn last_place(&self) -> Option<Vec<Value>> {
+        let last = self.places.count().checked_sub(1)?;
+        serde_json::from_slice(self.places.get(last)).ok()
     }
 
     /// The only row, as JSON text.

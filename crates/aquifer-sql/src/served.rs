@@ -7,6 +7,7 @@ use aquifer_query::{Collection, FieldType};
 
 use crate::model::Table;
 use crate::names::Words;
+use crate::offer::generic::GenericShapes;
 use crate::sql::selection::Selections;
 use crate::statement::{Fragment, Name};
 
@@ -15,14 +16,16 @@ use crate::statement::{Fragment, Name};
 pub(crate) struct Served {
     pub(crate) table: Table,
     pub(crate) words: Words,
+    /// What the database calls the table, with its schema where that is not the first one.
+    pub(crate) label: Arc<str>,
     pub(crate) collection: Collection,
     pub(crate) computed: Vec<ComputedSource>,
-    /// The parameter for each column, in the columns' order.
-    pub(crate) parameters: Vec<Arc<str>>,
     /// What has been asked for before.
     pub(crate) selections: Selections,
     /// The parts of a row that is asked for without saying which.
     pub(crate) whole: OnceLock<Arc<[Path]>>,
+    /// What the objects in generic requests hold, once there was one.
+    pub(crate) generic_shapes: OnceLock<GenericShapes>,
 }
 
 /// Where a computed value comes from.
@@ -60,9 +63,11 @@ impl Served {
         vec![words.plural.clone(), words.singular.clone(), table.name.to_string(), table.full_name()]
     }
 
-    /// The parameter that stands for a column.
-    pub(crate) fn parameter(&self, column: &str) -> Option<&str> {
-        let position = self.table.columns.iter().position(|known| &*known.name == column)?;
-        self.parameters.get(position).map(|name| &**name)
+    /// What callers call a column that the database names.
+    pub(crate) fn field_name(&self, column: &str) -> Option<&str> {
+        if self.table.is_withheld(column) {
+            return None;
+        }
+        self.table.column(column).map(|column| &*column.name)
     }
 }

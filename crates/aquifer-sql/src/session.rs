@@ -6,7 +6,9 @@ use aquifer_protocol::error::Failure;
 use serde_json::Value;
 
 use crate::rows::{Collector, Reader};
+use crate::sql::uniform::TimeCheck;
 use crate::statement::Statement;
+use crate::time_style::TimeStyle;
 use crate::trouble::Trouble;
 
 pub(crate) trait Session: Send {
@@ -23,6 +25,16 @@ pub(crate) trait Session: Send {
         statement: &Statement,
         readers: &[Reader],
     ) -> impl Future<Output = Result<Vec<Vec<Value>>, Trouble>> + Send;
+
+    /// What is known by now of the format of a column's times. Databases that have a type for times have one format.
+    fn known_time_style(&mut self, check: &TimeCheck) -> impl Future<Output = Result<TimeStyle, Trouble>> + Send {
+        std::future::ready(Ok(check.style))
+    }
+
+    /// Looks at the times that an answer depends on. The answer is right if their format is the one it was made for.
+    fn check_times(&mut self, check: &TimeCheck) -> impl Future<Output = Result<TimeStyle, Trouble>> + Send {
+        std::future::ready(Ok(check.style))
+    }
 
     /// Runs a statement for its effect. Says how many rows it touched.
     fn execute(&mut self, statement: &Statement) -> impl Future<Output = Result<u64, Trouble>> + Send;

@@ -8,6 +8,9 @@ use std::time::Duration;
 use aquifer_query::FieldType;
 use aquifer_query::collection::Pages;
 
+use crate::percent;
+use crate::table_filter::TableFilter;
+
 /// Everything an operator can say about a database.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -17,7 +20,7 @@ pub struct Settings {
     pub target: Target,
     /// The PostgreSQL schemas to offer, the first without a prefix. Empty is `public`.
     pub schemas: Vec<String>,
-    /// Only these tables, with `*` for any letters. Empty is all.
+    /// Only these tables: patterns of [`aquifer_protocol::glob`]. Empty is all.
     pub include: Vec<String>,
     /// Not these tables.
     pub exclude: Vec<String>,
@@ -155,17 +158,16 @@ impl Settings {
         }
     }
 
-    /// Whether a table is offered.
-    pub(crate) fn offers(&self, schema: Option<&str>, table: &str) -> bool {
-        let full = schema.map(|schema| format!("{schema}.{table}"));
-        let table = self.fold(table);
-        let named = |patterns: &[String]| {
-            patterns.iter().any(|pattern| {
-                let pattern = self.fold(pattern);
-                matches_glob(&pattern, &table) || full.as_deref().is_some_and(|full| matches_glob(&pattern, full))
-            })
-        };
-        (self.include.is_empty() || named(&self.include)) && !named(&self.exclude)
+    /// Everything that is wrong with the patterns of `include` and `exclude`.
+    pub fn pattern_problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        TableFilter::new(self, |problem| problems.push(problem));
+        problems
+    }
+
+    /// The schema whose tables are called by their names alone.
+    pub(crate) fn first_schema(&self) -> &str {
+        self.schemas.first().map_or("public", String::as_str)
     }
 
     /// The PostgreSQL schemas that are offered.
@@ -233,7 +235,8 @@ impl Target {
                 let place =
                     url.split_once("://").map(|(_, rest)| rest.rsplit_once('@').map_or(rest, |(_, place)| place));
                 let path = place.and_then(|place| place.split_once('/')).map(|(_, path)| path);
-                path.and_then(|path| path.split(['?', '/']).next()).map(str::to_owned)
+                let name = path.and_then(|path| path.split(['?', '/']).next());
+                name.map(|name| percent::decode(name).unwrap_or_else(|| name.to_owned()))
             }
         };
         let name = crate::names::snake(&name.unwrap_or_default());
@@ -271,42 +274,9 @@ impl Target {
     }
 }
 
-/// `*` stands for any letters.
-fn matches_glob(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(rest) = text.strip_prefix(parts.next().unwrap_or_default()) else { return false };
-    let mut rest = rest;
-    let parts: Vec<&str> = parts.collect();
-    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
-    for part in middle {
-        match rest.find(part) {
-            Some(start) => rest = rest.get(start + part.len()..).unwrap_or_default(),
-            None => return false,
-        }
-    }
-    rest.len() >= last.len() && rest.ends_with(last)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn globs() {
-        for (pattern, text, matches) in [
-            ("orders", "orders", true),
-            ("orders", "orders2", false),
-            ("order*", "orders", true),
-            ("*_log", "audit_log", true),
-            ("*_log", "audit_logs", false),
-            ("a*b*c", "axxbyyc", true),
-            ("a*b*c", "axxbyy", false),
-            ("*", "", true),
-            ("sales.*", "sales.x", true),
-        ] {
-            assert_eq!(matches_glob(pattern, text), matches, "{pattern} {text}");
-        }
-    }
 
     #[test]
     fn targets() {
@@ -314,6 +284,8 @@ mod tests {
             ("sqlite:/a/My Shop.db", Some("my_shop")),
             ("x.sqlite", Some("x")),
             ("postgres://u:p@h:5432/shop?sslmode=require", Some("shop")),
+            ("postgres://h/my%20shop%2D2", Some("my_shop_2")),
+            ("postgres://h/50%", Some("n50")),
             ("postgresql://h", Some("database")),
             ("mysql://x", None),
             ("sqlite:", None),

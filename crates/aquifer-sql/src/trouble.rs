@@ -122,7 +122,7 @@ impl Trouble {
                 // Of a column that callers do not see they are not told either.
                 let is_told = |column: &&str| served.is_none_or(|served| !served.table.is_withheld(column));
                 let column = column.as_deref().filter(is_told);
-                let name = column.map(|column| served.and_then(|known| known.parameter(column)).unwrap_or(column));
+                let name = column.map(|column| served.and_then(|known| known.field_name(column)).unwrap_or(column));
                 let name = name.unwrap_or("params");
                 Failure::invalid_value(name, problem).because(cause)
             }
@@ -163,7 +163,7 @@ impl Violation {
             Some(served?.table.constrained(constraint.as_deref()?)?.iter().map(|column| column.to_string()).collect())
         };
         let columns: Vec<String> = of_constraint().unwrap_or(columns);
-        let fields: Vec<&str> = columns.iter().filter_map(|column| served?.parameter(column)).collect();
+        let fields: Vec<&str> = columns.iter().filter_map(|column| served?.field_name(column)).collect();
         // A rule about columns that this user may not see is not told by name.
         let is_told = |name: &String| {
             fields.len() == columns.len() && served.is_some_and(|served| served.table.constrained(name).is_some())

@@ -1,6 +1,7 @@
 //! An upstream's process: what it gets from us, what it says on its standard error, and that it ends with us.
 
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::unix::pipe;
 use tokio::process::Command;
+use tokio::task::JoinHandle;
 
 use crate::trouble::Gone;
 use crate::words::Words;
@@ -34,6 +36,9 @@ pub(crate) const PASSED_ON: &[&str] = &[
     "XDG_RUNTIME_DIR",
 ];
 
+/// What follows the name of a program that is not on this machine.
+pub(crate) const NOT_FOUND: &str = ": command not found";
+
 /// Lines of the standard error kept for telling why a start failed.
 const LINES_KEPT: usize = 8;
 
@@ -51,6 +56,8 @@ pub(crate) struct Child {
     process: tokio::process::Child,
     group: Option<Pid>,
     last_words: Arc<Mutex<VecDeque<String>>>,
+    /// Reads its standard error. Ends when the last process that has the pipe is gone.
+    listening: Option<JoinHandle<()>>,
 }
 
 /// The ends of its pipes.
@@ -83,20 +90,20 @@ impl Child {
         }
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         program.process_group(0).kill_on_drop(true);
-        let mut process = program.spawn().map_err(|cause| Gone::new(REASON, cause))?;
+        let mut process = program.spawn().map_err(|error| Gone::new(REASON, why_not_started(command, cwd, &error)))?;
         let group = process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let input = process.stdin.take().map(|input| input.into_owned_fd());
         let output = process.stdout.take().map(|output| output.into_owned_fd());
         let errors = process.stderr.take();
         let last_words = Arc::<Mutex<VecDeque<String>>>::default();
-        let child = Self { process, group, last_words: last_words.clone() };
+        let mut child = Self { process, group, last_words: last_words.clone(), listening: None };
         let (Some(Ok(input)), Some(Ok(output)), Some(errors)) = (input, output, errors) else {
             return Err(Gone::new(REASON, "its pipes cannot be had"));
         };
         let input = pipe::Sender::from_owned_fd(input).map_err(|cause| Gone::new(REASON, cause))?;
         let output = pipe::Receiver::from_owned_fd(output).map_err(|cause| Gone::new(REASON, cause))?;
-        // Ends when the last process that has the pipe is gone, at the latest when the group is killed.
-        tokio::spawn(listen(errors, name.clone(), words.clone(), last_words));
+        // At the latest it ends when the group is killed.
+        child.listening = Some(tokio::spawn(listen(errors, name.clone(), words.clone(), last_words)));
         Ok((child, Pipes { input, output }))
     }
 
@@ -112,6 +119,14 @@ impl Child {
         tokio::time::timeout(REAPED_IN, self.process.wait()).await.ok()?.ok()
     }
 
+    /// Waits until all that it said on its standard error is read, no longer than this: a child of its own may hold the
+    /// pipe open.
+    pub(crate) async fn finish_listening(&mut self, timeout: Duration) {
+        if let Some(listening) = self.listening.take() {
+            let _ = tokio::time::timeout(timeout, listening).await;
+        }
+    }
+
     /// What it said last on its standard error.
     pub(crate) fn last_words(&self) -> String {
         let lines = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,6 +138,23 @@ impl Child {
             // Nobody is left to be killed: all the better.
             let _ = kill_process_group(group, Signal::KILL);
         }
+    }
+}
+
+/// Why a program cannot be started, as a shell says it. The system reports the same error for a missing program, a missing
+/// folder and a missing interpreter.
+fn why_not_started(command: &str, cwd: Option<&Path>, error: &std::io::Error) -> String {
+    if error.kind() != ErrorKind::NotFound {
+        return format!("{command}: {error}");
+    }
+    if let Some(folder) = cwd.filter(|folder| !folder.is_dir()) {
+        return format!("its folder {} does not exist", folder.display());
+    }
+    let program = cwd.map_or_else(|| command.into(), |folder| folder.join(command));
+    match command.contains('/') {
+        false => format!("{command}{NOT_FOUND}"),
+        true if program.exists() => format!("{command}: its interpreter does not exist"),
+        true => format!("{command}: no such file"),
     }
 }
 

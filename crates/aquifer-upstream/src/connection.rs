@@ -58,8 +58,8 @@ impl Connection {
         let opened = Box::pin(Link::offering(capabilities, &settings, &words, Era::default()));
         match tokio::time::timeout(settings.start_timeout, opened).await {
             Ok(Ok(link)) => Ok(Self { link, settings, words }),
-            Ok(Err(trouble)) => Err(trouble.into_failure(&settings.name, &words, settings.largest_answer)),
-            Err(_) => Err(Trouble::TimedOut.into_failure(&settings.name, &words, settings.largest_answer)),
+            Ok(Err(trouble)) => Err(trouble.into_start_failure(&settings, &words)),
+            Err(_) => Err(Trouble::TimedOut.into_start_failure(&settings, &words)),
         }
     }
 

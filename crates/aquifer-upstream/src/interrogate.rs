@@ -66,7 +66,7 @@ impl Interrogation {
 /// Asks a server who it is and which tools it has. No tool is called, and the server is left again.
 pub async fn interrogate(settings: &Settings) -> Result<Interrogation, Failure> {
     let words = Words::new(settings);
-    let told = |trouble: Trouble| trouble.into_failure(&settings.name, &words, settings.largest_answer);
+    let told = |trouble: Trouble| trouble.into_start_failure(settings, &words);
     let asked = async {
         let link = Link::open(settings, &words, Era::default()).await?;
         let listed = list(&link, settings).await?;

@@ -28,7 +28,7 @@ use crate::pinning::{Ledger, Pinning, Pins, Written};
 use crate::quarantine::QuarantinePolicy;
 use crate::served::{Capture, Draft, Origin, Served};
 use crate::settings::Settings;
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, describe_failure};
 use crate::words::Words;
 
 /// The first pause after a failed start, and the longest.
@@ -49,6 +49,9 @@ const LONGEST_TURN: Duration = Duration::from_secs(5);
 /// A list of tools is asked for again after this long, although the server has not said that it changed. Not every
 /// server does.
 const RELIST_INTERVAL: Duration = Duration::from_secs(10 * 60);
+
+/// A server that says that there is no such tool is asked for its list again, no more often than this.
+const MIN_LIST_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How often the pins are read again while something waits for being accepted.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(2);
@@ -94,6 +97,8 @@ pub(crate) struct Upkeep {
     recheck: Notify,
     rechecked: watch::Sender<u64>,
     reported: Mutex<HashSet<(Arc<str>, String)>>,
+    /// When the tools were listed again because of a call that failed.
+    listed_after_failure: Mutex<Option<tokio::time::Instant>>,
     /// Somebody waited in vain for it to list its tools. Nobody waits again until it has.
     pub(crate) is_late: AtomicBool,
 }
@@ -126,6 +131,7 @@ impl Upkeep {
             recheck: Notify::new(),
             rechecked: watch::Sender::new(0),
             reported: Mutex::default(),
+            listed_after_failure: Mutex::default(),
             is_late: AtomicBool::new(false),
         }
     }
@@ -205,10 +211,7 @@ impl Upkeep {
             let listed = list(&link, &self.settings).await?;
             Ok((listed, link))
         };
-        let told = |trouble: Trouble| match trouble {
-            Trouble::TimedOut => crate::trouble::unavailable(&self.settings.name, "it did not finish starting in time"),
-            other => other.into_failure(&self.settings.name, &self.words, self.settings.largest_answer),
-        };
+        let told = |trouble: Trouble| trouble.into_start_failure(&self.settings, &self.words);
         match tokio::time::timeout(self.settings.start_timeout, starting).await {
             Ok(Ok((listed, link))) => {
                 self.take_over(&link, listed).await;
@@ -261,6 +264,18 @@ impl Upkeep {
                 link.mark_fresh(changes);
             }
         }
+    }
+
+    /// Has the tools listed again before the next call, because one of them may be gone and not every server says so. Not
+    /// again and again: says whether they will be.
+    pub(crate) fn list_soon(&self, link: &Link) -> bool {
+        let mut last = self.listed_after_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_some_and(|last| last.elapsed() < MIN_LIST_INTERVAL) {
+            return false;
+        }
+        *last = Some(tokio::time::Instant::now());
+        link.shared.tools_changed.send_modify(|count| *count += 1);
+        true
     }
 
     /// Takes over what the upstream listed just now. The connection is fresh only when that is served: a call must not
@@ -411,10 +426,9 @@ impl Upkeep {
 
     fn show_failure(&self, failure: &Failure) {
         let is_said = self.served.load().failure.as_deref() == Some(reason_of(failure));
-        let (source, cause) = (self.settings.name.as_str(), failure.cause());
-        match is_said {
-            true => tracing::debug!(source, cause, "{}", failure.message()),
-            false => tracing::warn!(source, cause, "{}", failure.message()),
+        match is_said || self.settings.is_watched {
+            true => tracing::debug!("{}", describe_failure(failure)),
+            false => tracing::warn!("{}", describe_failure(failure)),
         }
         if !is_said {
             self.show(reason_of(failure));

@@ -64,4 +64,5 @@ pub use settings::Allowed;
 pub use settings::Bearer;
 pub use settings::Settings;
 pub use settings::Transport;
+pub use trouble::describe_failure;
 pub use upstream::Upstream;

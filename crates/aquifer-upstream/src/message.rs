@@ -40,6 +40,9 @@ pub(crate) struct RpcError {
 /// Errors of JSON-RPC that are found before a request is handled.
 const REFUSALS: [i64; 4] = [-32700, -32600, -32601, -32602];
 
+/// There is no such method.
+const METHOD_NOT_FOUND: i64 = -32601;
+
 /// Something went wrong inside of the server, at any time.
 const INTERNAL_ERROR: i64 = -32603;
 
@@ -51,6 +54,14 @@ impl RpcError {
     /// The words of a tool that says that it failed.
     pub(crate) fn of_tool(message: impl Into<String>) -> Self {
         Self::new(0, message)
+    }
+
+    /// Whether it may say that there is no such tool. MCP has no code for that, so the words are looked at, too.
+    pub(crate) fn may_be_unknown_tool(&self) -> bool {
+        let words = self.message.to_ascii_lowercase();
+        let is_missing =
+            ["not found", "does not exist", "no such", "unknown"].iter().any(|missing| words.contains(missing));
+        self.code == METHOD_NOT_FOUND || (words.contains("tool") && is_missing)
     }
 
     /// Whether it says that the request was not carried out. Codes of a server's own say nothing about that: servers

@@ -147,7 +147,7 @@ pub async fn examine(settings: Settings, pinning: Pinning, clock: SharedClock) -
         })
         .collect();
     findings.sort_by(|one, other| one.tool.cmp(&other.tool));
-    let gone = book.as_ref().map_or(0, |book| book.count_missing(pins.keys().copied()));
+    let gone = book.as_ref().map_or(0, |book| book.missing(pins.keys().copied()).count());
     let notes = draft.notes();
     let bundle = capture.bundle(&Settings { overrides: None, ..settings.clone() }, book.as_ref());
     drop(draft);

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use aquifer_discovery::adapter::{Known, MapsTo};
 use aquifer_discovery::digest::{Pin, pin};
+use aquifer_discovery::text::presentable;
 use aquifer_discovery::tool::Tool as Definition;
 use aquifer_discovery::{Bundle, Call, LeftOut, Listing, Offer, PinBook, normalize_beside};
 use aquifer_engine::Offering;
@@ -22,6 +23,9 @@ use crate::interrogate::Interrogation;
 use crate::quarantine::{Candidate, Judgement, Reason};
 use crate::settings::Settings;
 use crate::words::Words;
+
+/// Characters of a server's version that are shown.
+const MAX_VERSION: usize = 64;
 
 /// Where an offer comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +81,8 @@ pub(crate) struct Draft<'a> {
     settings: &'a Settings,
     capture: &'a Capture,
     offer: Offer,
+    /// The version that the server says it has, as it may be shown.
+    version: Option<Arc<str>>,
 }
 
 impl<'a> Draft<'a> {
@@ -99,7 +105,10 @@ impl<'a> Draft<'a> {
         };
         decide_danger(settings, &mut offer);
         offer.sanitize(&|text| words.without_secrets(text.to_owned()));
-        Self { settings, capture, offer }
+        let version = capture.said.server.version.as_deref();
+        let shown = |version: &str| words.without_secrets(presentable(version)).chars().take(MAX_VERSION).collect();
+        let version = version.map(|version| Arc::from(String::into_boxed_str(shown(version))));
+        Self { settings, capture, offer, version }
     }
 
     /// The operations, accepted or not.
@@ -147,9 +156,25 @@ impl<'a> Draft<'a> {
     /// server does not list is gone: nothing says what would be called.
     pub(crate) fn finish(self, judgement: &Judgement, book: Option<&PinBook>) -> Served {
         let notes = self.notes();
-        let Self { settings, capture, mut offer } = self;
+        let Self { settings, capture, mut offer, version } = self;
         let listed: HashMap<&str, &Pin> = capture.pins.iter().map(|pin| (pin.tool.as_str(), pin)).collect();
-        offer.operations.retain(|one| one.backing.tool().is_some_and(|tool| listed.contains_key(tool)));
+        let is_listed = |one: &Operation| one.backing.tool().is_some_and(|tool| listed.contains_key(tool));
+        let (present, absent): (Vec<Operation>, Vec<Operation>) = offer.operations.into_iter().partition(is_listed);
+        offer.operations = present;
+        let mut removed: HashMap<Arc<str>, Operation> = HashMap::new();
+        for (tool, pinned) in book.into_iter().flat_map(|book| book.missing(listed.keys().copied())) {
+            // Without its tool's name nobody could tell whether policy hides it.
+            let Some(tool) = tool else { continue };
+            let backing = Backing::Tool(tool.into());
+            let operation = removed_operation(&pinned.operation, pinned.category, pinned.danger, backing);
+            removed.insert(operation.name.clone(), operation);
+        }
+        for named in absent {
+            let stub = removed_operation(&named.name, named.category, named.danger, named.backing);
+            removed.insert(named.name, stub);
+        }
+        // A name that another tool has by now is that one's.
+        offer.operations.iter().for_each(|one| drop(removed.remove(&one.name)));
         let mut refused = BTreeMap::new();
         for operation in &mut offer.operations {
             let Backing::Tool(tool) = &operation.backing else { continue };
@@ -174,7 +199,8 @@ impl<'a> Draft<'a> {
         }
         let left_out = capture.said.left_out;
         let served = Served::from_offer(settings, offer, refused);
-        Served { origin: capture.origin, listed_at: Some(capture.at), left_out, notes, ..served }
+        let removed = Arc::new(removed);
+        Served { origin: capture.origin, version, listed_at: Some(capture.at), left_out, notes, removed, ..served }
     }
 }
 
@@ -191,6 +217,7 @@ fn decide_danger(settings: &Settings, offer: &mut Offer) {
     for operation in &mut offer.operations {
         if let Some(danger) = settings.danger_of.get(&*operation.name) {
             operation.danger = *danger;
+            operation.danger_evidence = Some("the configuration says so".into());
         }
     }
 }
@@ -209,11 +236,21 @@ fn quarantined(operation: &Operation, category: Category, danger: Danger, reason
     shown
 }
 
+/// An operation whose tool is gone, with the reason as its description.
+fn removed_operation(name: &str, category: Category, danger: Danger, backing: Backing) -> Operation {
+    let mut operation = Operation::new(name, category, "the server behind it no longer lists its tool");
+    operation.danger = danger;
+    operation.backing = backing;
+    operation.native = false;
+    operation
+}
+
 /// The types that operations still refer to: those of quarantined ones are the upstream's words, too.
 fn used_types(offer: &Offer) -> aquifer_protocol::schema::Types {
     let mut open = Vec::new();
     for operation in &offer.operations {
         operation.parameters.iter().for_each(|parameter| parameter.schema.references(&mut open));
+        open.push(operation.returns.type_name.clone());
     }
     let mut used = aquifer_protocol::schema::Types::new();
     while let Some(name) = open.pop() {
@@ -232,7 +269,11 @@ pub(crate) struct Served {
     tools: BTreeMap<Arc<str>, Arc<Tool>>,
     /// Operations that cannot be called.
     refused: BTreeMap<Arc<str>, Refusal>,
+    /// Operations whose tools are gone: those of an adapter's file, and those that were pinned before.
+    removed: Arc<HashMap<Arc<str>, Operation>>,
     pub(crate) origin: Origin,
+    /// The version that the server says it has.
+    pub(crate) version: Option<Arc<str>>,
     /// When the server said it.
     pub(crate) listed_at: Option<Timestamp>,
     pub(crate) left_out: LeftOut,
@@ -301,7 +342,9 @@ impl Served {
             offering: Offering { operations, types, indirect: Vec::new() },
             tools,
             refused,
+            removed: Arc::default(),
             origin: Origin::Server,
+            version: None,
             listed_at: None,
             left_out: LeftOut::default(),
             notes: ignored,
@@ -336,6 +379,8 @@ impl Served {
             offering,
             tools: self.tools.clone(),
             refused: self.refused.clone(),
+            removed: self.removed.clone(),
+            version: self.version.clone(),
             notes: self.notes.clone(),
             failure: None,
             ..*self
@@ -350,6 +395,11 @@ impl Served {
     /// Operations that cannot be called.
     pub(crate) fn refused(&self) -> &BTreeMap<Arc<str>, Refusal> {
         &self.refused
+    }
+
+    /// An operation whose tool is gone.
+    pub(crate) fn removed(&self, operation: &str) -> Option<&Operation> {
+        self.removed.get(operation)
     }
 
     /// Refuses an operation that waits for somebody to accept its definition. The gate refuses it, too.

@@ -54,6 +54,8 @@ pub struct Settings {
     pub limits: DefinitionLimits,
     /// What the server may ask of the clients behind its calls.
     pub allow: Allowed,
+    /// Whether a command waits for it that reports failures itself. They are not logged as well, then.
+    pub is_watched: bool,
     /// Where somebody gave it its name, such as the path of a configuration. None if the name was made up: then everything
     /// that tells how it is reached is part of what it is.
     pub named_in: Option<String>,
@@ -131,6 +133,7 @@ impl Settings {
             quarantine: QuarantinePolicy::default(),
             limits: DefinitionLimits::default(),
             allow: Allowed::default(),
+            is_watched: false,
             named_in: Some(String::new()),
             pinned_as: None,
             inherits_pins: false,

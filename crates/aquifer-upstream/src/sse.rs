@@ -1,6 +1,17 @@
-//! Server-sent events, as far as MCP uses them: the data of each event, and the id to resume after.
+//! Server-sent events, as far as MCP uses them: the data of each event, the id to resume after, and how long to wait
+//! before that.
+
+use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
+
+/// The longest wait before a reconnection that a server can ask for.
+const MAX_RETRY: Duration = Duration::from_secs(3_600);
+
+const MAX_ID_LENGTH: usize = 1_024;
+
+/// Streams may begin with a byte order mark.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Takes a stream apart.
 pub(crate) struct Events {
@@ -10,10 +21,14 @@ pub(crate) struct Events {
     data: BytesMut,
     has_data: bool,
     largest: usize,
-    /// The id of the last event that had one.
+    is_started: bool,
+    /// The id of the event being read. It counts once the event is complete: resuming after an event that was cut off
+    /// would lose it.
+    pending_id: Option<String>,
+    /// The id of the last complete event that had one. An empty one means that there is nothing to resume after.
     pub(crate) last_id: Option<String>,
-    /// How long the server wants us to wait before we come again, in milliseconds.
-    pub(crate) retry: Option<u64>,
+    /// How long the server wants us to wait before we reconnect.
+    pub(crate) retry: Option<Duration>,
 }
 
 /// An event or a line beyond the limit.
@@ -28,6 +43,8 @@ impl Events {
             data: BytesMut::new(),
             has_data: false,
             largest,
+            is_started: false,
+            pending_id: None,
             last_id: None,
             retry: None,
         }
@@ -45,6 +62,7 @@ impl Events {
     pub(crate) fn next(&mut self) -> Result<Option<Bytes>, TooLarge> {
         while let Some(line) = self.line() {
             if line.is_empty() {
+                self.last_id = self.pending_id.take().or_else(|| self.last_id.take());
                 if std::mem::take(&mut self.has_data) {
                     return Ok(Some(self.data.split().freeze()));
                 }
@@ -58,7 +76,10 @@ impl Events {
         if self.buffer.len() > self.largest { Err(TooLarge(self.buffer.len())) } else { Ok(None) }
     }
 
-    fn field(&mut self, line: &[u8]) {
+    fn field(&mut self, mut line: &[u8]) {
+        if !std::mem::replace(&mut self.is_started, true) {
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
         let colon = line.iter().position(|byte| *byte == b':');
         let (name, value) = match colon {
             Some(index) => (line.get(..index).unwrap_or_default(), line.get(index + 1..).unwrap_or_default()),
@@ -72,8 +93,14 @@ impl Events {
                 }
                 self.data.extend_from_slice(value);
             }
-            b"id" => self.last_id = std::str::from_utf8(value).ok().filter(|id| id.len() <= 1_024).map(str::to_owned),
-            b"retry" => self.retry = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok()),
+            // What no header can hold cannot be resumed after.
+            b"id" if value.len() <= MAX_ID_LENGTH && !value.iter().any(u8::is_ascii_control) => {
+                self.pending_id = std::str::from_utf8(value).ok().map(str::to_owned);
+            }
+            b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
+                let wait = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
+                self.retry = Some(wait.map_or(MAX_RETRY, Duration::from_millis).min(MAX_RETRY));
+            }
             _ => {}
         }
     }
@@ -110,7 +137,7 @@ mod tests {
     #[test]
     fn events_are_the_same_however_they_are_cut() {
         let stream = "\u{feff}: comment\r\nid: 7\r\nevent: message\ndata: {\"a\":\ndata: 1}\n\n: ping\n\nretry: 50\ndata:x\r\n\r\ndata: last\n\n";
-        let bytes = stream.trim_start_matches('\u{feff}').as_bytes();
+        let bytes = stream.as_bytes();
         for size in 1..bytes.len() {
             let mut events = Events::new(1_000);
             let mut seen = Vec::new();
@@ -122,7 +149,37 @@ mod tests {
             }
             assert_eq!(seen, ["{\"a\":\n1}", "x", "last"], "{size}");
             assert_eq!(events.last_id.as_deref(), Some("7"));
-            assert_eq!(events.retry, Some(50));
+            assert_eq!(events.retry, Some(Duration::from_millis(50)));
+        }
+    }
+
+    #[test]
+    fn streams_resume_after_the_last_complete_event() {
+        for (stream, last_id, retry) in [
+            ("id: 1\ndata: x\n\n", Some("1"), None),
+            // Cut off in the middle of an event: it has to be sent again.
+            ("id: 1\ndata: x\n\nid: 2\ndata: {\"half", Some("1"), None),
+            ("id: 1\ndata: x\n\nid: 2\ndata: whole\n", Some("1"), None),
+            ("id: 2\ndata: x\n", None, None),
+            // An event may consist of nothing but its id.
+            ("id: 1\n\n", Some("1"), None),
+            ("id: 1\nretry: 500\ndata: \n\n", Some("1"), Some(500)),
+            ("id: 1\ndata: x\n\ndata: y\n\n", Some("1"), None),
+            ("id: 1\ndata: x\n\nid\ndata: y\n\n", Some(""), None),
+            ("id: 1\ndata: x\n\nid: 2\0\ndata: y\n\n", Some("1"), None),
+            ("id: 1\ndata: x\n\nid: 2\u{7f}\ndata: y\n\n", Some("1"), None),
+            ("\u{feff}id: 1\n\n", Some("1"), None),
+            ("id: a\u{fc}\ndata: x\n\n", Some("a\u{fc}"), None),
+            ("retry: 7", None, None),
+            ("retry: 7\n", None, Some(7)),
+            ("retry: +7\nretry: 7s\nretry:\nretry: -1\n", None, None),
+            ("retry: 99999999999999999999999\n", None, Some(3_600_000)),
+        ] {
+            let mut events = Events::new(1_000);
+            events.push(stream.as_bytes()).unwrap();
+            while events.next().unwrap().is_some() {}
+            assert_eq!(events.last_id.as_deref(), last_id, "{stream:?}");
+            assert_eq!(events.retry, retry.map(Duration::from_millis), "{stream:?}");
         }
     }
 

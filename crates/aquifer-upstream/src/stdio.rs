@@ -43,7 +43,11 @@ pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<Shared>, larges
                 rest.unwrap_or_else(|_| Gone::new(ENDED, "only its children are left"))
             }
         };
-        // Callers are told at once; how the process ended is for the log.
+        // Why it ended is usually the last that it said.
+        if !shared.ended.is_cancelled() {
+            child.finish_listening(LAST_LINES).await;
+        }
+        // How the process ended is for the log.
         let last_words = child.last_words();
         shared.close(&Gone { reason: gone.reason, cause: format!("{} {last_words}", gone.cause) });
         let status = child.end().await.map(|status| status.to_string()).unwrap_or_default();

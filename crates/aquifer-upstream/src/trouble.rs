@@ -8,8 +8,10 @@ use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::limits::LimitKind;
 use aquifer_protocol::response::too_large;
 
+use crate::child::NOT_FOUND;
 use crate::delivery::Delivery;
 use crate::message::RpcError;
+use crate::settings::Settings;
 use crate::words::Words;
 
 /// What went wrong.
@@ -125,6 +127,14 @@ impl Trouble {
         }
     }
 
+    /// The upstream's words, if they may say that there is no such tool.
+    pub(crate) fn as_unknown_tool(&self) -> Option<&RpcError> {
+        match self {
+            Trouble::Refused(error) if error.may_be_unknown_tool() => Some(error),
+            _ => None,
+        }
+    }
+
     /// Whether another attempt may succeed. [`Delivery`] decides whether there may be one.
     pub(crate) fn is_transient(&self) -> bool {
         matches!(self, Trouble::Unsent(_) | Trouble::SessionLost | Trouble::Broke(_))
@@ -151,6 +161,23 @@ impl Trouble {
             _ => None,
         };
         with_unknown_outcome(problem, self.into_failure(source, words, largest))
+    }
+
+    /// What is told of a server that could not be reached or does not list its tools: nobody has called anything yet.
+    pub(crate) fn into_start_failure(self, settings: &Settings, words: &Words) -> Failure {
+        let source = &settings.name;
+        match self {
+            Trouble::TimedOut => {
+                let seconds = settings.start_timeout.as_secs();
+                unavailable(source, "it did not finish starting in time").because(format!("no answer in {seconds} s"))
+            }
+            Trouble::Refused(error) | Trouble::ServerError { error: Some(error), .. } => {
+                unavailable(source, "it refuses to start")
+                    .detail("upstream_error", words.for_caller(&error.message))
+                    .because(words.for_log(&error.message))
+            }
+            other => other.into_failure(source, words, settings.largest_answer),
+        }
     }
 
     /// What a caller is told of a request that changes nothing.
@@ -205,6 +232,19 @@ impl Trouble {
             Trouble::Unfinished(problem) => refused(source, problem.to_owned()),
             Trouble::ConfigurationChanged => configuration_changed(),
         }
+    }
+}
+
+/// What an operator is told of a failure: with the cause, and with the upstream's own words, neither of which is in the
+/// message for callers.
+pub fn describe_failure(failure: &Failure) -> String {
+    let source = failure.details().get("source").and_then(|source| source.as_str());
+    let words = failure.details().get("upstream_error").and_then(|words| words.as_str());
+    match (failure.cause(), words, source) {
+        (Some(cause), _, Some(source)) if cause.ends_with(NOT_FOUND) => format!("{cause}; used by source '{source}'"),
+        (Some(cause), ..) => format!("{} ({})", failure.message(), cause.trim()),
+        (None, Some(words), _) if !words.is_empty() => format!("{}: {words}", failure.message()),
+        (None, ..) => failure.message().to_owned(),
     }
 }
 

@@ -20,6 +20,7 @@ use crate::delivery::Delivery;
 use crate::keeper::Upkeep;
 use crate::library;
 use crate::link::{Era, Link};
+use crate::message::RpcError;
 use crate::pinning::Pinning;
 use crate::rounds;
 use crate::served::{Origin, Served};
@@ -142,6 +143,11 @@ impl Upstream {
                 Ok(answer) => return Ok(answer),
                 Err(trouble) if attempt == 0 && trouble.is_transient() && delivery.may_start_again() => {}
                 Err(trouble) => {
+                    if let Some(error) = trouble.as_unknown_tool()
+                        && self.turns_out_gone(error, &link, &name, tool.only_reads()).await
+                    {
+                        return Err(gone(&name));
+                    }
                     if matches!(trouble, Trouble::TimedOut) {
                         end_if_dead(link, upkeep.settings.timeout);
                     }
@@ -151,6 +157,15 @@ impl Upstream {
             }
         }
         Err(Failure::internal("a third attempt at two"))
+    }
+
+    /// Has the tools listed again after the upstream said that there is no such tool, and says whether that is so. A tool's own
+    /// error does not say that nothing was done: one that may have changed something is never called gone.
+    async fn turns_out_gone(&self, error: &RpcError, link: &Link, operation: &str, only_reads: bool) -> bool {
+        self.upkeep.list_soon(link)
+            && (error.is_refusal() || only_reads)
+            && self.upkeep.live_within(LISTED_IN).await
+            && self.upkeep.served.load().tool(operation).is_none()
     }
 }
 
@@ -213,6 +228,10 @@ impl Source for Upstream {
         self.upkeep.served.load().offering.clone()
     }
 
+    fn removed_operation(&self, operation: &str) -> Option<Operation> {
+        self.upkeep.served.load().removed(operation).cloned()
+    }
+
     fn changes(&self) -> Option<watch::Receiver<u64>> {
         Some(self.upkeep.changes.subscribe())
     }
@@ -254,6 +273,11 @@ impl Source for Upstream {
             self.upkeep.live().await.map(|_| ())
         }
         .boxed()
+    }
+
+    fn version(&self) -> Option<Arc<str>> {
+        let of_file = self.upkeep.settings.adapter.as_ref().map(|adapter| adapter.version.as_str().into());
+        of_file.or_else(|| self.upkeep.served.load().version.clone())
     }
 
     fn status(&self) -> SourceStatus {

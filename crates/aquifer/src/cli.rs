@@ -3,6 +3,7 @@
 mod conformance;
 mod gateway;
 mod safety;
+mod targets;
 mod tokens;
 
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -23,9 +24,10 @@ pub(crate) use gateway::{
 pub(crate) use safety::{
     ApprovalsCommand, AuditCommand, AuditShowArgs, AuditVerifyArgs, PolicyCommand, PolicyShowArgs, StateArgs, TrustArgs,
 };
+pub(crate) use targets::{choose_config, is_config, usual_config};
 pub(crate) use tokens::TokensArgs;
 
-/// Any MCP server, database or REST API behind MCP-AQL: one to five tools instead of hundreds.
+/// Any MCP server, SQLite or PostgreSQL database behind MCP-AQL: one to five tools instead of hundreds.
 #[derive(Debug, Parser)]
 #[command(name = "aquifer", version, propagate_version = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -58,12 +60,14 @@ Examples:
   aquifer serve mcp.json                         the MCP servers you have, as one to five tools
   aquifer init                                   find them on this machine
   aquifer login https://mcp.example.com/mcp      for those on the web that want a login
-  aquifer introspect --source demo:              which operations are there?
-  aquifer call get_order '{\"id\": 1}' --source demo:
-  aquifer policy show --config aquifer.toml      what can my agent do?
+  aquifer introspect demo:                       which operations are there?
+  aquifer call demo: get_order '{\"id\": 1}'
+  aquifer policy show aquifer.toml               what can my agent do?
   aquifer tokens mcp.json                        what does a model pay for my servers?
   aquifer conformance --allow-writes -- aquifer demo --stdio
                                                  does a server speak MCP-AQL as published?
+
+Sources are named in the same way in every command. Where none is named, ./aquifer.toml is used.
 
 Exit codes: 0 done, 1 the answer was a failure or an MCP server is not there, 2 bad usage or
 configuration; those of conformance are its own.
@@ -95,36 +99,47 @@ Examples:
                                                  an MCP server that is started
   aquifer serve github-adapter.md --env GITHUB_TOKEN -- npx -y github-server
                                                  a reviewed adapter, and the server it is for
-  aquifer serve --config aquifer.toml            what the file says
+  aquifer serve agent.toml                       what the file says
+  aquifer serve                                  the same of ./aquifer.toml
+  aquifer serve shop.db --read-only              nothing that writes
 
-The configuration and the files it names are watched: a change takes effect at once, a broken one is told and ignored.
-SIGHUP has every source look again what it has to offer.
+The configuration and the files it names are watched: a change of sources or [gate] takes effect as a whole, a second or
+two after the file was last written, and a broken one is reported and ignored. Other sections wait for a restart. SIGHUP
+reads it right away and has every source look again what it offers.
 
 Environment: MCP_AQL_ENDPOINT_MODE, MCP_AQL_ENDPOINT_PROFILE, MCP_AQL_TOOL_PREFIX.
 A flag beats the environment, the environment beats the file.")]
     Serve(ServeArgs),
 
     /// Send one request and print the answer.
-    #[command(after_help = "\
+    #[command(
+        override_usage = "aquifer call [SOURCE]... <OPERATION> [JSON] [OPTIONS] [-- COMMAND...]",
+        after_help = "\
 Examples:
-  aquifer call list_products --source demo:
-  aquifer call search_tickets '{\"query\": \"leaking tent\"}' --source demo:
-  aquifer call '{\"operations\": [{\"operation\": \"list_tags\"}]}' --source demo:   a batch
-  echo '{\"id\": 65}' | aquifer call get_customer - --source demo:
-  aquifer call delete_tag '{\"id\": 3}' --source demo: --explain
+  aquifer call demo: list_products
+  aquifer call demo: search_tickets '{\"query\": \"leaking tent\"}'
+  aquifer call demo: '{\"operations\": [{\"operation\": \"list_tags\"}]}'   a batch
+  echo '{\"id\": 65}' | aquifer call demo: get_customer -
+  aquifer call demo: delete_tag '{\"id\": 3}' --explain
                                                  would it run? which rule, matrix cell or quota says so?
+  aquifer call list_products                     of the sources in ./aquifer.toml
 
 What has to be confirmed answers CONFIRMATION_REQUIRED with a token: call it again with the token as the parameter
-confirmation_token.")]
+confirmation_token."
+    )]
     Call(CallArgs),
 
     /// Show the catalogue to a person.
-    #[command(after_help = "\
+    #[command(
+        override_usage = "aquifer introspect [SOURCE]... [NAME] [OPTIONS] [-- COMMAND...]",
+        after_help = "\
 Examples:
-  aquifer introspect --source demo:              every operation
-  aquifer introspect get_order --source demo:    one operation with its parameters
-  aquifer introspect --search \"late orders\" --source demo:
-  aquifer introspect --json --source demo:       as a model sees it")]
+  aquifer introspect demo:                       every operation
+  aquifer introspect demo: get_order             one operation with its parameters
+  aquifer introspect demo: --search \"late orders\"
+  aquifer introspect demo: --json                as a model sees it
+  aquifer introspect                             the sources in ./aquifer.toml"
+    )]
     Introspect(IntrospectArgs),
 
     /// Ask an MCP server what it offers and write a discovery bundle. No tool is called.
@@ -145,7 +160,7 @@ Examples:
   aquifer review files.bundle.json --accept read_file --endpoint touch=UPDATE
   aquifer review files-adapter.md -- npx -y @modelcontextprotocol/server-filesystem .
                                                  has the server changed since the adapter was reviewed?
-  aquifer review files --config aquifer.toml     what of a configured server is quarantined, and why? How is it accepted?
+  aquifer review files                           what of a configured server is quarantined, and why? How is it accepted?
 
 A tool whose definition changes after it was first served is quarantined: it cannot be called until its change is accepted
 here. A running gateway notices that within seconds. Exit codes: 0 nothing is left to review, 1 something is, 2 bad usage.")]
@@ -173,7 +188,7 @@ The rules of a configuration are held against what its sources offer: a rule tha
 Examples:
   aquifer login https://mcp.example.com/mcp      opens a browser, and waits until you are back
   aquifer login mcp.json --server example        a server of a client's file
-  aquifer login example --config aquifer.toml    a server of the configuration
+  aquifer login example                          a server of ./aquifer.toml
   aquifer login example --config aquifer.toml --scope notes.read --scope notes.write
   aquifer login https://mcp.example.com/mcp --no-browser
                                                  only shows where to go. If the browser is on another machine, paste
@@ -209,7 +224,8 @@ Examples:
   aquifer trust files-adapter.md --to untested --reason \"the server was replaced\"
 
 One level up at a time, any number down: untested, generated, validated, community_reviewed, certified. What a file says
-of itself counts up to 'generated'; more, only where the configuration says trust = \"file\" beside it.
+of itself counts up to 'generated'; what this command gives it counts on this machine, until the file is changed. A 'trust'
+beside it in the configuration beats both.
 Exit codes: 0 changed, 2 not.")]
     Trust(TrustArgs),
 
@@ -221,10 +237,14 @@ Exit codes: 0 changed, 2 not.")]
     #[command(after_help = "\
 Examples:
   aquifer init                                   write aquifer.toml, and say what to paste into each client
+  aquifer init --apply                           and put it into each client's own file
   aquifer init --dry-run                         only show it
   aquifer init -o ~/.config/aquifer/aquifer.toml
 
-Nothing of the clients' own files is changed, and no secret is copied.")]
+Values that may be secret go into a file beside the configuration that only you can read (aquifer.env, mode 0600), never
+into the configuration. Placeholders such as <your-token> are no values: they are asked for on a terminal, and else named.
+Only --apply changes clients' files. It keeps a copy of each, with everything else in it as it was. Exit codes: 0 done, 1 a
+client's file could not be changed, 2 bad usage, or nothing was found.")]
     Init(InitArgs),
 
     /// What a model pays, in tokens: at connect, to look around, and for whole tasks.
@@ -292,6 +312,10 @@ pub(crate) struct UpstreamArgs {
     #[arg(long, value_name = "LEVEL", help_heading = "Safety")]
     pub(crate) trust: Option<TrustSaid>,
 
+    /// Offer nothing but operations that only read, of every source.
+    #[arg(long, help_heading = "Safety")]
+    pub(crate) read_only: bool,
+
     /// An MCP server to start, with its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
@@ -350,8 +374,8 @@ pub(crate) struct DemoArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// What to serve: sqlite:PATH, a path ending in .db or .sqlite, postgres://USER@HOST/DATABASE, https://… (an MCP
-    /// server), FILE.json (the MCP servers of a client), NAME-adapter.md, demo: (a sample shop) or tasks: (the example
-    /// adapter).
+    /// server), FILE.json (the MCP servers of a client), NAME-adapter.md, NAME.toml (a configuration), demo: (a sample
+    /// shop) or tasks: (the example adapter).
     #[arg(value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
 
@@ -359,7 +383,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
 
-    /// Read the configuration from this file.
+    /// Read the configuration from this file, else from ./aquifer.toml where no source is named.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -375,19 +399,22 @@ pub(crate) struct ServeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CallArgs {
-    /// The operation, or a whole request as a JSON object.
-    #[arg(value_name = "OPERATION")]
+    /// The sources, as serve takes them; an operation, or a whole request as a JSON object; its parameters as a JSON object,
+    /// or - to read them from stdin.
+    #[arg(value_name = "SOURCE|OPERATION|JSON", required = true)]
+    pub(crate) words: Vec<String>,
+
+    #[arg(skip)]
     pub(crate) operation: String,
 
-    /// Its parameters as a JSON object, or - to read them from stdin.
-    #[arg(value_name = "JSON")]
+    #[arg(skip)]
     pub(crate) params: Option<String>,
 
-    /// What to call. Can be repeated.
+    /// A source, as before the operation. Can be repeated.
     #[arg(long = "source", value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
 
-    /// Read the configuration from this file.
+    /// Read the configuration from this file, else from ./aquifer.toml where no source is named.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -408,19 +435,22 @@ pub(crate) struct CallArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct IntrospectArgs {
-    /// One operation or type to explain.
-    #[arg(value_name = "NAME", conflicts_with = "search")]
+    /// The sources, as serve takes them, and one operation or type to explain.
+    #[arg(value_name = "SOURCE|NAME")]
+    pub(crate) words: Vec<String>,
+
+    #[arg(skip)]
     pub(crate) name: Option<String>,
 
     /// Rank operations by the words of a task.
     #[arg(long, value_name = "WORDS")]
     pub(crate) search: Option<String>,
 
-    /// What to look into. Can be repeated.
+    /// A source, as before the name. Can be repeated.
     #[arg(long = "source", value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
 
-    /// Read the configuration from this file.
+    /// Read the configuration from this file, else from ./aquifer.toml where no source is named.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 

@@ -1,11 +1,13 @@
 //! `aquifer.toml`. A file that does not parse is shown with line, column and what was expected there.
 
+mod variables;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context as _, bail};
 use aquifer_discovery::FileProblem;
 use aquifer_protocol::error::Code;
 use aquifer_protocol::limits::Limits;
@@ -14,6 +16,8 @@ use serde::Deserialize;
 
 use crate::results::{ControlsConfig, OperationConfig, ResultsConfig};
 use crate::safety::{AuditConfig, GateConfig, TrustSaid};
+
+pub(crate) use variables::Variables;
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -40,6 +44,8 @@ pub(crate) struct Config {
     pub(crate) audit: AuditConfig,
     #[serde(default)]
     pub(crate) source: Vec<SourceConfig>,
+    /// A file of `NAME=value` lines that `${NAME}` is looked up in before the environment.
+    pub(crate) env_file: Option<PathBuf>,
     /// The file it was read from.
     #[serde(skip)]
     pub(crate) path: Option<PathBuf>,
@@ -183,6 +189,9 @@ pub(crate) struct SourceConfig {
     pub(crate) largest_page: Option<usize>,
     #[serde(default)]
     pub(crate) tables: BTreeMap<String, TableConfig>,
+    /// What its `${NAME}` stand for.
+    #[serde(skip)]
+    pub(crate) variables: Variables,
 }
 
 /// Something an MCP server may ask of a client.
@@ -217,6 +226,14 @@ impl SourceConfig {
     /// A target from the command line, about which nothing else is said.
     pub(crate) fn of(target: &str) -> Self {
         Self { target: Some(target.to_owned()), ..Self::default() }
+    }
+
+    /// Every text of an MCP server that can hold or be the name of a variable.
+    fn references(&self) -> impl Iterator<Item = &str> {
+        let login = self.login.as_ref().and_then(|login| login.client_secret_env.as_ref());
+        let single = [self.command.as_ref(), self.url.as_ref(), self.bearer_env.as_ref(), login];
+        let pairs = self.env.values().chain(self.headers.values());
+        single.into_iter().flatten().chain(&self.args).chain(pairs).map(String::as_str)
     }
 
     /// Whether it may be an MCP server, or several: what a variable holds is not known.
@@ -290,32 +307,9 @@ pub(crate) struct StateConfig {
     pub(crate) redis_authorities: Option<PathBuf>,
     /// What cursors are sealed with. The same in several processes, cursors of one work in the other.
     pub(crate) cursor_secret: Option<String>,
-}
-
-/// `${VAR}` is the environment's, `${VAR:-default}` the environment's if it has one; `$${` is no reference.
-pub(crate) fn expand(text: &str) -> anyhow::Result<String> {
-    let mut expanded = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
-        if let Some(before) = before.strip_suffix('$') {
-            expanded.push_str(before);
-            expanded.push_str("${");
-            rest = after;
-            continue;
-        }
-        let Some((reference, after)) = after.split_once('}') else {
-            bail!("'${{' without '}}' in the configuration");
-        };
-        let (name, default) = reference.split_once(":-").map_or((reference, None), |(name, or)| (name, Some(or)));
-        let value = std::env::var(name).ok().or_else(|| default.map(str::to_owned));
-        let value = value
-            .with_context(|| format!("the configuration refers to ${{{name}}}, which is not set in the environment"))?;
-        expanded.push_str(before);
-        expanded.push_str(&value);
-        rest = after;
-    }
-    expanded.push_str(rest);
-    Ok(expanded)
+    /// What its `${NAME}` stand for.
+    #[serde(skip)]
+    pub(crate) variables: Variables,
 }
 
 impl Config {
@@ -335,7 +329,10 @@ impl Config {
     pub(crate) fn of_file(path: &Path, text: &str) -> anyhow::Result<Self> {
         let shown = path.display();
         match Self::parse(text) {
-            Ok(config) => Ok(config.beside(path)),
+            Ok(config) => {
+                let config = Self { path: Some(path.to_owned()), ..config };
+                Ok(config.with_variables()?.beside(path))
+            }
             Err(FileProblem { line, column, message, suggestion, .. }) => {
                 let suggestion = suggestion.map(|words| format!(". {words}")).unwrap_or_default();
                 bail!("{shown} is not a valid configuration: line {line}, column {column}: {message}{suggestion}")
@@ -366,24 +363,64 @@ impl Config {
 
     /// Files that a configuration names by a relative path stand beside it.
     fn beside(mut self, path: &Path) -> Self {
-        self.path = Some(path.to_owned());
         let folder = path.parent().unwrap_or(Path::new(""));
-        for file in [&mut self.audit.dir, &mut self.state.redis_authorities].into_iter().flatten() {
+        let files = [&mut self.audit.dir, &mut self.state.dir, &mut self.state.redis_authorities];
+        for file in files.into_iter().flatten() {
             *file = folder.join(&*file);
+        }
+        if let Some(found) =
+            self.state.store.as_deref().and_then(|store| target_beside(store, &self.state.variables, folder))
+        {
+            self.state.store = Some(found);
         }
         for source in &mut self.source {
             for file in [&mut source.adapter, &mut source.overrides, &mut source.cwd].into_iter().flatten() {
                 *file = folder.join(&*file);
             }
-            let is_file = |target: &&mut String| {
-                !target.starts_with('$') && [".json", ".md"].iter().any(|end| target.ends_with(end))
-            };
-            if let Some(target) = source.target.as_mut().filter(is_file) {
-                *target = folder.join(&*target).display().to_string();
+            if let Some(found) =
+                source.target.as_deref().and_then(|target| target_beside(target, &source.variables, folder))
+            {
+                source.target = Some(found);
+            }
+            // What a server is started with names files, too.
+            if source.command.is_some() && source.cwd.is_none() {
+                source.cwd = std::path::absolute(path).ok().and_then(|path| path.parent().map(Path::to_owned));
             }
         }
         self
     }
+
+    /// Reads the `env_file` and gives everybody the variables that they name.
+    fn with_variables(mut self) -> anyhow::Result<Self> {
+        let Some(path) = &mut self.env_file else { return Ok(self) };
+        let folder = self.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+        *path = folder.join(&*path);
+        let variables = Variables::read(path)?;
+        let state = [&self.state.store, &self.state.cursor_secret].into_iter().flatten();
+        self.state.variables = variables.referenced_by(state.map(String::as_str));
+        for source in &mut self.source {
+            // A file that it names has references of its own.
+            source.variables = match source.target.is_some() || source.adapter.is_some() {
+                true => variables.clone(),
+                false => variables.referenced_by(source.references()),
+            };
+        }
+        Ok(self)
+    }
+}
+
+/// A target that names a file by a relative path, as the file beside the configuration. Nothing for every other target.
+fn target_beside(target: &str, variables: &Variables, folder: &Path) -> Option<String> {
+    const FILES: [&str; 7] = [".json", ".jsonc", ".json5", ".md", ".db", ".sqlite", ".sqlite3"];
+    // What cannot be expanded is told when it is planned.
+    let expanded = variables.expand(target).ok()?;
+    let (scheme, path) = match expanded.strip_prefix("sqlite:") {
+        Some(path) => ("sqlite:", path.strip_prefix("//").unwrap_or(path)),
+        None if expanded.contains("://") || !FILES.iter().any(|end| expanded.ends_with(end)) => return None,
+        None => ("", expanded.as_str()),
+    };
+    let is_relative = !path.is_empty() && !path.starts_with(':') && Path::new(path).is_relative();
+    is_relative.then(|| format!("{scheme}{}", folder.join(path).display().to_string().replace("${", "$${")))
 }
 
 /// A parser's message without what stood in the file: `invalid type: string "…"` becomes `invalid type: string`.

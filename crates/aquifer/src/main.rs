@@ -7,12 +7,14 @@ mod cli;
 mod command;
 mod config;
 mod files;
+mod gather;
 mod lifetime;
 mod reload;
 mod results;
 mod safety;
 mod sample;
 mod setup;
+mod shop;
 mod sources;
 mod state;
 #[path = "../../../examples/task_board.rs"]

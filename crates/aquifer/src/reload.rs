@@ -16,7 +16,7 @@ use aquifer_gate::quota::restarted_counts;
 
 use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::config::Config;
-use crate::safety::{Safety, UnusedReporter};
+use crate::safety::{Safety, SourceFacts, UnusedReporter};
 use crate::setup::{self, Wanted};
 use crate::sources::{self, Absence, Broken, Opened, Plans};
 use crate::state;
@@ -39,8 +39,8 @@ pub(crate) struct Reloader {
     pub(crate) opened: Vec<Opened>,
     /// Sources that could not be served at the last change, either.
     pub(crate) broken: Vec<Broken>,
-    /// Whether the gate was made for more than one source.
-    pub(crate) has_several_sources: bool,
+    /// The sources that the gate was made for.
+    pub(crate) facts: SourceFacts,
     /// Every file that was read.
     pub(crate) files: Vec<PathBuf>,
     /// Reports rules that do nothing.
@@ -61,20 +61,26 @@ impl Reloader {
     pub(crate) async fn reload(&mut self) -> anyhow::Result<Outcome> {
         let (read, text) = self.read()?;
         // Files that are named wrongly, or are not there yet, are looked at until they are right.
-        let named = sources::files_of(&read.source);
-        self.files.extend(named.into_iter().filter(|file| !self.files.contains(file)).collect::<Vec<_>>());
+        let named = sources::files_of(&read.source).into_iter().chain(read.env_file.clone());
+        self.files.extend(named.filter(|file| !self.files.contains(file)).collect::<Vec<_>>());
         setup::check(&read, &self.surface)?;
         let waiting = waiting::compare(&read, &self.config);
-        let config = Config { source: read.source, gate: read.gate, path: read.path, ..self.config.clone() };
+        let config = Config {
+            source: read.source,
+            gate: read.gate,
+            path: read.path,
+            env_file: read.env_file,
+            ..self.config.clone()
+        };
         // What `[gate]` says may be wrong whatever the sources are, and is reported first.
-        let checked = self.safety.gate_of(&config, self.has_several_sources)?;
+        let checked = self.safety.gate_of(&config, &self.facts)?;
         let wanted = Wanted { targets: &self.targets, upstream: &self.upstream, config: &config };
         let plans = wanted.plan_after(&self.opened)?;
-        let has_several_sources = plans.are_several();
-        let gate = match (config.gate == self.config.gate, has_several_sources == self.has_several_sources) {
+        let facts = plans.facts();
+        let gate = match (config.gate == self.config.gate, facts == self.facts) {
             (true, true) => self.gate.clone(),
             (false, true) => checked,
-            (_, false) => self.safety.gate_of(&config, has_several_sources)?,
+            (_, false) => self.safety.gate_of(&config, &facts)?,
         };
         if let Some(broken) = plans.broken.iter().find(|broken| !self.broken.contains(broken)) {
             bail!("source '{}': {}", broken.name, broken.why);
@@ -92,13 +98,13 @@ impl Reloader {
         }
         new.iter().for_each(Opened::look_for);
         setup::report_unmatched(&opened);
-        let [before, after] = [&self.config, &config].map(|config| config.gate.settings(false).quota);
+        let [before, after] = [&self.config, &config].map(|config| config.gate.settings(&SourceFacts::default()).quota);
         for restarted in restarted_counts(&before, &after) {
             tracing::warn!("[gate] {restarted}");
         }
         self.unused = crate::safety::report_unused(&self.engine, &gate, &opened);
         (self.opened, self.gate, self.config, self.text) = (opened, gate, config, text);
-        self.has_several_sources = has_several_sources;
+        self.facts = facts;
         Ok(Outcome { is_in_effect: true, waiting })
     }
 

@@ -1,5 +1,6 @@
 //! From arguments, environment and configuration to an engine: a flag beats the environment, which beats the file.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,11 +11,14 @@ use aquifer_protocol::error::Failure;
 use aquifer_protocol::limits::OutOfRange;
 use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_protocol::validate::Strictness;
+use aquifer_upstream::{Upstream, describe_failure};
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{SurfaceArgs, UpstreamArgs};
+use crate::command::call::escape_hidden;
 use crate::config::{self, Config, ProfileConfig};
-use crate::safety::{Safety, StoreSetting};
+use crate::gather::gather;
+use crate::safety::{Safety, SourceFacts, StoreSetting};
 use crate::sources::{self, Absence, Opened, Plan, Plans};
 use crate::state::{self, Kept};
 
@@ -80,9 +84,9 @@ impl Wanted<'_> {
         self.plan_after(&[])
     }
 
-    /// Whether more than one source is served, or will be once it can be.
-    pub(crate) fn has_several_sources(&self) -> anyhow::Result<bool> {
-        Ok(self.plan()?.are_several())
+    /// What the gate has to know of the sources.
+    pub(crate) fn source_facts(&self) -> anyhow::Result<SourceFacts> {
+        Ok(self.plan()?.facts())
     }
 
     /// What would be opened, where these are served already.
@@ -92,6 +96,7 @@ impl Wanted<'_> {
         if self.config.gate.names_sources() {
             plans.refuse_numbered_names()?;
         }
+        plans.files.extend(self.config.env_file.clone());
         plans.log_in(self, &kept);
         plans.pin(self.config);
         Ok(plans)
@@ -107,47 +112,114 @@ const SHORT_WAIT: Duration = Duration::from_secs(2);
 
 /// Waits until MCP servers have said what they offer. One of several may fail: the others are there.
 pub(crate) async fn wait(opened: &[Opened], absence: Absence) -> anyhow::Result<()> {
-    let awaited: Vec<_> = match absence {
-        Absence::Fails => opened.iter().filter_map(|one| one.upstream.clone()).collect(),
-        Absence::IsShown => return ask_all(opened).await,
-        Absence::FailsUnlessKnown | Absence::IsServed => opened.iter().filter_map(Opened::unknown).cloned().collect(),
-    };
-    let is_nothing_known = awaited.len() == opened.len();
-    let waiting = futures::future::join_all(awaited.iter().map(|upstream| upstream.ready()));
-    if absence == Absence::IsServed {
-        let longest = if is_nothing_known { FIRST_WAIT } else { SHORT_WAIT };
-        let _ = tokio::time::timeout(longest, waiting).await;
-        return Ok(());
-    }
-    let failures: Vec<Failure> = waiting.await.into_iter().filter_map(Result::err).collect();
-    // Each has told the log; where others are there, that is enough.
-    let enough = failures.len() < opened.len();
-    match failures.into_iter().next() {
-        Some(failure) if !enough => Err(sources::Unreached::new(failure).into()),
-        _ => Ok(()),
+    match absence {
+        Absence::IsServed => {
+            let awaited: Vec<_> = opened.iter().filter_map(Opened::unknown).collect();
+            let longest = if awaited.len() == opened.len() { FIRST_WAIT } else { SHORT_WAIT };
+            let waiting = futures::future::join_all(awaited.iter().map(|upstream| upstream.ready()));
+            let _ = tokio::time::timeout(longest, waiting).await;
+            Ok(())
+        }
+        Absence::Fails => ask(opened, |_| true).await.report(),
+        Absence::IsShown => ask(opened, |_| true).await.report(),
+        // Each has told the log.
+        Absence::FailsUnlessKnown => ask(opened, |one| one.unknown().is_some()).await.fail_if_nothing_is_there(),
     }
 }
 
-/// Asks every MCP server what it offers now, each no longer than it may take to start. Of one that does not answer the
-/// last known catalog is shown, and its age is said. Fails if nothing is known of any.
-async fn ask_all(opened: &[Opened]) -> anyhow::Result<()> {
-    let asked = opened.iter().map(async |one| match &one.upstream {
-        Some(upstream) => upstream.ready().await.err(),
-        None => None,
-    });
-    let mut unknown = Vec::new();
-    for (one, failure) in opened.iter().zip(futures::future::join_all(asked).await) {
-        let Some(failure) = failure else { continue };
-        match one.age() {
-            Some(age) => eprintln!("aquifer: {}. What it said {age} is shown", failure.message()),
-            None if one.unknown().is_none() => eprintln!("aquifer: {}. What its file says is shown", failure.message()),
-            None => unknown.push(failure),
+/// Which MCP servers could not be asked what they offer now.
+pub(crate) struct Asked<'a> {
+    missing: Vec<(&'a Opened, Missing)>,
+    is_any_there: bool,
+}
+
+/// Why a server says nothing.
+enum Missing {
+    Failed(Failure),
+    /// It was not waited for any longer.
+    Late,
+}
+
+impl Missing {
+    fn words(&self, one: &Opened) -> String {
+        match self {
+            Missing::Failed(failure) => describe_failure(failure),
+            Missing::Late => crate::gather::late(one.source.name()),
         }
     }
-    let is_nothing_known = !opened.is_empty() && unknown.len() == opened.len();
-    match unknown.into_iter().next() {
-        Some(failure) if is_nothing_known => Err(sources::Unreached::new(failure).into()),
-        _ => Ok(()),
+}
+
+/// Asks MCP servers what they offer now, each no longer than it may take to start, and no longer than some seconds where
+/// there is something to show without it.
+pub(crate) async fn ask(opened: &[Opened], is_asked: impl Fn(&Opened) -> bool) -> Asked<'_> {
+    let asked: Vec<(&Opened, &Arc<Upstream>)> =
+        opened.iter().filter(|one| is_asked(one)).filter_map(|one| Some((one, one.upstream.as_ref()?))).collect();
+    let has_more = asked.len() < opened.len() || asked.iter().any(|(one, _)| one.unknown().is_none());
+    let readied = asked.iter().map(|(one, upstream)| (one.source.name().to_owned(), upstream.ready())).collect();
+    let answers = gather(readied, has_more, Result::is_ok).await;
+    let is_any_there = has_more || opened.is_empty() || answers.iter().flatten().any(Result::is_ok);
+    let missing = asked.into_iter().zip(answers).filter_map(|((one, _), answer)| match answer {
+        Some(Ok(())) => None,
+        Some(Err(failure)) => Some((one, Missing::Failed(failure))),
+        None => Some((one, Missing::Late)),
+    });
+    Asked { missing: missing.collect(), is_any_there }
+}
+
+impl Asked<'_> {
+    /// Says of each that is missing why, and what is shown instead. What several say alike is said once. Fails if nothing
+    /// is there.
+    pub(crate) fn report(self) -> anyhow::Result<()> {
+        if !self.is_any_there && self.missing.len() == 1 {
+            return self.fail_if_nothing_is_there();
+        }
+        let mut programs: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (one, missing) in &self.missing {
+            let words = missing.words(one);
+            match words.split_once("; used by source ") {
+                Some((program, _)) => programs.entry(program.to_owned()).or_default().push(one.source.name()),
+                None => eprintln!("aquifer: {}{}", escape_hidden(&words), shown_instead(one)),
+            }
+        }
+        for (program, names) in &programs {
+            let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+            let sources = if names.len() == 1 { "source" } else { "sources" };
+            let known = self.missing.iter().any(|(one, _)| one.unknown().is_none());
+            let instead = if known { ". What is known from before is shown" } else { "" };
+            let line = format!("aquifer: {program}; used by {sources} {}{instead}", names.join(", "));
+            eprintln!("{}", escape_hidden(&line));
+        }
+        match self.is_any_there {
+            true => Ok(()),
+            false => Err(sources::Unreached::in_words("no source is there".to_owned()).into()),
+        }
+    }
+
+    fn fail_if_nothing_is_there(self) -> anyhow::Result<()> {
+        match self.missing.first() {
+            Some((one, missing)) if !self.is_any_there => Err(sources::Unreached::in_words(missing.words(one)).into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Why this source says nothing, if nothing is known of it from before either.
+    pub(crate) fn why_unknown(&self, name: &str) -> Option<String> {
+        let found = self.missing.iter().find(|(one, _)| one.source.name() == name && one.unknown().is_some());
+        found.map(|(one, missing)| missing.words(one))
+    }
+
+    /// The servers that did not answer.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.missing.iter().map(|(one, _)| one.source.name().to_owned()).collect()
+    }
+}
+
+/// What is shown of a server that did not answer.
+fn shown_instead(one: &Opened) -> String {
+    match (one.age(), one.unknown()) {
+        (Some(age), _) => format!(". What it said {age} is shown"),
+        (None, None) => ". What its file says is shown".to_owned(),
+        (None, Some(_)) => String::new(),
     }
 }
 

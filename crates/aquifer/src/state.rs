@@ -2,6 +2,7 @@
 //! what the gate keeps. All of it is its owner's alone.
 
 mod directory;
+mod recorded_trust;
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};
@@ -12,13 +13,13 @@ use anyhow::{Context, bail};
 use aquifer_query::CursorKey;
 use sha2::{Digest, Sha256};
 
-use crate::config::{self, StateConfig};
+use crate::config::StateConfig;
 
 pub(crate) use directory::close_to_others;
 pub(crate) use directory::create as create_private_directory;
 
 /// What is in the state directory, besides the store, which looks after its own files.
-const ENTRIES: &[&str] = &["cursor.key", "admin.key", "catalogues", "logins", "audit"];
+const ENTRIES: &[&str] = &["cursor.key", "admin.key", "catalogues", "logins", "audit", "trust"];
 
 /// Keys and hashes are smaller.
 const MAX_SMALL_FILE_BYTES: u64 = 64 * 1024;
@@ -99,7 +100,7 @@ pub(crate) fn check_secret(config: &StateConfig) -> anyhow::Result<()> {
 
 fn configured_secret(config: &StateConfig) -> anyhow::Result<Option<String>> {
     let Some(secret) = &config.cursor_secret else { return Ok(None) };
-    let secret = config::expand(secret)?;
+    let secret = config.variables.expand(secret)?;
     if secret.len() < SHORTEST_SECRET {
         bail!("state.cursor_secret must have {SHORTEST_SECRET} characters or more");
     }

@@ -17,7 +17,19 @@ const NAME: &str = "aquifer_bench";
 pub(super) struct Database {
     pub(super) title: &'static str,
     pub(super) target: String,
+    /// Columns of times in `visits`, and how they are written.
+    pub(super) time_columns: &'static [(&'static str, &'static str)],
 }
+
+const SQLITE_TIMES: &[(&str, &str)] = &[
+    ("t_at", "`2026-01-31T12:00:00`"),
+    ("python_at", "Python's fractions"),
+    ("aware_at", "with an offset"),
+    ("day_at", "plain dates"),
+    ("seconds_at", "Unix seconds"),
+    ("sparse_at", "some missing"),
+];
+const POSTGRES_TIMES: &[(&str, &str)] = &[("zoned_at", "`timestamptz`"), ("sparse_at", "some missing")];
 
 pub(super) struct Databases {
     pub(super) postgres: Database,
@@ -46,8 +58,8 @@ impl Databases {
         let mut drop = Command::new(&bench);
         drop.args(["drop", &postgres]);
         Ok(Self {
-            postgres: Database { title: "PostgreSQL", target: postgres },
-            sqlite: Database { title: "SQLite", target: sqlite },
+            postgres: Database { title: "PostgreSQL", target: postgres, time_columns: POSTGRES_TIMES },
+            sqlite: Database { title: "SQLite", target: sqlite, time_columns: SQLITE_TIMES },
             drop,
             _server: server,
         })

@@ -10,6 +10,8 @@ use super::programs::{Figures, Programs, figures, printed};
 use super::table::{Aim, Row, Table};
 
 const HAND: &str = "SQL by hand";
+/// A list by an indexed column of times, whatever their format, beside the same SQL.
+const MAX_TIMES_RATIO: f64 = 2.0;
 
 pub(super) fn all(programs: &Programs, databases: &Databases, table: &mut Table) -> Result<()> {
     for database in databases.all() {
@@ -39,6 +41,12 @@ fn beside_sql(programs: &Programs, database: &Database, table: &mut Table) -> Re
         let aim = most.map_or(Aim::None, Aim::Ratio);
         pair(table, &figures, name, "p50", &what, compared, aim)?;
         pair(table, &figures, name, "p99", &what, compared, Aim::None)?;
+    }
+    for (column, format) in database.time_columns {
+        for (kind, what) in [("latest", "latest 25 of 1,000,000"), ("before", "25 before a time")] {
+            let what = format!("{}: {what}, {format}", database.title);
+            pair(table, &figures, &format!("{kind}_{column}"), "p50", &what, HAND, Aim::Ratio(MAX_TIMES_RATIO))?;
+        }
     }
     Ok(())
 }

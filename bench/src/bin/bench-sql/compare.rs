@@ -7,7 +7,7 @@ use anyhow::{bail, ensure};
 use aquifer_bench::statistics::{median, percentile, ratio};
 use serde_json::{Map, Value};
 
-use crate::by_hand::{ByHand, PAGE, Question};
+use crate::by_hand::{ByHand, PAGE, Question, Target};
 use crate::ours::{self, Ours};
 use crate::rows;
 
@@ -31,7 +31,8 @@ const QUICK: Extent = Extent { blocks: 50, calls: 60 };
 const SLOW: Extent = Extent { blocks: 25, calls: 1 };
 
 /// For each of `list`, `page_1000`, `group`, `get`, `get_bare`: `NAME.0.p50_us` and `NAME.0.p99_us` of ours, `NAME.1.…` by hand,
-/// `NAME.ratio` of the p50, taken side by side. `deep` is our page 1,000 beside our page 1.
+/// `NAME.ratio` of the p50, taken side by side. `deep` is our page 1,000 beside our page 1. `latest_COLUMN` and
+/// `before_COLUMN` are visits sorted by a column of times, each in another format, without and with a bound.
 pub(crate) async fn compare(target: &str) -> anyhow::Result<Figures> {
     let ours = Ours::open(target).await?;
     let by_hand = ByHand::open(target).await?;
@@ -65,6 +66,17 @@ pub(crate) async fn compare(target: &str) -> anyhow::Result<Figures> {
     let mut measured = Figures::new();
     for (name, extent, first, second) in all {
         measured.extend(figures(name, &turns(extent, &first, &second).await?));
+    }
+    for column in Target::read(target)?.time_columns() {
+        for (kind, is_bounded) in [("latest", false), ("before", true)] {
+            let (arguments, question) = (ours::latest(*column, is_bounded), Question::Latest(*column, is_bounded));
+            let page = ours.answer(&arguments).await?;
+            let same = serde_json::from_str(&by_hand.ask(&question).await?)?;
+            let is_same = rows::ids(&page).len() == PAGE && rows::ids(&page) == rows::ids(&same);
+            ensure!(is_same, "not alike by {}: {page} and {same}", column.name);
+            let sides = turns(QUICK, &engine(arguments), &hand(question)).await?;
+            measured.extend(figures(&format!("{kind}_{}", column.name), &sides));
+        }
     }
     Ok(measured)
 }

@@ -46,5 +46,37 @@ INSERT INTO documents
 SELECT i, 'Document ' || i, replace(hex(zeroblob(427)), '00', printf('Text of document %05d. ', i))
 FROM series;
 
+-- Visits with their times in several formats, each of them indexed.
+CREATE TABLE visits (
+    id INTEGER PRIMARY KEY,
+    t_at TIMESTAMP NOT NULL,
+    python_at TIMESTAMP NOT NULL,
+    aware_at TEXT NOT NULL,
+    day_at DATETIME NOT NULL,
+    seconds_at INTEGER NOT NULL,
+    sparse_at TIMESTAMP
+);
+
+WITH RECURSIVE
+series (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM series WHERE i < 1000000),
+numbers AS (SELECT i, 1700000000 + i * 2654435761 % 4294967296 % 63072000 AS s, i * 7919 % 1000000 AS u FROM series)
+INSERT INTO visits
+SELECT
+    i,
+    strftime('%Y-%m-%dT%H:%M:%S', s, 'unixepoch'),
+    strftime('%Y-%m-%dT%H:%M:%S', s, 'unixepoch') || CASE u WHEN 0 THEN '' ELSE printf('.%06d', u) END,
+    strftime('%Y-%m-%dT%H:%M:%S+00:00', s, 'unixepoch'),
+    date(s, 'unixepoch'),
+    s,
+    CASE WHEN i % 10 > 0 THEN datetime(s, 'unixepoch') END
+FROM numbers;
+
+CREATE INDEX visits_by_t ON visits (t_at);
+CREATE INDEX visits_by_python ON visits (python_at);
+CREATE INDEX visits_by_aware ON visits (aware_at);
+CREATE INDEX visits_by_day ON visits (day_at);
+CREATE INDEX visits_by_seconds ON visits (seconds_at);
+CREATE INDEX visits_by_sparse ON visits (sparse_at);
+
 COMMIT;
 ANALYZE;

@@ -12,6 +12,8 @@ use aquifer_query::CursorKey;
 use aquifer_sql::{Database, Settings};
 use serde_json::{Map, Value, json};
 
+use crate::by_hand::{BEFORE, TimeColumn};
+
 pub(crate) struct Ours(Engine);
 
 impl Ours {
@@ -51,6 +53,16 @@ pub(crate) fn list(after: Option<&str>) -> Map<String, Value> {
         params.insert("after".to_owned(), cursor.into());
     }
     request("list_orders", params)
+}
+
+/// The latest visits by a column of times, perhaps only those before a time.
+pub(crate) fn latest(column: TimeColumn, is_bounded: bool) -> Map<String, Value> {
+    let name = column.name;
+    let mut params = json!({ "sort": { "field": name, "order": "desc" }, "fields": ["id", name], "first": 25 });
+    if let (true, Value::Object(params)) = (is_bounded, &mut params) {
+        params.insert("filter".to_owned(), json!({ name: { "lt": BEFORE } }));
+    }
+    request("list_visits", params)
 }
 
 /// How many orders there are of each status.

@@ -80,13 +80,23 @@ fn declared(collection: &Collection, key: &str) -> Vec<String> {
     support.into_iter().flatten().filter_map(|field| field.as_str().map(str::to_owned)).collect()
 }
 
+/// Whether a value can be the name of a group without a doubt how it is written.
+fn can_be_named(value: &Value) -> bool {
+    value.is_string() || value.is_boolean() || value.is_i64()
+}
+
+/// How a value is written as the name of a group.
+fn group_name(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
 async fn groups(lab: &mut Lab<'_>, tally: &mut Tally) {
     for collection in aggregated(lab) {
         let groupable = declared(&collection, "groupable_fields");
         let fits = |field: &&String| {
             let few = collection.distinct(field) < 50;
             few && (groupable.is_empty() || groupable.contains(field))
-                && collection.rows.iter().all(|row| row.get(*field).is_some_and(Value::is_string))
+                && collection.rows.iter().all(|row| row.get(*field).is_some_and(can_be_named))
         };
         let fields = collection.plain_fields();
         let Some(field) = fields.iter().find(fits) else { continue };
@@ -98,8 +108,11 @@ async fn groups(lab: &mut Lab<'_>, tally: &mut Tally) {
             continue;
         };
         for (value, counted) in found {
-            let rows =
-                collection.rows.iter().filter(|row| row.get(field).is_some_and(|own| own == value.as_str())).count();
+            let rows = collection
+                .rows
+                .iter()
+                .filter(|row| row.get(field).is_some_and(|own| group_name(own) == *value))
+                .count();
             if number(counted, "count") != Some(rows as f64) {
                 tally.fail(&subject, format!("'{value}' is counted {counted} times, there are {rows}"), Some(&reply));
             }

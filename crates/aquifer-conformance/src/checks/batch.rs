@@ -194,7 +194,7 @@ async fn halts(lab: &mut Lab<'_>, tally: &mut Tally) {
         let Some(resource) = resources.iter().find(|resource| resource.noun == made.noun) else { continue };
         let asks = |own: &&crate::described::Operation| own.has("confirmation_token");
         let (Some(delete), Some(get)) = (resource.delete.as_ref().filter(asks), &resource.get) else { continue };
-        let item = json!({"operation": delete.name, "params": made.key});
+        let item = delete.request(made.key.clone());
         let reply = lab.send(&delete.tool, json!({"operations": [item, item]})).await;
         tally.look();
         let answer = &reply.exchange.answer;

@@ -70,7 +70,9 @@ async fn not_found(lab: &mut Lab<'_>, tally: &mut Tally) {
         let problem = "something that is not there was answered with success";
         if tally.holds(reply.refused(), &get.name, problem, Some(&reply)) {
             lab.watch.expect_code(&get.name, &["NOT_FOUND_RESOURCE"], &reply);
-            lab.watch.expect_words(&get.name, &[&[said, resource.noun.clone()]], &reply);
+            let mut words = vec![said, resource.noun.clone()];
+            words.extend(resource.noun.split('_').filter(|word| word.len() > 3).map(str::to_owned));
+            lab.watch.expect_words(&get.name, &[&words], &reply);
             let name = format!("not found by {}", get.name);
             lab.keep(Purpose::Error { name, must_mention: Vec::new() }, &reply);
         }

@@ -107,12 +107,13 @@ async fn same(lab: &mut Lab<'_>, tally: &mut Tally) {
 async fn capabilities(lab: &mut Lab<'_>, tally: &mut Tally) {
     let protocol = lab.described.protocol().clone();
     let capability = |name: &str| protocol.pointer(&format!("/capabilities/{name}")).and_then(Value::as_bool);
-    let any = |names: [&str; 2]| {
-        lab.described.operations.iter().any(|operation| names.iter().all(|name| operation.has(name)))
-    };
+    // What introspection takes for itself says nothing of the operations.
+    let any = |names: [&str; 2]| lab.described.reads().any(|operation| names.iter().all(|name| operation.has(name)));
     let reads_fields = any(["fields", "fields"]);
     let pages = any(["first", "after"]) || any(["limit", "offset"]) || any(["page", "page_size"]);
-    let relationships = lab.described.operations.iter().any(|operation| operation.name == "query_relationships");
+    let relationships = lab.described.reads().any(|operation| {
+        operation.name == "query_relationships" || operation.raw.get("relationship_capabilities").is_some()
+    });
     let facts = [
         ("field_selection", reads_fields),
         ("aggregations", Feature::Aggregates.offered(lab)),

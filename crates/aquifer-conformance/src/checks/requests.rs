@@ -11,7 +11,7 @@ use crate::lab::Lab;
 use crate::record::Purpose;
 use crate::reply::Reply;
 use crate::report::Category::IntrospectionFidelity;
-use crate::rows::{rows, settled};
+use crate::rows::{Row, rows, settled};
 use crate::tally::Tally;
 use crate::walk::Collection;
 
@@ -123,6 +123,10 @@ fn value_for(lab: &Lab<'_>, operation: &Operation, parameter: &Parameter, first:
             crate::feature::presets(operation).first().map(|preset| json!(preset)).or_else(|| field.map(Value::from))
         }
         "fields" => Some(json!([field?])),
+        "preset" if parameter.allowed.is_empty() => {
+            let known = crate::feature::presets(operation).first().map(|preset| json!(preset));
+            known.or_else(|| lab.made_up(parameter))
+        }
         "aggregate" => Some(json!({"n": {"count": true}})),
         "after" | "cursor" => page("endCursor").or_else(|| page("startCursor")).filter(Value::is_string),
         "before" => page("endCursor").filter(Value::is_string),
@@ -197,15 +201,26 @@ async fn undocumented(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
+const IGNORED: &str = "it is documented and accepted, and changes nothing";
+
 async fn effect(lab: &mut Lab<'_>, tally: &mut Tally) {
     let collections = lab.collections.clone();
     for collection in collections.iter().filter(|own| own.rows.len() > 1) {
         let operation = &collection.operation;
         let plain = lab.call(operation, collection.params.clone()).await;
-        let came = rows(plain.data()).map(|rows| rows.len()).unwrap_or_default();
-        for (name, params) in telling(lab, collection, came) {
+        let page = rows(plain.data()).unwrap_or_default();
+        let came = page.len();
+        let mut sorted = false;
+        let mut unsorted: Option<Reply> = None;
+        for (name, params) in telling(lab, collection, &page) {
             let reply = lab.call(operation, params).await;
             if !reply.ok() {
+                continue;
+            }
+            if name == "sort" {
+                let changed = rows(reply.data()) != rows(plain.data());
+                sorted |= changed;
+                unsorted = unsorted.or(Some(reply));
                 continue;
             }
             tally.look();
@@ -217,14 +232,17 @@ async fn effect(lab: &mut Lab<'_>, tally: &mut Tally) {
             };
             if ignored {
                 let subject = format!("{}.{name}", operation.name);
-                tally.fail(subject, "it is documented and accepted, and changes nothing", Some(&reply));
+                tally.fail(subject, IGNORED, Some(&reply));
             }
+        }
+        if let Some(reply) = unsorted {
+            tally.holds(sorted, &format!("{}.sort", operation.name), IGNORED, Some(&reply));
         }
     }
 }
 
 /// Requests whose answer must differ from the plain one.
-fn telling(lab: &Lab<'_>, collection: &Collection, came: usize) -> Vec<(&'static str, Map<String, Value>)> {
+fn telling(lab: &Lab<'_>, collection: &Collection, page: &[Row]) -> Vec<(&'static str, Map<String, Value>)> {
     let operation = &collection.operation;
     let mut found: Vec<(&'static str, Map<String, Value>)> = Vec::new();
     let mut add = |name: &'static str, value: Value| {
@@ -245,28 +263,38 @@ fn telling(lab: &Lab<'_>, collection: &Collection, came: usize) -> Vec<(&'static
         let listed = operation.parameter("fields").is_some_and(Parameter::takes_list);
         add("fields", if listed { json!([field]) } else { json!(field) });
     }
-    let rare = fields_to_filter(lab, collection).into_iter().find(|field| collection.distinct(field) > 1);
-    if let Some(field) = rare {
-        let first = collection.rows.iter().filter_map(|row| row.get(&field)).find(|value| !value.is_null());
-        if let Some(value) = first {
-            add("filter", json!({&field: value}));
-        }
+    if let Some((field, value)) = telling_filter(lab, collection, page) {
+        add("filter", json!({field: value}));
     }
     if operation.has("sort")
-        && let Some(field) = fields.iter().find(|field| collection.distinct(field) > 1)
+        && let Some(field) = fields.iter().find(|field| several_values(collection, field))
     {
-        // One of the two directions is not the order that rows come in anyway.
-        let ascending = sorted_by(operation, &collection.params, field, "asc");
-        let descending = sorted_by(operation, &collection.params, field, "desc");
-        let least = collection.rows.iter().filter_map(|row| row.get(field)).map(Value::to_string).min();
-        let leads = collection.rows.first().and_then(|row| row.get(field)).map(Value::to_string) == least;
-        found.push(("sort", if leads { descending } else { ascending }));
+        // One of the two directions is not the order that rows come in anyway: both unchanged means ignored.
+        found.push(("sort", sorted_by(operation, &collection.params, field, "asc")));
+        found.push(("sort", sorted_by(operation, &collection.params, field, "desc")));
     }
     if operation.has("offset") && operation.has("limit") {
         let mut params = collection.params.clone();
-        params.insert("limit".into(), json!(came));
+        params.insert("limit".into(), json!(page.len()));
         params.insert("offset".into(), json!(1));
         found.push(("offset", params));
     }
     found
+}
+
+/// Whether a field has different values besides null, which may stand last in both directions.
+fn several_values(collection: &Collection, field: &str) -> bool {
+    let mut values = collection.rows.iter().filter_map(|row| row.get(field)).filter(|value| !value.is_null());
+    let first = values.next();
+    values.any(|value| Some(value) != first)
+}
+
+/// A filter that must change the first page: some row of it does not match.
+fn telling_filter(lab: &Lab<'_>, collection: &Collection, page: &[Row]) -> Option<(String, Value)> {
+    fields_to_filter(lab, collection).into_iter().find_map(|field| {
+        let differs = |value: &Value| page.iter().any(|row| row.get(&field) != Some(value));
+        let values = collection.rows.iter().filter_map(|row| row.get(&field)).filter(|value| !value.is_null());
+        let value = values.into_iter().find(|value| differs(value))?.clone();
+        Some((field, value))
+    })
 }

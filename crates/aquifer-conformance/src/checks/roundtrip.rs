@@ -1,9 +1,11 @@
 //! What was written is read back.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::Check;
-use crate::described::Kind;
+use crate::described::{Kind, Operation, Parameter};
 use crate::feature::Feature;
 use crate::lab::Lab;
 use crate::record::Purpose;
@@ -13,6 +15,12 @@ use crate::rows::{Row, object_with, same};
 use crate::tally::Tally;
 
 const NOTHING_MADE: &str = "nothing could be created and read back";
+
+/// How many fields of a row are tried to find one that can be changed.
+const MAX_FIELDS_TRIED: usize = 5;
+
+/// With how many kinds of things dry runs are tried.
+const MAX_DRY_RUNS: usize = 6;
 
 /// Made before anything else touches the rows of ours.
 pub(super) const FIRST: &[Check] = &[Check::new(
@@ -49,7 +57,7 @@ pub(super) const CHECKS: &[Check] = &[
         "An explicit null clears a field",
         RoundTripIntegrity,
         "updates",
-        NOTHING_MADE,
+        "no row of ours has a field that may be null and can be set",
         |lab, tally| Box::pin(null(lab, tally)),
     )
     .of(Feature::Nullable)
@@ -134,15 +142,30 @@ async fn change_each(lab: &mut Lab<'_>, tally: &mut Tally) -> Vec<Changed> {
     for resource in resources.iter() {
         let (Some(update), Some(made)) = (&resource.update, lab.sandbox.row(&resource.noun).cloned()) else { continue };
         let Some((_, before)) = lab.read_back(resource, &made.key).await else { continue };
-        let Some((field, value)) = lab.change(resource, &before) else {
-            tally.note(format!("{}: nothing to change was found", update.name));
+        let mut chosen = None;
+        for (field, value) in lab.changes(resource, &before).into_iter().take(MAX_FIELDS_TRIED) {
+            let params = Lab::update_params(update, &made.key, &field, value.clone());
+            let answer = lab.call_confirmed(update, params).await;
+            // A rule between fields or rows need not be told by introspection; another field may be free of it.
+            let conflicts = answer.code().starts_with("CONFLICT");
+            chosen = Some((field, value, answer));
+            if !conflicts {
+                break;
+            }
+        }
+        let Some((field, value, answer)) = chosen else {
+            tally.note(format!("{}: nothing to change was found", resource.noun));
             continue;
         };
-        let params = Lab::update_params(update, &made.key, &field, value.clone());
-        let answer = lab.call_confirmed(update, params).await;
+        if answer.code().starts_with("CONFLICT") {
+            tally.note(format!("{}: every change met a rule of the server", resource.noun));
+            continue;
+        }
         let Some((reply, after)) = lab.read_back(resource, &made.key).await else { continue };
         let noun = resource.noun.clone();
-        all.push(Changed { noun, operation: update.name.clone(), field, value, before, after, answer, reply });
+        let settable = lab.updatable(update).into_iter().map(|field| field.name);
+        let kept = settable.chain(made.key.keys().cloned()).collect();
+        all.push(Changed { noun, operation: update.name.clone(), field, value, before, after, kept, answer, reply });
     }
     all
 }
@@ -154,6 +177,8 @@ struct Changed {
     value: Value,
     before: Row,
     after: Row,
+    /// Fields that nothing but an update of themselves may change. What no update sets may be computed from the others.
+    kept: HashSet<String>,
     answer: crate::reply::Reply,
     reply: crate::reply::Reply,
 }
@@ -173,7 +198,8 @@ async fn update(lab: &mut Lab<'_>, tally: &mut Tally) {
 async fn preserved(lab: &mut Lab<'_>, tally: &mut Tally) {
     for changed in change_each(lab, tally).await.into_iter().filter(|changed| changed.answer.ok()) {
         tally.look();
-        let others = changed.before.iter().filter(|(name, _)| **name != changed.field && !restless(name));
+        let is_other = |name: &String| *name != changed.field && changed.kept.contains(name) && !restless(name);
+        let others = changed.before.iter().filter(|(name, _)| is_other(name));
         let mut preserved = Map::new();
         for (name, before) in others {
             if changed.after.get(name).is_none_or(|after| !same(after, before)) {
@@ -195,9 +221,8 @@ async fn null(lab: &mut Lab<'_>, tally: &mut Tally) {
     for resource in resources.iter() {
         let (Some(update), Some(made)) = (&resource.update, lab.sandbox.row(&resource.noun).cloned()) else { continue };
         let Some((_, before)) = lab.read_back(resource, &made.key).await else { continue };
-        let set = |name: &str| before.get(name).is_some_and(|value| !value.is_null());
-        let field = lab.updatable(update).into_iter().find(|field| field.takes(&Kind::Null) && set(&field.name));
-        let Some(field) = field else { continue };
+        let nullable = lab.updatable(update).into_iter().filter(|field| field.takes(&Kind::Null) && !field.sensitive);
+        let Some(field) = set_field(lab, update, &made.key, &before, nullable.collect()).await else { continue };
         let params = Lab::update_params(update, &made.key, &field.name, Value::Null);
         let answer = lab.call_confirmed(update, params).await;
         let subject = format!("{}.{}", update.name, field.name);
@@ -210,6 +235,28 @@ async fn null(lab: &mut Lab<'_>, tally: &mut Tally) {
         let cleared = after.get(&field.name).is_none_or(empty);
         tally.holds(cleared, &subject, "null did not clear it", Some(&reply));
     }
+}
+
+/// One of these fields that holds a value: as the row is, or after one was set.
+async fn set_field(
+    lab: &mut Lab<'_>,
+    update: &Operation,
+    key: &Map<String, Value>,
+    row: &Row,
+    fields: Vec<Parameter>,
+) -> Option<Parameter> {
+    let is_set = |field: &&Parameter| row.get(&field.name).is_some_and(|value| !value.is_null());
+    if let Some(field) = fields.iter().find(is_set) {
+        return Some(field.clone());
+    }
+    for field in fields.into_iter().take(MAX_FIELDS_TRIED) {
+        let Some(value) = lab.value_of(&field) else { continue };
+        let params = Lab::update_params(update, key, &field.name, value);
+        if lab.call_confirmed(update, params).await.ok() {
+            return Some(field);
+        }
+    }
+    None
 }
 
 async fn duplicate(lab: &mut Lab<'_>, tally: &mut Tally) {
@@ -229,15 +276,17 @@ async fn duplicate(lab: &mut Lab<'_>, tally: &mut Tally) {
 
 async fn dry_run(lab: &mut Lab<'_>, tally: &mut Tally) {
     let resources = lab.resources.clone();
-    for resource in resources.iter().take(6) {
-        let rehearsed = |operation: &&crate::described::Operation| operation.has("dry_run");
-        if let (Some(create), Some(list)) = (resource.create.as_ref().filter(rehearsed), &resource.list)
-            && let Some(before) = lab.count(list).await
+    let ours = resources.iter().filter(|resource| lab.sandbox.row(&resource.noun).is_some());
+    let chosen: Vec<_> = ours.take(MAX_DRY_RUNS).cloned().collect();
+    for resource in &chosen {
+        let rehearsed = |operation: &&Operation| operation.has("dry_run");
+        if let Some(create) = resource.create.as_ref().filter(rehearsed)
+            && let Some(before) = lab.count(resource).await
             && let Some(mut params) = lab.creation(resource)
         {
             params.insert("dry_run".into(), json!(true));
             let reply = lab.call(create, params).await;
-            let after = lab.count(list).await;
+            let after = lab.count(resource).await;
             tally.holds(after == Some(before), &create.name, "a dry run created something", Some(&reply));
             if reply.ok() && after != Some(before) {
                 let row = object_with(reply.data(), &resource.key).cloned().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! An operation is answered by its own tool and by no other.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Check;
 use crate::feature::Feature;
@@ -51,15 +51,16 @@ async fn mismatch(lab: &mut Lab<'_>, tally: &mut Tally) {
 
 async fn not_run(lab: &mut Lab<'_>, tally: &mut Tally) {
     let (resources, tool) = (lab.resources.clone(), lab.described.tool.clone());
-    for resource in resources.iter().take(3) {
-        let (Some(create), Some(list)) = (&resource.create, &resource.list) else { continue };
+    let tried = tally.looked_at + 3;
+    for resource in resources.iter().filter(|resource| resource.list.is_some()) {
+        let Some(create) = resource.create.as_ref().filter(|_| tally.looked_at < tried) else { continue };
         if create.tool == tool {
             continue;
         }
         let Some(params) = lab.creation(resource) else { continue };
-        let Some(before) = lab.count(list).await else { continue };
-        let reply = lab.send(&tool, json!({"operation": create.name, "params": Value::Object(params)})).await;
-        let after = lab.count(list).await;
+        let Some(before) = lab.count(resource).await else { continue };
+        let reply = lab.send(&tool, create.request(params)).await;
+        let after = lab.count(resource).await;
         let problem = format!("it ran though it was sent to '{tool}'");
         tally.holds(!reply.ok() && after == Some(before), &create.name, &problem, Some(&reply));
     }

@@ -1,12 +1,15 @@
 //! What a server says of itself, kept as it came and read leniently: a mistake in it is for checks to tell.
 
+mod binding;
 mod parameter;
 mod read;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
+pub(crate) use binding::Binding;
 pub(crate) use parameter::{Kind, Parameter};
 pub(crate) use read::read;
 
@@ -47,6 +50,8 @@ pub(crate) struct Operation {
     pub(crate) tool: String,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) raw: Value,
+    /// Set where the operation serves several kinds of things and this is its form for one of them.
+    pub(crate) binding: Option<Arc<Binding>>,
 }
 
 /// One type, as its details tell it.
@@ -95,7 +100,29 @@ impl Operation {
             tool: word("mcpTool"),
             parameters: parameters.into_iter().flatten().filter_map(Parameter::read).collect(),
             raw: raw.clone(),
+            binding: None,
         })
+    }
+
+    /// The arguments of a call with these parameters.
+    pub(crate) fn request(&self, params: Map<String, Value>) -> Value {
+        json!({"operation": self.name, "params": self.wrap(params)})
+    }
+
+    /// Parameters as they are sent.
+    pub(crate) fn wrap(&self, params: Map<String, Value>) -> Map<String, Value> {
+        self.binding.as_ref().map_or_else(|| params.clone(), |binding| binding.wrap(&params))
+    }
+
+    /// Parameters as they were before [`Operation::wrap`]; `None` where they were sent for another kind.
+    pub(crate) fn unwrap_params(&self, params: &Map<String, Value>) -> Option<Map<String, Value>> {
+        self.binding.as_ref().map_or_else(|| Some(params.clone()), |binding| binding.unwrap(params))
+    }
+
+    /// Whether this is the same operation, for the same kind of things.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        let fixed = |operation: &Self| operation.binding.as_ref().map(|binding| binding.fixed.clone());
+        self.name == other.name && fixed(self) == fixed(other)
     }
 
     pub(crate) fn reads(&self) -> bool {

@@ -31,7 +31,7 @@ mod tests {
     #[test]
     fn values_follow_their_description() {
         let types = types();
-        let values = Values { types: &types, salt: "s" };
+        let values = Values { types: &types, salt: "s", variant: 0 };
         for (raw, expected) in [
             (json!({"type": "string"}), json!("conformance s")),
             (json!({"type": "string", "maxLength": 1}), json!("s")),
@@ -48,6 +48,24 @@ mod tests {
         }
         assert_eq!(values.valid(&parameter(json!({"type": "Unheard"}))), None);
         assert_eq!(values.valid(&parameter(json!({"type": "string", "pattern": "^x{40}$"}))), None);
+    }
+
+    #[test]
+    fn other_variants_are_other_values_within_the_same_description() {
+        let types = types();
+        let value =
+            |raw: &Value, variant| Values { types: &types, salt: "00000a", variant }.valid(&parameter(raw.clone()));
+        for (raw, expected) in [
+            (json!({"type": "string", "enum": ["a", "b"]}), json!("b")),
+            (json!({"type": "boolean"}), json!(true)),
+            (json!({"type": "integer"}), json!(1012)),
+            (json!({"type": "integer", "maximum": 100}), json!(100)),
+            (json!({"type": "string", "format": "date"}), json!("2024-05-07")),
+            (json!({"type": "string", "format": "uuid"}), json!("7d444840-9dc0-41d1-b245-5ffdce00000a")),
+            (json!({"type": "string", "pattern": "^[A-Z]+$"}), json!("ABC")),
+        ] {
+            assert_eq!(value(&raw, 1), Some(expected), "{raw}");
+        }
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub(crate) struct Values<'a> {
     pub(crate) types: &'a BTreeMap<String, Type>,
     /// Put into free text, so that two of a kind differ.
     pub(crate) salt: &'a str,
+    /// Which of the possible values: 0 gives the plainest, others differ in everything that can differ.
+    pub(crate) variant: usize,
 }
 
 impl Values<'_> {
@@ -46,8 +48,9 @@ impl Values<'_> {
     }
 
     fn at(&self, parameter: &Parameter, depth: usize) -> Option<Value> {
-        if let Some(first) = parameter.allowed.iter().find(|value| !value.is_null()) {
-            return Some(first.clone());
+        let allowed: Vec<&Value> = parameter.allowed.iter().filter(|value| !value.is_null()).collect();
+        if !allowed.is_empty() {
+            return allowed.get(self.variant % allowed.len()).map(|value| (*value).clone());
         }
         let kind = parameter.kinds.iter().find(|kind| **kind != Kind::Null)?;
         self.of_kind(kind, parameter, depth)
@@ -56,9 +59,9 @@ impl Values<'_> {
     fn of_kind(&self, kind: &Kind, parameter: &Parameter, depth: usize) -> Option<Value> {
         match kind {
             Kind::String => self.text(parameter).map(Value::from),
-            Kind::Integer => Some(json!(number(parameter, 1.0) as i64)),
-            Kind::Number => Some(json!(number(parameter, 1.5))),
-            Kind::Boolean => Some(json!(false)),
+            Kind::Integer => Some(json!(number(parameter, 1.0 + self.offset()) as i64)),
+            Kind::Number => Some(json!(number(parameter, 1.5 + self.variant as f64))),
+            Kind::Boolean => Some(json!(self.variant % 2 == 1)),
             Kind::Object | Kind::Any => Some(json!({"note": format!("text {}", self.salt)})),
             Kind::Null => Some(Value::Null),
             Kind::Array(element) => {
@@ -71,6 +74,17 @@ impl Values<'_> {
             }
             Kind::Named(name) => self.named(name, depth),
         }
+    }
+
+    /// What is added to a whole number: small ones are likely to be taken, so others than the plainest are large.
+    fn offset(&self) -> f64 {
+        let salted = u32::from_str_radix(self.salt, 16).unwrap_or_default() % 20_000;
+        if self.variant == 0 { 0.0 } else { f64::from(salted) + 1_000.0 + self.variant as f64 }
+    }
+
+    /// The salt in hexadecimal digits.
+    fn hex(&self) -> String {
+        self.salt.chars().filter(char::is_ascii_hexdigit).collect()
     }
 
     fn named(&self, name: &str, depth: usize) -> Option<Value> {
@@ -95,15 +109,17 @@ impl Values<'_> {
         if let Some(pattern) = &parameter.pattern {
             let pattern = Regex::new(pattern).ok()?;
             let fits = |text: &&&str| pattern.is_match(text) && length_fits(parameter, text);
-            return TEXTS.iter().find(fits).map(|text| (*text).to_owned());
+            let fitting: Vec<&str> = TEXTS.iter().filter(fits).copied().collect();
+            return fitting.get(self.variant % fitting.len().max(1)).map(|text| (*text).to_owned());
         }
+        let day = 6 + self.variant % 20;
         let text = match parameter.format.as_deref() {
-            Some("date") => "2024-05-06".to_owned(),
-            Some("date-time") => "2024-05-06T07:08:09Z".to_owned(),
+            Some("date") => format!("2024-05-{day:02}"),
+            Some("date-time") => format!("2024-05-{day:02}T07:08:09Z"),
             Some("time") => "07:08:09".to_owned(),
             Some("uri" | "url") => format!("https://example.com/{}", self.salt),
             Some("email") => format!("conformance-{}@example.com", self.salt),
-            Some("uuid") => "7d444840-9dc0-41d1-b245-5ffdce74fad2".to_owned(),
+            Some("uuid") => format!("7d444840-9dc0-41d1-b245-5ffdce{:0>6.6}", self.hex()),
             _ if parameter.name.contains("email") => format!("conformance-{}@example.com", self.salt),
             _ => format!("conformance {}", self.salt),
         };

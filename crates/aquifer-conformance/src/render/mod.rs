@@ -61,6 +61,17 @@ fn claim(report: &Report) -> String {
 
 /// Which level the run got, in one sentence.
 fn verdict(report: &Report) -> String {
+    let claimed = report.claimed_conformance.as_deref();
+    let beyond = claimed.filter(|claimed| {
+        claimed.strip_prefix("level-").and_then(|level| level.parse().ok()) > Some(report.conformance_level)
+    });
+    match beyond {
+        Some(claimed) => format!("{} The server claims {}.", granted(report), visible(claimed)),
+        None => granted(report),
+    }
+}
+
+fn granted(report: &Report) -> String {
     match (report.conformance_level, report.requested_level) {
         (0, 2..) => "No level is granted: level 1 is withheld, and level 2 needs it.".to_owned(),
         (0, _) => "No level is granted: level 1 is withheld.".to_owned(),

@@ -30,6 +30,7 @@ fn header(requested_level: u8) -> Header {
         version: "1.2.3".to_owned(),
         spec_version: "1.0.0-draft".to_owned(),
         requested_level,
+        claimed: None,
         surfaces: vec!["semantic over stdio".to_owned(), "single over stdio".to_owned()],
         calls: 412,
     }

@@ -7,6 +7,7 @@
 mod build;
 mod evidence;
 mod page;
+mod rate_limits;
 mod read;
 mod sidecar;
 mod trust;
@@ -24,6 +25,12 @@ pub use build::Built;
 pub use build::build;
 pub use evidence::Known;
 pub(crate) use evidence::hold;
+pub use rate_limits::DeclaredLimit;
+pub use rate_limits::DeclaredPrice;
+pub use rate_limits::DeclaredQuota;
+pub use rate_limits::LimitScope;
+pub use rate_limits::RateLimits;
+pub use rate_limits::Window;
 pub use sidecar::Sidecar;
 pub use sidecar::SidecarOperation;
 pub use trust::TrustChange;
@@ -48,8 +55,8 @@ pub struct Adapter {
     pub trust: Trust,
     /// How far the file says it may be trusted. That counts only where the operator's configuration says so.
     pub stated_trust: Trust,
-    /// Its limits on calls, as written.
-    pub rate_limits: Option<Value>,
+    /// How often its target may be called.
+    pub rate_limits: RateLimits,
     /// Its operations, in the order of the file.
     pub operations: Vec<AdapterOperation>,
     /// What is worth knowing, though it stops nobody.
@@ -131,6 +138,8 @@ pub struct AdapterOperation {
     pub pagination: Option<Value>,
     /// The tool's whole input schema, from the sidecar.
     pub input_schema: Option<Value>,
+    /// The tool's whole output schema, from the sidecar.
+    pub output_schema: Option<Value>,
     /// The digest of the definition that was reviewed, from the sidecar.
     pub digest: Option<String>,
     /// The whole of that pin.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use aquifer_protocol::error::Code;
-use aquifer_protocol::operation::{LONGEST_NAME, RESERVED, is_snake_case};
+use aquifer_protocol::operation::{MAX_CHOSEN_NAME, RESERVED, is_snake_case};
 
 use super::{Bundle, BundleError};
 use crate::json;
@@ -70,9 +70,9 @@ fn operations(bundle: &Bundle, node: &Node, findings: &mut Findings) {
             findings.add_with(Code::SchemaUnresolvedRef, &path, at("source_tool_name"), message, meant(tool, &known));
         }
         let path = format!("{path}.operation_name");
-        if !is_snake_case(name) || name.len() > LONGEST_NAME || RESERVED.contains(&name.as_str()) {
+        if !is_snake_case(name) || name.len() > MAX_CHOSEN_NAME || RESERVED.contains(&name.as_str()) {
             let message = format!("Invalid name '{}' in '{path}'", shown(name));
-            let better = crate::name::fit(&crate::name::snake(name), LONGEST_NAME);
+            let better = crate::name::fit(&crate::name::snake(name), MAX_CHOSEN_NAME);
             let suggestion = (is_snake_case(&better) && &better != name).then(|| format!("Try '{better}'"));
             findings.add_with(Code::SchemaInvalidName, &path, at("operation_name"), message, suggestion);
         }

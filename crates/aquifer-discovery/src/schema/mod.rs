@@ -10,7 +10,7 @@ mod readable;
 
 use std::collections::HashMap;
 
-use aquifer_protocol::schema::{Parameter, Schema, SchemaReader, Types};
+use aquifer_protocol::schema::{Kind, Parameter, Schema, SchemaReader, Types};
 use serde_json::Value;
 
 use crate::warning::{self, BundleWarning};
@@ -120,6 +120,21 @@ pub(crate) fn read_input(schema: Option<&Value>) -> Input {
     }
     input.types = reader.into_types();
     input
+}
+
+/// Reads a tool's output schema: the shape of its results, and the named types that it refers to. None where the schema
+/// says nothing but that there is an object.
+pub(crate) fn read_output(schema: Option<&Value>) -> Option<(Schema, Types)> {
+    let (readable, _) = readable::readable(schema.filter(|schema| schema.is_object())?);
+    let mut reader = SchemaReader::new(&readable);
+    let read = reader.read(&readable);
+    let types = reader.into_types();
+    let is_telling = match &read.resolve(&types).kind {
+        Kind::Object(shape) => !shape.fields.is_empty(),
+        Kind::Union(_) => true,
+        _ => false,
+    };
+    is_telling.then_some((read, types))
 }
 
 /// Whether a schema wants more than the parameters it names. One that names some and is silent about others is taken at

@@ -116,15 +116,65 @@ fn shown(reference: &str) -> String {
 }
 
 /// The variables of an environment file: `NAME=value` on lines of their own, `#` before remarks, quotes as people
-/// put them.
+/// put them. Between double quotes `\n` is a line break, as dotenv has it.
 pub fn env_file(text: &str) -> Vec<(String, String)> {
     let line = |line: &str| {
         let line = line.trim();
         let line = line.strip_prefix("export ").unwrap_or(line);
         let (name, value) = line.split_once('=')?;
         let (name, value) = (name.trim(), value.trim());
-        let unquoted = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
-        is_variable_name(name).then(|| (name.to_owned(), unquoted.unwrap_or(value).to_owned()))
+        let quoted = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+        let value = match (quoted('"'), quoted('\'')) {
+            (Some(value), _) => value.replace("\\n", "\n"),
+            (_, Some(value)) => value.to_owned(),
+            (None, None) => value.to_owned(),
+        };
+        is_variable_name(name).then(|| (name.to_owned(), value))
     };
     text.lines().filter(|text| !text.trim_start().starts_with('#')).filter_map(line).collect()
+}
+
+/// The line of an environment file that gives a variable this value; none if the format cannot hold it.
+pub fn env_line(name: &str, value: &str) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@+=,%".contains(c);
+    let written = if !value.is_empty() && value.chars().all(is_plain) {
+        value.to_owned()
+    } else if value.contains('\n') || value.contains('\'') {
+        format!("\"{}\"", value.replace('\n', "\\n"))
+    } else {
+        format!("'{value}'")
+    };
+    let line = format!("{name}={written}");
+    let is_faithful = matches!(env_file(&line).as_slice(), [(_, read)] if read == value);
+    is_faithful.then_some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{env_file, env_line};
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for value in [
+            "x",
+            "",
+            " a b ",
+            "it's",
+            "\"q\"",
+            "'",
+            "a#b",
+            "p\\nq",
+            "-----BEGIN\nKEY\n-----",
+            "$HOME ${X}",
+            "日本",
+            "a=b",
+        ] {
+            let line = env_line("NAME", value).unwrap_or_default();
+            assert_eq!(line.lines().count(), 1, "{line}");
+            assert_eq!(env_file(&line), [("NAME".to_owned(), value.to_owned())], "{line}");
+        }
+        // A line break beside the two characters that stand for one.
+        assert_eq!(env_line("NAME", "a\nb\\nc"), None);
+        assert_eq!(env_line("not a name", "x"), None);
+    }
 }

@@ -5,8 +5,10 @@
 //! an environment, or a URL with headers. One server that makes no sense spoils nobody else's day: it is told with its
 //! place, and the others are there.
 
+mod edit;
 mod entry;
 mod expand;
+mod placeholder;
 
 use std::time::Duration;
 
@@ -16,10 +18,14 @@ use crate::json;
 use crate::problem::{FileProblem, Findings, join, shown};
 use crate::yaml::{Node, Position};
 
+pub use edit::EditError;
+pub use edit::replace_servers;
 pub use expand::Environment;
 pub use expand::Unresolved;
 pub use expand::env_file;
+pub use expand::env_line;
 pub use expand::expand;
+pub use placeholder::is_placeholder;
 
 /// What a client's configuration says.
 #[derive(Debug, Clone, Default)]
@@ -28,8 +34,21 @@ pub struct Servers {
     pub servers: Vec<Server>,
     /// Those that do not.
     pub broken: Vec<Broken>,
+    /// Values that the client asks a person for, which its servers refer to as `${input:ID}`.
+    pub inputs: Vec<Input>,
     /// What is worth knowing, though it stops nobody.
     pub warnings: Vec<FileProblem>,
+}
+
+/// A value that VS Code asks a person for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Input {
+    /// What servers call it.
+    pub id: String,
+    /// What the person is shown.
+    pub description: Option<String>,
+    /// What is used if the person chooses nothing.
+    pub default: Option<String>,
 }
 
 /// A server of a client's configuration, `${VAR}` still in place.
@@ -131,6 +150,7 @@ impl Servers {
                 None => findings.wrong_type(section, &path, "object"),
             }
         }
+        servers.inputs = inputs(&node);
         if findings.problems.is_empty() { Ok(servers) } else { Err(findings.problems) }
     }
 
@@ -182,6 +202,18 @@ fn sections(node: &Node) -> Vec<(String, &Node)> {
         }
     }
     found
+}
+
+/// What the client asks for: beside `servers`, wherever those stand. An input without an id can be referred to by nobody.
+fn inputs(node: &Node) -> Vec<Input> {
+    let listed = [Some(node), node.get("mcp")].into_iter().flatten().filter_map(|node| node.get("inputs")?.items());
+    let text = |node: &Node, key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
+    let input = |node: &Node| {
+        let is_hidden = node.get("password").is_some_and(|flag| flag.to_json() == true);
+        let default = text(node, "default").filter(|default| !is_hidden && !default.is_empty());
+        Some(Input { id: text(node, "id")?, description: text(node, "description"), default })
+    };
+    listed.flatten().filter_map(input).collect()
 }
 
 fn looks_like_server(node: &Node) -> bool {

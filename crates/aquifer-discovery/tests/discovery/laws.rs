@@ -5,8 +5,11 @@ use std::collections::HashSet;
 use aquifer_discovery::adapter::build;
 use aquifer_discovery::bundle::RawCapture;
 use aquifer_discovery::digest::{Part, drift};
+use aquifer_discovery::pins::Verdict;
 use aquifer_discovery::text::is_clean;
-use aquifer_discovery::{Adapter, Bundle, Offer, normalize};
+use aquifer_discovery::{Adapter, Bundle, Offer, PinBook, normalize};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::{LONGEST_NAME, RESERVED, is_snake_case};
 use aquifer_protocol::schema::input_schema;
 use aquifer_protocol::text::clean_json;
@@ -241,6 +244,69 @@ fn r_dis_7a_drift_is_told_by_part() {
     assert_eq!((found.added, found.removed), (vec!["d".to_owned()], vec!["c".to_owned()]));
     let changed: Vec<_> = found.changed.iter().map(|one| (one.tool.as_str(), one.parts.as_slice())).collect();
     assert_eq!(changed, [("a", &[Part::Description][..]), ("b", &[Part::InputSchema][..])]);
+}
+
+/// What only words are about is told apart from what is accepted and answered.
+#[test]
+fn r_dis_7a_drift_names_exactly_what_changed() {
+    let before = json!({ "name": "a", "title": "A", "description": "A.", "annotations": { "readOnlyHint": true },
+        "inputSchema": { "type": "object", "description": "All.", "properties": {
+            "description": { "type": "string", "description": "Words.", "default": { "title": "x" } },
+            "list": { "type": "array", "items": { "anyOf": [{ "type": "string", "title": "T" }, { "$ref": "#/$defs/title" }] } },
+        }, "$defs": { "title": { "enum": [{ "description": "x" }], "examples": [1] } } },
+        "outputSchema": { "type": "object", "properties": { "n": { "type": "integer", "description": "N." } } } });
+    let cases: [(&str, Value, &[Part]); 20] = [
+        ("/description", json!("B."), &[Part::Description]),
+        ("/title", json!("B"), &[Part::Description]),
+        ("/annotations/readOnlyHint", json!(false), &[Part::Annotations]),
+        ("/inputSchema/description", json!("Other."), &[Part::InputDescriptions]),
+        ("/inputSchema/$comment", json!("Why."), &[Part::InputDescriptions]),
+        ("/inputSchema/properties/description/description", json!("Other."), &[Part::InputDescriptions]),
+        ("/inputSchema/properties/list/items/anyOf/0/title", json!("U"), &[Part::InputDescriptions]),
+        ("/inputSchema/$defs/title/examples", json!([2]), &[Part::InputDescriptions]),
+        ("/inputSchema/properties/description/type", json!("integer"), &[Part::InputSchema]),
+        ("/inputSchema/properties/description/default/title", json!("y"), &[Part::InputSchema]),
+        ("/inputSchema/properties/list/items/anyOf/0/type", json!("null"), &[Part::InputSchema]),
+        ("/inputSchema/$defs/title/enum/0/description", json!("y"), &[Part::InputSchema]),
+        ("/inputSchema/properties/title", json!({ "type": "string" }), &[Part::InputSchema]),
+        ("/inputSchema/properties/description", json!(true), &[Part::InputSchema]),
+        ("/inputSchema/title", json!({ "not": "a text" }), &[Part::InputSchema]),
+        ("/inputSchema", json!({}), &[Part::InputSchema]),
+        ("/outputSchema/properties/n/description", json!("M."), &[Part::OutputDescriptions]),
+        ("/outputSchema/properties/n/type", json!("number"), &[Part::OutputSchema]),
+        ("/outputSchema", Value::Null, &[Part::OutputSchema]),
+        ("/_meta", json!({ "a": 1 }), &[]),
+    ];
+    let old = bundle(json!([before])).pins();
+    let mut book = PinBook::default();
+    book.pin(&old[0], "a", Category::Read, Danger::Safe, 0).unwrap();
+    // The record of an earlier version has no digest of the shape.
+    let record = String::from_utf8(book.write()).unwrap();
+    let (start, end) =
+        record.split_once(",\"s\":\"").map(|(start, rest)| (start, rest.split_once('"').unwrap().1)).unwrap();
+    let earlier = PinBook::read(format!("{start}{end}").as_bytes()).unwrap();
+    for (pointer, value, parts) in cases {
+        let mut now = before.clone();
+        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        match (now.pointer_mut(parent).unwrap(), key.parse::<usize>()) {
+            (Value::Array(items), Ok(index)) => items[index] = value,
+            (object, _) => object[key] = value,
+        }
+        let now = bundle(json!([now])).pins();
+        let found = drift(&old, &now).changed;
+        assert_eq!(found.first().map(|one| one.parts.as_slice()).unwrap_or_default(), parts, "{pointer}");
+        let changed = |parts: &[Part]| if parts.is_empty() { Verdict::Same } else { Verdict::Changed(parts.to_vec()) };
+        assert_eq!(book.judge(&now[0]), changed(parts), "{pointer}");
+        let coarse: Vec<Part> = parts
+            .iter()
+            .map(|part| match part {
+                Part::InputDescriptions => Part::InputSchema,
+                Part::OutputDescriptions => Part::OutputSchema,
+                other => *other,
+            })
+            .collect();
+        assert_eq!(earlier.judge(&now[0]), changed(&coarse), "{pointer}");
+    }
 }
 
 #[test]

@@ -15,7 +15,9 @@ mod names;
 mod overrides;
 #[cfg(feature = "published")]
 mod published;
+mod rate_limits;
 mod redaction;
+mod results;
 mod sanitized;
 mod schemas;
 mod servers;

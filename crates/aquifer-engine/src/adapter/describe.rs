@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::{Operation, Returns};
-use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, SchemaReader, Types};
+use aquifer_protocol::protocol_types::is_taken;
+use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, SchemaReader, Types, type_words};
 use aquifer_protocol::suggest::snake_case;
+use aquifer_query::Collection;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::AdapterError;
+use super::{AdapterError, collection};
 
 /// The operation that a parameter type defines.
 pub(super) fn parameters<P: JsonSchema>(category: Category, types: &mut Types) -> Result<Operation, AdapterError> {
@@ -27,28 +29,55 @@ pub(super) fn parameters<P: JsonSchema>(category: Category, types: &mut Types) -
     Ok(operation)
 }
 
+/// What an operation answers with: the type, and the collection where it is a list.
+pub(super) struct Answered {
+    pub(super) returns: Returns,
+    pub(super) collection: Option<Collection>,
+}
+
 /// The type of an answer, entered among the types.
 pub(super) fn returns<R: JsonSchema>(types: &mut Types) -> Result<Returns, AdapterError> {
+    answered::<R>(types, false).map(|answered| answered.returns)
+}
+
+/// The same of an operation whose lists are queried.
+pub(super) fn answered<R: JsonSchema>(types: &mut Types, is_queried: bool) -> Result<Answered, AdapterError> {
     // The same contract as for parameters: a type that stands on both sides has one shape.
     let json = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<R>().to_value();
     let schema = read(&json, types)?;
-    let description = schema.description.as_deref().map_or_else(|| "The result.".to_owned(), one_line);
-    let type_name: Arc<str> = match &schema.kind {
+    if is_queried && let Some(item) = collection::items_of(&schema, types) {
+        let returns = Returns::page(&type_words(item));
+        return Ok(Answered { returns, collection: Some(collection::describe(item, types)) });
+    }
+    let described = schema.description.as_deref().map(one_line);
+    let description = described.clone().unwrap_or_else(|| "The result.".to_owned());
+    let scalar = |name: &str| Returns { type_name: name.into(), description: description.as_str().into() };
+    let returns = match &schema.kind {
         Kind::Object(shape) if !shape.fields.is_empty() => {
             let name: Arc<str> = R::schema_name().into_owned().into();
-            enter(&name, schema, types)?;
-            name
+            enter(&name, schema.clone(), types)?;
+            scalar(&name)
         }
-        Kind::Named(name) => name.clone(),
-        Kind::Array(_) => "array".into(),
-        Kind::Boolean => "boolean".into(),
-        Kind::Integer => "integer".into(),
-        Kind::Number => "number".into(),
-        Kind::String => "string".into(),
-        Kind::Null => "null".into(),
-        _ => "object".into(),
+        Kind::Named(name) => scalar(name),
+        Kind::Boolean => scalar("boolean"),
+        Kind::Integer => scalar("integer"),
+        Kind::Number => scalar("number"),
+        Kind::String => scalar("string"),
+        Kind::Null => scalar("null"),
+        Kind::Object(_) => Returns::object(&description),
+        Kind::Array(Some(item)) => {
+            let words = type_words(item);
+            Returns::undeclared(&described.unwrap_or_else(|| format!("A list of values of type {words}.")))
+        }
+        _ => Returns::undeclared(&description),
     };
-    Ok(Returns { type_name, description: description.into() })
+    Ok(Answered { returns, collection: None })
+}
+
+/// Enters the types that the parameters of queried lists refer to.
+pub(super) fn enter_query_types(types: &mut Types) -> Result<(), AdapterError> {
+    let query_types = aquifer_query::parameters::types();
+    query_types.iter().try_for_each(|(name, schema)| enter(name, Schema::clone(schema), types))
 }
 
 fn read(json: &Value, types: &mut Types) -> Result<Schema, AdapterError> {
@@ -62,7 +91,7 @@ fn read(json: &Value, types: &mut Types) -> Result<Schema, AdapterError> {
 
 /// Two Rust types of one name and different shapes would be told as one.
 fn enter(name: &Arc<str>, schema: Schema, types: &mut Types) -> Result<(), AdapterError> {
-    if types.get(name).is_some_and(|known| !known.is_same(&schema)) {
+    if is_taken(name) || types.get(name).is_some_and(|known| !known.is_same(&schema)) {
         return Err(AdapterError::DuplicateType(name.to_string()));
     }
     types.insert(name.clone(), Arc::new(schema));

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Adapter, Ctx, Handler, describe, read_params, to_value};
+use super::{Adapter, Ctx, Handler, collection, describe, read_params, to_value};
 use crate::execution::{Execution, Executions, Reporter};
 use crate::source::{Context, Outcome};
 
@@ -85,8 +85,10 @@ impl<S: Send + Sync + 'static> Adapter<S> {
             }
             .boxed()
         });
+        // Last, so that what is said next (an example, its danger) concerns this operation.
+        self = self.with_execution_operations();
         self.operations.push((operation, run));
-        self.with_execution_operations()
+        self
     }
 
     fn with_execution_operations(mut self) -> Self {
@@ -103,14 +105,18 @@ impl<S: Send + Sync + 'static> Adapter<S> {
 
         let mut list =
             Operation::new("list_executions", Category::Read, "List the executions you started, newest first.");
-        list.returns = Returns { type_name: "object".into(), description: "The executions, in 'items'.".into() };
+        list.returns = Returns::page(&returns.type_name);
         let executions = self.executions.clone();
         let listing: Handler<S> = Box::new(move |cx, _| {
             let items: Vec<Value> =
                 executions.list(&cx.context.caller).iter().map(|execution| execution.to_value()).collect();
             std::future::ready(Outcome::from(Ok(json!({ "items": items })))).boxed()
         });
-        self.operations.push((list, listing));
+        let collection = collection::describe(&Schema::named(&returns.type_name), &self.types);
+        match self.queried(list, collection) {
+            Ok(list) => self.operations.push((list, listing)),
+            Err(problem) => self.problems.push(problem),
+        }
 
         let mut cancel = Operation::new(
             "cancel_execution",

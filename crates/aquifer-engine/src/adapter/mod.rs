@@ -27,6 +27,7 @@
 //! assert_eq!(&*source.offering().operations[0].name, "get_greeting");
 //! ```
 
+mod collection;
 mod describe;
 mod long;
 mod params;
@@ -38,6 +39,9 @@ use std::sync::Arc;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::{Example, Operation, Returns, Role};
 use aquifer_protocol::schema::Types;
+use aquifer_query::Collection;
+use aquifer_query::shape::offer_collection;
+use describe::Answered;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
@@ -125,6 +129,7 @@ pub struct Adapter<S> {
     state: Arc<S>,
     operations: Vec<(Operation, Handler<S>)>,
     types: Types,
+    collections: HashMap<Arc<str>, Arc<Collection>>,
     executions: Arc<Executions>,
     problems: Vec<AdapterError>,
 }
@@ -159,6 +164,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
             state: Arc::new(state),
             operations: Vec::new(),
             types: Types::new(),
+            collections: HashMap::new(),
             executions: Arc::new(Executions::new(clock)),
             problems: Vec::new(),
         }
@@ -238,13 +244,30 @@ impl<S: Send + Sync + 'static> Adapter<S> {
             }
             Err(failure) => std::future::ready(Outcome::Failed(failure)).boxed(),
         });
-        let described = describe::parameters::<P>(category, &mut self.types)
-            .and_then(|operation| Ok(Operation { returns: describe::returns::<R>(&mut self.types)?, ..operation }));
-        match described {
+        let described = describe::parameters::<P>(category, &mut self.types).and_then(|operation| {
+            let Answered { returns, collection } =
+                describe::answered::<R>(&mut self.types, category == Category::Read)?;
+            Ok((Operation { returns, ..operation }, collection))
+        });
+        let operation = described.and_then(|(operation, collection)| match collection {
+            Some(collection) => self.queried(operation, collection),
+            None => Ok(operation),
+        });
+        match operation {
             Ok(operation) => self.operations.push((operation, handler)),
             Err(problem) => self.problems.push(problem),
         }
         self
+    }
+
+    /// Has the engine query the list that an operation answers with.
+    fn queried(&mut self, mut operation: Operation, collection: Collection) -> Result<Operation, AdapterError> {
+        offer_collection(&mut operation, &collection);
+        if operation.shaping.as_ref().is_some_and(|shaping| shaping.controls.iter().any(|name| &**name == "sort")) {
+            describe::enter_query_types(&mut self.types)?;
+        }
+        self.collections.insert(operation.name.clone(), Arc::new(collection));
+        Ok(operation)
     }
 
     /// Shows a request worth imitating.
@@ -298,7 +321,8 @@ impl<S: Send + Sync + 'static> Adapter<S> {
             indirect: Vec::new(),
         };
         let handlers = self.operations.into_iter().map(|(operation, handler)| (operation.name, handler)).collect();
-        Ok(Arc::new(Finished { name: self.name, state: self.state, offering, handlers, executions: self.executions }))
+        let Self { name, state, collections, executions, .. } = self;
+        Ok(Arc::new(Finished { name, state, offering, handlers, collections, executions }))
     }
 }
 
@@ -322,6 +346,7 @@ struct Finished<S> {
     state: Arc<S>,
     offering: Offering,
     handlers: HashMap<Arc<str>, Handler<S>>,
+    collections: HashMap<Arc<str>, Arc<Collection>>,
     executions: Arc<Executions>,
 }
 
@@ -342,6 +367,10 @@ impl<S: Send + Sync + 'static> Source for Finished<S> {
                 std::future::ready(Outcome::Failed(failure)).boxed()
             }
         }
+    }
+
+    fn collection(&self, operation: &str) -> Option<Arc<Collection>> {
+        self.collections.get(operation).cloned()
     }
 
     fn session_ended(&self, session: &str) {

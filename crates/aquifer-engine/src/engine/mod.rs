@@ -281,7 +281,10 @@ impl Engine {
             }
             None => match unlisted() {
                 Some(operation) => check_unlisted(snapshot, receiver, operation, request, strictness)?,
-                None => return Err(unknown_operation(catalog, &request.operation)),
+                None => {
+                    let unknown = || unknown_operation(catalog, snapshot.surface(), receiver, &request.operation);
+                    return Err(snapshot.removed_operation(&request.operation).unwrap_or_else(unknown));
+                }
             },
         };
         match snapshot.route(&request.operation().name) {
@@ -325,7 +328,8 @@ impl Engine {
                 Err(failure) => Ran::Answered(Outcome::Failed(failure)),
             };
         };
-        let shaping = match self.shaper.begin(&operation, &mut params, &context.caller).await {
+        let collection = operation.shaping.as_ref().and_then(|_| route.source.collection(&route.name));
+        let shaping = match self.shaper.begin(&operation, &mut params, &context.caller, collection).await {
             None => None,
             Some(Begun::Ask(shaping)) => Some(shaping),
             Some(Begun::Answered(outcome)) => return Ran::Answered(with_warnings(outcome, warnings)),
@@ -414,7 +418,13 @@ fn check_unlisted(
 /// Has the source say what a request means, and checks it as what it is.
 fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<Checked, Failure> {
     let source = request.operation().source.clone();
-    let resolved = route.source.resolve(&route.name, request.take_params())?;
+    let params = request.take_params();
+    // The source knows its operations by their own names, the caller by those in the catalog.
+    let in_catalog_names = |failure: Failure, request: &Checked| {
+        let names_own = failure.details().get("operation").is_some_and(|name| *name == *route.name);
+        if names_own { failure.detail("operation", &*request.operation().name) } else { failure }
+    };
+    let resolved = route.source.resolve(&route.name, params).map_err(|failure| in_catalog_names(failure, &request))?;
     let known = |own_name: &Arc<str>| snapshot.operation_of(&source, own_name);
     // A catalog and a source may differ for a moment while tables change.
     let gone = || Failure::new(Code::NotFoundOperation, "This operation is gone: what it stands for has changed");
@@ -423,13 +433,17 @@ fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<C
         .iter()
         .map(|own_name| known(own_name).map(|(operation, _)| operation.clone()).ok_or_else(gone))
         .collect::<Result<_, _>>()?;
-    match &resolved.operation {
-        None => Ok(request.with_params(resolved.params).needing(also_needs).judged_with(resolved.judged_params)),
-        Some(own_name) => {
+    match (&resolved.operation, resolved.problem) {
+        (None, Some(problem)) => Err(in_catalog_names(problem, &request)),
+        (None, None) => {
+            Ok(request.with_params(resolved.params).needing(also_needs).judged_with(resolved.judged_params))
+        }
+        (Some(own_name), problem) => {
             let (operation, catalog) = known(own_name).ok_or_else(gone)?;
-            let request = match snapshot.is_denied(&operation.name) {
-                true => request.as_unchecked_request_of(operation, catalog, resolved.params),
-                false => request.as_request_of(operation, catalog, resolved.params)?,
+            let request = match (snapshot.is_denied(&operation.name), problem) {
+                (true, _) => request.as_unchecked_request_of(operation, catalog, resolved.params),
+                (false, Some(problem)) => return Err(in_catalog_names(problem, &request)),
+                (false, None) => request.as_request_of(operation, catalog, resolved.params)?,
             };
             Ok(request.needing(also_needs).judged_with(resolved.judged_params))
         }

@@ -19,8 +19,8 @@ use aquifer_protocol::limits::Limits;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::{Attachment, Data};
 use aquifer_protocol::warning::Warning;
-use aquifer_query::CursorKey;
 use aquifer_query::shape::{Asked, Observation, Subject, one, take};
+use aquifer_query::{Collection, CursorKey};
 use serde_json::{Map, Value};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
@@ -141,9 +141,21 @@ impl Shaper {
         operation: &Arc<Operation>,
         params: &mut Map<String, Value>,
         caller: &Caller,
+        collection: Option<Arc<Collection>>,
     ) -> Option<Begun> {
-        let controls = take(operation.shaping.as_ref()?, params);
-        let asked = match Asked::new(controls) {
+        let offered = operation.shaping.as_ref()?;
+        let controls = take(offered, params);
+        let offers = |name: &str| offered.controls.iter().any(|control| &**control == name);
+        if controls.contains_key("aggregate") && is_meant_for_us("include_items", operation, params) {
+            // An operation that takes parameters of any name would pass it on, where it means nothing.
+            let problem = "is not offered here. Ask for the items in a call without 'aggregate'";
+            return Some(Begun::Answered(Outcome::Failed(Failure::invalid_value("include_items", problem))));
+        }
+        let asked = match collection {
+            Some(collection) => Asked::of_collection(controls, collection),
+            None => Asked::new(controls, offers),
+        };
+        let asked = match asked {
             Ok(asked) => asked,
             Err(failure) => return Some(Begun::Answered(Outcome::Failed(failure))),
         };
@@ -164,6 +176,13 @@ impl Shaper {
             return self.pass(&shaping, answer).await;
         }
         let Answer { data, warnings, attachments } = answer;
+        if shaping.asked.collection().is_some() {
+            let shaped = match value_of(data).and_then(items_of) {
+                Ok(items) => self.first_rows(&shaping, items, Value::Null).await,
+                Err(failure) => Err(failure),
+            };
+            return outcome(shaped, warnings, attachments);
+        }
         let is_long = match &data {
             Data::Text(text) => text.get().len() > LONG_TEXT,
             Data::Value(value) => value.as_str().is_some_and(|text| text.len() > LONG_TEXT),
@@ -217,4 +236,21 @@ fn value_of(data: Data) -> Result<Value, Failure> {
         Data::Text(text) => serde_json::from_str(text.get())
             .map_err(|cause| Failure::internal(format!("a source's text is not JSON: {cause}"))),
     }
+}
+
+/// The items of a source that knows what they are.
+fn items_of(answer: Value) -> Result<Vec<Value>, Failure> {
+    let list = match answer {
+        Value::Object(mut object) => object.remove("items").unwrap_or_default(),
+        list => list,
+    };
+    match list {
+        Value::Array(items) => Ok(items),
+        _ => Err(Failure::internal("a source said that it answers with items, and did not")),
+    }
+}
+
+/// Whether a parameter that the operation does not declare was given.
+fn is_meant_for_us(name: &str, operation: &Operation, params: &Map<String, Value>) -> bool {
+    params.contains_key(name) && operation.parameter(name).is_none()
 }

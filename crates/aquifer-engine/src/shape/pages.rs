@@ -91,7 +91,7 @@ impl Shaper {
 
     fn write(&self, shaping: &Shaping, picked: Picked, rows: Rows<'_>, id: Option<&Id>) -> Value {
         let seal = |position| self.seal(id?, position, shaping);
-        Value::Object(picked.write(rows, &Cursors { seal: &seal, backwards: shaping.offers("before") }))
+        Value::Object(picked.write(rows, &Cursors { seal: &seal }))
     }
 
     /// Text, from its beginning. What does not fit is held.

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use aquifer_protocol::catalog::{Catalog, CatalogError};
 use aquifer_protocol::category::Category;
+use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::introspect::{Answers, Facts};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::JsonText;
@@ -121,7 +122,7 @@ impl Snapshot {
             gathered = Gathered::of(&mounts, &*gate, before, &retired)?;
         }
         let Gathered { operations, is_behind, denied, types } = gathered;
-        let (mut listed, mut unlisted) = (Vec::new(), Vec::new());
+        let (mut listed, mut unlisted, mut concealed) = (Vec::new(), Vec::new(), HashSet::new());
         let (mut routes, mut established) = (HashMap::default(), Established::new());
         let tokens = Tokens::of(&operations, &*gate);
         let restricted = restricted_needs(&operations, &*gate);
@@ -149,9 +150,15 @@ impl Snapshot {
             routes.insert(operation.name.clone(), route);
             let key = (operation.source.clone(), operation.own_name.clone());
             established.entry(key).or_insert_with(|| operation.name.clone());
+            if is_denied {
+                concealed.insert(operation.name.clone());
+            }
             if is_denied || is_behind { &mut unlisted } else { &mut listed }.push(operation);
         }
-        let shown = shown_types(&types, &listed, &unlisted);
+        // What generic operations stand for is not listed, but its types say which fields there are.
+        let (hidden, behind): (Vec<&Operation>, Vec<&Operation>) =
+            unlisted.iter().partition(|operation| concealed.contains(&operation.name));
+        let shown = shown_types(&types, listed.iter().chain(behind), hidden);
         let catalog = Catalog::build(listed, shown, &surface)?;
         let unlisted = Catalog::unlisted(unlisted, types, &surface)?;
         let tools = surface.tools(&catalog).into();
@@ -215,6 +222,24 @@ impl Snapshot {
     /// The operation of this name, seen by callers or not, and the catalog it stands in.
     pub(crate) fn operation(&self, name: &str) -> Option<(&Arc<Operation>, &Catalog)> {
         [&self.catalog, &self.unlisted].into_iter().find_map(|catalog| Some((catalog.operation(name)?, catalog)))
+    }
+
+    /// The refusal of an operation that a source offered before and does not offer any more. An operation that policy
+    /// denies to everybody stays unknown.
+    pub(crate) fn removed_operation(&self, name: &str) -> Option<Failure> {
+        self.mounts.iter().find_map(|mount| {
+            let own_name = name.strip_prefix(mount.prefix_among(self.mounts.len()).as_str())?;
+            let mut removed = mount.source.removed_operation(own_name)?;
+            (removed.name, removed.own_name) = (name.into(), own_name.into());
+            (removed.source, removed.place) = (mount.source.name().into(), mount.place.clone());
+            removed.trust = mount.trust(self);
+            if self.gate.denies_always(&removed) {
+                return None;
+            }
+            let message = format!("Operation '{name}' is gone: {}. Use introspect again", removed.description);
+            let failure = Failure::new(Code::NotFoundOperation, message);
+            Some(failure.detail("operation", name).detail("source", &*removed.source))
+        })
     }
 
     /// An operation by what its source calls it.
@@ -438,18 +463,18 @@ fn check_twice(operations: &[Operation]) -> Result<(), CatalogError> {
     Ok(())
 }
 
-/// The types that callers see: all but those that only unlisted operations use.
-fn shown_types(types: &Types, listed: &[Operation], unlisted: &[Operation]) -> Types {
-    if unlisted.is_empty() {
+/// The types that callers see: all but those that only hidden operations use.
+fn shown_types<'a>(types: &Types, shown: impl IntoIterator<Item = &'a Operation>, hidden: Vec<&'a Operation>) -> Types {
+    if hidden.is_empty() {
         return types.clone();
     }
-    let (shown, hidden) = (used_types(types, listed), used_types(types, unlisted));
+    let (shown, hidden) = (used_types(types, shown), used_types(types, hidden));
     let is_shown = |name: &Arc<str>| shown.contains(name) || !hidden.contains(name);
     types.iter().filter(|(name, _)| is_shown(name)).map(|(name, schema)| (name.clone(), schema.clone())).collect()
 }
 
 /// The types that operations refer to, also by way of other types, and those that their results are said to be.
-fn used_types(types: &Types, operations: &[Operation]) -> HashSet<Arc<str>> {
+fn used_types<'a>(types: &Types, operations: impl IntoIterator<Item = &'a Operation>) -> HashSet<Arc<str>> {
     let mut open = Vec::new();
     for operation in operations {
         operation.parameters.iter().for_each(|parameter| parameter.schema.references(&mut open));

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use aquifer_protocol::operation::{LONGEST_NAME, Operation, RESERVED};
+use aquifer_protocol::operation::{LONGEST_NAME, MAX_CHOSEN_NAME, Operation, RESERVED};
 
 use super::prefix::RetiredPrefixes;
 
@@ -53,7 +53,9 @@ pub(super) fn assign(
             changed.push((std::mem::replace(&mut operation.name, marked.clone()), marked));
             continue;
         }
-        let fits = |name: &str| name.len() <= LONGEST_NAME && !RESERVED.contains(&name);
+        // A long name of the source's own was chosen by somebody, who knows the operation by it.
+        let max = if operation.own_name.len() > LONGEST_NAME { MAX_CHOSEN_NAME } else { LONGEST_NAME };
+        let fits = |name: &str| name.len() <= max && !RESERVED.contains(&name);
         // A name that our own source chose badly is its author's mistake, which the catalog reports.
         let is_retired = || {
             let is_known = before(operation).is_some_and(|name| *name == *operation.name);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use aquifer_protocol::catalog::pascal_case;
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::protocol_types::is_taken;
 use aquifer_protocol::schema::{Schema, Types};
 
 use super::{Mount, Snapshot};
@@ -55,7 +56,8 @@ pub(super) fn apply(offering: Offering, prefix: &str, taken: &Types) -> Prefixed
     let mut renamed: HashMap<Arc<str>, Arc<str>> = HashMap::new();
     for (name, schema) in &types {
         let wanted = format!("{type_prefix}{name}");
-        let is_free = |candidate: &str| taken.get(candidate).is_none_or(|known| known.is_same(schema));
+        let is_free =
+            |candidate: &str| !is_taken(candidate) && taken.get(candidate).is_none_or(|known| known.is_same(schema));
         let free = if is_free(&wanted) { wanted } else { free_name(&wanted, |name| !taken.contains_key(name)) };
         if free != **name {
             renamed.insert(name.clone(), free.into());

@@ -90,6 +90,7 @@ impl Kinds {
         Ok(times)
     }
     /// Execute an experiment.
+    #[example("A lucky one", { "fail": false })]
     async fn execute_experiment(&self, fail: bool, reporter: Reporter) -> Answer<String> {
         reporter.tell(1, 2, "half way");
         assert!(!reporter.cancelled().is_cancelled());
@@ -147,7 +148,12 @@ async fn r_int_5_names_docs_constraints_and_defaults_come_from_the_types() {
         ])
     );
     assert_eq!(details("ring_bell").await["semantic_category"], "EXECUTE");
-    assert_eq!(details("list_things").await["returns"]["name"], "ThingItems");
+    // What is said of a long-running operation is not taken for words about the operations that come with it.
+    assert_eq!(details("execute_experiment").await["examples"][0]["description"], "A lucky one");
+    assert_ne!(details("cancel_execution").await["examples"][0]["description"], "A lucky one");
+    let returns = details("list_things").await["returns"].clone();
+    assert_eq!(returns["name"], "ResultPage");
+    assert_eq!(returns["description"], "{items: Thing[], pageInfo}, or {aggregations}");
     assert_eq!(details("execute_experiment").await["lifecycle"]["supports_cancel"], true);
     let list = ask(&kinds(), operation("introspect", json!({ "query": "operations" }))).await.to_string();
     assert!(!list.contains("helper"), "a method without a doc comment is not an operation");

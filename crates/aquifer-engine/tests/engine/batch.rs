@@ -114,5 +114,6 @@ async fn r_bat_4_a_malformed_batch_is_code_and_message() {
 async fn r_bat_1_results_hold_nothing_the_schema_has_no_room_for() {
     let engine = builder().settings(Settings { meta: true, ..Settings::default() }).build().unwrap();
     let answer = ask(&engine, batch(json!([{ "operation": "list_tasks" }]))).await;
-    assert_eq!(answer["results"][0]["result"], json!({ "success": true, "data": { "items": [] } }));
+    let page = json!({ "items": [], "pageInfo": { "hasNextPage": false, "hasPreviousPage": false } });
+    assert_eq!(answer["results"][0]["result"], json!({ "success": true, "data": page }));
 }

@@ -78,7 +78,7 @@ impl Gate for Journal {
         operation.category == Category::Delete
     }
 
-    fn quota<'a>(&'a self, _context: &'a Context) -> BoxFuture<'a, Value> {
+    fn quota<'a>(&'a self, _context: &'a Context, _source: Option<&'a str>) -> BoxFuture<'a, Value> {
         async { json!({ "quotas": ["asked for"] }) }.boxed()
     }
 }

@@ -4,9 +4,10 @@ use aquifer_engine::source::{Answer, Outcome};
 use aquifer_engine::{Engine, Settings};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::trust::Trust;
 use serde_json::{Map, Value, json};
 
-use crate::fixture::{Scripted, ask, demo, operation, surface};
+use crate::fixture::{Scripted, ask, builder, demo, operation, surface};
 
 fn done(_: &str, _: Map<String, Value>) -> Outcome {
     Outcome::Done(Answer::new(json!({})))
@@ -114,11 +115,45 @@ async fn r_int_6_quota_and_policy_tell_the_state_of_the_gate() {
     for query in ["quota", "quota_status"] {
         assert_eq!(
             ask(&engine, operation("introspect", json!({ "query": query }))).await["data"],
-            json!({ "quotas": [] })
+            json!({ "adapter": "tasks", "api_limits": {}, "quotas": [], "next_reset": null })
         );
     }
     let policy = ask(&engine, operation("introspect", json!({ "query": "policy" }))).await;
     assert_eq!(policy["data"]["policy"]["allow"].as_array().unwrap().len(), 10);
+}
+
+#[tokio::test]
+async fn r_int_6_adapter_info_tells_who_answers() {
+    let ask_info = async |engine: &Engine, more: Value| {
+        let mut params = json!({ "query": "adapter_info" });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        ask(engine, operation("introspect", params)).await
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let tasks = json!({ "name": "tasks", "version": version, "trust": { "level": "validated" } });
+    assert_eq!(ask_info(&demo(), json!({})).await["data"], tasks);
+    // There is no choice, so there is no parameter for it.
+    assert_eq!(ask_info(&demo(), json!({ "source": "tasks" })).await["error"]["code"], "VALIDATION_UNKNOWN_PARAM");
+    let mut careless = Operation::new("get_thing", Category::Read, "Get.");
+    careless.trust = Trust::Untested;
+    let several = builder().source(Scripted::new(vec![careless], done)).build().unwrap();
+    let scripted = json!({ "name": "scripted", "version": version, "trust": { "level": "untested" } });
+    assert_eq!(
+        ask_info(&several, json!({})).await["data"],
+        json!({ "name": "aquifer", "version": version, "trust": { "level": "untested" }, "adapters": [tasks, scripted] })
+    );
+    assert_eq!(ask_info(&several, json!({ "source": "scripted" })).await["data"], scripted);
+    let status = ask(&several, operation("introspect", json!({ "query": "quota_status" }))).await;
+    assert_eq!(status["data"]["adapter"], "aquifer");
+    let status = ask(&several, operation("introspect", json!({ "query": "quota_status", "source": "tasks" }))).await;
+    assert_eq!(status["data"]["adapter"], "tasks");
+    for (more, code) in [
+        (json!({ "source": "nobody" }), "VALIDATION_INVALID_VALUE"),
+        (json!({ "category": "READ" }), "VALIDATION_INVALID_VALUE"),
+        (json!({ "name": "tasks" }), "VALIDATION_INVALID_VALUE"),
+    ] {
+        assert_eq!(ask_info(&several, more.clone()).await["error"]["code"], code, "{more}");
+    }
 }
 
 #[tokio::test]
@@ -129,7 +164,7 @@ async fn r_int_6_a_large_list_pages_by_itself() {
     assert_eq!(page["hasNextPage"], true);
     assert_eq!(page["totalCount"], 3_001);
     assert!(answer.to_string().len() < 72 * 1024, "{}", answer.to_string().len());
-    assert!(answer["data"]["_protocol"]["conformance"].is_string(), "the first page tells of the protocol");
+    assert!(answer["data"]["_protocol"]["version"].is_string(), "the first page tells of the protocol");
     let mut seen = names(&answer).len();
     let mut cursor = page["endCursor"].clone();
     for _ in 0..30 {

@@ -9,10 +9,12 @@ mod gate;
 #[cfg(target_os = "linux")]
 mod growth;
 mod introspection;
+mod lists;
 mod mounts;
 mod outdated;
 mod pipeline;
 mod protection;
+mod removed;
 mod shape;
 mod store;
 #[path = "../../../../examples/task_board.rs"]

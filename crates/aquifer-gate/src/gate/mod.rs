@@ -589,8 +589,8 @@ impl Gate for SafetyGate {
         self.policy.judges_parameters(operation)
     }
 
-    fn quota<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Value> {
-        self.quotas.status(&context.caller).boxed()
+    fn quota<'a>(&'a self, context: &'a Context, source: Option<&'a str>) -> BoxFuture<'a, Value> {
+        self.quotas.status(&context.caller, source).boxed()
     }
 
     fn policy(&self, operation: &Operation, context: &Context) -> &'static str {

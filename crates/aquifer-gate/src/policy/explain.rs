@@ -2,13 +2,15 @@
 //!
 //! None of this reaches callers: what they are told is in [`words`](super::words).
 
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::Types;
 use aquifer_protocol::trust::Trust;
 use serde_json::{Map, Value, json};
 
 use super::condition::Shapes;
-use super::matrix::Origin;
+use super::matrix::{Cell, Origin};
 use super::rule::Rule;
 use super::ruling::{Effect, Reason, Ruling};
 use super::settings::RuleEffect;
@@ -42,6 +44,12 @@ impl Ruling {
         words.join("; ")
     }
 
+    /// The words of the matrix cell, if that is what decided.
+    pub(super) fn cell_words(&self) -> Option<String> {
+        let decided = self.because.first().filter(|reason| matches!(reason, Reason::Cell { .. }));
+        decided.map(|reason| reason.for_operator(None))
+    }
+
     /// What an operator would have to change for the call to meet less resistance, in words.
     pub fn to_change(&self, operation: &Operation) -> Vec<String> {
         let severity = self.effect.severity();
@@ -53,7 +61,7 @@ impl Ruling {
             let way = match reason {
                 Reason::Cell { cell, needed, overruled: false, .. } if cell.denies() => raise(operation, *needed),
                 Reason::Minimum { needed, .. } => raise(operation, *needed),
-                Reason::Cell { danger, trust, cell: super::Cell::Confirm, overruled: false, .. } => format!(
+                Reason::Cell { danger, trust, cell: Cell::Confirm, overruled: false, .. } => format!(
                     "Set matrix.{danger}.{trust} = \"allow\", or write a rule with effect = \"allow\" and loosen = true"
                 ),
                 Reason::ConfirmBelow { required, .. } => raise(operation, Some(*required)),
@@ -132,11 +140,11 @@ impl Reason {
             Reason::Cell { danger, trust, cell, origin, overruled, .. } => {
                 let origin = match origin {
                     Origin::Published => "",
-                    Origin::Floor => ", because destructive operations are always confirmed",
-                    Origin::Operator => ", set in the configuration",
+                    Origin::Floor => ", however far it is trusted",
+                    Origin::Operator => ", as the matrix in the configuration says",
                 };
                 let overruled = if *overruled { "; a rule loosens it" } else { "" };
-                format!("matrix, {danger} and {trust}: {}{origin}{overruled}", cell.as_str())
+                format!("{}{origin}{overruled}", describe_cell(*cell, *danger, *trust))
             }
             Reason::Minimum { category, required, actual, .. } => {
                 format!("{category} needs a source trusted as '{required}', this one is '{actual}'")
@@ -173,6 +181,30 @@ impl Reason {
                 format!("{rule} {does} if {}", conditions.join(" and "))
             }
         }
+    }
+}
+
+/// What a cell of the matrix does, in words.
+fn describe_cell(cell: Cell, danger: Danger, trust: Trust) -> String {
+    match cell {
+        Cell::Allow => format!("{danger} operations of a source trusted as '{trust}' run"),
+        Cell::Confirm => format!("a person confirms {danger} operations of a source trusted as '{trust}'"),
+        Cell::Deny => format!("{danger} operations of a source trusted as '{trust}' do not run"),
+        Cell::IntrospectOnly => format!("a source trusted as '{trust}' can only be looked into"),
+    }
+}
+
+/// What shows how much harm an operation can do, in words.
+pub(super) fn evidence(operation: &Operation) -> &str {
+    if let Some(evidence) = &operation.danger_evidence {
+        return evidence;
+    }
+    match operation.category {
+        Category::Read => "it only reads",
+        Category::Create => "it adds data",
+        Category::Update => "it changes data",
+        Category::Delete => "it deletes data",
+        Category::Execute => "it runs something",
     }
 }
 

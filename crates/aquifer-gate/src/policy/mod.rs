@@ -17,7 +17,6 @@
 mod condition;
 mod explain;
 mod failure;
-pub(crate) mod glob;
 pub mod matrix;
 mod problem;
 mod rule;

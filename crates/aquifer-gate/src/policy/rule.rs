@@ -9,12 +9,12 @@ use aquifer_protocol::operation::Operation;
 
 use super::Subject;
 use super::condition::{Condition, Doubt, Shapes};
-use super::glob::{Glob, Patterns, is_literal};
 use super::problem::{Complaints, SettingsProblem};
 use super::selector::{Selector, SelectorKeys};
 use super::settings::{RuleEffect, RuleSettings, Words};
 use super::strength::Strength;
 use crate::confirm::LONGEST_COOLDOWN;
+use aquifer_protocol::glob::{Glob, Patterns, is_literal};
 
 /// A rule in force.
 #[derive(Debug, Clone)]

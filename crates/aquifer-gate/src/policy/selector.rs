@@ -12,8 +12,8 @@
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::suggest::snake_case;
 
-use super::glob::{Case, Patterns};
 use super::settings::Words;
+use aquifer_protocol::glob::{Case, Patterns};
 
 /// The keys of a selector as they are written.
 #[derive(Debug, Clone, Default)]

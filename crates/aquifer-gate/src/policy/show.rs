@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::condition::Shapes;
 use super::ruling::Effect;
 use super::strength::Asking;
-use super::{Policy, Subject};
+use super::{Policy, Subject, explain};
 
 /// What happens to one operation in general.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,8 +32,13 @@ pub struct PolicyLine {
     /// How a person is asked, if one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strength: Option<Asking>,
+    /// What shows how dangerous it is: what its server declares, what its name says, what a reviewer decided.
+    pub evidence: String,
     /// What decided, and which rules may yet, in words.
     pub why: String,
+    /// The part of `why` that only repeats danger, trust and decision.
+    #[serde(skip)]
+    pub cell: Option<String>,
 }
 
 impl Policy {
@@ -52,6 +57,8 @@ impl Policy {
                 trust: operation.trust,
                 decision: ruling.effect.as_str(),
                 strength,
+                evidence: explain::evidence(operation).to_owned(),
+                cell: ruling.cell_words(),
                 why: ruling.why_of(Some(Shapes { operation, types })),
             }
         };

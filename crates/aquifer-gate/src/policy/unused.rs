@@ -13,11 +13,11 @@ use aquifer_protocol::suggest::{nearest, snake_case};
 use serde::Serialize;
 
 use super::condition::{Condition, Presence, Shapes};
-use super::glob::is_literal;
 use super::rule::Rule;
 use super::selector::{Selector, SelectorKeys, qualified_name};
 use super::settings::{RuleEffect, Words};
 use super::{Policy, is_protocol};
+use aquifer_protocol::glob::is_literal;
 
 /// Everything that rules can be about: all operations, also those that callers do not see, and what sources have beside
 /// operations.

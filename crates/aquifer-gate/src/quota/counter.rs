@@ -6,8 +6,8 @@ use aquifer_protocol::operation::Operation;
 use sha2::{Digest, Sha256};
 
 use super::settings::{Counted, Per};
-use crate::policy::glob::Patterns;
 use crate::policy::selector::{Selector, SelectorKeys};
+use aquifer_protocol::glob::Patterns;
 
 /// Callers with longer names are counted under a hash of it.
 const LONGEST_CALLER: usize = 100;

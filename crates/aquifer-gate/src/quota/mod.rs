@@ -29,6 +29,7 @@ use counter::Counter;
 
 pub use settings::CostSettings;
 pub use settings::Counted;
+pub use settings::DeclaredLimits;
 pub use settings::Per;
 pub use settings::QuotaSettings;
 pub use settings::QuotaSettingsError;
@@ -90,6 +91,8 @@ impl OperationCounters {
 
 struct Rate {
     name: String,
+    /// Whether a source declared it, and not the operator.
+    is_declared: bool,
     counter: Counter,
     most: u64,
     span: Span,
@@ -97,6 +100,8 @@ struct Rate {
 
 struct Quota {
     metric: String,
+    /// Whether a source declared it, and not the operator.
+    is_declared: bool,
     what: Metric,
     span: Span,
     counter: Counter,
@@ -112,6 +117,8 @@ enum Metric {
 }
 
 struct Price {
+    /// Whether a source declared it, and not the operator.
+    is_declared: bool,
     selector: Selector,
     millionths: u64,
 }
@@ -172,20 +179,24 @@ impl Quotas {
         let mut problems = Vec::new();
         let mut names: Vec<&str> = Vec::new();
         let mut rates = Vec::new();
-        for rate in &settings.rate_limit {
+        let declared = &settings.declared;
+        for (rate, is_declared) in with_declared(&settings.rate_limit, &declared.rate_limit) {
             if rate.name.is_empty() || rate.name.contains('/') || names.contains(&rate.name.as_str()) {
                 problems.push(format!("rate limit '{}': a rate limit needs a name of its own, without '/'", rate.name));
             }
             names.push(&rate.name);
             let counter = Counter::new(&rate.name, &rate.counted, &mut problems);
-            rates.push(Rate { name: rate.name.clone(), counter, most: rate.limit, span: rate.window });
+            rates.push(Rate { name: rate.name.clone(), is_declared, counter, most: rate.limit, span: rate.window });
         }
         let mut quotas = Vec::new();
-        for (counter, quota) in counter_names(settings).iter().zip(&settings.quota) {
-            quotas.extend(Quota::new(counter, quota, &mut problems));
+        let all = with_declared(&settings.quota, &declared.quota);
+        for (counter, (quota, is_declared)) in counter_names(settings).iter().zip(all) {
+            quotas.extend(Quota::new(counter, quota, is_declared, &mut problems));
         }
         let mut prices = Vec::new();
-        for price in &settings.cost {
+        // The last price that selects an operation counts, so those of the operator come last.
+        let of_operator = settings.cost.iter().map(|price| (price, false));
+        for (price, is_declared) in declared.cost.iter().map(|price| (price, true)).chain(of_operator) {
             let mut complain = |problem: String| problems.push(format!("cost: {problem}"));
             let keys = SelectorKeys {
                 source: price.source.clone(),
@@ -194,6 +205,7 @@ impl Quotas {
                 table: price.table.clone(),
             };
             prices.push(Price {
+                is_declared,
                 selector: Selector::restricting(keys, &mut complain),
                 millionths: amount(Metric::Cost, price.cost_per_call).unwrap_or_else(|| {
                     complain(format!("{} is no price", price.cost_per_call));
@@ -204,7 +216,8 @@ impl Quotas {
         if !problems.is_empty() {
             return Err(QuotaSettingsError(problems));
         }
-        Ok(Self { store, clock, rates, quotas, prices, currency: settings.currency.clone() })
+        let currency = settings.currency.clone().or_else(|| declared.currency.clone());
+        Ok(Self { store, clock, rates, quotas, prices, currency })
     }
 
     /// What counts calls of this operation.
@@ -374,7 +387,7 @@ fn after(time: Timestamp) -> Timestamp {
 }
 
 impl Quota {
-    fn new(counter: &str, settings: &ThresholdSettings, problems: &mut Vec<String>) -> Option<Self> {
+    fn new(counter: &str, settings: &ThresholdSettings, is_declared: bool, problems: &mut Vec<String>) -> Option<Self> {
         let metric = settings.metric.as_str();
         let read = metric.split_once("_per_").and_then(|(what, span)| {
             let what = match what {
@@ -411,7 +424,7 @@ impl Quota {
             problems.push(format!("quota '{metric}': 'warn', 'pause' and 'hard_stop' have to rise"));
         }
         let counter = Counter::new(counter, &settings.counted, problems);
-        Some(Self { metric: metric.to_owned(), what, span, counter, warn, pause, stop })
+        Some(Self { metric: metric.to_owned(), is_declared, what, span, counter, warn, pause, stop })
     }
 
     /// How much may have been used after a call, whoever asks or after somebody said that it goes on.
@@ -460,11 +473,16 @@ impl Paused {
     }
 }
 
+/// What the operator says, then what sources declare.
+fn with_declared<'a, T>(own: &'a [T], declared: &'a [T]) -> impl Iterator<Item = (&'a T, bool)> {
+    own.iter().map(|one| (one, false)).chain(declared.iter().map(|one| (one, true)))
+}
+
 /// Under which name a quota counts. It is made of what is counted, not of the quota's place in the list or of its
 /// thresholds: what was used is still known when the configuration changes around it.
 fn counter_names(settings: &QuotaSettings) -> Vec<String> {
     let mut names = Vec::new();
-    for quota in &settings.quota {
+    for (quota, _) in with_declared(&settings.quota, &settings.declared.quota) {
         names.push(counter_name(quota, &names));
     }
     names

@@ -19,6 +19,22 @@ pub struct QuotaSettings {
     pub cost: Vec<CostSettings>,
     /// What costs are counted in.
     pub currency: Option<String>,
+    /// What sources declare themselves, in their adapter files. It can only restrict further.
+    #[serde(skip)]
+    pub declared: DeclaredLimits,
+}
+
+/// Limits, quotas and prices that sources declare. Prices of the operator come before these.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DeclaredLimits {
+    /// How often something may be done.
+    pub rate_limit: Vec<RateLimitSettings>,
+    /// How much may be used.
+    pub quota: Vec<ThresholdSettings>,
+    /// What a call costs.
+    pub cost: Vec<CostSettings>,
+    /// What costs are counted in, unless the operator says so.
+    pub currency: Option<String>,
 }
 
 /// Which calls are counted together. Patterns as in rules; what is not said admits everything.

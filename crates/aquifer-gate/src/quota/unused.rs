@@ -10,10 +10,10 @@ impl Quotas {
         !(self.rates.is_empty() && self.quotas.is_empty() && self.prices.is_empty())
     }
 
-    /// Every limit, quota and price that counts no operation, as far as that can be told.
+    /// Every limit, quota and price of the operator that counts no operation, as far as that can be told.
     pub(crate) fn unused(&self, inventory: &Inventory<'_>) -> Vec<UnusedRule> {
         let mut unused = Vec::new();
-        for (rate, number) in self.rates.iter().zip(1..) {
+        for (rate, number) in self.rates.iter().filter(|rate| !rate.is_declared).zip(1..) {
             let counts = |operation: &Operation| rate.counter.may_count(operation);
             let problems = problems(rate.counter.selector(), counts, inventory);
             unused.extend(problems.into_iter().map(|problem| UnusedRule {
@@ -23,7 +23,7 @@ impl Quotas {
                 problem,
             }));
         }
-        for (quota, number) in self.quotas.iter().zip(1..) {
+        for (quota, number) in self.quotas.iter().filter(|quota| !quota.is_declared).zip(1..) {
             let counts = |operation: &Operation| quota.counter.may_count(operation);
             let problems = problems(quota.counter.selector(), counts, inventory);
             unused.extend(problems.into_iter().map(|problem| UnusedRule {
@@ -33,7 +33,7 @@ impl Quotas {
                 problem,
             }));
         }
-        for (price, number) in self.prices.iter().zip(1..) {
+        for (price, number) in self.prices.iter().filter(|price| !price.is_declared).zip(1..) {
             let counts = |operation: &Operation| price.selector.selects(operation);
             let problems = problems(&price.selector, counts, inventory);
             let kind = RuleKind::Cost;

@@ -2,7 +2,7 @@
 
 use aquifer_engine::Context;
 use aquifer_gate::GateSettings;
-use aquifer_gate::quota::{QuotaSettings, restarted_counts};
+use aquifer_gate::quota::{DeclaredLimits, QuotaSettings, restarted_counts};
 use serde_json::{Value, json};
 
 use crate::house::{House, anna, caller, code, request, with_token};
@@ -75,6 +75,74 @@ async fn r_saf_4_introspection_is_never_limited() {
     for _ in 0..5 {
         assert_eq!(code(&house.ask(request("introspect", json!({ "query": "quota" }))).await), "done");
     }
+}
+
+/// When the first of what is counted ceases to count, and what is about one source only.
+#[tokio::test]
+async fn r_int_6_the_status_tells_the_next_reset_and_can_be_of_one_source() {
+    let house = house(json!({
+        "rate_limit": [
+            { "name": "all", "limit": 9, "window": "day" },
+            { "name": "alphas", "limit": 9, "window": "minute", "source": "alpha" },
+            { "name": "each", "limit": 9, "window": "second", "per": ["operation"] },
+        ],
+        "quota": [{ "metric": "requests_per_hour", "hard_stop": 9, "source": "beta" }],
+    }));
+    let ask_status = async |source: Option<&str>| {
+        let mut params = json!({ "query": "quota_status" });
+        if let Some(source) = source {
+            params["source"] = json!(source);
+        }
+        house.ask(request("introspect", params)).await["data"].clone()
+    };
+    let names = |status: &Value| -> Vec<String> { status["api_limits"].as_object().unwrap().keys().cloned().collect() };
+    let nothing = ask_status(None).await;
+    assert_eq!((&nothing["adapter"], &nothing["next_reset"]), (&json!("aquifer"), &Value::Null), "{nothing}");
+    assert_eq!(names(&nothing), ["all", "alphas", "each"]);
+    assert_eq!(code(&house.ask(get("beta")).await), "done");
+    let seconds = |status: &Value| -> i64 {
+        let at: jiff::Timestamp = status["next_reset"].as_str().unwrap_or_else(|| panic!("{status}")).parse().unwrap();
+        at.as_second() - "2026-01-28T12:00:00Z".parse::<jiff::Timestamp>().unwrap().as_second()
+    };
+    // The quota's hour ends before the day; what is counted apart by operation has no number.
+    let after_beta = ask_status(None).await;
+    assert!((3_600..=3_900).contains(&seconds(&after_beta)), "{after_beta}");
+    assert_eq!(code(&house.ask(get("alpha")).await), "done");
+    let after_both = ask_status(None).await;
+    assert!((60..=70).contains(&seconds(&after_both)), "{after_both}");
+    let of_beta = ask_status(Some("beta")).await;
+    assert_eq!((&of_beta["adapter"], names(&of_beta)), (&json!("beta"), vec!["all".to_owned(), "each".to_owned()]));
+    assert!((3_600..=3_900).contains(&seconds(&of_beta)), "{of_beta}");
+    let of_alpha = ask_status(Some("alpha")).await;
+    assert_eq!((&of_alpha["adapter"], &of_alpha["quotas"]), (&json!("alpha"), &json!([])));
+}
+
+/// What sources declare is counted like what the operator says, and never reported as a mistake of the operator.
+#[tokio::test]
+async fn r_saf_4_limits_that_sources_declare_are_kept() {
+    let limit = |settings: Value| serde_json::from_value(settings).unwrap();
+    let declared = DeclaredLimits {
+        rate_limit: vec![limit(
+            json!({ "name": "alpha: requests_per_day", "limit": 3, "window": "day", "source": "alpha" }),
+        )],
+        quota: vec![
+            serde_json::from_value(json!({ "metric": "cost_per_day", "hard_stop": 1.0, "source": "beta" })).unwrap(),
+        ],
+        cost: vec![serde_json::from_value(json!({ "cost_per_call": 0.25, "source": "beta" })).unwrap()],
+        currency: Some("EUR".to_owned()),
+    };
+    let own = json!({ "cost": [{ "cost_per_call": 0.5, "source": "beta" }] });
+    let quota = QuotaSettings { declared, ..serde_json::from_value(own).unwrap() };
+    let house = House::new(&GateSettings { quota, ..GateSettings::default() });
+    for expected in ["done", "done", "done", "RATE_LIMIT_EXCEEDED"] {
+        assert_eq!(code(&house.ask(get("alpha")).await), expected);
+    }
+    // The operator's price counts, not the source's own.
+    for expected in ["done", "done", "RATE_LIMIT_QUOTA_EXHAUSTED"] {
+        assert_eq!(code(&house.ask(get("beta")).await), expected);
+    }
+    let status = house.ask(request("introspect", json!({ "query": "quota" }))).await;
+    assert_eq!(status["data"]["quotas"][0]["currency"], "EUR", "{status}");
 }
 
 fn status(answer: &Value) -> (&str, &Value) {

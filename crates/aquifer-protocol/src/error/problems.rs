@@ -12,6 +12,7 @@ pub struct Problem {
     code: Code,
     path: String,
     message: String,
+    valid: Option<(&'static str, Vec<String>)>,
     details: Map<String, Value>,
 }
 
@@ -21,7 +22,15 @@ const MOST_LISTED: usize = 100;
 impl Problem {
     /// A problem with what stands under this path of the parameters.
     pub fn new(code: Code, path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code, path: path.into(), message: message.into(), details: Map::new() }
+        Self { code, path: path.into(), message: message.into(), valid: None, details: Map::new() }
+    }
+
+    /// The names that would have been valid. They are told once: under `key` in the details where those are told, else
+    /// behind the message.
+    #[must_use]
+    pub fn valid<S: AsRef<str>>(mut self, key: &'static str, names: &[S]) -> Self {
+        self.valid = Some((key, names.iter().map(|name| name.as_ref().to_owned()).collect()));
+        self
     }
 
     /// Adds one detail for programs. Only those of the first problem are told.
@@ -38,32 +47,50 @@ impl Problem {
         self
     }
 
-    /// One failure for all problems: the first decides the code, `details.errors` lists them. Where there is no room
-    /// for details, the message holds everything (R-REQ-4a). None if nothing is wrong.
+    /// One failure for all problems: the first decides the code and gives the details, and `details.errors` lists all
+    /// where there are several. Where there is no room for details, the message holds everything (R-REQ-4a). None if
+    /// nothing is wrong.
     pub fn collect(problems: Vec<Problem>, all_in_message: bool) -> Option<Failure> {
-        let errors: Vec<Value> = problems.iter().take(MOST_LISTED).map(Problem::entry).collect();
-        let mut problems = problems.into_iter();
-        let first = problems.next()?;
-        let more = problems.len();
-        let mut message = first.message;
+        let is_alone = problems.len() == 1;
+        let others = problems.iter().skip(1).map(|problem| problem.entry(problem.full_message()));
+        let entries = problems.iter().take(1).map(|problem| problem.entry(problem.message.clone()));
+        let errors: Vec<Value> = entries.chain(others).take(MOST_LISTED).collect();
         if all_in_message {
-            for problem in problems.take(MOST_LISTED) {
-                message.push_str(". ");
-                message.push_str(&problem.message);
-            }
-        } else if more > 0 {
+            let messages: Vec<String> = problems.iter().take(MOST_LISTED + 1).map(Problem::full_message).collect();
+            let first = problems.into_iter().next()?;
+            return Some(first.into_failure(messages.join(". ")));
+        }
+        let more = problems.len().saturating_sub(1);
+        let mut first = problems.into_iter().next()?;
+        let mut message = std::mem::take(&mut first.message);
+        if more > 0 {
             // No blank before it: a message may end in a name such as created_at.
             message.push_str(&format!("; {more} more in details.errors"));
         }
-        let failure = first
-            .details
-            .into_iter()
-            .fold(Failure::new(first.code, message), |failure, (key, value)| failure.detail(&key, value));
-        Some(failure.detail("errors", errors))
+        let failure = first.into_failure(message);
+        Some(if is_alone { failure } else { failure.detail("errors", errors) })
     }
 
-    fn entry(&self) -> Value {
-        let mut entry = json!({ "code": self.code.as_str(), "message": self.message });
+    fn into_failure(self, message: String) -> Failure {
+        let valid = self.valid.map(|(key, names)| (key.to_owned(), Value::from(names)));
+        // Which parameter it is stands in the details in any case.
+        let is_named =
+            self.path.is_empty() || ["param_name", "unknown_params"].iter().any(|key| self.details.contains_key(*key));
+        let name = (!is_named).then(|| ("param_name".to_owned(), Value::from(self.path)));
+        let details = self.details.into_iter().chain(name).chain(valid);
+        details.fold(Failure::new(self.code, message), |failure, (key, value)| failure.detail(&key, value))
+    }
+
+    /// The message with the names that would have been valid.
+    fn full_message(&self) -> String {
+        let Some((_, names)) = &self.valid else { return self.message.clone() };
+        let stop = if self.message.ends_with(['.', '?']) { "" } else { "." };
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        format!("{}{stop} Valid: {names}", self.message)
+    }
+
+    fn entry(&self, message: String) -> Value {
+        let mut entry = json!({ "code": self.code.as_str(), "message": message });
         if let (Some(entry), false) = (entry.as_object_mut(), self.path.is_empty()) {
             entry.insert("path".to_owned(), self.path.as_str().into());
         }
@@ -87,9 +114,4 @@ pub fn explain_unknown<S: AsRef<str>>(unknown: &[S], valid: &[&str]) -> (String,
         details.insert("suggestions".to_owned(), Value::Object(suggestions));
     }
     (shown.join(", "), hint, details)
-}
-
-/// Names for a message.
-pub fn listed(names: &[&str]) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

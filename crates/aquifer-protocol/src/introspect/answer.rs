@@ -119,28 +119,22 @@ impl Answers<'_> {
 }
 
 fn protocol(catalog: &Catalog, surface: &Surface, facts: &Facts) -> Value {
-    let any = |has: fn(&Operation) -> bool| catalog.operations().iter().any(|op| has(op));
-    json!({
+    let etags = catalog.operations().iter().any(|operation| operation.parameter("if_match").is_some());
+    let mut protocol = json!({
         "version": VERSION,
         "conformance": catalog.conformance(),
         "mode": surface.mode().as_str(),
         "profile": surface.profile().name(),
-        "capabilities": {
-            "batch": true,
-            "field_selection": any(|op| op.parameter("fields").is_some()),
-            "aggregations": any(|op| op.parameter("aggregate").is_some()),
-            "computed_fields": any(|op| !op.computed_fields.is_empty()),
-            "pagination": any(|op| op.parameter("after").is_some()),
-            "relationship_queries": any(|op| op.relationship_capabilities.is_some()),
-            "warnings": true,
-            "confirmation": facts.confirmation,
-            "dangerous_operations": true,
-            "execution_safety_loop": "unsupported",
-        },
+        "capabilities": catalog.capabilities(facts.confirmation),
         "limits": limit_values(facts),
         "concurrency": "fully-concurrent",
-        "supports_etag": any(|op| op.parameter("if_match").is_some()),
-    })
+        "supports_etag": etags,
+    });
+    // Where no level can be granted, none is claimed: the published words are those of levels.
+    if let Some(members) = protocol.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
+    }
+    protocol
 }
 
 fn limit_values(facts: &Facts) -> Value {
@@ -201,10 +195,9 @@ struct OperationDetails<'a> {
 
 fn standard<'a>(operation: &'a Operation, catalog: &Catalog, surface: &'a Surface) -> OperationDetails<'a> {
     let returns = &operation.returns;
-    let kind = catalog.types().get(&returns.type_name).map_or_else(
-        || if &*returns.type_name == "object" { "object" } else { "scalar" },
-        |schema| kind_of(schema, catalog.types()),
-    );
+    // A name that is no type's is that of a JSON scalar.
+    let named = catalog.types().get(&returns.type_name);
+    let kind = named.map_or("scalar", |schema| kind_of(schema, catalog.types()));
     OperationDetails {
         name: &operation.name,
         semantic_category: operation.category.as_str(),

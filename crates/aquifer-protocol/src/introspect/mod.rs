@@ -10,6 +10,7 @@ use crate::catalog::Catalog;
 use crate::category::Category;
 use crate::error::Failure;
 use crate::operation::{Example, Operation, Returns};
+use crate::protocol_types::INTROSPECTION_RESULT;
 use crate::schema::{Parameter, Schema};
 use crate::surface::Surface;
 
@@ -38,8 +39,10 @@ pub enum Query {
     Summary,
     /// The limits in force.
     Limits,
-    /// How much of which quota is used.
-    Quota,
+    /// How much of which quota is used, of all sources or of one.
+    Quota(Option<String>),
+    /// Who answers: name, version and trust of all sources or of one.
+    AdapterInfo(Option<String>),
     /// What policy would say.
     Policy,
 }
@@ -82,6 +85,10 @@ impl Narrowing {
     }
 }
 
+/// What can be asked for.
+const QUERIES: [&str; 8] =
+    ["operations", "types", "summary", "limits", "quota", "quota_status", "adapter_info", "policy"];
+
 /// The definition of `introspect` for a catalog.
 pub(crate) fn definition(catalog: &Catalog, surface: &Surface) -> Operation {
     let mut endpoints: Vec<&str> = catalog.operations().iter().map(|op| surface.family_of(op)).collect();
@@ -91,11 +98,7 @@ pub(crate) fn definition(catalog: &Catalog, surface: &Surface) -> Operation {
     endpoints.sort_unstable();
     endpoints.dedup();
     operation.parameters = vec![
-        Parameter::required(
-            "query",
-            Schema::one_of(["operations", "types", "summary", "limits", "quota", "quota_status", "policy"])
-                .describe("Which kind of thing to tell of."),
-        ),
+        Parameter::required("query", Schema::one_of(QUERIES).describe("Which kind of thing to tell of.")),
         Parameter::optional("name", Schema::string().describe("One operation or type, with all its details.")),
         Parameter::optional(
             "search",
@@ -122,7 +125,8 @@ pub(crate) fn definition(catalog: &Catalog, surface: &Surface) -> Operation {
         Parameter::optional("first", first.describe("How many operations to list.")),
         Parameter::optional("after", Schema::string().describe("Go on after this cursor, from '_protocol.page'.")),
     ]);
-    operation.returns = Returns { type_name: "object".into(), description: "Operations, types or one of them.".into() };
+    operation.returns =
+        Returns { type_name: INTROSPECTION_RESULT.into(), description: "Operations, types or one of them.".into() };
     operation.examples = [
         ("Find an operation for a task", json!({ "query": "operations", "search": "words of the task" })),
         ("The parameters of one operation", json!({ "query": "operations", "name": "introspect" })),
@@ -157,8 +161,12 @@ impl Query {
             after: text("after"),
         };
         let query = text("query").unwrap_or_default();
+        let accepted: &[&str] = match query.as_str() {
+            "quota" | "quota_status" | "adapter_info" => &["query", "name", "source"],
+            _ => &["query", "name"],
+        };
         if query != "operations"
-            && let Some(name) = extra(params, &["query", "name"])
+            && let Some(name) = extra(params, accepted)
         {
             return Err(Failure::invalid_value(name, format!("belongs to query 'operations', not to '{query}'")));
         }
@@ -175,7 +183,8 @@ impl Query {
                 format!("belongs to query 'operations' or 'types', not to '{query}'"),
             )),
             ("summary", None) => Ok(Query::Summary),
-            ("quota" | "quota_status", None) => Ok(Query::Quota),
+            ("quota" | "quota_status", None) => Ok(Query::Quota(narrowing.source)),
+            ("adapter_info", None) => Ok(Query::AdapterInfo(narrowing.source)),
             ("policy", None) => Ok(Query::Policy),
             (_, None) => Ok(Query::Limits),
         }

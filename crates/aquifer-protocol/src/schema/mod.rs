@@ -40,6 +40,8 @@ pub struct Schema {
     pub description: Option<Arc<str>>,
     /// What stands in for an omitted value.
     pub default: Option<Value>,
+    /// Whether the source itself fills in the default. It is then shown, and not added to requests: it may have changed.
+    pub is_source_default: bool,
     /// The only values accepted, where there is such a list.
     pub allowed: Option<Arc<[Value]>>,
     /// Bounds on numbers.
@@ -217,7 +219,7 @@ impl Schema {
     }
 
     /// The schema itself, or the one its name stands for. Bounded, because names may refer to names.
-    pub(crate) fn resolve<'a>(&'a self, types: &'a Types) -> &'a Schema {
+    pub fn resolve<'a>(&'a self, types: &'a Types) -> &'a Schema {
         let mut schema = self;
         for _ in 0..16 {
             match &schema.kind {

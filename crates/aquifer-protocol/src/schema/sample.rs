@@ -69,7 +69,12 @@ fn value(schema: &Schema, types: &Types, depth: usize, room: &mut usize) -> Opti
             Some(Value::Object(object))
         }
         Kind::Named(_) => None,
-        Kind::Union(members) => members.iter().find_map(|member| value(member, types, depth + 1, room)),
+        // Bounds of the whole hold for each alternative that is a number.
+        Kind::Union(members) => members.iter().find_map(|member| {
+            let bounded = Schema { range: schema.range, ..member.clone() };
+            let is_number = matches!(member.kind, Kind::Integer | Kind::Number) && member.range == Range::default();
+            value(if is_number { &bounded } else { member }, types, depth + 1, room)
+        }),
     }
 }
 

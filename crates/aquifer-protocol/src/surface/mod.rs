@@ -153,13 +153,15 @@ impl Surface {
             return Ok(());
         }
         let (expected, actual) = (expected.to_uppercase(), actual.to_uppercase());
-        Err(Failure::new(
-            Code::ValidationEndpointMismatch,
-            format!("Operation '{}' must use {expected} endpoint, not {actual}", operation.name),
-        )
-        .detail("operation", &*operation.name)
-        .detail("expected_endpoint", expected)
-        .detail("actual_endpoint", actual)
-        .detail("expected_tool", self.tool_of(operation)))
+        let mut message = format!("Operation '{}' must use {expected} endpoint, not {actual}", operation.name);
+        if &*operation.name == "introspect" {
+            // Its failures have no details (R-REQ-4a), so the tool is named here.
+            message.push_str(&format!(": call the tool '{}'", self.tool_of(operation)));
+        }
+        Err(Failure::new(Code::ValidationEndpointMismatch, message)
+            .detail("operation", &*operation.name)
+            .detail("expected_endpoint", expected)
+            .detail("actual_endpoint", actual)
+            .detail("expected_tool", self.tool_of(operation)))
     }
 }

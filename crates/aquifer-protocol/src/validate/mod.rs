@@ -3,6 +3,7 @@
 //! Before anything runs, in this order: required present, types, unknown refused, constraints, defaults (R-REQ-4).
 //! Every problem is collected; the first decides the code.
 
+mod intent;
 mod value;
 
 use std::collections::HashMap;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::catalog::Catalog;
-use crate::error::problems::{explain_unknown, listed};
+use crate::error::problems::explain_unknown;
 use crate::error::wording::{looks_like_a_leak, quotable};
 use crate::error::{Code, Failure, Problem};
 use crate::operation::{Operation, TOKEN};
@@ -75,16 +76,40 @@ pub enum Strictness {
 /// Finds the operation a request names and refuses it if another family's tool received it.
 pub fn route(catalog: &Catalog, surface: &Surface, receiver: &Receiver, request: Request) -> Result<Routed, Failure> {
     let Some(operation) = catalog.operation(&request.operation) else {
-        return Err(unknown_operation(catalog, &request.operation));
+        return Err(unknown_operation(catalog, surface, receiver, &request.operation));
     };
     surface.admit(operation, receiver)?;
     Ok(Routed::to(operation.clone(), request))
 }
 
-/// The refusal of a name that no operation has, with the nearest ones.
-pub fn unknown_operation(catalog: &Catalog, wanted: &str) -> Failure {
-    let names = catalog.operations().iter().map(|op| &*op.name);
-    let near = suggest::near(wanted, names, 3);
+/// Names suggested for an unknown one.
+const MAX_SUGGESTIONS: usize = 3;
+
+/// The refusal of a name that no operation has, with the nearest ones that do no more than was asked.
+pub fn unknown_operation(catalog: &Catalog, surface: &Surface, receiver: &Receiver, wanted: &str) -> Failure {
+    let intent = intent::Intent::of(wanted);
+    let of_receiver = |operation: &Operation| match receiver {
+        Receiver::Family(family) => surface.family_of(operation) == &**family,
+        Receiver::Unified => false,
+    };
+    let candidates: Vec<&str> = catalog
+        .operations()
+        .iter()
+        .filter(|operation| intent.allows(operation, of_receiver(operation)))
+        .map(|operation| &*operation.name)
+        .collect();
+    // A typing error comes first, then the same thing under the verb that catalogs use, then names spelled alike.
+    let misspelt = suggest::misspelt(wanted, candidates.iter().copied());
+    let named_so = |name: String| suggest::nearest(&name, candidates.iter().copied());
+    let mut spellings = intent.other_spellings();
+    spellings.sort_by_key(|name| !candidates.contains(&name.as_str()));
+    let mut near: Vec<&str> = Vec::new();
+    let spelled_alike = suggest::near(wanted, candidates.iter().copied(), MAX_SUGGESTIONS);
+    for name in misspelt.into_iter().chain(spellings.into_iter().filter_map(named_so)).chain(spelled_alike) {
+        if near.len() < MAX_SUGGESTIONS && !near.contains(&name) {
+            near.push(name);
+        }
+    }
     let shown = quotable(wanted);
     let hint = match near.first() {
         Some(name) => format!("Did you mean '{name}'?"),
@@ -154,6 +179,7 @@ impl Routed {
         // An upstream fills in its own defaults, and what it is sent is what the caller sent.
         for parameter in operation.parameters.iter().filter(|_| operation.native) {
             if let Some(default) = &parameter.schema.default
+                && !parameter.schema.is_source_default
                 && !known.contains_key(&*parameter.name)
             {
                 known.insert(parameter.name.to_string(), default.clone());
@@ -294,6 +320,20 @@ pub(crate) fn accepts(operation: &Operation, types: &Types, mut params: Map<Stri
     problems.is_empty()
 }
 
+/// Checks values inside a request whose shapes are known only once it was resolved: `values` of a generic operation is
+/// free until the table is known. Fails in the terms of the operation that was asked for.
+pub fn check_values<'v>(
+    operation: &Operation,
+    types: &Types,
+    values: impl IntoIterator<Item = (&'v Parameter, &'v mut Value)>,
+) -> Result<(), Failure> {
+    let (mut problems, mut trials) = (Found::new(), value::BASE_TRIALS);
+    for (parameter, value) in values {
+        value::Checker::new(types, operation, &mut problems).parameter(parameter, value, &mut trials);
+    }
+    collect(operation, problems).map_or(Ok(()), Err)
+}
+
 /// One failure for everything found. `introspect` has no room for details (R-REQ-4a).
 fn collect(operation: &Operation, mut found: Found) -> Option<Failure> {
     if found.is_empty() {
@@ -332,11 +372,11 @@ fn unknown_parameters(operation: &Operation, unknown: &[String]) -> Problem {
     Problem::new(
         Code::ValidationUnknownParam,
         "",
-        format!("Unknown parameter(s) for operation '{}': {names}.{hint} Valid: {}", operation.name, listed(&valid)),
+        format!("Unknown parameter(s) for operation '{}': {names}.{hint}", operation.name),
     )
     .detail("operation", &*operation.name)
     .detail("unknown_params", unknown.iter().map(|name| bounded(name)).collect::<Vec<_>>())
-    .detail("valid_params", valid)
+    .valid("valid_params", &valid)
     .details(suggestions)
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::{Found, Spellings, Stage};
-use crate::error::problems::{explain_unknown, listed};
+use crate::error::problems::explain_unknown;
 use crate::error::wording::{looks_like_a_leak, quotable};
 use crate::error::{Code, Problem};
 use crate::operation::Operation;
@@ -213,7 +213,15 @@ impl<'a> Checker<'a> {
     fn union(&mut self, path: Path<'_>, union: &Schema, members: &[Schema], value: &mut Value) {
         let mut closest: Option<Found> = None;
         let weight = weight(value);
-        for member in members.iter().filter(|member| may_fit(member.resolve(self.types), value)) {
+        let choice = Choice::of(members, value, self.types);
+        if let Choice::None { field, allowed } = choice {
+            let listed: Vec<String> = allowed.iter().map(quoted).collect();
+            let problem = format!("must be one of: {}", listed.join(", "));
+            return self.invalid(Path::Field(&path, field), &problem, Some(&allowed));
+        }
+        let others = members.iter().filter(|member| !choice.is(member));
+        let all = members.iter().filter(|member| choice.is(member)).chain(others);
+        for member in all.filter(|member| may_fit(member.resolve(self.types), value)) {
             let Some(left) = self.trials.checked_sub(weight) else {
                 return self.invalid(path, "fits too many alternatives to try them all. Send something simpler", None);
             };
@@ -280,7 +288,8 @@ impl<'a> Checker<'a> {
                 None => {
                     // Changes are only what the caller sent: a default there would overwrite what is stored. And an
                     // upstream fills in its own.
-                    if let (Some(default), false, true) = (&field.schema.default, is_change, self.operation.native) {
+                    let is_filled_in = self.operation.native && !is_change && !field.schema.is_source_default;
+                    if let Some(default) = field.schema.default.as_ref().filter(|_| is_filled_in) {
                         object.insert(field.name.to_string(), default.clone());
                     }
                 }
@@ -348,12 +357,12 @@ impl<'a> Checker<'a> {
             Problem::new(
                 Code::ValidationUnknownField,
                 path.to_string(),
-                format!("Unknown field(s) in '{path}': {names}.{hint} Valid: {}", listed(&valid)),
+                format!("Unknown field(s) in '{path}': {names}.{hint}"),
             )
             .detail("param_name", path.to_string())
             .detail("operation", &*self.operation.name)
             .detail("unknown_fields", unknown.iter().map(|name| super::bounded(name)).collect::<Vec<_>>())
-            .detail("valid_fields", valid)
+            .valid("valid_fields", &valid)
             .details(suggestions),
         );
     }
@@ -462,13 +471,14 @@ impl<'a> Checker<'a> {
             return;
         }
         // Patterns and words come from definitions we did not write.
-        let problem = if looks_like_a_leak(problem) { "breaks a constraint that introspect shows" } else { problem };
+        let is_shown = !looks_like_a_leak(problem);
+        let problem = if is_shown { problem } else { "breaks a constraint that introspect shows" };
         let found =
             Problem::new(Code::ValidationInvalidValue, path.to_string(), format!("Parameter '{path}' {problem}"))
                 .detail("param_name", path.to_string());
         let found = match allowed {
-            Some(allowed) => found.detail("allowed", allowed.to_vec()),
-            None => found,
+            Some(allowed) if !is_shown => found.detail("allowed", allowed.to_vec()),
+            _ => found,
         };
         self.tell(Stage::Constraint, found);
     }
@@ -480,6 +490,45 @@ impl<'a> Checker<'a> {
         if self.problems.len() < MOST_PROBLEMS {
             self.problems.push((stage, problem));
         }
+    }
+}
+
+/// Which alternative an object means by a field that all of them have and that names its alternative: `{"type": "card", …}`.
+enum Choice<'a> {
+    /// This one.
+    Member(&'a Schema),
+    /// None of them: the field says something else.
+    None { field: &'a str, allowed: Vec<Value> },
+    /// There is no such field.
+    Unknown,
+}
+
+impl<'a> Choice<'a> {
+    fn of(members: &'a [Schema], value: &Value, types: &'a Types) -> Self {
+        let Value::Object(object) = value else { return Choice::Unknown };
+        let field_of = |member: &'a Schema| match &member.resolve(types).kind {
+            Kind::Object(shape) => shape.fields.iter().find(|field| field.required && field.schema.allowed.is_some()),
+            _ => None,
+        };
+        let Some(fields) = members.iter().map(field_of).collect::<Option<Vec<&Parameter>>>() else {
+            return Choice::Unknown;
+        };
+        let Some(first) = fields.first().filter(|first| fields.iter().all(|field| field.name == first.name)) else {
+            return Choice::Unknown;
+        };
+        let Some(named) = object.get(&*first.name).filter(|named| !named.is_null()) else { return Choice::Unknown };
+        let allowed = |field: &Parameter| field.schema.allowed.clone().unwrap_or_default();
+        match members.iter().zip(&fields).find(|(_, field)| allowed(field).contains(named)) {
+            Some((member, _)) => Choice::Member(member),
+            None => Choice::None {
+                field: &first.name,
+                allowed: fields.iter().flat_map(|field| allowed(field).to_vec()).collect(),
+            },
+        }
+    }
+
+    fn is(&self, member: &Schema) -> bool {
+        matches!(self, Choice::Member(meant) if std::ptr::eq(*meant, member))
     }
 }
 

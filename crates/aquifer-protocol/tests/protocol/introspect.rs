@@ -49,7 +49,7 @@ fn r_int_1_a_list_is_protocol_and_operations_and_nothing_else() {
     );
     let protocol = &list["_protocol"];
     assert_eq!(protocol["version"], "1.0.0-draft");
-    assert_eq!(protocol["conformance"], "level-2");
+    assert_eq!(protocol["conformance"], "level-1", "no list here has 'fields'");
     assert_eq!(protocol["mode"], "semantic");
     assert_eq!(protocol["profile"], "crude");
     assert_eq!(protocol["capabilities"]["batch"], true);

@@ -11,4 +11,5 @@ mod request;
 mod response;
 mod schema;
 mod secrets;
+mod suggestions;
 mod surface;

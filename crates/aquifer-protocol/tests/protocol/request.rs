@@ -40,6 +40,8 @@ fn r_req_1_operation_names_are_case_sensitive() {
     let error = envelope(failure)["error"].clone();
     assert_eq!(error["code"], "NOT_FOUND_OPERATION");
     assert_eq!(error["details"]["suggestions"][0], "list_users");
+    let failure = check(json!({ "operation": "list_user" })).unwrap_err();
+    assert_eq!(envelope(failure)["error"]["details"]["suggestions"][0], "list_users", "though there is a get_user");
 }
 
 #[test]

@@ -147,10 +147,12 @@ fn r_end_5a_names_are_checked_when_the_catalog_is_built() {
     for reserved in RESERVED {
         assert_eq!(build(reserved), Err(CatalogError::ReservedName((*reserved).to_owned())));
     }
-    for invalid in ["GetUser", "get-user", "1_user", "", &"x".repeat(49)] {
+    for invalid in ["GetUser", "get-user", "1_user", "", &"x".repeat(257)] {
         assert_eq!(build(invalid), Err(CatalogError::InvalidName(invalid.to_owned())));
     }
-    assert_eq!(build("get_user"), Ok(()));
+    for valid in ["get_user", "x", &"x".repeat(49), &"x".repeat(256)] {
+        assert_eq!(build(valid), Ok(()));
+    }
     let twice = [Operation::new("get_x", Category::Read, "x"), Operation::new("get_x", Category::Read, "x")];
     assert_eq!(
         Catalog::build(twice, Types::new(), &crude()).unwrap_err(),
@@ -172,6 +174,65 @@ fn r_req_6_a_native_update_must_have_input_and_a_proxied_one_lowers_the_level() 
     let refused = Catalog::build([update.clone()], Types::new(), &crude()).unwrap_err();
     assert_eq!(refused, CatalogError::IdentifierInInput("update_x".to_owned(), "id".to_owned()));
     update.native = false;
-    assert_eq!(Catalog::build([update], Types::new(), &crude()).unwrap().conformance(), "level-1");
-    assert_eq!(catalog().conformance(), "level-2");
+    assert!(Catalog::build([update], Types::new(), &crude()).is_ok());
+}
+
+/// What operations of these names and categories claim. `*` marks a proxied one, `fields` and `input` a parameter.
+fn claimed(operations: &[&str]) -> Option<&'static str> {
+    use aquifer_protocol::schema::{Parameter, Schema};
+    let define = |words: &&str| {
+        let mut words = words.split(' ');
+        let name = words.next().unwrap();
+        let category = match name.split('_').find(|word| ["create", "get", "list", "update", "delete"].contains(word)) {
+            Some("create") => Category::Create,
+            Some("update") => Category::Update,
+            Some("delete") => Category::Delete,
+            _ => Category::Read,
+        };
+        let mut operation = Operation::new(name, category, "x");
+        for word in words {
+            match word {
+                "*" => operation.native = false,
+                "input" => operation.parameters.push(Parameter::required("input", Schema::object(Vec::new()))),
+                name => operation.parameters.push(Parameter::optional(name, Schema::string())),
+            }
+        }
+        operation
+    };
+    Catalog::build(operations.iter().map(define), Types::new(), &crude()).unwrap().conformance()
+}
+
+#[test]
+fn r_con_2_a_level_is_claimed_only_for_what_can_be_written_and_read_back() {
+    const ALL: [&str; 5] =
+        ["create_task", "get_task fields", "list_tasks fields first after", "update_task input", "delete_task"];
+    assert_eq!(claimed(&ALL), Some("level-2"));
+    for missing in ["create_task", "get_task", "update_task", "delete_task"] {
+        let rest: Vec<&str> = ALL.into_iter().filter(|own| own.split(' ').next() != Some(missing)).collect();
+        assert_eq!(claimed(&rest), None, "without {missing}");
+    }
+    for (operations, level) in [
+        // Nothing selects fields.
+        (&["create_task", "get_task", "list_tasks", "update_task input", "delete_task"][..], Some("level-1")),
+        // A proxied update keeps its own parameters (R-REQ-6).
+        (&["create_note", "get_note fields", "update_note *", "delete_note"], Some("level-1")),
+        // Several sources: each operation carries the prefix of its own.
+        (&["a_create_x", "a_get_x fields", "a_update_x input", "a_delete_x"], Some("level-2")),
+        (&["a_create_x", "b_get_x fields", "b_update_x input", "b_delete_x"], None),
+        // What is created and what is read are different things.
+        (&["create_task", "get_note fields", "update_note input", "delete_note"], None),
+        (&["list_tasks fields first after"], None),
+        (&[], None),
+    ] {
+        assert_eq!(claimed(operations), level, "{operations:?}");
+    }
+}
+
+#[test]
+fn r_con_2_introspection_itself_is_no_capability() {
+    let catalog = Catalog::build([Operation::new("get_x", Category::Read, "x")], Types::new(), &crude()).unwrap();
+    let capabilities = catalog.capabilities(false);
+    for name in ["field_selection", "pagination", "aggregations", "computed_fields", "relationship_queries"] {
+        assert_eq!(capabilities[name], false, "{name}");
+    }
 }

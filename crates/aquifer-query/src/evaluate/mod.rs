@@ -17,7 +17,8 @@ use serde_json::{Map, Value, json};
 use crate::collection::{Collection, FieldType};
 use crate::cursor::CursorKey;
 use crate::order::compare;
-use crate::plan::{MOST_GROUPS, Path, Plan, SortKey};
+use crate::plan::{MOST_GROUPS, Page, Path, Plan, SortKey};
+use crate::selection::{Lists, Selection, index, position};
 
 pub use aggregate::Doubles;
 pub use aggregate::nest;
@@ -46,16 +47,33 @@ pub fn groups_cut(name: &str) -> Warning {
         .detail("shown", MOST_GROUPS)
 }
 
-/// A page ended early because its items are large.
-pub fn page_cut(shown: usize, asked: usize, bytes: usize) -> Warning {
-    Warning::new(
-        "RESULT_PAGED",
-        format!(
-            "The page ends early: its items exceed {bytes} bytes. Go on from the last one, or ask for fewer fields"
-        ),
-    )
-    .detail("returned", shown)
-    .detail("requested", asked)
+/// A page ended early because its items are large. Counted pages do not go on where this one ended, so that the warning
+/// says where the rest is.
+pub fn page_cut(page: &Page, shown: usize, asked: usize, bytes: usize) -> Warning {
+    let (rest, next_offset) = match page {
+        Page::Forward { .. } | Page::Backward { .. } => {
+            ("Go on from the last one, or ask for fewer fields".to_owned(), None)
+        }
+        Page::Offset { offset, .. } => {
+            let next = offset.saturating_add(shown);
+            (format!("Go on with 'offset' {next}, or ask for fewer fields"), Some(next))
+        }
+        Page::Numbered { page, size } => {
+            let next = page.saturating_sub(1).saturating_mul(*size).saturating_add(shown);
+            let rest = format!(
+                "The next page begins after the rest: ask for a smaller 'page_size' or fewer fields, or go on with 'limit' \
+                 and 'offset' {next}"
+            );
+            (rest, Some(next))
+        }
+    };
+    let warning = Warning::new("RESULT_PAGED", format!("The page ends early: its items exceed {bytes} bytes. {rest}"))
+        .detail("returned", shown)
+        .detail("requested", asked);
+    match next_offset {
+        Some(next) => warning.detail("next_offset", next),
+        None => warning,
+    }
 }
 
 /// Carries out a plan.
@@ -120,11 +138,7 @@ pub fn step_into<'a>(value: &'a Value, steps: &[Arc<str>]) -> &'a Value {
     steps
         .iter()
         .try_fold(value, |value, step| match value {
-            // Counted from the end where it is negative.
-            Value::Array(elements) => {
-                let index = step.parse::<isize>().ok()?;
-                elements.get(if index < 0 { elements.len().checked_add_signed(index)? } else { index.unsigned_abs() })
-            }
+            Value::Array(elements) => elements.get(position(elements.len(), index(step)?)?),
             other => other.get(&**step),
         })
         .unwrap_or(NOTHING)
@@ -137,48 +151,36 @@ fn place(order: &[SortKey], plan: &Plan, matched: &Matched<'_>) -> Vec<Value> {
 }
 
 fn by_place(order: &[SortKey], plan: &Plan, a: &[Value], b: &[Value]) -> Ordering {
-    let rank = plan.is_ranked().then_some((&FieldType::Integer, true));
-    let criteria = rank.into_iter().chain(order.iter().map(|key| (&key.of, key.descending)));
-    criteria
-        .zip(a.iter().zip(b))
-        .map(|((of, descending), (a, b))| {
-            let order = compare(of, a, b);
-            if descending { order.reverse() } else { order }
-        })
-        .find(|order| *order != Ordering::Equal)
-        .unwrap_or(Ordering::Equal)
+    let ranks = usize::from(plan.is_ranked());
+    let by_rank = a.iter().zip(b).take(ranks).map(|(a, b)| compare(&FieldType::Integer, b, a));
+    let by_key = order.iter().zip(a.iter().zip(b).skip(ranks)).map(|(key, (a, b))| key.compare(a, b));
+    by_rank.chain(by_key).find(|order| *order != Ordering::Equal).unwrap_or(Ordering::Equal)
 }
 
 /// The parts of an item that were asked for. A field the item lacks is left out.
 fn project(item: &Value, select: &[Path]) -> Value {
     let mut shown = Map::new();
-    for path in select {
-        let value = at(item, path);
-        let exists = !value.is_null() || item.get(&*path.name).is_some_and(|_| path.inside.is_empty());
-        if !exists && !path.computed {
-            continue;
-        }
-        let mut steps: Vec<&str> = path.inside.iter().map(|step| &**step).collect();
-        steps.insert(0, &path.name);
+    for (number, path) in select.iter().enumerate() {
         if path.computed {
-            steps.insert(0, "_computed");
+            let computed = shown.entry("_computed").or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(computed) = computed {
+                computed.insert(path.name.to_string(), at(item, path).clone());
+            }
+        } else if let Some(value) = item.get(&*path.name)
+            && !shown.contains_key(&*path.name)
+            && let Some(part) = of_field(value, &path.name, select.get(number..).unwrap_or_default(), Lists::ByNumber)
+        {
+            shown.insert(path.name.to_string(), part);
         }
-        place_into(&mut shown, &steps, value.clone());
     }
     Value::Object(shown)
 }
 
-fn place_into(object: &mut Map<String, Value>, steps: &[&str], value: Value) {
-    match steps {
-        [] => {}
-        [last] => {
-            object.insert((*last).to_owned(), value);
-        }
-        [first, rest @ ..] => {
-            let inner = object.entry((*first).to_owned()).or_insert_with(|| Value::Object(Map::new()));
-            if let Value::Object(inner) = inner {
-                place_into(inner, rest, value);
-            }
-        }
+/// What is asked of one field: all of it, or what the paths into it lead to.
+pub(crate) fn of_field(value: &Value, name: &str, select: &[Path], lists: Lists) -> Option<Value> {
+    let paths = || select.iter().filter(|path| &*path.name == name && !path.computed).map(|path| &*path.inside);
+    if paths().any(<[_]>::is_empty) {
+        return Some(value.clone());
     }
+    Selection::of(paths()).apply(value, lists)
 }

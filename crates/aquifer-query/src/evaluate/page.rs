@@ -88,8 +88,7 @@ fn put(info: &mut Value, name: &str, value: Option<impl Into<Value>>) {
     }
 }
 
-/// As much of a page as is not too heavy, one item in any case. Numbered pages stay whole: what they left out could not
-/// be asked for.
+/// As much of a page as is not too heavy, one item in any case.
 fn light_enough(
     collection: &Collection,
     plan: &Plan,
@@ -97,9 +96,6 @@ fn light_enough(
     (start, end): (usize, usize),
     notes: &mut Notes,
 ) -> (usize, usize) {
-    if matches!(plan.page, Page::Numbered { .. }) {
-        return (start, end);
-    }
     let page = sorted.get(start..end).unwrap_or_default();
     let mut bytes = 0;
     let mut fits = |one: &Matched<'_>| {
@@ -114,7 +110,7 @@ fn light_enough(
     };
     let kept = kept.max(1).min(page.len());
     if kept < page.len() {
-        notes.push(page_cut(kept, page.len(), collection.pages.bytes));
+        notes.push(page_cut(&plan.page, kept, page.len(), collection.pages.bytes));
     }
     if backward { (end - kept, end) } else { (start, start + kept) }
 }

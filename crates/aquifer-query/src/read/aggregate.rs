@@ -87,13 +87,13 @@ fn calculation(
     let loose = !path.inside.is_empty() || collection.open;
     match function {
         "sum" | "avg" if !of.is_numeric() && !loose => {
-            let numeric = collection.names(|field| field.of.is_numeric());
-            let valid = if numeric.is_empty() { "none".to_owned() } else { numeric.join(", ") };
-            problems.invalid(&place, format!("needs a number. Valid: {valid}"));
+            let valid = path::valid_where(collection, Use::Aggregate, FieldType::is_numeric);
+            problems.unsuitable(&place, format!("needs a number, and the field is of type {}", of.words()), &valid);
             None
         }
         "min" | "max" if !of.is_ordered() && !loose => {
-            problems.invalid(&place, "names a field without an order");
+            let valid = path::valid_where(collection, Use::Aggregate, FieldType::is_ordered);
+            problems.unsuitable(&place, format!("needs values with an order, which {} has not", of.words()), &valid);
             None
         }
         "sum" => Some(Function::Sum(path, of)),

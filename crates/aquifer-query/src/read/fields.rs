@@ -54,9 +54,7 @@ fn of_preset(collection: &Collection, at: &str, name: &str, problems: &mut Probl
     match collection.preset(name) {
         Some(names) => names.into_iter().map(Path::named).collect(),
         None => {
-            let known = collection.preset_names();
-            problems
-                .invalid(at, format!("is not a preset. Valid: {}; or send a list of field names", known.join(", ")));
+            problems.unsuitable(at, "is not a preset. Send one, or a list of field names", &collection.preset_names());
             Vec::new()
         }
     }

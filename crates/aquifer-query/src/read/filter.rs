@@ -40,6 +40,18 @@ pub(super) fn read(collection: &Collection, value: &Value, problems: &mut Proble
     filter
 }
 
+/// The operators that a field of this type takes.
+fn operators_of(of: &FieldType) -> Vec<&'static str> {
+    let is_text = matches!(of, FieldType::Text | FieldType::Word(_) | FieldType::Json);
+    let fits = |operator: &&str| match *operator {
+        "gt" | "gte" | "lt" | "lte" | "between" => !matches!(of, FieldType::List(_) | FieldType::Bytes),
+        "contains" => is_text || matches!(of, FieldType::List(_)),
+        "starts_with" | "ends_with" => is_text,
+        _ => true,
+    };
+    OPERATORS.iter().copied().filter(fits).collect()
+}
+
 /// What is meant by an operator of other languages.
 fn meant(operator: &str) -> Option<&'static str> {
     let plain = operator.trim_start_matches(['$', '_']).to_lowercase();
@@ -195,7 +207,7 @@ impl Reader<'_> {
 
     fn operators(&mut self, at: &str, path: &Path, of: &FieldType, operators: &Map<String, Value>) -> Option<Filter> {
         if operators.is_empty() {
-            self.problems.invalid(at, format!("has no operator. Valid: {}", OPERATORS.join(", ")));
+            self.problems.unsuitable(at, "has no operator", &operators_of(of));
             return None;
         }
         let mut all: Vec<Filter> = operators
@@ -241,7 +253,8 @@ impl Reader<'_> {
             }
             "contains" | "starts_with" | "ends_with" => {
                 if !matches!(of, FieldType::Text | FieldType::Word(_) | FieldType::Json) {
-                    self.problems.invalid(at, format!("cannot be used: the field is {}, not text", of.words()));
+                    let problem = format!("cannot be used: the field is {}, not text", of.words());
+                    self.problems.unsuitable(at, problem, &operators_of(of));
                     return None;
                 }
                 let Some(text) = value.as_str() else {
@@ -272,12 +285,15 @@ impl Reader<'_> {
                 }
             },
             other => {
+                let valid = operators_of(of);
                 let meant = meant(other)
-                    .or_else(|| aquifer_protocol::suggest::nearest(other, OPERATORS.iter().copied()))
-                    .map(|near| format!(" Did you mean '{near}'?"))
+                    .or_else(|| aquifer_protocol::suggest::nearest(other, valid.iter().copied()))
+                    // What the field would refuse is no help.
+                    .filter(|near| valid.contains(&near.split(':').next().unwrap_or_default()))
+                    .map(|near| format!(". Did you mean '{near}'?"))
                     .unwrap_or_default();
                 let at = at.rsplit_once('.').map_or(at, |(field, _)| field);
-                self.problems.invalid(at, format!("uses an unknown operator.{meant} Valid: {}", OPERATORS.join(", ")));
+                self.problems.unsuitable(at, format!("uses an unknown operator{meant}"), &valid);
                 None
             }
         }
@@ -289,7 +305,7 @@ impl Reader<'_> {
             FieldType::Bytes => "bytes",
             _ => return self.operand(at, of, value),
         };
-        self.problems.invalid(at, format!("cannot be used: {unordered} have no order"));
+        self.problems.unsuitable(at, format!("cannot be used: {unordered} have no order"), &operators_of(of));
         None
     }
 }

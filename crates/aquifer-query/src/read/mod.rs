@@ -68,7 +68,51 @@ pub fn read(
     params: &Map<String, Value>,
     key: &CursorKey,
 ) -> Result<Read, Failure> {
-    read_with(collection, family, params, &|cursor, plan| key.open(cursor, collection, plan))
+    read_with(collection, family, params, Sums::WithItems, &|cursor, plan| key.open(cursor, collection, plan))
+}
+
+/// What an operation can return beside sums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sums {
+    /// Items, too, with `include_items`.
+    WithItems,
+    /// Nothing: the operation has no `include_items`.
+    Alone,
+}
+
+/// Parameters that concern items only. Sums without items leave them nothing to act on, and a caller who believes in
+/// their effect would misread the answer.
+const OF_ITEMS: &[&str] = &[
+    "sort",
+    "order",
+    "fields",
+    "preset",
+    "first",
+    "after",
+    "last",
+    "before",
+    "limit",
+    "offset",
+    "page",
+    "page_size",
+    "edges",
+    "total",
+];
+
+fn refuse_without_items(params: &Map<String, Value>, sums: Sums, problems: &mut Problems) {
+    let given = |name: &&str| params.get(*name).is_some_and(|value| *value != Value::Bool(false));
+    let given: Vec<&str> = OF_ITEMS.iter().copied().filter(given).collect();
+    let (it, has) = if given.len() == 1 { ("it", "has") } else { ("them", "have") };
+    let remedy = match sums {
+        Sums::WithItems => format!("Leave {it} out, or set 'include_items' to true"),
+        Sums::Alone => format!("Leave {it} out, or ask for the items in a call without 'aggregate'"),
+    };
+    let problem = format!("{has} no effect beside 'aggregate', which returns no items. {remedy}");
+    match given.as_slice() {
+        [] => {}
+        [only] => problems.invalid(only, problem),
+        several => problems.contradict(several, problem),
+    }
 }
 
 /// The same where cursors are opened in another way.
@@ -76,6 +120,7 @@ pub(crate) fn read_with(
     collection: &Collection,
     family: Family,
     params: &Map<String, Value>,
+    sums: Sums,
     open: &Open<'_>,
 ) -> Result<Read, Failure> {
     let mut problems = Problems::default();
@@ -87,6 +132,9 @@ pub(crate) fn read_with(
     let aggregates = aggregate::read(collection, params, &mut problems);
     let flag = |name: &str| params.get(name).and_then(Value::as_bool).unwrap_or(false);
     let items = aggregates.is_empty() || flag("include_items");
+    if params.contains_key("aggregate") && !flag("include_items") {
+        refuse_without_items(params, sums, &mut problems);
+    }
     let mut plan = Plan {
         text,
         filter,

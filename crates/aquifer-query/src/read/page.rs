@@ -28,8 +28,8 @@ pub(super) fn read(
     };
     let styles = [given(CURSOR), given(OFFSET), given(NUMBERED)];
     if styles.iter().filter(|style| !style.is_empty()).count() > 1 {
-        problems.invalid(
-            &styles.concat().join("', '"),
+        problems.contradict(
+            &styles.concat(),
             "belong to different styles of paging. Use one: first/after, limit/offset or page/page_size",
         );
         return plan.page.clone();

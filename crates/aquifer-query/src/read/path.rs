@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::collection::{Collection, FieldType};
+use crate::collection::{Collection, Computed, FieldType};
 use crate::plan::Path;
 
 /// What a path may be used for.
@@ -15,7 +15,7 @@ pub(super) enum Use {
 }
 
 /// The path and the type of what it leads to; or the names that would have been valid.
-pub(super) fn find<'a>(collection: &'a Collection, text: &str, usage: Use) -> Result<(Path, FieldType), Vec<&'a str>> {
+pub(super) fn find(collection: &Collection, text: &str, usage: Use) -> Result<(Path, FieldType), Vec<String>> {
     // A field whose own name holds a dot goes first.
     if let Some(field) = collection.field(text) {
         return Ok((Path::field(&field.name), field.of.clone()));
@@ -26,12 +26,7 @@ pub(super) fn find<'a>(collection: &'a Collection, text: &str, usage: Use) -> Re
     if first == "_computed" {
         if let [name] = inside.as_slice()
             && let Some(computed) = collection.computed(name)
-            && match usage {
-                Use::Filter => computed.filterable,
-                Use::Sort => computed.sortable,
-                Use::Select => true,
-                Use::Aggregate => computed.filterable,
-            }
+            && is_usable(computed, usage)
         {
             return Ok((Path { name: computed.name.clone(), computed: true, inside: Vec::new() }, computed.of.clone()));
         }
@@ -53,9 +48,27 @@ pub(super) fn find<'a>(collection: &'a Collection, text: &str, usage: Use) -> Re
     }
 }
 
-fn valid(collection: &Collection, usage: Use) -> Vec<&str> {
+fn is_usable(computed: &Computed, usage: Use) -> bool {
     match usage {
-        Use::Sort => collection.names(|field| field.of.is_ordered() || field.of.has_paths()),
-        _ => collection.names(|_| true),
+        Use::Select => true,
+        Use::Filter | Use::Aggregate => computed.filterable,
+        Use::Sort => computed.sortable,
     }
+}
+
+/// Every name that can be used so. Where only a path into a field will do, `field.*` stands for all of them.
+pub(super) fn valid(collection: &Collection, usage: Use) -> Vec<String> {
+    valid_where(collection, usage, |_| true)
+}
+
+/// The same of types that fit.
+pub(super) fn valid_where(collection: &Collection, usage: Use, fits: impl Fn(&FieldType) -> bool) -> Vec<String> {
+    let fields = collection.fields.iter().filter(|field| fits(&field.of)).filter_map(|field| match usage {
+        Use::Sort if field.of.has_paths() => Some(format!("{}.*", field.name)),
+        Use::Sort if !field.of.is_ordered() => None,
+        _ => Some(field.name.to_string()),
+    });
+    let computed = collection.computed.iter().filter(|computed| is_usable(computed, usage) && fits(&computed.of));
+    let version = (collection.versions && usage == Use::Select).then(|| "_etag".to_owned());
+    fields.chain(computed.map(|computed| format!("_computed.{}", computed.name))).chain(version).collect()
 }

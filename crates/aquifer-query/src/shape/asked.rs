@@ -1,18 +1,21 @@
 //! What a caller asked of a result: the controls of one call.
 
+use std::sync::Arc;
+
 use aquifer_protocol::error::Failure;
 use serde_json::{Map, Value};
 
 use crate::collection::{Collection, Pages};
 use crate::plan::{Page, Path};
-use crate::read::{Family, Read, read_with};
+use crate::read::{Family, Read, Sums, read_with};
 
 const PAGING: &[&str] = &["first", "after", "last", "before", "limit", "offset", "page", "page_size"];
 
 /// The controls of one call, known not to contradict each other.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Asked {
     controls: Map<String, Value>,
+    collection: Option<Arc<Collection>>,
 }
 
 /// A cursor a caller sent.
@@ -26,18 +29,30 @@ pub struct Sent<'a> {
 
 impl Asked {
     /// Takes controls that make sense, whatever the rows will be: everything that can be refused before the source is
-    /// asked is refused here.
-    pub fn new(controls: Map<String, Value>) -> Result<Self, Failure> {
-        let asked = Self { controls };
-        if asked.goes_on_alone() {
+    /// asked is refused here. `offers` says which controls the operation has.
+    pub fn new(controls: Map<String, Value>, offers: impl Fn(&str) -> bool) -> Result<Self, Failure> {
+        let asked = Self { controls, collection: None };
+        let sums = if offers("include_items") { Sums::WithItems } else { Sums::Alone };
+        if asked.goes_on_alone() && !asked.controls.contains_key("aggregate") {
             // Only rows need 'first' beside it, and whether there are rows is not known yet.
             let mut others = asked.controls.clone();
             others.remove("after");
-            read_with(&anything(), Family::Get, &others, &|_, _| None)?;
-        } else if !asked.is_nothing() {
-            read_with(&anything(), Family::Get, &asked.controls, &|_, _| Some(Vec::new()))?;
+            read_with(&anything(), Family::Get, &others, sums, &|_, _| None)?;
+        } else if !asked.controls.is_empty() {
+            read_with(&anything(), Family::Get, &asked.controls, sums, &|_, _| Some(Vec::new()))?;
         }
         Ok(asked)
+    }
+
+    /// The same of rows whose collection is known beforehand.
+    pub fn of_collection(controls: Map<String, Value>, collection: Arc<Collection>) -> Result<Self, Failure> {
+        read_with(&collection, Family::List, &controls, Sums::WithItems, &|_, _| Some(Vec::new()))?;
+        Ok(Self { controls, collection: Some(collection) })
+    }
+
+    /// The collection that the rows are of, if it is known beforehand.
+    pub fn collection(&self) -> Option<&Collection> {
+        self.collection.as_deref()
     }
 
     fn goes_on_alone(&self) -> bool {
@@ -46,7 +61,7 @@ impl Asked {
 
     /// Whether nothing was asked: the result is to be passed on as it is.
     pub fn is_nothing(&self) -> bool {
-        self.controls.is_empty()
+        self.controls.is_empty() && self.collection.is_none()
     }
 
     /// The controls.
@@ -109,8 +124,9 @@ impl Asked {
 
     /// The controls read against rows. Cursors were opened before: here they are only known to be there.
     pub(super) fn read(&self, collection: &Collection, rows: usize) -> Result<Read, Failure> {
-        let mut read = read_with(collection, Family::Get, &self.controls, &|_, _| Some(Vec::new()))?;
-        if !self.is_paged() {
+        let family = if self.collection.is_some() { Family::List } else { Family::Get };
+        let mut read = read_with(collection, family, &self.controls, Sums::WithItems, &|_, _| Some(Vec::new()))?;
+        if !self.is_paged() && self.collection.is_none() {
             // As many as there are; their weight alone ends a page.
             read.plan.page = Page::Forward { size: rows, after: None };
             read.warnings.clear();
@@ -123,7 +139,7 @@ impl Asked {
         let is_field = |name: &str| ["fields", "preset"].contains(&name);
         let (fields, others): (Vec<_>, Vec<_>) = self.controls.iter().partition(|(name, _)| is_field(name));
         let fields = fields.into_iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        let read = read_with(collection, Family::Get, &fields, &|_, _| None)?;
+        let read = read_with(collection, Family::Get, &fields, Sums::WithItems, &|_, _| None)?;
         Ok((read.plan.select, others.into_iter().map(|(name, _)| name.as_str()).collect()))
     }
 }

@@ -9,6 +9,9 @@ use aquifer_protocol::operation::{Operation, Shaping};
 use aquifer_protocol::schema::{Kind, Parameter, Range, Schema, Shape};
 use serde_json::{Map, Value};
 
+use crate::collection::Collection;
+use crate::read::Family;
+
 /// How many controls an operation gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Controls {
@@ -63,6 +66,22 @@ pub fn offer(operation: &mut Operation, rows: Option<&str>, controls: Controls) 
     operation.parameters.extend(added);
     operation.shaping = Some(Shaping { controls: names, rows: rows.map(Into::into) });
     true
+}
+
+/// Has the list that an operation answers with queried as a collection, with every parameter of the language that its own
+/// parameters leave free. To be called once, when the operation has all parameters of its own.
+pub fn offer_collection(operation: &mut Operation, collection: &Collection) {
+    let names = names(&operation.parameters, Controls::All);
+    let added: Vec<Parameter> = crate::parameters::parameters(collection, Family::List)
+        .into_iter()
+        .filter(|parameter| names.contains(&&*parameter.name))
+        .collect();
+    let controls = added.iter().map(|parameter| parameter.name.clone()).collect();
+    if names.contains(&"aggregate") {
+        operation.aggregation_support = Some(crate::parameters::aggregation_support(collection));
+    }
+    operation.parameters.extend(added);
+    operation.shaping = Some(Shaping { controls, rows: None });
 }
 
 /// Takes the controls out of a call's parameters. What is left is the source's own.

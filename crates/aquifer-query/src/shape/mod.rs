@@ -22,6 +22,7 @@ pub use asked::Sent;
 pub use controls::Controls;
 pub use controls::names;
 pub use controls::offer;
+pub use controls::offer_collection;
 pub use controls::parameters;
 pub use controls::take;
 pub use infer::collection as describe;

@@ -14,7 +14,6 @@ use super::asked::Asked;
 use super::{infer, project};
 use crate::collection::{Collection, FieldType, Pages};
 use crate::evaluate::{self, Matched, aggregate, matches};
-use crate::order::compare;
 use crate::plan::{Filter, Page, Path, Plan, Test};
 
 /// Where a page begins or ends.
@@ -48,13 +47,21 @@ pub struct Picked {
 }
 
 impl Picked {
-    /// Picks rows.
+    /// Picks rows: of the collection that they are known to be of, else of one described from themselves, which pages
+    /// like this.
     pub fn new(rows: &[Value], asked: &Asked, from: From, pages: Pages) -> Result<Self, Failure> {
-        let collection = infer::collection(rows, Pages { default: rows.len().clamp(1, pages.largest), ..pages });
-        let read = asked.read(&collection, rows.len())?;
+        let inferred = match asked.collection() {
+            Some(_) => None,
+            None => Some(infer::collection(rows, Pages { default: rows.len().clamp(1, pages.largest), ..pages })),
+        };
+        let collection = asked.collection().or(inferred.as_ref()).ok_or_else(|| Failure::internal("no collection"))?;
+        let pages = collection.pages;
+        let read = asked.read(collection, rows.len())?;
         let (plan, mut warnings) = (read.plan, read.warnings);
         let select = (!asked.wants_whole_rows()).then_some(plan.select.as_slice());
-        warnings.extend(not_found(rows, &collection, &plan, select));
+        if collection.open {
+            warnings.extend(not_found(rows, collection, &plan, select));
+        }
         let mut order: Vec<usize> = rows
             .iter()
             .enumerate()
@@ -78,7 +85,7 @@ impl Picked {
             items: plan.items,
             edges: plan.edges,
             total: plan.total,
-            paged: asked.is_paged(),
+            paged: asked.is_paged() || asked.collection().is_some(),
             page: plan.page,
             order,
             warnings,
@@ -124,10 +131,7 @@ fn by_keys(plan: &Plan, a: Option<&Value>, b: Option<&Value>) -> Ordering {
     let (Some(a), Some(b)) = (a, b) else { return Ordering::Equal };
     plan.sort
         .iter()
-        .map(|key| {
-            let order = compare(&key.of, evaluate::at(a, &key.path), evaluate::at(b, &key.path));
-            if key.descending { order.reverse() } else { order }
-        })
+        .map(|key| key.compare(evaluate::at(a, &key.path), evaluate::at(b, &key.path)))
         .find(|order| *order != Ordering::Equal)
         .unwrap_or(Ordering::Equal)
 }
@@ -150,8 +154,7 @@ fn range(page: &Page, from: From, all: usize) -> (usize, usize) {
     }
 }
 
-/// As much of a page as is not too heavy, one row in any case. Numbered pages stay whole: what they left out could not
-/// be asked for.
+/// As much of a page as is not too heavy, one row in any case.
 fn light_enough(
     rows: &[Value],
     order: &[usize],
@@ -161,7 +164,7 @@ fn light_enough(
     most: usize,
     warnings: &mut Vec<Warning>,
 ) -> (usize, usize) {
-    if !plan.items || matches!(plan.page, Page::Numbered { .. }) {
+    if !plan.items {
         return (start, end);
     }
     let page = order.get(start..end).unwrap_or_default();
@@ -178,7 +181,7 @@ fn light_enough(
     };
     let kept = kept.max(1).min(page.len());
     if kept < page.len() {
-        warnings.push(evaluate::page_cut(kept, page.len(), most));
+        warnings.push(evaluate::page_cut(&plan.page, kept, page.len(), most));
     }
     if backward { (end - kept, end) } else { (start, start + kept) }
 }

@@ -2,27 +2,21 @@
 
 use serde_json::{Map, Value};
 
+use crate::evaluate::of_field;
 use crate::plan::Path;
+use crate::selection::{Lists, index, position};
 
 /// One step into a value. A list is stepped into by a number, or by a name where its elements are objects: then the
 /// first that has it stands for all.
 pub(super) fn step<'a>(value: &'a Value, step: &str) -> Option<&'a Value> {
     match value {
         Value::Array(elements) => match index(step) {
-            Some(index) => element(elements, index),
+            Some(index) => elements.get(position(elements.len(), index)?),
             None => elements.iter().find_map(|element| element.get(step)),
         },
         Value::Object(object) => object.get(step),
         _ => None,
     }
-}
-
-fn index(step: &str) -> Option<isize> {
-    step.parse().ok()
-}
-
-fn element(elements: &[Value], index: isize) -> Option<&Value> {
-    elements.get(if index < 0 { elements.len().checked_add_signed(index)? } else { index.unsigned_abs() })
 }
 
 /// Whether a path leads anywhere in a row, if only to null.
@@ -36,7 +30,7 @@ pub(super) fn any(value: &Value, steps: &[std::sync::Arc<str>], passes: &mut dyn
     let Some((first, rest)) = steps.split_first() else { return passes(value) };
     let inner = match value {
         Value::Array(elements) => match index(first) {
-            Some(index) => element(elements, index),
+            Some(index) => position(elements.len(), index).and_then(|position| elements.get(position)),
             // Every element, and the list is walked no deeper than the path is long.
             None => return elements.iter().any(|element| element.is_object() && any(element, steps, passes)),
         },
@@ -49,15 +43,11 @@ pub(super) fn any(value: &Value, steps: &[std::sync::Arc<str>], passes: &mut dyn
 /// The parts of a row that were asked for. What it lacks is left out.
 pub(super) fn copied(row: &Value, select: &[Path]) -> Value {
     let mut shown = Map::new();
-    for path in select {
-        let Some(value) = row.get(&*path.name) else { continue };
-        if path.inside.is_empty() {
-            shown.insert(path.name.to_string(), value.clone());
-        } else if let Some(part) = part(value, &path.inside) {
-            match shown.get_mut(&*path.name) {
-                Some(known) => merge(known, part),
-                None => drop(shown.insert(path.name.to_string(), part)),
-            }
+    for (number, path) in select.iter().enumerate() {
+        let Some(value) = row.get(&*path.name).filter(|_| !shown.contains_key(&*path.name)) else { continue };
+        let rest = select.get(number..).unwrap_or_default();
+        if let Some(part) = of_field(value, &path.name, rest, Lists::ByName) {
+            shown.insert(path.name.to_string(), part);
         }
     }
     Value::Object(shown)
@@ -69,46 +59,6 @@ pub(super) fn moved(mut row: Value, select: &[Path]) -> Value {
     let (true, Value::Object(fields)) = (select.iter().all(plain), &mut row) else { return copied(&row, select) };
     let parts = select.iter().filter_map(|path| Some((path.name.to_string(), fields.get_mut(&*path.name)?.take())));
     Value::Object(parts.collect())
-}
-
-/// What a path leads to inside a value, in the objects and lists around it. Null inside is as good as missing.
-fn part(value: &Value, steps: &[std::sync::Arc<str>]) -> Option<Value> {
-    let Some((first, rest)) = steps.split_first() else { return (!value.is_null()).then(|| value.clone()) };
-    let wrapped = |inner: &Value| Some(Value::Object(Map::from_iter([(first.to_string(), part(inner, rest)?)])));
-    match value {
-        Value::Array(elements) => match index(first) {
-            Some(index) => wrapped(element(elements, index)?),
-            None => {
-                let parts: Vec<Option<Value>> =
-                    elements.iter().map(|one| if one.is_object() { part(one, steps) } else { None }).collect();
-                // Elements keep their places, so that several paths through one list fit together.
-                let empty = || Value::Object(Map::new());
-                parts
-                    .iter()
-                    .any(Option::is_some)
-                    .then(|| parts.into_iter().map(|one| one.unwrap_or_else(empty)).collect())
-            }
-        },
-        Value::Object(object) => wrapped(object.get(&**first)?),
-        _ => None,
-    }
-}
-
-fn merge(known: &mut Value, part: Value) {
-    match (known, part) {
-        (Value::Object(known), Value::Object(part)) => {
-            for (name, value) in part {
-                match known.get_mut(&name) {
-                    Some(inner) => merge(inner, value),
-                    None => drop(known.insert(name, value)),
-                }
-            }
-        }
-        (Value::Array(known), Value::Array(part)) if known.len() == part.len() => {
-            known.iter_mut().zip(part).for_each(|(known, part)| merge(known, part));
-        }
-        _ => {}
-    }
 }
 
 /// About how many bytes the parts have as text.

@@ -9,6 +9,8 @@ use unicode_segmentation::UnicodeSegmentation;
 pub struct TextPage<'a> {
     /// The page.
     pub text: &'a str,
+    /// Where it begins.
+    pub start: usize,
     /// Where the next one begins, if there is one.
     pub next: Option<usize>,
 }
@@ -22,11 +24,11 @@ pub fn page(text: &str, from: usize, bytes: usize, characters: Option<usize>) ->
     let counted = characters.and_then(|most| rest.char_indices().nth(most.max(1))).map_or(rest.len(), |(at, _)| at);
     let wanted = counted.min(bytes.max(1));
     if wanted >= rest.len() {
-        return TextPage { text: rest, next: None };
+        return TextPage { text: rest, start: from, next: None };
     }
     let end = cut(rest, wanted, characters.is_none());
     let next = (end < rest.len()).then_some(from + end);
-    TextPage { text: rest.get(..end).unwrap_or_default(), next }
+    TextPage { text: rest.get(..end).unwrap_or_default(), start: from, next }
 }
 
 /// The best place to cut near `wanted`, and not after it as long as there is one before.
@@ -71,6 +73,7 @@ impl TextPage<'_> {
     pub fn write(&self, cursor: Option<String>) -> Value {
         let mut info = Map::new();
         info.insert("hasNextPage".to_owned(), self.next.is_some().into());
+        info.insert("hasPreviousPage".to_owned(), (self.start > 0).into());
         if let Some(cursor) = cursor.filter(|_| self.next.is_some()) {
             info.insert("endCursor".to_owned(), cursor.into());
         }

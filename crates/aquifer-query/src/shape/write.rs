@@ -23,8 +23,6 @@ pub enum Rows<'a> {
 pub struct Cursors<'a> {
     /// The cursor of a place, if the rows are held.
     pub seal: &'a dyn Fn(usize) -> Option<String>,
-    /// Whether the operation can go backwards.
-    pub backwards: bool,
 }
 
 /// What surrounds rows and has more bytes than this is left out of the answer.
@@ -80,17 +78,13 @@ impl Picked {
             Page::Forward { .. } | Page::Backward { .. } => {
                 put("hasNextPage", more.into());
                 put("hasPreviousPage", (start > 0).into());
-                if start > 0
-                    && cursors.backwards
-                    && let Some(cursor) = (cursors.seal)(start)
-                {
-                    put("startCursor", cursor.into());
-                }
-                if more
-                    && end > 0
-                    && let Some(cursor) = (cursors.seal)(end - 1)
-                {
-                    put("endCursor", cursor.into());
+                // Only what is held has places to come back to: a result that is shown whole is not.
+                for (name, place) in [("startCursor", start), ("endCursor", end.saturating_sub(1))] {
+                    if end > start
+                        && let Some(cursor) = (cursors.seal)(place)
+                    {
+                        put(name, cursor.into());
+                    }
                 }
                 if total {
                     put("totalCount", all.into());

@@ -1,6 +1,6 @@
 //! Requests and their answers.
 
-use aquifer_query::collection::Field;
+use aquifer_query::collection::{Field, Pages};
 use aquifer_query::evaluate::evaluate;
 use aquifer_query::{Collection, Family, FieldType, read};
 use serde_json::{Value, json};
@@ -47,17 +47,20 @@ fn r_col_3_filters() {
 }
 
 #[test]
-fn r_col_4_sorting_puts_what_is_missing_last_or_first() {
+fn r_col_8_sorting_puts_missing_values_last_in_both_directions_unless_told_otherwise() {
     for (sort, expected) in [
         (json!({ "sort": { "field": "price" } }), vec![2, 1, 4, 3]),
-        (json!({ "sort": { "field": "price", "order": "desc" } }), vec![3, 4, 1, 2]),
-        (json!({ "sort": [{ "field": "price", "order": "desc" }, { "field": "id" }] }), vec![3, 1, 4, 2]),
+        (json!({ "sort": { "field": "price", "order": "desc" } }), vec![4, 1, 2, 3]),
+        (json!({ "sort": { "field": "price", "nulls": "first" } }), vec![3, 2, 1, 4]),
+        (json!({ "sort": { "field": "price", "order": "desc", "nulls": "first" } }), vec![3, 4, 1, 2]),
+        (json!({ "sort": { "field": "price", "order": "desc", "nulls": "last" } }), vec![4, 1, 2, 3]),
+        (json!({ "sort": [{ "field": "price", "order": "desc" }, { "field": "id" }] }), vec![1, 4, 2, 3]),
         (json!({ "sort": "title" }), vec![1, 3, 2, 4]),
         // As other languages say it.
-        (json!({ "sort": "-price" }), vec![3, 4, 1, 2]),
-        (json!({ "sort": "price DESC" }), vec![3, 4, 1, 2]),
+        (json!({ "sort": "-price" }), vec![4, 1, 2, 3]),
+        (json!({ "sort": "price DESC" }), vec![4, 1, 2, 3]),
         (json!({ "sort": ["price:asc", "-id"] }), vec![2, 4, 1, 3]),
-        (json!({ "sort": "title", "order": "desc" }), vec![4, 2, 3, 1]),
+        (json!({ "sort": "title", "order": "desc" }), vec![2, 3, 1, 4]),
         (json!({ "sort": "created_at" }), vec![1, 4, 2, 3]),
         (json!({ "sort": "_computed.age_days" }), vec![4, 2, 1, 3]),
         (json!({ "sort": "meta.room.floor" }), vec![1, 2, 3, 4]),
@@ -307,4 +310,40 @@ fn r_col_5_a_path_that_nothing_has_is_told_where_the_shape_is_not_known() {
     assert_eq!(told[0].code(), "FIELD_NOT_FOUND");
     assert_eq!(serde_json::to_value(&told[0]).unwrap()["details"]["fields"], json!(["b", "a.c"]));
     assert!(warnings(json!(["b"]), &[]).is_empty(), "nothing is known of nothing");
+}
+
+#[test]
+fn r_col_7a_pages_of_every_style_obey_the_size_limit() {
+    let collection = Collection { pages: Pages { bytes: 130, ..Pages::default() }, ..collection() };
+    let items: Vec<Value> = (0..9).map(|id| json!({ "id": id, "title": "x".repeat(20) })).collect();
+    let ask = |params: Value| {
+        let read = read(&collection, Family::List, params.as_object().unwrap(), &key()).unwrap();
+        let evaluated = evaluate(&collection, &read.plan, &items, &key());
+        let warning = evaluated.warnings.first().map(|warning| json!(warning));
+        (evaluated.data, warning.unwrap_or_default())
+    };
+    // What is asked, how many items come, and where the rest begins.
+    for (asked, shown, next) in [
+        (json!({ "page_size": 8 }), 3, Some(3)),
+        (json!({ "page": 2, "page_size": 5 }), 3, Some(8)),
+        (json!({ "limit": 8 }), 3, Some(3)),
+        (json!({ "limit": 5, "offset": 4 }), 3, Some(7)),
+        (json!({ "first": 8 }), 3, None),
+    ] {
+        let mut params = asked.clone();
+        params["fields"] = json!(["id", "title"]);
+        let (data, warning) = ask(params.clone());
+        assert_eq!(data["items"].as_array().unwrap().len(), shown, "{asked}");
+        assert_eq!(warning["code"], "RESULT_PAGED", "{asked}");
+        assert_eq!(warning["details"]["next_offset"].as_u64(), next, "{warning}");
+        let more = data["pagination"]["has_more"].as_bool().or(data["pageInfo"]["hasNextPage"].as_bool());
+        assert_eq!(more, Some(true), "{asked}");
+        if let Some(next) = next {
+            let (rest, _) = ask(json!({ "limit": 1, "offset": next }));
+            assert_eq!(rest["items"][0]["id"], next, "nothing is skipped");
+            assert!(warning["message"].as_str().unwrap().contains(&format!("'offset' {next}")), "{warning}");
+        }
+    }
+    let (whole, warning) = ask(json!({ "page_size": 8, "fields": ["id"] }));
+    assert_eq!((whole["items"].as_array().unwrap().len(), warning), (8, Value::Null));
 }

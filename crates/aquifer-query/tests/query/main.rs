@@ -6,5 +6,6 @@ mod documents;
 mod fixture;
 mod laws;
 mod refusals;
+mod selection;
 mod shape;
 mod shape_laws;

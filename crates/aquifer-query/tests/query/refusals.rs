@@ -32,15 +32,23 @@ fn r_col_3_to_r_col_7_mistakes_are_told() {
         (json!({ "filter": { "title.x": 1 } }), "VALIDATION_UNKNOWN_FIELD", "title.x"),
         (json!({ "sort": { "field": "titel" } }), "VALIDATION_UNKNOWN_FIELD", "Did you mean 'title'?"),
         (json!({ "sort": { "field": "title", "order": "up" } }), "VALIDATION_INVALID_VALUE", "'asc' or 'desc'"),
-        (json!({ "sort": { "by": "title" } }), "VALIDATION_UNKNOWN_FIELD", "Valid: field, order"),
-        (json!({ "sort": "tags" }), "VALIDATION_INVALID_VALUE", "without an order"),
+        (json!({ "sort": { "by": "title" } }), "VALIDATION_UNKNOWN_FIELD", "Did you mean 'field'?"),
+        (json!({ "sort": { "field": "title", "direction": "desc" } }), "VALIDATION_UNKNOWN_FIELD", "mean 'order'?"),
+        (json!({ "sort": [{ "field": "id", "dir": "desc" }] }), "VALIDATION_UNKNOWN_FIELD", "mean 'order'?"),
+        (json!({ "sort": { "field": "title", "desc": true } }), "VALIDATION_UNKNOWN_FIELD", "mean 'order'?"),
+        (json!({ "sort": "tags" }), "VALIDATION_INVALID_VALUE", "cannot sort by 'tags': values of type array"),
+        (json!({ "sort": "meta" }), "VALIDATION_INVALID_VALUE", "Name a path inside it, such as 'meta.x'"),
         (json!({ "order": "desc" }), "VALIDATION_INVALID_VALUE", "needs 'sort'"),
-        (json!({ "fields": "tiny" }), "VALIDATION_INVALID_VALUE", "Valid: minimal, standard, full"),
+        (json!({ "fields": "tiny" }), "VALIDATION_INVALID_VALUE", "is not a preset"),
         (json!({ "fields": ["titel"] }), "VALIDATION_UNKNOWN_FIELD", "Did you mean 'title'?"),
         (json!({ "fields": [] }), "VALIDATION_INVALID_VALUE", "is empty"),
         (json!({ "aggregate": {} }), "VALIDATION_INVALID_VALUE", "1 to 32"),
-        (json!({ "aggregate": { "n": { "median": "price" } } }), "VALIDATION_UNKNOWN_FIELD", "Valid: count, group_by"),
-        (json!({ "aggregate": { "n": { "sum": "title" } } }), "VALIDATION_INVALID_VALUE", "Valid: id, price"),
+        (json!({ "aggregate": { "n": { "median": "price" } } }), "VALIDATION_UNKNOWN_FIELD", "Unknown field 'median'"),
+        (
+            json!({ "aggregate": { "n": { "sum": "title" } } }),
+            "VALIDATION_INVALID_VALUE",
+            "needs a number, and the field is of type string",
+        ),
         (json!({ "aggregate": { "n": { "sum": "cost" } } }), "VALIDATION_UNKNOWN_FIELD", "Unknown field 'cost'"),
         (json!({ "aggregate": { "n": {} } }), "VALIDATION_INVALID_VALUE", "calculates nothing"),
         (json!({ "first": 1, "last": 1 }), "VALIDATION_INVALID_VALUE", "cannot stand beside 'last'"),
@@ -48,7 +56,7 @@ fn r_col_3_to_r_col_7_mistakes_are_told() {
         (json!({ "before": "x" }), "VALIDATION_INVALID_VALUE", "needs 'last'"),
         (json!({ "first": 1, "before": "x" }), "VALIDATION_INVALID_VALUE", "needs 'last'"),
         (json!({ "last": 1, "after": "x" }), "VALIDATION_INVALID_VALUE", "needs 'first'"),
-        (json!({ "first": 1, "limit": 1 }), "VALIDATION_INVALID_VALUE", "different styles"),
+        (json!({ "first": 1, "limit": 1 }), "VALIDATION_INVALID_VALUE", "Parameters 'first', 'limit' belong to"),
         (json!({ "offset": 1, "page": 1 }), "VALIDATION_INVALID_VALUE", "different styles"),
         (json!({ "offset": 2_000_000 }), "VALIDATION_INVALID_VALUE", "Page with 'first' and 'after'"),
     ] {
@@ -64,7 +72,7 @@ fn r_col_3_every_mistake_is_told_at_once() {
     let failure = refusal(
         &json!({ "filter": { "a": 1, "price": "x" }, "sort": "b", "fields": ["c"], "aggregate": { "n": { "sum": "d" } }, "first": 1, "last": 2 }),
     );
-    assert_eq!(failure.details()["errors"].as_array().unwrap().len(), 6, "{:?}", failure.details());
+    assert_eq!(failure.details()["errors"].as_array().unwrap().len(), 7, "{:?}", failure.details());
 }
 
 #[test]
@@ -89,8 +97,130 @@ fn r_col_3_operators_of_other_languages_are_translated() {
         ("exists", "'is_null: false'"),
         ("$nin", "'not_in'"),
     ] {
-        let params = json!({ "filter": { "price": { operator: 1 } } });
-        let failure = read(&collection(), Family::List, params.as_object().unwrap(), &key()).unwrap_err();
+        let failure = refusal(&json!({ "filter": { "title": { operator: "x" } } }));
         assert!(failure.message().contains(meant), "{operator}: {}", failure.message());
+    }
+}
+
+#[test]
+fn r_col_3_no_operator_is_suggested_or_listed_that_the_field_refuses() {
+    let samples = [
+        ("id", json!(1)),
+        ("title", json!("x")),
+        ("status", json!("open")),
+        ("price", json!(1)),
+        ("urgent", json!(true)),
+        ("created_at", json!("2026-01-01T00:00:00Z")),
+        ("meta", json!("x")),
+        ("tags", json!(["a"])),
+        ("_computed.age_days", json!(1)),
+    ];
+    let takes = |field: &str, operator: &str, value: &Value| {
+        let operand = match operator {
+            "in" | "not_in" => json!([value]),
+            "between" => json!([value, value]),
+            "is_null" => json!(true),
+            "contains" | "starts_with" | "ends_with" => json!("x"),
+            _ => value.clone(),
+        };
+        let params = json!({ "filter": { field: { operator: operand } } });
+        read(&collection(), Family::List, params.as_object().unwrap(), &key()).is_ok()
+    };
+    for (field, value) in samples {
+        for wrong in ["like", "ilike", "regex", "prefix", "gtt", "range", "$gt", "containz", "has"] {
+            let failure = refusal(&json!({ "filter": { field: { wrong: value.clone() } } }));
+            let Some(valid) = failure.details().get("valid").and_then(Value::as_array) else {
+                assert_eq!(field, "meta", "only of nested values an object may be a value");
+                continue;
+            };
+            let valid: Vec<&str> = valid.iter().map(|name| name.as_str().unwrap()).collect();
+            assert!(valid.len() > 3, "{field}: {valid:?}");
+            for operator in &valid {
+                assert!(takes(field, operator, &value), "{field} does not take {operator}");
+            }
+            if let Some((_, meant)) = failure.message().split_once("Did you mean '") {
+                let meant = meant.trim_end_matches("'?");
+                assert!(valid.contains(&meant), "{field} {wrong}: {}", failure.message());
+            }
+        }
+    }
+}
+
+#[test]
+fn r_col_9_lists_of_valid_names_hold_computed_fields_where_they_work() {
+    for (params, has, lacks) in [
+        (json!({ "fields": ["x"] }), &["id", "_computed.age_days", "_computed.size"][..], &[][..]),
+        (json!({ "filter": { "x": 1 } }), &["id", "tags", "_computed.age_days"], &["_computed.size"]),
+        (json!({ "sort": "x" }), &["id", "meta.*", "_computed.age_days"], &["_computed.size", "tags", "meta"]),
+        (json!({ "sort": "tags" }), &["id", "_computed.age_days"], &["tags"]),
+        (json!({ "aggregate": { "n": { "sum": "x" } } }), &["price", "_computed.age_days"], &["_computed.size"]),
+        (json!({ "aggregate": { "n": { "sum": "title" } } }), &["price", "_computed.age_days"], &["title"]),
+        (json!({ "aggregate": { "n": { "max": "tags" } } }), &["title", "_computed.age_days"], &["tags", "meta"]),
+    ] {
+        let failure = refusal(&params);
+        let details = failure.details();
+        let valid = details.get("valid_fields").or(details.get("valid")).unwrap().as_array().unwrap();
+        for name in has {
+            assert!(valid.contains(&json!(name)), "{params}: {valid:?} lacks {name}");
+        }
+        for name in lacks {
+            assert!(!valid.contains(&json!(name)), "{params}: {valid:?} has {name}");
+        }
+        assert!(!failure.message().contains("Valid:"), "told once: {}", failure.message());
+    }
+    // Without the prefix a computed field is not found, but it is understood.
+    for params in [json!({ "filter": { "age_days": 1 } }), json!({ "sort": "age_days" }), json!({ "fields": ["size"] })]
+    {
+        let failure = refusal(&params);
+        assert!(failure.message().contains("Did you mean '_computed."), "{params}: {}", failure.message());
+    }
+}
+
+#[test]
+fn r_col_7_parameters_of_two_styles_are_named_one_by_one() {
+    for (params, names) in [
+        (json!({ "first": 1, "limit": 1 }), &["first", "limit"][..]),
+        (json!({ "first": 1, "after": "x", "offset": 1, "page": 1 }), &["first", "after", "offset", "page"]),
+    ] {
+        let failure = refusal(&params);
+        assert_eq!(failure.details()["param_name"], names[0]);
+        assert_eq!(failure.details()["param_names"], json!(names));
+        for name in names {
+            assert!(failure.message().contains(&format!("'{name}'")), "{}", failure.message());
+        }
+    }
+}
+
+#[test]
+fn r_col_11_what_has_no_effect_beside_sums_is_refused() {
+    let sums = json!({ "n": { "count": true } });
+    for (name, value) in [
+        ("first", json!(1)),
+        ("last", json!(1)),
+        ("limit", json!(1)),
+        ("offset", json!(1)),
+        ("page", json!(1)),
+        ("page_size", json!(1)),
+        ("sort", json!("id")),
+        ("fields", json!(["id"])),
+        ("fields", json!("full")),
+        ("preset", json!("minimal")),
+        ("edges", json!(true)),
+        ("total", json!(true)),
+    ] {
+        let failure = refusal(&json!({ "aggregate": sums, name: value }));
+        assert_eq!(failure.code().as_str(), "VALIDATION_INVALID_VALUE");
+        assert_eq!(failure.details()["param_name"], name);
+        assert!(failure.message().contains("set 'include_items' to true"), "{}", failure.message());
+        assert!(!looks_like_a_leak(failure.message()), "{}", failure.message());
+        let with_items = json!({ "aggregate": sums, name: value, "include_items": true });
+        assert!(read(&collection(), Family::List, with_items.as_object().unwrap(), &key()).is_ok(), "{with_items}");
+    }
+    for params in [
+        json!({ "aggregate": sums }),
+        json!({ "aggregate": sums, "filter": { "id": 1 } }),
+        json!({ "aggregate": sums, "include_items": false, "edges": false, "total": false }),
+    ] {
+        assert!(read(&collection(), Family::List, params.as_object().unwrap(), &key()).is_ok(), "{params}");
     }
 }

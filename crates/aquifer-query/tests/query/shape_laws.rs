@@ -125,7 +125,7 @@ proptest! {
     #[test]
     fn r_dis_8_shaping_is_the_language_over_the_rows(rows in rows(), way in 0_usize..7, asked in asked()) {
         let (result, expected_around) = wrapped(&rows, way);
-        let asked = Asked::new(controls(asked));
+        let asked = Asked::new(controls(asked), |_| true);
         prop_assume!(asked.is_ok());
         let asked = asked.unwrap();
         let Subject::Rows { rows: found, around, .. } = Subject::of(result, None, asked.controls()) else {
@@ -144,7 +144,7 @@ proptest! {
         if let (Ok(picked), Ok(reference)) = (picked, reference) {
             let again = Picked::new(&found, &asked, From::Start, PAGES).unwrap();
             let expected = evaluate(&collection, &reference.plan, &found, &key()).data;
-            let cursors = Cursors { seal: &|_| None, backwards: true };
+            let cursors = Cursors { seal: &|_| None };
             let copied = Value::Object(picked.write(Rows::Held(&found), &cursors));
             prop_assert_eq!(&copied, &expected);
             let moved = Value::Object(again.write(Rows::Ours(found), &cursors));
@@ -162,10 +162,10 @@ proptest! {
         let mut from = From::Start;
         let mut pages: Vec<Vec<u64>> = Vec::new();
         for _ in 0..=count {
-            let asked = Asked::new(controls(params.clone())).unwrap();
+            let asked = Asked::new(controls(params.clone()), |_| true).unwrap();
             let picked = Picked::new(&rows, &asked, from, Pages { bytes, ..PAGES }).unwrap();
             let seal = |place: usize| Some(place.to_string());
-            let data = Value::Object(picked.write(Rows::Held(&rows), &Cursors { seal: &seal, backwards: true }));
+            let data = Value::Object(picked.write(Rows::Held(&rows), &Cursors { seal: &seal }));
             pages.push(data["items"].as_array().unwrap().iter().map(|row| row["id"].as_u64().unwrap()).collect());
             let info = &data["pageInfo"];
             let (more, cursor) = if forwards { ("hasNextPage", "endCursor") } else { ("hasPreviousPage", "startCursor") };
@@ -192,13 +192,13 @@ proptest! {
             json!({}), json!({ "first": 2 }), json!({ "filter": filter }), json!({ "sort": sort }), json!({ "fields": fields }),
             json!({ "aggregate": aggregate }), json!({ "filter": filter, "sort": sort, "fields": fields, "first": 1, "edges": true, "total": true }),
         ] {
-            let Ok(asked) = Asked::new(controls(asked)) else { continue };
+            let Ok(asked) = Asked::new(controls(asked), |_| true) else { continue };
             let _ = asked.binding(Some("o"), "op", asked.controls());
             match Subject::of(result.clone(), Some(&path), asked.controls()) {
                 Subject::Rows { rows, around, place } => {
                     let _ = Observation::of_rows(&rows, &place);
                     if let Ok(picked) = Picked::new(&rows, &asked, From::After(1), PAGES) {
-                        let mut data = picked.write(Rows::Ours(rows), &Cursors { seal: &|_| None, backwards: true });
+                        let mut data = picked.write(Rows::Ours(rows), &Cursors { seal: &|_| None });
                         let _ = shape::beside(&mut data, around);
                     }
                 }

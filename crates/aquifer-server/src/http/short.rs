@@ -61,7 +61,7 @@ impl ShortWay {
         }
         let call = self.express.read(body, Some(&self.peer))?;
         // Progress would have to be told meanwhile.
-        let is_plain = call.is_newest && call.meta.get_progress_token().is_none();
+        let is_plain = call.is_newest && !call.wants_progress();
         (is_plain && only("mcp-name")? == call.tool() && self.express.knows(&call)).then_some(call)
     }
 

@@ -17,9 +17,6 @@ use crate::statement::{Fragment, Name};
 /// More counts of children than this are noise.
 const MOST_CHILDREN: usize = 16;
 
-/// Names that operations use for themselves.
-pub(super) const RESERVED: &[&str] = &["dry_run", "if_match", "fields", "preset", "input", "confirmation_token"];
-
 /// Columns that tell people which row it is.
 const TELLING: &[&str] = &["name", "title", "subject", "label", "full_name", "display_name", "email", "username"];
 
@@ -27,12 +24,17 @@ const TELLING: &[&str] = &["name", "title", "subject", "label", "full_name", "di
 const BIRTH: &[&str] =
     &["created_at", "created", "created_on", "creation_date", "date_created", "inserted_at", "placed_at", "opened_at"];
 
-pub(super) fn served(
-    mut table: Table,
-    words: Words,
-    settings: &Settings,
-    incoming: &[(&Relationship, &Words, Name)],
-) -> Served {
+/// A reference to the table from another one.
+pub(super) struct Incoming<'a> {
+    pub(super) relationship: &'a Relationship,
+    /// What rows of the other table are called.
+    pub(super) words: &'a Words,
+    pub(super) table: Name,
+    /// The columns that refer, in SQL.
+    pub(super) columns: Vec<Name>,
+}
+
+pub(super) fn served(mut table: Table, words: Words, settings: &Settings, incoming: &[Incoming<'_>]) -> Served {
     let said = settings.table(table.schema.as_deref(), &table.name);
     if let Some(description) = said.and_then(|said| said.description.as_deref()) {
         table.comment = Some(description.into());
@@ -56,7 +58,7 @@ pub(super) fn served(
     let presets: BTreeMap<Arc<str>, Vec<Arc<str>>> = said
         .map(|said| {
             let known = |names: &[String]| -> Vec<Arc<str>> {
-                names.iter().filter(|name| table.column(name).is_some()).map(|name| name.as_str().into()).collect()
+                names.iter().filter_map(|name| table.column(name)).map(|column| column.name.clone()).collect()
             };
             said.presets.iter().map(|(name, fields)| (name.as_str().into(), known(fields))).collect()
         })
@@ -83,10 +85,21 @@ pub(super) fn served(
         open: false,
         versions: true,
     };
-    let columns = table.columns.iter().map(|column| &*column.name);
-    let parameters = names::parameters(columns, RESERVED).into_iter().map(Arc::from).collect();
     let computed = sources.into_iter().map(|(source, _)| source).collect();
-    Served { table, words, collection, computed, parameters, selections: Selections::default(), whole: OnceLock::new() }
+    let label = match table.schema.as_deref() {
+        Some(schema) if schema != settings.first_schema() => table.full_name().into(),
+        _ => table.name.clone(),
+    };
+    Served {
+        table,
+        words,
+        label,
+        collection,
+        computed,
+        selections: Selections::default(),
+        whole: OnceLock::new(),
+        generic_shapes: OnceLock::new(),
+    }
 }
 
 /// What tells rows apart, for the database and for people: the key, and a name, a title or the like; else the first text
@@ -118,7 +131,7 @@ fn text(table: &Table) -> Vec<Arc<str>> {
                 Store::Sqlite(_) => true,
                 Store::Postgres(store) => store.read == PostgresRead::Text,
             };
-            column.of == FieldType::Text && readable && (of_index.is_empty() || of_index.contains(&column.name))
+            column.of == FieldType::Text && readable && (of_index.is_empty() || of_index.contains(&column.sql_name))
         })
         .map(|column| column.name.clone())
         .collect();
@@ -132,11 +145,7 @@ struct Described {
     sortable: bool,
 }
 
-fn computed(
-    table: &Table,
-    settings: &Settings,
-    incoming: &[(&Relationship, &Words, Name)],
-) -> Vec<(ComputedSource, Described)> {
+fn computed(table: &Table, settings: &Settings, incoming: &[Incoming<'_>]) -> Vec<(ComputedSource, Described)> {
     let mut all = Vec::new();
     let said = settings.table(table.schema.as_deref(), &table.name);
     for own in said.map(|said| said.computed.as_slice()).unwrap_or_default() {
@@ -172,8 +181,8 @@ fn computed(
             described(format!("Whole days since '{}'", column.name)),
         ));
     }
-    for (relationship, words, table) in incoming.iter().take(MOST_CHILDREN) {
-        let several = incoming.iter().filter(|(other, _, _)| other.from == relationship.from).count() > 1;
+    for Incoming { relationship, words, table: child, columns } in incoming.iter().take(MOST_CHILDREN) {
+        let several = incoming.iter().filter(|other| other.relationship.from == relationship.from).count() > 1;
         let own = relationship.from == relationship.to;
         let name = if several || own {
             format!("{}_by_{}_count", words.plural, names::snake(&relationship.columns.join("_")))
@@ -186,13 +195,12 @@ fn computed(
                 of: FieldType::Integer,
                 nullable: false,
                 formula: Formula::Children(Children {
-                    table: table.clone(),
+                    table: child.clone(),
                     index: relationship.from,
-                    on: relationship
-                        .columns
+                    on: columns
                         .iter()
                         .zip(&relationship.to_columns)
-                        .map(|(theirs, ours)| (Name::reflected(theirs), Name::reflected(ours)))
+                        .filter_map(|(theirs, ours)| Some((theirs.clone(), table.column(ours)?.quoted.clone())))
                         .collect(),
                 }),
             },

@@ -1,10 +1,13 @@
 //! From what reflection found to what is offered: collections, operations, relationships, and who answers which.
 
 mod collection;
+mod column_schema;
 mod concealed;
+mod examples;
 pub(crate) mod generic;
 mod needs;
 mod operations;
+mod relationship_root;
 mod resolve;
 
 use std::collections::{HashMap, HashSet};
@@ -16,6 +19,9 @@ use aquifer_protocol::operation::Operation;
 pub(crate) use concealed::Concealed;
 use needs::Cascade;
 
+use collection::Incoming;
+
+use crate::field_names;
 use crate::model::{Column, Key, Model, OnDelete, Table};
 use crate::names;
 use crate::served::Served;
@@ -140,6 +146,7 @@ impl Offer {
 
     pub(crate) fn of(mut model: Model, words: Vec<names::Words>, settings: &Settings, concealed: Concealed) -> Self {
         complete_references(&mut model);
+        field_names::assign(&mut model);
         let mut references = references(&model.tables, &words);
         for known in &mut references {
             known.conceals_from = !concealed.is_readable(known.from);
@@ -153,20 +160,14 @@ impl Offer {
         };
         let followed = references.iter().filter(|known| has_key(known.from) && has_key(known.to));
         let relationships: Vec<Relationship> = followed.cloned().collect();
-        let quoted: Vec<Name> = model.tables.iter().map(|table| table.quoted.clone()).collect();
+        let incoming: Vec<Vec<Incoming<'_>>> =
+            (0..model.tables.len()).map(|index| incoming(index, &relationships, &model.tables, &words)).collect();
         let tables: Vec<Arc<Served>> = model
             .tables
             .into_iter()
             .zip(words.iter().cloned())
-            .enumerate()
-            .map(|(index, (table, words_of))| {
-                let incoming: Vec<(&Relationship, &names::Words, Name)> = relationships
-                    .iter()
-                    .filter(|known| known.to == index)
-                    .filter_map(|known| Some((known, words.get(known.from)?, quoted.get(known.from)?.clone())))
-                    .collect();
-                Arc::new(collection::served(table, words_of, settings, &incoming))
-            })
+            .zip(&incoming)
+            .map(|((table, words), incoming)| Arc::new(collection::served(table, words, settings, incoming)))
             .collect();
         let generic = settings.is_generic(tables.len());
         if tables.is_empty() {
@@ -219,7 +220,7 @@ impl Offer {
     fn become_generic(&mut self) {
         let own = std::mem::take(&mut self.offering.operations);
         let (relationships, own): (Vec<_>, Vec<_>) = own.into_iter().partition(is_relationships);
-        let (operations, types) = generic::offering(self, !relationships.is_empty());
+        let (operations, types) = generic::offering(self, &own, !relationships.is_empty());
         self.actions.extend(operations.iter().map(|(action, operation)| (operation.name.clone(), *action)));
         self.offering.operations = operations.into_iter().map(|(_, operation)| operation).collect();
         self.offering.types.extend(types);
@@ -238,6 +239,23 @@ impl Offer {
     pub(crate) fn table(&self, index: usize) -> Option<&Arc<Served>> {
         self.tables.get(index)
     }
+}
+
+/// The references to a table.
+fn incoming<'a>(
+    index: usize,
+    relationships: &'a [Relationship],
+    tables: &[Table],
+    words: &'a [names::Words],
+) -> Vec<Incoming<'a>> {
+    let known = relationships.iter().filter(|known| known.to == index);
+    let incoming = known.filter_map(|relationship| {
+        let from = tables.get(relationship.from)?;
+        let column = |name: &Arc<str>| from.column(name).map(|column| column.quoted.clone());
+        let columns = relationship.columns.iter().map(column).collect::<Option<Vec<Name>>>()?;
+        Some(Incoming { relationship, words: words.get(relationship.from)?, table: from.quoted.clone(), columns })
+    });
+    incoming.collect()
 }
 
 fn is_relationships(operation: &Operation) -> bool {
@@ -280,18 +298,20 @@ fn references(tables: &[Table], words: &[names::Words]) -> Vec<Relationship> {
     let mut found: Vec<Relationship> = Vec::new();
     for (from, table) in tables.iter().enumerate() {
         for foreign in &table.foreign {
-            let to = tables.iter().position(|other| other.is_called(foreign.to_schema.as_deref(), &foreign.to_table));
+            let to = tables.iter().position(|other| foreign.leads_to(other));
             let (Some(to), Some(own)) = (to, words.get(from)) else { continue };
-            let known = |table: &Table, columns: &[Arc<str>]| columns.iter().all(|name| table.column(name).is_some());
+            let Some(target) = tables.get(to) else { continue };
+            let named = |name: &Arc<str>| target.columns.iter().find(|column| column.sql_name == *name);
+            let to_columns = foreign.to_columns.iter().map(|name| named(name).map(|column| column.name.clone()));
+            let Some(to_columns) = to_columns.collect::<Option<Vec<Arc<str>>>>() else { continue };
             let usable = !foreign.columns.is_empty()
-                && foreign.columns.len() == foreign.to_columns.len()
-                && known(table, &foreign.columns)
-                && tables.get(to).is_some_and(|other| known(other, &foreign.to_columns));
+                && foreign.columns.len() == to_columns.len()
+                && foreign.columns.iter().all(|name| table.column(name).is_some());
             let twin = |known: &Relationship| {
                 known.from == from
                     && known.to == to
                     && known.columns == foreign.columns
-                    && known.to_columns == foreign.to_columns
+                    && known.to_columns == to_columns
             };
             if usable && !found.iter().any(twin) {
                 let mut name = format!("{}.{}", own.plural, foreign.columns.join("+"));
@@ -304,7 +324,7 @@ fn references(tables: &[Table], words: &[names::Words]) -> Vec<Relationship> {
                     from,
                     to,
                     columns: foreign.columns.clone(),
-                    to_columns: foreign.to_columns.clone(),
+                    to_columns,
                     on_delete: foreign.on_delete,
                     conceals_from: false,
                     conceals_to: false,

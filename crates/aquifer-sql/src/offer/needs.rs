@@ -27,8 +27,7 @@ impl Cascade {
         for (from, table) in tables.iter().enumerate() {
             let all = table.foreign.iter().chain(&table.withheld.foreign);
             for foreign in all.filter(|foreign| foreign.on_delete != OnDelete::Refuse) {
-                let is_target = |other: &Table| other.is_called(foreign.to_schema.as_deref(), &foreign.to_table);
-                let to = tables.iter().position(is_target);
+                let to = tables.iter().position(|other| foreign.leads_to(other));
                 cascades.extend(to.map(|to| Self { from, to, on_delete: foreign.on_delete }));
             }
         }

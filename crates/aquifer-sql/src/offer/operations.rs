@@ -4,33 +4,27 @@ use std::sync::Arc;
 
 use aquifer_engine::Offering;
 use aquifer_protocol::category::Category;
+use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_protocol::operation::{Backing, Example, Operation, RelationshipCapabilities, Returns, Role};
-use aquifer_protocol::schema::{
-    Comparison, Format, Kind, Parameter, Pattern, Range, Schema, Shape, Span, Types, sample,
-};
+use aquifer_protocol::protocol_types::is_taken;
+use aquifer_protocol::schema::{Kind, Parameter, Range, Schema, Shape, Types};
+use aquifer_protocol::spelling::fold;
 use aquifer_query::parameters::{aggregation_support, computed_fields, parameters, types};
 use aquifer_query::{Family, FieldType};
-use serde_json::{Map, Value, json};
 
-use super::{Concealed, Relationship, Verb};
-use crate::model::{Column, Key, PostgresRead, Store};
+use super::column_schema::{constrained, schema, with_default};
+use super::{Concealed, Relationship, Verb, examples, relationship_root};
+use crate::model::{Column, Key};
 use crate::served::Served;
 
 /// How far relationships are followed.
 pub(crate) const DEEPEST: u32 = 5;
 
-/// Types that the protocol has under these names already.
-const TAKEN: &[&str] = &[
-    "SemanticCategory",
-    "OperationInput",
-    "OperationResult",
-    "OperationSuccess",
-    "OperationFailure",
-    "EndpointPermissions",
-    "FieldSelection",
-    "PageInfo",
-    "Sort",
-];
+/// Types that are not those of tables.
+const OWN_TYPES: &[&str] = &["Sort", RELATED_ROWS];
+
+/// The type of what `query_relationships` answers.
+const RELATED_ROWS: &str = "RelatedRows";
 
 pub(super) fn of_tables(tables: &[Arc<Served>], relationships: &[Relationship], concealed: &Concealed) -> Offering {
     let mut offering = Offering { types: types(), ..Offering::default() };
@@ -42,13 +36,15 @@ pub(super) fn of_tables(tables: &[Arc<Served>], relationships: &[Relationship], 
         }
     }
     if !relationships.is_empty() {
-        let names = tables
+        let roots = tables
             .iter()
             .enumerate()
             .filter(|(index, served)| matches!(served.table.key, Key::Columns(_)) && concealed.is_readable(*index));
-        let names: Vec<&str> = names.map(|(_, served)| served.words.plural.as_str()).collect();
-        let root = relationships.first().and_then(|known| tables.get(known.to));
-        offering.operations.push(query_relationships(&names, relationships, root.map(|root| &**root)));
+        let roots: Vec<&Served> = roots.map(|(_, served)| &**served).collect();
+        let example = relationships.first().and_then(|known| tables.get(known.to));
+        let root = relationship_root::schema(&roots);
+        offering.types.extend([related_rows()]);
+        offering.operations.push(query_relationships(root, relationships, example.map(|example| &**example)));
     }
     offering
 }
@@ -56,7 +52,8 @@ pub(super) fn of_tables(tables: &[Arc<Served>], relationships: &[Relationship], 
 /// `Order` for the rows of `orders`.
 fn type_name(served: &Served) -> String {
     let name = aquifer_protocol::catalog::pascal_case(&served.words.singular);
-    if TAKEN.contains(&name.as_str()) { format!("{name}Row") } else { name }
+    let is_taken = is_taken(&name) || OWN_TYPES.contains(&name.as_str());
+    if is_taken { format!("{name}Row") } else { name }
 }
 
 fn enter_type(served: &Served, relationships: &[Relationship], tables: &[Arc<Served>], types: &mut Types) -> Arc<str> {
@@ -66,11 +63,12 @@ fn enter_type(served: &Served, relationships: &[Relationship], tables: &[Arc<Ser
         .columns
         .iter()
         .map(|column| {
-            let schema = Schema { nullable: column.nullable, ..described(column, &references) };
+            let schema = described(column, constrained(column), &references);
+            let schema = Schema { nullable: column.nullable, read_only: column.generated, ..schema };
             Parameter { required: true, ..Parameter::optional(&column.name, schema) }
         })
         .collect();
-    let about = format!("{}{}", about(served), left_out(served));
+    let about = format!("{}{}{}", about(served), table_note(served, &served.words.singular), left_out(served));
     let mut name: Arc<str> = type_name(served).into();
     while types.contains_key(&name) {
         name = format!("{name}Row").into();
@@ -94,7 +92,11 @@ pub(super) fn left_out(served: &Served) -> String {
 }
 
 /// Where columns refer to: `customers.id`.
-fn references(served: &Served, relationships: &[Relationship], tables: &[Arc<Served>]) -> Vec<(Arc<str>, String)> {
+pub(super) fn references(
+    served: &Served,
+    relationships: &[Relationship],
+    tables: &[Arc<Served>],
+) -> Vec<(Arc<str>, String)> {
     let own = relationships.iter().filter(|known| {
         tables.get(known.from).is_some_and(|from| from.words == served.words) && known.columns.len() == 1
     });
@@ -110,6 +112,17 @@ fn about(served: &Served) -> String {
         Some(comment) => format!(" {}", comment.trim()),
         None => String::new(),
     }
+}
+
+/// Names the table behind a word that is not its name.
+fn table_note(served: &Served, word: &str) -> String {
+    let label = &*served.label;
+    if label == word || !can_be_quoted(label) { String::new() } else { format!(" Table '{label}'.") }
+}
+
+/// Whether a name of the database can stand in a description.
+fn can_be_quoted(name: &str) -> bool {
+    !name.is_empty() && !name.contains(char::is_control) && !looks_like_a_leak(&format!("'{name}'."))
 }
 
 /// What a list or a search takes. Places of rows without a key can only be counted from the start.
@@ -146,7 +159,7 @@ fn is_optional(column: &Column) -> bool {
 }
 
 /// Whether a caller may set it when making a row.
-fn is_set(column: &Column) -> bool {
+pub(super) fn is_set(column: &Column) -> bool {
     !column.generated && column.may_insert
 }
 
@@ -154,7 +167,7 @@ fn is_key(served: &Served, column: &Column) -> bool {
     served.table.key_columns().any(|key| key.name == column.name)
 }
 
-fn can_change(served: &Served, column: &Column) -> bool {
+pub(super) fn can_change(served: &Served, column: &Column) -> bool {
     !column.generated && column.may_update && !is_key(served, column)
 }
 
@@ -162,7 +175,8 @@ fn define(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<
     let (one, many) = (&served.words.singular, &served.words.plural);
     let (spoken, spoken_many) = (one.replace('_', " "), many.replace('_', " "));
     let pages = served.collection.pages;
-    let about = about(served);
+    let word = if matches!(verb, Verb::List | Verb::Search) { many } else { one };
+    let about = format!("{}{}", about(served), table_note(served, word));
     let (category, description) = match verb {
         Verb::List => (
             Category::Read,
@@ -205,10 +219,7 @@ fn define(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<
         Verb::List | Verb::Search | Verb::Get => false,
     };
     operation.returns = match verb {
-        Verb::List | Verb::Search => Returns {
-            type_name: "object".into(),
-            description: format!("{{items: {type_name}[], pageInfo}}, or {{aggregations}}").into(),
-        },
+        Verb::List | Verb::Search => Returns::page(type_name),
         _ => Returns { type_name: type_name.clone(), description: format!("The {spoken}").into() },
     };
     operation.parameters = match verb {
@@ -221,7 +232,7 @@ fn define(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<
         Verb::Create => settable(served, references, is_set).chain([dry_run()]).collect(),
         Verb::Update => {
             let changes = settable(served, references, |column| can_change(served, column));
-            let fields = changes.map(|field| Parameter { required: false, ..field }).collect();
+            let fields = changes.map(as_change).collect();
             let input = Schema::object(fields)
                 .describe("The fields to change. Objects are merged, lists replaced; null clears a field.");
             keys(served, references).chain([Parameter::required("input", input), if_match(), dry_run()]).collect()
@@ -233,26 +244,28 @@ fn define(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<
     }
     if matches!(verb, Verb::List | Verb::Search) {
         operation.aggregation_support = Some(aggregation_support(&served.collection));
-        operation.examples = vec![Example { description: None, params: example(verb, served) }];
+        operation.examples = vec![Example { description: None, params: examples::list(verb, served) }];
     }
     operation
 }
 
-fn keys<'a>(served: &'a Served, references: &'a [(Arc<str>, String)]) -> impl Iterator<Item = Parameter> + 'a {
+pub(super) fn keys<'a>(
+    served: &'a Served,
+    references: &'a [(Arc<str>, String)],
+) -> impl Iterator<Item = Parameter> + 'a {
     let columns = served.table.key_columns();
-    columns
-        .filter_map(|column| Some(Parameter::required(served.parameter(&column.name)?, described(column, references))))
+    columns.map(|column| Parameter::required(&column.name, described(column, schema(&column.of, column), references)))
 }
 
-fn settable<'a>(
+pub(super) fn settable<'a>(
     served: &'a Served,
     references: &'a [(Arc<str>, String)],
     fits: impl Fn(&Column) -> bool + 'a,
 ) -> impl Iterator<Item = Parameter> + 'a {
-    let columns = served.table.columns.iter().zip(&served.parameters);
-    columns.filter(move |(column, _)| fits(column)).map(|(column, name)| {
-        let schema = Schema { nullable: column.nullable, ..described(column, references) };
-        Parameter { required: !is_optional(column), ..Parameter::optional(name, schema) }
+    served.table.columns.iter().filter(move |column| fits(column)).map(|column| {
+        let schema = described(column, constrained(column), references);
+        let schema = Schema { nullable: column.nullable, ..with_default(schema, column) };
+        Parameter { required: !is_optional(column), ..Parameter::optional(&column.name, schema) }
     })
 }
 
@@ -266,132 +279,42 @@ fn if_match() -> Parameter {
     Parameter::optional("if_match", Schema::string().describe(words))
 }
 
+/// A field that can be changed. What is left out of a change stays as it is, whatever a new row would hold.
+pub(super) fn as_change(field: Parameter) -> Parameter {
+    let schema = Schema { default: None, ..field.schema };
+    Parameter { required: false, schema, ..field }
+}
+
 /// The shape of a column's values, with what is known about its meaning.
-fn described(column: &Column, references: &[(Arc<str>, String)]) -> Schema {
-    let schema = schema(&column.of, column);
+fn described(column: &Column, schema: Schema, references: &[(Arc<str>, String)]) -> Schema {
     let reference = references.iter().find(|(name, _)| *name == column.name).map(|(_, to)| format!("Refers to {to}."));
     let bytes = (column.of == FieldType::Bytes).then(|| "Bytes in base64.".to_owned());
     let own = column.comment.as_deref().map(|comment| comment.trim().to_owned());
-    let words: Vec<String> = [own, reference, bytes].into_iter().flatten().collect();
+    let named =
+        (is_renamed(column) && can_be_quoted(&column.sql_name)).then(|| format!("Column '{}'.", column.sql_name));
+    let words: Vec<String> = [named, own, reference, bytes].into_iter().flatten().collect();
     if words.is_empty() { schema } else { schema.describe(&words.join(" ")) }
 }
 
-fn schema(of: &FieldType, column: &Column) -> Schema {
-    let formatted = |format| Schema { format: Some(format), ..Schema::string() };
-    match of {
-        FieldType::Text => {
-            let length = Span { min: None, max: column.length };
-            Schema { length, comparison: column.comparison, ..Schema::string() }
-        }
-        FieldType::Word(words) => {
-            Schema { comparison: column.comparison, ..Schema::one_of(words.iter().map(|word| &**word)) }
-        }
-        FieldType::Integer => {
-            let (minimum, maximum) = column.range.unzip();
-            Schema { range: Range { minimum, maximum, ..Range::default() }, ..Schema::of(Kind::Integer) }
-        }
-        FieldType::Number => {
-            let exact = matches!(&column.store, Store::Postgres(store) if store.read == PostgresRead::Decimal);
-            if exact {
-                let digits = Schema { pattern: Some(Pattern::new(r"^-?\d+(\.\d+)?$")), ..Schema::string() };
-                let (above, below) = column.range.unzip();
-                let number = Schema { range: Range { above, below, ..Range::default() }, ..Schema::of(Kind::Number) };
-                Schema::of(Kind::Union(vec![number, digits]))
-            } else {
-                Schema::of(Kind::Number)
-            }
-        }
-        FieldType::Boolean => Schema::of(Kind::Boolean),
-        FieldType::Time => formatted(Format::DateTime),
-        FieldType::Date => formatted(Format::Date),
-        FieldType::Uuid => Schema { comparison: column.comparison, ..formatted(Format::Uuid) },
-        FieldType::Bytes => {
-            // The last character before the padding carries unused bits, which have to be zero.
-            let base64 = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$";
-            Schema { pattern: Some(Pattern::new(base64)), ..Schema::string() }
-        }
-        FieldType::List(element) => {
-            let element = element.as_deref().map(|element| {
-                let element = schema(element, &Column { length: None, range: None, ..bare(column) });
-                Box::new(Schema { nullable: true, ..element })
-            });
-            // Rules need to know that much even of elements of which nothing else is known.
-            let element = element.or_else(|| {
-                let comparison = column.comparison;
-                let unknown = Schema { nullable: true, comparison, ..Schema::of(Kind::Any) };
-                (comparison != Comparison::Exact).then(|| Box::new(unknown))
-            });
-            Schema::of(Kind::Array(element))
-        }
-        FieldType::Json => Schema::of(Kind::Any),
-    }
-}
-
-/// A column without what holds for the whole of its values only.
-fn bare(column: &Column) -> Column {
-    Column {
-        name: column.name.clone(),
-        quoted: column.quoted.clone(),
-        of: column.of.clone(),
-        is_guessed: column.is_guessed,
-        store: column.store.clone(),
-        nullable: true,
-        has_default: false,
-        generated: false,
-        comment: None,
-        length: None,
-        range: None,
-        may_insert: true,
-        may_update: true,
-        comparison: column.comparison,
-    }
-}
-
-/// A request that shows several controls at once.
-fn example(verb: Verb, served: &Served) -> Map<String, Value> {
-    let mut params = Map::new();
-    let collection = &served.collection;
-    if verb == Verb::Search {
-        params.insert("query".to_owned(), "two words \"an exact phrase\"".into());
-    }
-    let word = collection.fields.iter().find_map(|field| match &field.of {
-        FieldType::Word(words) => words.first().map(|word| (field, word)),
-        _ => None,
-    });
-    if let Some((field, word)) = word {
-        params.insert("filter".to_owned(), json!({ &*field.name: &**word }));
-    }
-    let sorted = collection.fields.iter().find(|field| matches!(field.of, FieldType::Time | FieldType::Date));
-    if let Some(field) = sorted.or_else(|| collection.fields.iter().find(|field| field.of.is_ordered())) {
-        params.insert("sort".to_owned(), json!({ "field": &*field.name, "order": "desc" }));
-    }
-    if let Some(fields) = collection.preset("minimal").filter(|fields| !fields.is_empty()) {
-        params.insert("fields".to_owned(), fields.iter().map(|name| Value::from(&**name)).collect());
-    }
-    params.insert("first".to_owned(), 10.into());
-    params
+/// Whether a caller who knows the database could miss the column: it is called otherwise here, not only in another case
+/// style.
+pub(super) fn is_renamed(column: &Column) -> bool {
+    fold(&column.name) != fold(&column.sql_name)
 }
 
 /// The one operation that follows references through all tables.
-pub(super) fn query_relationships(tables: &[&str], relationships: &[Relationship], root: Option<&Served>) -> Operation {
-    let example = root.and_then(example_of_following);
+pub(super) fn query_relationships(root: Schema, relationships: &[Relationship], example: Option<&Served>) -> Operation {
+    let example = example.and_then(examples::follow);
     let mut operation = Operation::new(
         "query_relationships",
         Category::Read,
         &format!(
-            "Follow references between rows from one row on. Grammar: root {{element_type: table, and the columns of its key}}; \
+            "Follow references between rows from one row on. Grammar: root {{element_type: table, and every column of its key}}; \
              direction 'outgoing' leads to the rows referred to, 'incoming' to those referring, 'both' each way; relationship \
              'table.column' keeps to one kind; depth 1 to {DEEPEST}. Pages of 20, no more than 100; they may shift while rows change."
         ),
     );
     operation.is_indirect = true;
-    let root = Shape {
-        fields: vec![Parameter::required(
-            "element_type",
-            Schema::one_of(tables.iter().copied()).describe("The table."),
-        )],
-        ..Shape::default()
-    };
     let names: Vec<&str> = relationships.iter().map(|known| &*known.name).collect();
     let sections = Schema::of(Kind::Array(Some(Box::new(Schema::one_of([
         "root",
@@ -402,11 +325,7 @@ pub(super) fn query_relationships(tables: &[&str], relationships: &[Relationship
     let depth = Schema { default: Some(1.into()), ..Schema::integer(1.0, f64::from(DEEPEST)) };
     let first = Schema { range: Range { minimum: Some(1.0), ..Range::default() }, ..Schema::of(Kind::Integer) };
     operation.parameters = vec![
-        Parameter::required(
-            "root",
-            Schema::of(Kind::Object(root))
-                .describe("The row to start from, such as {\"element_type\": \"customers\", \"id\": 5}."),
-        ),
+        Parameter::required("root", root),
         Parameter::required("direction", Schema::one_of(["incoming", "outgoing", "both"])),
         Parameter::optional("relationship", Schema::one_of(names.iter().copied()).describe("Only this one.")),
         Parameter::optional("depth", depth.describe("How many steps to follow.")),
@@ -415,7 +334,7 @@ pub(super) fn query_relationships(tables: &[&str], relationships: &[Relationship
         Parameter::optional("after", Schema::string().describe("Go on after this cursor; needs 'first'.")),
     ];
     operation.returns = Returns {
-        type_name: "object".into(),
+        type_name: RELATED_ROWS.into(),
         description: "{root, relationships[], graph {nodes, edges}, pageInfo}".into(),
     };
     operation.relationship_capabilities = Some(RelationshipCapabilities {
@@ -428,19 +347,18 @@ pub(super) fn query_relationships(tables: &[&str], relationships: &[Relationship
     operation
 }
 
-/// From a row of this table on, both ways.
-fn example_of_following(root: &Served) -> Option<Example> {
-    let mut from = Map::new();
-    from.insert("element_type".to_owned(), root.words.plural.as_str().into());
-    for column in root.table.key_columns() {
-        let value = match column.of {
-            FieldType::Bytes => json!("AA=="),
-            _ => sample(&schema(&column.of, column), &Types::new())?,
-        };
-        from.insert(column.name.to_string(), value);
-    }
-    let params = json!({ "root": from, "direction": "both", "depth": 2, "first": 10 });
-    Some(Example { description: None, params: params.as_object().cloned()? })
+/// What `query_relationships` answers.
+pub(super) fn related_rows() -> (Arc<str>, Arc<Schema>) {
+    let object = || Schema::of(Kind::Object(Shape::default()));
+    let list = || Schema::of(Kind::Array(Some(Box::new(object()))));
+    let schema = Schema::object(vec![
+        Parameter::optional("root", object().describe("The row to start from.")),
+        Parameter::optional("relationships", list().describe("One for each pair of rows.")),
+        Parameter::optional("graph", object().describe("The same as {nodes, edges}.")),
+        Parameter::optional("pageInfo", Schema::named("PageInfo")),
+    ])
+    .describe("Rows and what they refer to.");
+    (RELATED_ROWS.into(), Arc::new(schema))
 }
 
 /// The tables themselves as a collection.
@@ -451,8 +369,8 @@ pub(crate) fn tables() -> Operation {
     operation.parameters = parameters(&collection, Family::List);
     operation.aggregation_support = Some(aggregation_support(&collection));
     operation.returns = Returns {
-        type_name: "object".into(),
-        description: "{items: [{name, writable, searchable, columns, description}], pageInfo}".into(),
+        description: "{items: [{name, table?, writable, searchable, columns, description?}], pageInfo}".into(),
+        ..Returns::page("JsonObject")
     };
     operation
 }

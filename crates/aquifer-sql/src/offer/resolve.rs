@@ -27,9 +27,13 @@ impl Offer {
                 let mut judged_params = params.clone();
                 judged_params.retain(|name, _| ["key", "values"].contains(&name.as_str()));
                 judged_params.insert("table_name".to_owned(), self.names(index, params.get("table_name")));
-                let (operation, params) = generic::translate(self, verb, index, params)?;
+                if let Some(served) = self.table(index) {
+                    let given = judged_params.values_mut().filter_map(Value::as_object_mut);
+                    given.for_each(|given| generic::add_names(served, given));
+                }
+                let generic::Translated { operation, params, problem } = generic::translate(self, verb, index, params)?;
                 let also_needs = self.needed(verb, index, &params);
-                Ok(Resolved { operation: Some(operation), params, also_needs, judged_params })
+                Ok(Resolved { operation: Some(operation), params, also_needs, judged_params, problem })
             }
             Some(Action::TableSchema) => {
                 let index = self.named_table(&params, "table_name")?;
@@ -51,7 +55,7 @@ impl Offer {
     /// The parameters that the operation for all tables would have had: rules about it hold for the table's own, too.
     fn generic_params(&self, verb: Verb, index: usize, params: &Map<String, Value>) -> Map<String, Value> {
         let Some(served) = self.table(index) else { return Map::new() };
-        let is_column = |name: &str| served.parameters.iter().any(|known| **known == *name);
+        let is_column = |name: &str| served.table.columns.iter().any(|column| *column.name == *name);
         let columns = || -> Map<String, Value> {
             let columns = params.iter().filter(|(name, _)| is_column(name));
             columns.map(|(name, value)| (name.clone(), value.clone())).collect()

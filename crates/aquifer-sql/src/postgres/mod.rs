@@ -13,6 +13,7 @@ mod reflect;
 mod rows;
 mod tls;
 mod trouble;
+mod url;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -109,7 +110,8 @@ impl Manager {
 
 impl Postgres {
     pub(crate) fn new(url: &str, settings: &Settings) -> Result<Self, Trouble> {
-        let (config, tls) = tls::read(url)?;
+        let (config, encryption) = url::read(url)?;
+        let tls = Tls::new(&encryption)?;
         let pool = |size: usize, writes| {
             let manager = Manager { config: config.clone(), tls: tls.clone(), timeout: settings.timeout, writes };
             Pool::new(manager, size, settings.timeout)

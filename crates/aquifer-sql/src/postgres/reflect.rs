@@ -11,7 +11,9 @@ use serde_json::Value;
 use super::effects::Effects;
 use super::{Talk, lineage};
 use crate::checks;
-use crate::exposure::Baseline;
+use crate::column_defaults::ColumnDefault;
+use crate::column_rules::ColumnRules;
+use crate::exposure::{self, Baseline};
 use crate::model::{
     Check, Column, ColumnId, ExcludedTable, ForeignKey, Key, Model, OnDelete, Permits, PostgresRead, PostgresStore,
     Rehearsal, Store, Table, TextIndex, Unique, Withheld,
@@ -20,6 +22,7 @@ use crate::rows::Reader;
 use crate::session::Session as _;
 use crate::settings::Settings;
 use crate::statement::{Bind, Dialect, Fragment, Name, Statement};
+use crate::table_filter::TableFilter;
 use crate::trouble::Trouble;
 
 /// Tables and views that may be read. Partitions are seen through the table they are of; what an extension brought is
@@ -48,11 +51,11 @@ const RELATIONS_END: &str = "::text[]) AND c.relkind IN ('r', 'p', 'v', 'm', 'f'
 const COLUMNS: &str = "
     WITH RECURSIVE chain AS (
         SELECT t.oid AS outside, t.oid AS domain, t.typbasetype AS base, t.typtypmod AS modifier, t.typnotnull AS required,
-            t.typdefault IS NOT NULL AS filled
+            t.typdefault AS filled
         FROM pg_type t WHERE t.typtype = 'd'
         UNION ALL
         SELECT c.outside, t.oid, t.typbasetype, greatest(c.modifier, t.typtypmod), c.required OR t.typnotnull,
-            c.filled OR t.typdefault IS NOT NULL
+            coalesce(c.filled, t.typdefault)
         FROM chain c JOIN pg_type t ON t.oid = c.base AND t.typtype = 'd'),
     made AS (SELECT c.* FROM chain c JOIN pg_type t ON t.oid = c.base AND t.typtype <> 'd')
     SELECT json_build_object('id', a.attrelid::int8, 'number', a.attnum, 'name', a.attname,
@@ -61,7 +64,10 @@ const COLUMNS: &str = "
         'cast', format_type(coalesce(b.oid, t.oid), -1), 'whole', format_type(a.atttypid, a.atttypmod),
         'element', e.typname, 'element_kind', e.typtype, 'modifier', coalesce(m.modifier, a.atttypmod),
         'required', a.attnotnull OR coalesce(m.required, false),
-        'default', a.atthasdef OR a.attidentity <> '' OR coalesce(m.filled, false),
+        'default', a.atthasdef OR a.attidentity <> '' OR m.filled IS NOT NULL,
+        'default_expression', CASE WHEN a.attgenerated = '' THEN coalesce(
+            (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum),
+            m.filled) END,
         'rules', (SELECT json_agg(json_build_object('name', k.conname, 'rule', pg_get_constraintdef(k.oid)))
                   FROM chain c JOIN pg_constraint k ON k.contypid = c.domain WHERE c.outside = t.oid),
         'generated', a.attgenerated <> '' OR a.attidentity = 'a',
@@ -139,6 +145,7 @@ const NAMED_END: &str = "::text[])";
 
 pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings, baseline: &Baseline) -> Result<Model, Trouble> {
     let schemas = settings.offered_schemas();
+    let filter = TableFilter::new(settings, |_| {});
     let relations = ask(talk, RELATIONS, RELATIONS_END, &schemas).await?;
     let columns = by_table(ask(talk, COLUMNS, COLUMNS_END, &schemas).await?);
     let constraints = by_table(ask(talk, CONSTRAINTS, CONSTRAINTS_END, &schemas).await?);
@@ -158,7 +165,7 @@ pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings, baseline: &B
     // In the order of the schemas, so that the first one's tables get the plain names.
     for schema in &schemas {
         for row in relations.iter().filter(|row| text(row, "schema") == schema) {
-            if !settings.offers(Some(schema), text(row, "name")) {
+            if !filter.admits(Some(schema), text(row, "name")) {
                 continue;
             }
             let of = |all: &HashMap<i64, Vec<Value>>| all.get(&id(row)).cloned().unwrap_or_default();
@@ -167,14 +174,19 @@ pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings, baseline: &B
             tables.extend(table.map(|table| Table { rehearsal: effects.rehearsal(id(row)), ..table }));
         }
     }
-    let excluded = excluded(talk, settings, &schemas).await?;
+    let excluded = excluded(talk, settings, &filter, &schemas).await?;
     let mut model = Model { tables, flows: Vec::new(), excluded };
     lineage::trace(talk, &mut model, settings, baseline).await?;
     Ok(model)
 }
 
 /// Tables that the settings hide columns of but leave out, or that are in schemas that are not offered: views may show them.
-async fn excluded(talk: &mut Talk<'_>, settings: &Settings, schemas: &[String]) -> Result<Vec<ExcludedTable>, Trouble> {
+async fn excluded(
+    talk: &mut Talk<'_>,
+    settings: &Settings,
+    filter: &TableFilter<'_>,
+    schemas: &[String],
+) -> Result<Vec<ExcludedTable>, Trouble> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in settings.tables.iter().filter(|(_, said)| !(said.hide.is_empty() && said.show.is_empty())) {
         names.push(name.clone());
@@ -186,7 +198,7 @@ async fn excluded(talk: &mut Talk<'_>, settings: &Settings, schemas: &[String]) 
     let mut found = ask(talk, NAMED, NAMED_END, &names).await?;
     let is_offered = |row: &Value| {
         let (schema, name) = (text(row, "schema"), text(row, "name"));
-        schemas.iter().any(|known| known == schema) && settings.offers(Some(schema), name)
+        schemas.iter().any(|known| known == schema) && filter.admits(Some(schema), name)
     };
     found.retain(|row| !is_offered(row));
     let table = |row: &Value| {
@@ -283,11 +295,24 @@ impl Found<'_> {
             .iter()
             // What an index looks at is nothing to look at.
             .filter(|row| is_shown(row))
-            .map(|row| column(row, words_of(row)))
+            .map(|row| {
+                let name = text(row, "name");
+                let of_table = of_kind("c").filter_map(|row| checked_expression(text(row, "rule")));
+                let of_domain = row["rules"].as_array().into_iter().flatten();
+                let of_domain = of_domain.filter_map(|row| checked_expression(text(row, "rule")));
+                let rules = ColumnRules::of(of_table, |named| named == name);
+                // A domain's constraints call the value so.
+                let rules = rules.and(ColumnRules::of(of_domain, |named| named == "VALUE"));
+                column(row, words_of(row), rules)
+            })
             .collect();
         let position = |name: &str| columns.iter().position(|column| &*column.name == name);
         let visible = |names: &[Arc<str>]| names.iter().map(|name| position(name)).collect::<Option<Vec<usize>>>();
-        let required = |positions: &[usize]| positions.iter().all(|at| columns.get(*at).is_some_and(|c| !c.nullable));
+        let may_name_rows = |column: &Column| exposure::may_name_rows(settings, Some(schema), name, column);
+        let required = |positions: &[usize]| {
+            let mut all = positions.iter().filter_map(|position| columns.get(*position));
+            all.all(|column| !column.nullable && may_name_rows(column))
+        };
         let mut unique: Vec<Unique> = of_kind("p")
             .chain(of_kind("u"))
             .chain(of_kind("x"))
@@ -307,7 +332,10 @@ impl Found<'_> {
         let exclusion = |unique: &&Unique| !of_kind("x").any(|row| *unique.name == *text(row, "name"));
         let other = || {
             let all = unique.iter().filter(exclusion).filter(|unique| !unique.columns.is_empty());
-            all.filter_map(|unique| visible(&unique.columns)).find(|positions| required(positions))
+            let mut keys: Vec<Vec<usize>> = all.filter_map(|unique| visible(&unique.columns)).collect();
+            keys.retain(|positions| required(positions));
+            keys.sort_by_key(|positions| (positions.len(), positions.clone()));
+            keys.into_iter().next()
         };
         let key = match primary.or_else(other).or_else(|| visible(&said).filter(|said| !said.is_empty())) {
             Some(positions) => Key::Columns(positions),
@@ -351,6 +379,7 @@ impl Found<'_> {
             index: self.indexes.iter().find_map(|row| self.text_index(row)),
             columns,
             key,
+            key_fallback: None,
             unique,
             checks,
             foreign,
@@ -411,7 +440,17 @@ fn is_shown(row: &Value) -> bool {
     yes(row, "select") && text(row, "type") != "tsvector"
 }
 
-fn column(row: &Value, words: Vec<String>) -> Column {
+/// What a constraint checks, from its definition `CHECK ((x > 0)) NOT VALID`. A constraint that is not valid for all rows
+/// still holds for every change.
+fn checked_expression(definition: &str) -> Option<&str> {
+    let mut expression = definition.strip_prefix("CHECK ")?;
+    while let Some(shorter) = [" NOT VALID", " NO INHERIT"].iter().find_map(|suffix| expression.strip_suffix(suffix)) {
+        expression = shorter;
+    }
+    (!expression.ends_with(" NOT ENFORCED")).then_some(expression)
+}
+
+fn column(row: &Value, words: Vec<String>, rules: ColumnRules) -> Column {
     let labels: Vec<Arc<str>> =
         row["words"].as_array().into_iter().flatten().filter_map(Value::as_str).map(Arc::from).collect();
     let (mut of, read) = match (text(row, "kind"), text(row, "category")) {
@@ -429,6 +468,7 @@ fn column(row: &Value, words: Vec<String>) -> Column {
         ("c" | "r" | "m", _) => (FieldType::Text, PostgresRead::AsText),
         _ => kind_of(text(row, "type")),
     };
+    let words = if words.is_empty() { rules.words.clone() } else { words };
     if of == FieldType::Text && read == PostgresRead::Text && !words.is_empty() {
         of = FieldType::Word(words.iter().map(|word| word.as_str().into()).collect());
     }
@@ -444,8 +484,9 @@ fn column(row: &Value, words: Vec<String>) -> Column {
     let name = text(row, "name");
     Column {
         name: name.into(),
+        sql_name: name.into(),
         quoted: Name::reflected(name),
-        of,
+        of: of.clone(),
         is_guessed: false,
         store: Store::Postgres(PostgresStore {
             cast: Fragment::trusted(text(row, "cast")),
@@ -458,9 +499,12 @@ fn column(row: &Value, words: Vec<String>) -> Column {
         comment: row["comment"].as_str().map(Arc::from),
         length,
         range,
+        rules,
+        default: row["default_expression"].as_str().and_then(|expression| ColumnDefault::parse(expression, &of)),
         may_insert: yes(row, "insert"),
         may_update: yes(row, "update"),
         comparison: comparison(row, read),
+        may_have_index: true,
     }
 }
 

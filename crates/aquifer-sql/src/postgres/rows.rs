@@ -35,10 +35,13 @@ impl Cells for Row<'_> {
             Reader::Float => float(real(bytes), out),
             Reader::Boolean => out.extend_from_slice(if bytes.first() == Some(&1) { b"true" } else { b"false" }),
             Reader::Decimal => decimal(&String::from_utf8_lossy(bytes), out),
-            Reader::Time(_) => moment(whole(bytes), out),
+            Reader::Time => moment(whole(bytes), out),
             Reader::Date => date(whole(bytes), out),
             Reader::Uuid => uuid(bytes, out),
-            Reader::Bytes => string(&STANDARD.encode(bytes), out),
+            Reader::Bytes => {
+                string(&STANDARD.encode(bytes), out);
+                return Wrote::Bytes;
+            }
             // The database vouches for it.
             Reader::Json => vouched(bytes, out),
             Reader::Integers => integers(bytes, out),

@@ -1,20 +1,20 @@
-//! Encrypted connections, with the meaning that PostgreSQL's own tools give to `sslmode`: `prefer` and `require` encrypt,
-//! `verify-ca` and `verify-full` also check who answers, against the system's certificates or `sslrootcert`.
+//! Encrypted connections, and how the certificate of a server is verified.
 
-use std::str::FromStr;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::task::AbortHandle;
-use tokio_postgres::config::SslMode;
 use tokio_postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::trouble;
+use super::url::{Encryption, Roots};
 use crate::trouble::Trouble;
 
 /// How connections are encrypted.
@@ -25,6 +25,27 @@ pub(super) enum Tls {
 }
 
 impl Tls {
+    /// Sets up encryption as a URL demands it.
+    pub(super) fn new(encryption: &Encryption) -> Result<Self, Trouble> {
+        let builder = || {
+            let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
+            builder.map_err(unusable)
+        };
+        let lenient = |roots| -> Result<ClientConfig, Trouble> {
+            let verifier = Arc::new(AnyHost { roots, provider: provider() });
+            Ok(builder()?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+        };
+        let client = match encryption {
+            Encryption::Off => return Ok(Tls::Never),
+            Encryption::Unverified => lenient(None)?,
+            Encryption::Authority(roots) => lenient(Some(load(roots)?))?,
+            Encryption::AuthorityAndHost(roots) => {
+                builder()?.with_root_certificates(load(roots)?).with_no_client_auth()
+            }
+        };
+        Ok(Tls::Rustls(MakeRustlsConnect::new(client)))
+    }
+
     /// A client, and what ends its connection at once.
     pub(super) async fn connect(&self, config: &Config) -> Result<(Client, AbortHandle), Trouble> {
         fn spawned<S, T>(connection: tokio_postgres::Connection<S, T>) -> AbortHandle
@@ -60,42 +81,6 @@ impl Tls {
     }
 }
 
-/// What a URL says about where and how to connect.
-pub(super) fn read(url: &str) -> Result<(Config, Tls), Trouble> {
-    let invalid = |reason: &str, cause: String| Trouble::Unavailable { reason: reason.to_owned(), cause };
-    let (base, query) = url.split_once('?').unwrap_or((url, ""));
-    let (mut mode, mut roots, mut rest) = (None, None, Vec::new());
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        match pair.split_once('=') {
-            Some(("sslmode", value)) => mode = Some(value.to_owned()),
-            Some(("sslrootcert", value)) => roots = Some(value.replace("%2F", "/").replace("%2f", "/")),
-            _ => rest.push(pair),
-        }
-    }
-    let base = if rest.is_empty() { base.to_owned() } else { format!("{base}?{}", rest.join("&")) };
-    let mut config = Config::from_str(&base).map_err(|error| invalid("its URL is not valid", error.to_string()))?;
-    if config.get_application_name().is_none() {
-        config.application_name("aquifer");
-    }
-    let mode = mode.as_deref().unwrap_or("prefer");
-    let (ssl, verify) = match mode {
-        "disable" => (SslMode::Disable, false),
-        "allow" | "prefer" => (SslMode::Prefer, false),
-        "require" => (SslMode::Require, roots.is_some()),
-        "verify-ca" | "verify-full" => (SslMode::Require, true),
-        other => {
-            let reason = "its sslmode is not one of disable, prefer, require, verify-ca, verify-full";
-            return Err(invalid(reason, format!("sslmode={other}")));
-        }
-    };
-    config.ssl_mode(ssl);
-    if ssl == SslMode::Disable {
-        return Ok((config, Tls::Never));
-    }
-    let client = if verify { verifying(roots.as_deref())? } else { trusting()? };
-    Ok((config, Tls::Rustls(MakeRustlsConnect::new(client))))
-}
-
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::aws_lc_rs::default_provider())
 }
@@ -104,46 +89,49 @@ fn unusable(error: impl std::fmt::Display) -> Trouble {
     Trouble::Unavailable { reason: "no encryption can be set up".to_owned(), cause: error.to_string() }
 }
 
-fn verifying(file: Option<&str>) -> Result<ClientConfig, Trouble> {
-    let mut roots = RootCertStore::empty();
-    match file {
-        Some(path) => {
-            let unread = |error: rustls::pki_types::pem::Error| Trouble::Unavailable {
-                reason: "its sslrootcert cannot be read".to_owned(),
-                cause: error.to_string(),
-            };
-            for certificate in CertificateDer::pem_file_iter(path).map_err(unread)? {
-                roots.add(certificate.map_err(unread)?).map_err(unusable)?;
+fn load(roots: &Roots) -> Result<RootCertStore, Trouble> {
+    let mut store = RootCertStore::empty();
+    match roots {
+        Roots::File(path) => {
+            let unread =
+                |cause: String| Trouble::Unavailable { reason: "its sslrootcert cannot be read".to_owned(), cause };
+            let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unread(error.to_string()))?;
+            for certificate in certificates {
+                let certificate = certificate.map_err(|error| unread(error.to_string()))?;
+                store.add(certificate).map_err(|error| unread(error.to_string()))?;
+            }
+            if store.is_empty() {
+                return Err(unread("it holds no certificate".to_owned()));
             }
         }
-        None => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        Roots::System => {
+            store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
     }
-    let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
-    Ok(builder.map_err(unusable)?.with_root_certificates(roots).with_no_client_auth())
+    Ok(store)
 }
 
-fn trusting() -> Result<ClientConfig, Trouble> {
-    let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
-    let anybody = Arc::new(Anybody(provider()));
-    let builder = builder.map_err(unusable)?.dangerous().with_custom_certificate_verifier(anybody);
-    Ok(builder.with_no_client_auth())
-}
-
-/// Encrypts without asking who answers: what `prefer` and `require` mean.
+/// Verifies that a certificate comes from one of these authorities, for whatever host, or nothing at all without them.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct AnyHost {
+    roots: Option<RootCertStore>,
+    provider: Arc<CryptoProvider>,
+}
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyHost {
     fn verify_server_cert(
         &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
         _server_name: &ServerName<'_>,
         _ocsp_response: &[u8],
-        _now: UnixTime,
+        now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
+        if let Some(roots) = &self.roots {
+            let certificate = ParsedCertificate::try_from(end_entity)?;
+            let algorithms = self.provider.signature_verification_algorithms.all;
+            verify_server_cert_signed_by_trust_anchor(&certificate, roots, intermediates, now, algorithms)?;
+        }
         Ok(ServerCertVerified::assertion())
     }
 
@@ -153,7 +141,7 @@ impl ServerCertVerifier for Anybody {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
     }
 
@@ -163,11 +151,11 @@ impl ServerCertVerifier for Anybody {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

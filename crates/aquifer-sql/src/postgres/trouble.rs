@@ -25,6 +25,8 @@ fn of_connecting(cause: &str) -> &'static str {
         "nothing listens where its server should be"
     } else if says("failed to lookup address") || says("Name or service not known") {
         "the name of its server is not known"
+    } else if says("not valid for name") {
+        "the certificate of its server is for another host name"
     } else if says("certificate") {
         "the certificate of its server is not trusted"
     } else if says("password missing") {

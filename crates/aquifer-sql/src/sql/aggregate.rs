@@ -238,7 +238,7 @@ fn extreme_reader(statement: &mut Statement, column: &crate::model::Column) -> R
     use crate::model::SqliteStore;
     match &column.store {
         Store::Sqlite(SqliteStore::Boolean) => Reader::Boolean,
-        Store::Sqlite(SqliteStore::Time(style)) => Reader::Time(*style),
+        Store::Sqlite(SqliteStore::Time(_)) => Reader::Time,
         Store::Sqlite(_) => Reader::Plain,
         Store::Postgres(store) => match store.read {
             PostgresRead::Decimal => {

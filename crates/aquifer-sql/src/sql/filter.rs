@@ -5,11 +5,12 @@ use aquifer_query::plan::{Filter, Test};
 use serde_json::Value;
 
 use super::json::{self, Aspect};
-use super::operand::{any_of, operand};
+use super::operand::{any_of, any_of_binds, operand, time_bound};
 use super::value::{Scope, Thing};
-use crate::model::{Column, SqliteStore, Store};
+use crate::model::Column;
 use crate::statement::{Bind, Dialect, Statement};
 use crate::time;
+use crate::time_style::TimeStyle;
 
 pub(crate) fn condition<'a>(scope: &Scope<'a>, statement: &mut Statement, filter: &'a Filter) {
     match filter {
@@ -61,16 +62,11 @@ pub(super) fn json_of<'a>(thing: Thing<'a>, of: &FieldType) -> Option<(&'a Colum
     }
 }
 
-/// A moment between two that a column can hold is compared by way of the earlier one: what is not before the moment is
-/// after that.
-fn between_ticks(scope: &Scope<'_>, thing: Thing<'_>, test: &Test) -> Option<Test> {
+/// PostgreSQL keeps microseconds. A moment between two of them is compared by way of the earlier one: what is not before
+/// the moment is after that.
+fn between_ticks(test: &Test) -> Option<Test> {
     const MICROSECOND: i128 = 1_000;
-    let tick = match thing {
-        Thing::Column(Column { store: Store::Sqlite(SqliteStore::Time(style)), .. }) => time::tick(*style),
-        _ if scope.dialect == Dialect::Postgres => MICROSECOND,
-        _ => return None,
-    };
-    let before = |value: &Value| value.as_str().and_then(|text| time::tick_before(tick, text)).map(Value::from);
+    let before = |value: &Value| value.as_str().and_then(|text| time::tick_before(MICROSECOND, text)).map(Value::from);
     match test {
         Test::Eq(value) => before(value).map(|_| Test::In(Vec::new())),
         Test::In(values) => {
@@ -83,8 +79,75 @@ fn between_ticks(scope: &Scope<'_>, thing: Thing<'_>, test: &Test) -> Option<Tes
     }
 }
 
+/// Compares times of SQLite in a style. Says whether the test is one of order or equality.
+fn compare_times(
+    scope: &Scope<'_>,
+    statement: &mut Statement,
+    thing: Thing<'_>,
+    style: TimeStyle,
+    test: &Test,
+) -> bool {
+    let (value, if_exact, otherwise) = match test {
+        Test::Gt(value) => (value, " > ", " > "),
+        Test::Gte(value) => (value, " >= ", " > "),
+        Test::Lt(value) => (value, " < ", " <= "),
+        Test::Lte(value) => (value, " <= ", " <= "),
+        Test::Eq(value) => return equal_times(scope, statement, thing, style, std::slice::from_ref(value)),
+        Test::In(values) => return equal_times(scope, statement, thing, style, values),
+        _ => return false,
+    };
+    let Some(bound) = time_bound(style, value) else {
+        statement.push("FALSE");
+        return true;
+    };
+    // Text that is no time is on one side of every bound, however far away.
+    let is_text = matches!(style, TimeStyle::Text(_));
+    statement.push(if is_text { "(" } else { "" });
+    scope.comparable(statement, thing);
+    statement.push(if bound.is_exact { if_exact } else { otherwise }).bind(bound.value);
+    if is_text {
+        statement.push(" AND aquifer_is_time(");
+        scope.comparable(statement, thing);
+        statement.push("))");
+    }
+    true
+}
+
+/// Whether times of SQLite are one of these.
+fn equal_times(
+    scope: &Scope<'_>,
+    statement: &mut Statement,
+    thing: Thing<'_>,
+    style: TimeStyle,
+    values: &[Value],
+) -> bool {
+    let bounds = values.iter().filter_map(|value| time_bound(style, value));
+    let mut binds: Vec<Bind> = bounds.filter(|bound| bound.is_exact).map(|bound| bound.value).collect();
+    match (binds.pop(), binds.is_empty()) {
+        (None, _) => {
+            statement.push("FALSE");
+        }
+        (Some(only), true) => {
+            scope.comparable(statement, thing);
+            statement.push(" = ").bind(only);
+        }
+        (Some(last), false) => {
+            binds.push(last);
+            scope.comparable(statement, thing);
+            any_of_binds(statement, binds);
+        }
+    }
+    true
+}
+
 fn plain(scope: &Scope<'_>, statement: &mut Statement, thing: Thing<'_>, of: &FieldType, test: &Test) {
-    let settled = if *of == FieldType::Time { between_ticks(scope, thing, test) } else { None };
+    if let (FieldType::Time, Some(style)) = (of, scope.time_style(thing))
+        && compare_times(scope, statement, thing, style, test)
+    {
+        return;
+    }
+    let is_ticking = *of == FieldType::Time && scope.dialect == Dialect::Postgres;
+    let settled = if is_ticking { between_ticks(test) } else { None };
     let test = settled.as_ref().unwrap_or(test);
     let mut compare = |operator: &'static str, value: &Value| {
         scope.comparable(statement, thing);

@@ -1,16 +1,17 @@
-//! Pages by place: only rows after a given one, in any order, with NULL as the greatest.
+//! Pages by place: only rows after a given one, in any order. NULLs come last unless the caller asks for them first.
 //!
 //! The condition is written so that an index on the sorted columns bounds the scan: as one comparison of row values where
 //! all go the same way and none can be NULL, else with a bound on the leading column in front. Where that column can be
-//! NULL, "greater, or NULL" would defeat an index; so those are two ranges, read one after the other, the second only
-//! when the first does not fill the page.
+//! NULL, "greater, or NULL" would defeat an index, and so would an order whose NULLs are on the other side than the
+//! index has them. So those are two ranges, read one after the other, the second only when the first does not fill the
+//! page.
 
 use aquifer_query::FieldType;
 use aquifer_query::plan::{Plan, SortKey, TextQuery};
 use serde_json::Value;
 
 use super::json::{self, ASPECTS, Aspect};
-use super::operand::operand;
+use super::operand::{operand, time_bound};
 use super::text;
 use super::value::{Scope, Thing};
 use crate::model::Column;
@@ -21,6 +22,7 @@ pub(crate) struct Part<'a> {
     what: What<'a>,
     nullable: bool,
     descending: bool,
+    nulls_first: bool,
 }
 
 enum What<'a> {
@@ -33,17 +35,18 @@ enum What<'a> {
 pub(crate) fn parts<'a>(scope: &Scope<'a>, plan: &'a Plan, order: &'a [SortKey], backward: bool) -> Vec<Part<'a>> {
     let mut parts = Vec::with_capacity(order.len() + 1);
     if let Some(text) = plan.text.as_ref().filter(|_| plan.is_ranked()) {
-        parts.push(Part { what: What::Rank(text), nullable: false, descending: !backward });
+        parts.push(Part { what: What::Rank(text), nullable: false, descending: !backward, nulls_first: false });
     }
     for key in order {
         let thing = scope.thing(&key.path);
-        let descending = key.descending != backward;
+        let (descending, nulls_first) = (key.descending != backward, key.nulls_first != backward);
         match super::filter::json_of(thing, &key.of) {
             Some((column, inside)) => {
                 parts.extend(ASPECTS.map(|aspect| Part {
                     what: What::Aspect(column, inside, aspect),
                     nullable: true,
                     descending,
+                    nulls_first,
                 }));
             }
             None => {
@@ -53,7 +56,7 @@ pub(crate) fn parts<'a>(scope: &Scope<'a>, plan: &'a Plan, order: &'a [SortKey],
                     Thing::Computed(computed) => computed.nullable,
                     _ => false,
                 };
-                parts.push(Part { what: What::Thing(thing, &key.of), nullable, descending });
+                parts.push(Part { what: What::Thing(thing, &key.of), nullable, descending, nulls_first });
             }
         }
     }
@@ -83,6 +86,21 @@ pub(crate) fn spread(plan: &Plan, order: &[SortKey], place: &[Value]) -> Vec<Val
 }
 
 impl Part<'_> {
+    /// Whether an index would have NULLs on the other side than this order does.
+    fn needs_null_order(&self, dialect: Dialect) -> bool {
+        // NULL is the least to SQLite, and the greatest to PostgreSQL.
+        let comes_first = match dialect {
+            Dialect::Sqlite => !self.descending,
+            Dialect::Postgres => self.descending,
+        };
+        self.nullable && comes_first != self.nulls_first
+    }
+
+    /// Whether it is a column as it is stored, so that an index may have its order.
+    fn is_stored(&self, scope: &Scope<'_>) -> bool {
+        matches!(self.what, What::Thing(thing @ Thing::Column(_), _) if !scope.is_read(thing))
+    }
+
     fn expression(&self, scope: &Scope<'_>, statement: &mut Statement) {
         match &self.what {
             What::Rank(query) => text::rank(scope, statement, query),
@@ -109,6 +127,12 @@ impl Part<'_> {
     }
 
     fn bare_value(&self, scope: &Scope<'_>, statement: &mut Statement, value: &Value) {
+        if let What::Thing(thing, _) = self.what
+            && let Some(bound) = scope.time_style(thing).and_then(|style| time_bound(style, value))
+        {
+            statement.bind(bound.value);
+            return;
+        }
         match (&self.what, scope.dialect) {
             (What::Thing(thing, of), Dialect::Postgres) => operand(statement, *thing, of, value),
             (_, Dialect::Sqlite) if crate::sqlite::is_broken_text(value) => {
@@ -153,10 +177,18 @@ pub(crate) enum Range {
 }
 
 /// The ranges to read, one after the other.
-pub(crate) fn ranges(parts: &[Part<'_>], place: Option<&[Value]>) -> Vec<Range> {
-    let (Some(place), Some(leading)) = (place, parts.first()) else { return vec![Range::All] };
+pub(crate) fn ranges(scope: &Scope<'_>, parts: &[Part<'_>], place: Option<&[Value]>) -> Vec<Range> {
+    let Some(leading) = parts.first() else { return vec![Range::All] };
+    let Some(place) = place else {
+        // Where no index can serve, two ranges would only read everything twice.
+        return match (leading.is_stored(scope) && leading.needs_null_order(scope.dialect), leading.nulls_first) {
+            (false, _) => vec![Range::All],
+            (true, false) => vec![Range::NotNulls, Range::Nulls],
+            (true, true) => vec![Range::Nulls, Range::NotNulls],
+        };
+    };
     let is_null = place.first().is_some_and(Value::is_null);
-    match (leading.nullable, is_null, leading.descending) {
+    match (leading.nullable, is_null, leading.nulls_first) {
         (true, false, false) => vec![Range::Beyond, Range::Nulls],
         (true, true, false) => vec![Range::AmongNulls],
         (true, true, true) => vec![Range::AmongNulls, Range::NotNulls],
@@ -172,10 +204,11 @@ pub(crate) fn condition(
     place: &[Value],
     range: Range,
 ) {
-    let (Some((leading, rest)), Some((_, values))) = (parts.split_first(), place.split_first()) else {
+    let Some((leading, rest)) = parts.split_first() else {
         statement.push("TRUE");
         return;
     };
+    let values = place.get(1..).unwrap_or_default();
     match range {
         Range::All => {
             statement.push("TRUE");
@@ -193,7 +226,7 @@ pub(crate) fn condition(
             statement.push(" IS NULL AND ");
             // What comes next bounds the scan in turn, unless NULL were to be found on both sides of a bound.
             match (rest.first(), values.first()) {
-                (Some(next), Some(value)) if !value.is_null() && (!next.nullable || next.descending) => {
+                (Some(next), Some(value)) if !value.is_null() && (!next.nullable || next.nulls_first) => {
                     beyond(scope, statement, rest, values);
                 }
                 _ => after(scope, statement, rest, values),
@@ -251,7 +284,7 @@ fn after(scope: &Scope<'_>, statement: &mut Statement, parts: &[Part<'_>], place
         return;
     };
     statement.push("(");
-    match (value.is_null(), part.descending) {
+    match (value.is_null(), part.nulls_first) {
         (true, false) => {
             part.expression(scope, statement);
             statement.push(" IS NULL AND ");
@@ -260,9 +293,9 @@ fn after(scope: &Scope<'_>, statement: &mut Statement, parts: &[Part<'_>], place
             part.expression(scope, statement);
             statement.push(" IS NOT NULL OR ");
         }
-        (false, descending) => {
-            part.compare(scope, statement, if descending { " < " } else { " > " }, value);
-            if part.nullable && !descending {
+        (false, nulls_first) => {
+            part.compare(scope, statement, if part.descending { " < " } else { " > " }, value);
+            if part.nullable && !nulls_first {
                 statement.push(" OR ");
                 part.expression(scope, statement);
                 statement.push(" IS NULL");
@@ -284,11 +317,10 @@ pub(crate) fn order_by(scope: &Scope<'_>, statement: &mut Statement, parts: &[Pa
         if part.descending {
             statement.push(" DESC");
         }
-        // PostgreSQL has NULL as the greatest by itself. Where none is in the range, saying so would only keep SQLite
-        // from its index.
+        // Where the range holds only NULLs or none, saying so would only keep the database from its index.
         let settled = index == 0 && range != Range::All;
-        if part.nullable && !settled && scope.dialect == Dialect::Sqlite {
-            statement.push(if part.descending { " NULLS FIRST" } else { " NULLS LAST" });
+        if !settled && part.needs_null_order(scope.dialect) {
+            statement.push(if part.nulls_first { " NULLS FIRST" } else { " NULLS LAST" });
         }
     }
 }

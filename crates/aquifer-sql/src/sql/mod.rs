@@ -8,5 +8,6 @@ pub(crate) mod operand;
 pub(crate) mod select;
 pub(crate) mod selection;
 pub(crate) mod text;
+pub(crate) mod uniform;
 pub(crate) mod value;
 pub(crate) mod write;

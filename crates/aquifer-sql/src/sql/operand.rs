@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::json::array_literal;
 use super::value::{Thing, cast_of};
-use crate::model::{Column, PostgresRead, SqliteStore, Store, TimeStyle};
+use crate::model::{Column, PostgresRead, SqliteStore, Store};
 use crate::statement::{Bind, Dialect, Statement};
-use crate::time;
+use crate::time_style::{Bound, Stored, TimeStyle, nanosecond};
 
 /// Writes a value to compare a thing with.
 pub(crate) fn operand(statement: &mut Statement, thing: Thing<'_>, of: &FieldType, value: &Value) {
@@ -30,7 +30,10 @@ fn in_sqlite(thing: Thing<'_>, of: &FieldType, value: &Value) -> Bind {
         _ => TimeStyle::Mixed,
     };
     match (of, value) {
-        (FieldType::Time, Value::String(text)) => time::bound(style, text),
+        // No stored time equals one that the format cannot write.
+        (FieldType::Time, value) => {
+            time_bound(style, value).filter(|bound| bound.is_exact).map_or(Bind::Null, |bound| bound.value)
+        }
         _ => sqlite(of, style, value),
     }
 }
@@ -42,6 +45,20 @@ fn in_postgres(thing: Thing<'_>, of: &FieldType, value: &Value) -> Bind {
         }
         _ => postgres(of, value),
     }
+}
+
+/// What times of a SQLite column are compared with in place of a caller's time or one from a cursor.
+pub(super) fn time_bound(style: TimeStyle, value: &Value) -> Option<Bound> {
+    let stored = match value {
+        Value::String(text) => Stored::Text(text.as_bytes()),
+        // Cursors of former versions hold times as they were stored.
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => Stored::Integer(whole),
+            None => Stored::Real(number.as_f64()?),
+        },
+        _ => return None,
+    };
+    nanosecond(stored).map(|time| style.bound(time))
 }
 
 /// A number for a column of single precision, which the database would refuse to make of some.
@@ -76,19 +93,7 @@ pub(crate) fn equal(statement: &mut Statement, column: &Column, value: &Value) {
 pub(crate) fn any_of(statement: &mut Statement, thing: Thing<'_>, of: &FieldType, values: &[Value]) {
     match statement.dialect() {
         Dialect::Sqlite => {
-            let binds: Vec<Bind> = values.iter().map(|value| in_sqlite(thing, of, value)).collect();
-            if let Some(list) = as_one(&binds) {
-                statement.push(" IN (SELECT value FROM json_each(").bind(Bind::Text(list)).push("))");
-                return;
-            }
-            statement.push(" IN (");
-            for (index, bind) in binds.into_iter().enumerate() {
-                if index > 0 {
-                    statement.push(", ");
-                }
-                statement.bind(bind);
-            }
-            statement.push(")");
+            any_of_binds(statement, values.iter().map(|value| in_sqlite(thing, of, value)).collect());
         }
         Dialect::Postgres => {
             let texts: Vec<Option<String>> = values.iter().map(|value| text(in_postgres(thing, of, value))).collect();
@@ -98,6 +103,22 @@ pub(crate) fn any_of(statement: &mut Statement, thing: Thing<'_>, of: &FieldType
             statement.push("[])");
         }
     }
+}
+
+/// Writes several values of SQLite in parentheses.
+pub(super) fn any_of_binds(statement: &mut Statement, binds: Vec<Bind>) {
+    if let Some(list) = as_one(&binds) {
+        statement.push(" IN (SELECT value FROM json_each(").bind(Bind::Text(list)).push("))");
+        return;
+    }
+    statement.push(" IN (");
+    for (index, bind) in binds.into_iter().enumerate() {
+        if index > 0 {
+            statement.push(", ");
+        }
+        statement.bind(bind);
+    }
+    statement.push(")");
 }
 
 /// Many values as one: SQLite takes only so many. Neither bytes nor fractions survive that.
@@ -180,7 +201,10 @@ pub(crate) fn sqlite(of: &FieldType, style: TimeStyle, value: &Value) -> Bind {
     match (of, value) {
         (_, Value::Null) => Bind::Null,
         (_, Value::Bool(yes)) => Bind::Integer(i64::from(*yes)),
-        (FieldType::Time, Value::String(text)) => time::write(style, text),
+        (FieldType::Time, Value::String(text)) => match nanosecond(Stored::Text(text.as_bytes())) {
+            Some(time) => style.write(time),
+            None => Bind::Text(text.clone()),
+        },
         (FieldType::Bytes, Value::String(base64)) => match STANDARD.decode(base64) {
             Ok(bytes) => Bind::Bytes(bytes),
             // Refused before. If it comes this far, what was given is kept rather than nothing.

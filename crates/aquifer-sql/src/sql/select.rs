@@ -1,15 +1,19 @@
 //! Pages: the statements that read one, and how their rows become items.
 
+use std::sync::Arc;
+
 use aquifer_protocol::error::Failure;
 use aquifer_query::plan::{Page, Path, Plan, SortKey};
 use serde_json::Value;
 
+use super::keyset::Range;
+use super::operand::time_bound;
 use super::selection::Outputs;
-use super::value::Scope;
+use super::value::{ColumnStyle, Scope, Thing, Times};
 use super::{filter, keyset, text};
 use crate::model::{Column, Key};
 use crate::rows::{Places, Reader, Shape};
-use crate::statement::Statement;
+use crate::statement::{Dialect, Statement};
 
 /// A page to be read.
 #[derive(Debug)]
@@ -43,30 +47,68 @@ pub(crate) fn page(scope: &Scope<'_>, plan: &Plan) -> Result<Reading, Failure> {
     if scope.served.table.key == Key::None {
         return counted(scope, plan, wanted, skip, place, backward);
     }
+    let checked = place.and_then(|place| comparable_times(scope, plan, &order, place));
+    let scope = &Scope { times: checked.as_deref().map_or(scope.times, Times::Checked), ..*scope };
     let parts = keyset::parts(scope, plan, &order, backward);
     let values = place.map(|place| keyset::spread(plan, &order, place));
     let mut shape = Shape::default();
     let mut statements = Vec::new();
-    for range in keyset::ranges(&parts, values.as_deref()) {
+    let ranges = keyset::ranges(scope, &parts, values.as_deref());
+    for (position, range) in ranges.iter().copied().enumerate() {
         let mut statement = Statement::new(scope.dialect);
         shape = outputs(scope, &mut statement, plan, Some(&order));
         text::from(scope, &mut statement, plan.text.as_ref());
         let mut conditions = Conditions::new(&mut statement);
         conditions.of_plan(scope, plan);
-        if let Some(values) = &values {
+        if range != Range::All {
             let statement = conditions.next();
             statement.push("(");
-            keyset::condition(scope, statement, &parts, values, range);
+            keyset::condition(scope, statement, &parts, values.as_deref().unwrap_or_default(), range);
             statement.push(")");
         }
         keyset::order_by(scope, &mut statement, &parts, range);
         statement.push(" LIMIT ").count(wanted.saturating_add(1));
         if skip > 0 {
-            statement.push(" OFFSET ").count(skip);
+            statement.push(" OFFSET ");
+            match ranges.first().filter(|_| position > 0) {
+                None => {
+                    statement.count(skip);
+                }
+                // Of the rows to be skipped, those of the first range are counted.
+                Some(first) => {
+                    let most = if scope.dialect == Dialect::Sqlite { "max(0, " } else { "greatest(0, " };
+                    statement.push(most).count(skip).push(" - (SELECT count(*)");
+                    text::from(scope, &mut statement, plan.text.as_ref());
+                    let mut conditions = Conditions::new(&mut statement);
+                    conditions.of_plan(scope, plan);
+                    keyset::condition(scope, conditions.next(), &parts, &[], *first);
+                    statement.push("))");
+                }
+            }
         }
         statements.push(statement);
     }
     Ok(Reading { statements, shape, wanted })
+}
+
+/// The styles of times without those of columns that a place cannot be told in: its row may have been written in another
+/// format. `None` if all can stay.
+fn comparable_times(scope: &Scope<'_>, plan: &Plan, order: &[SortKey], place: &[Value]) -> Option<Vec<ColumnStyle>> {
+    let Times::Checked(styles) = scope.times else { return None };
+    let values = place.get(usize::from(plan.is_ranked())..).unwrap_or_default();
+    let is_lost = |name: &Arc<str>| {
+        order.iter().zip(values).any(|(key, value)| {
+            let thing = scope.thing(&key.path);
+            let Thing::Column(column) = thing else { return false };
+            let Some(style) = scope.time_style(thing).filter(|_| column.name == *name) else { return false };
+            match value {
+                Value::Null => !column.nullable,
+                value => !time_bound(style, value).is_some_and(|bound| bound.is_exact),
+            }
+        })
+    };
+    let kept: Vec<ColumnStyle> = styles.iter().filter(|(name, _)| !is_lost(name)).cloned().collect();
+    (kept.len() < styles.len()).then_some(kept)
 }
 
 /// A page of what has no key: places can only be counted, and may shift.
@@ -87,7 +129,7 @@ fn counted(
     for field in scope.served.collection.fields.iter().filter(|field| field.of.is_ordered()) {
         let path = Path::field(&field.name);
         if !order.iter().any(|key| key.path == path) {
-            order.push(SortKey { path, of: field.of.clone(), descending: false });
+            order.push(SortKey { path, of: field.of.clone(), descending: false, nulls_first: false });
         }
     }
     let parts = keyset::parts(scope, plan, &order, false);
@@ -110,7 +152,7 @@ pub(crate) fn one(scope: &Scope<'_>, select: &[Path], key: &[Value], lock: bool)
     let shape = Shape { nodes, places: Places::None };
     statement.push(" FROM ").name(&scope.served.table.quoted).push(" AS t");
     by_key(scope, &mut statement, key);
-    if lock && scope.dialect == crate::statement::Dialect::Postgres {
+    if lock && scope.dialect == Dialect::Postgres {
         statement.push(" FOR UPDATE");
     }
     Reading { statements: vec![statement], shape, wanted: 1 }
@@ -174,20 +216,12 @@ fn outputs(scope: &Scope<'_>, statement: &mut Statement, plan: &Plan, order: Opt
             let index = writer.next(statement);
             text::rank(scope, statement, query);
             // The rank of the fallback is a whole number.
-            let counted = scope.served.table.index.is_none() && scope.dialect == crate::statement::Dialect::Postgres;
+            let counted = scope.served.table.index.is_none() && scope.dialect == Dialect::Postgres;
             let number = super::value::reader_of(&aquifer_query::FieldType::Number, scope.dialect);
             cells.push((index, if counted { Reader::Integer } else { number }));
         }
         for key in order {
-            let thing = scope.thing(&key.path);
-            if scope.is_read(thing) {
-                // What it is compared by, which may be missing where the value is not.
-                let index = writer.next(statement);
-                scope.comparable(statement, thing);
-                cells.push((index, Reader::Plain));
-            } else {
-                cells.push(writer.add(scope, statement, &key.path));
-            }
+            cells.push(writer.add(scope, statement, &key.path));
         }
     }
     if writer.is_empty() {

@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use aquifer_query::plan::Path;
+use aquifer_query::selection::Selection as Parts;
 
 use super::value::Scope;
 use crate::rows::{Node, Reader};
@@ -52,7 +53,14 @@ impl Outputs {
         }
         let start = statement.text().len();
         let mut nodes = Vec::with_capacity(select.len());
-        for path in select {
+        for (number, path) in select.iter().enumerate() {
+            if let Some(parts) = numbered_parts(path, select) {
+                if select.iter().position(|other| is_same_field(other, path)) == Some(number) {
+                    let (index, reader) = self.add(scope, statement, &Path::named(path.name.clone()));
+                    Node::enter_parts(&mut nodes, &path.name, index, reader, parts);
+                }
+                continue;
+            }
             let (index, reader) = self.add(scope, statement, path);
             let mut steps: Vec<&str> = vec![&path.name];
             steps.extend(path.inside.iter().map(|step| &**step));
@@ -70,6 +78,21 @@ impl Outputs {
         }
         nodes
     }
+}
+
+fn is_same_field(one: &Path, other: &Path) -> bool {
+    one.name == other.name && one.computed == other.computed
+}
+
+/// What is asked of the field that a path leads into, where one of its steps may be the number of an element: whether it
+/// is one, only the value itself tells. None where the field is shown whole.
+fn numbered_parts(path: &Path, select: &[Path]) -> Option<Parts> {
+    if path.inside.is_empty() || path.computed {
+        return None;
+    }
+    let paths = || select.iter().filter(|other| is_same_field(other, path)).map(|other| &*other.inside);
+    let parts = Parts::of(paths());
+    (parts.has_numbers() && !paths().any(<[_]>::is_empty)).then_some(parts)
 }
 
 /// What is asked for to get some fields.

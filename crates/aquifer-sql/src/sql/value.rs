@@ -7,10 +7,11 @@ use aquifer_query::plan::Path;
 use jiff::Timestamp;
 
 use super::json;
-use crate::model::{Column, PostgresRead, SqliteStore, Store, TimeStyle};
+use crate::model::{Column, PostgresRead, SqliteStore, Store};
 use crate::rows::Reader;
 use crate::served::{ComputedSource, Served};
 use crate::statement::{Bind, Dialect, Statement};
+use crate::time_style::TimeStyle;
 
 /// What a statement is about: a table, and the time it is asked.
 #[derive(Clone, Copy)]
@@ -18,7 +19,20 @@ pub(crate) struct Scope<'a> {
     pub(crate) served: &'a Served,
     pub(crate) dialect: Dialect,
     pub(crate) now: Timestamp,
+    pub(crate) times: Times<'a>,
 }
+
+/// How the times of SQLite columns are compared.
+#[derive(Clone, Copy)]
+pub(crate) enum Times<'a> {
+    /// In the style that was found when the table was looked into.
+    Sampled,
+    /// In these styles, which the answer is checked against; columns that are not listed are read value by value.
+    Checked(&'a [ColumnStyle]),
+}
+
+/// The style of a column, by its name.
+pub(crate) type ColumnStyle = (Arc<str>, TimeStyle);
 
 /// What a path leads to.
 #[derive(Clone, Copy)]
@@ -32,6 +46,28 @@ pub(crate) enum Thing<'a> {
 }
 
 impl<'a> Scope<'a> {
+    pub(crate) fn new(served: &'a Served, dialect: Dialect, now: Timestamp) -> Self {
+        Self { served, dialect, now, times: Times::Sampled }
+    }
+
+    /// The style in which times are compared, if that is a matter of style: only SQLite has no type for them.
+    pub(crate) fn time_style(&self, thing: Thing<'_>) -> Option<TimeStyle> {
+        match thing {
+            Thing::Column(Column { name, store: Store::Sqlite(SqliteStore::Time(sampled)), .. }) => {
+                Some(match self.times {
+                    Times::Sampled => *sampled,
+                    Times::Checked(styles) => {
+                        styles.iter().find(|(known, _)| known == name).map_or(TimeStyle::Mixed, |(_, style)| *style)
+                    }
+                })
+            }
+            Thing::Computed(computed) if computed.of == FieldType::Time && self.dialect == Dialect::Sqlite => {
+                Some(TimeStyle::Mixed)
+            }
+            _ => None,
+        }
+    }
+
     pub(crate) fn thing(&self, path: &'a Path) -> Thing<'a> {
         if path.computed {
             return match self.served.computed.iter().find(|computed| *computed.name == *path.name) {
@@ -57,7 +93,7 @@ impl<'a> Scope<'a> {
     pub(crate) fn comparable(&self, statement: &mut Statement, thing: Thing<'_>) {
         match thing {
             Thing::Column(column) => match &column.store {
-                Store::Sqlite(SqliteStore::Time(TimeStyle::Mixed)) => {
+                Store::Sqlite(SqliteStore::Time(_)) if self.time_style(thing) == Some(TimeStyle::Mixed) => {
                     statement.push("aquifer_time(");
                     self.column(statement, column);
                     statement.push(")");
@@ -94,11 +130,7 @@ impl<'a> Scope<'a> {
 
     /// Whether the value is read by a function of ours before it is compared. What that cannot read is missing.
     pub(crate) fn is_read(&self, thing: Thing<'_>) -> bool {
-        match thing {
-            Thing::Column(column) => column.store == Store::Sqlite(SqliteStore::Time(TimeStyle::Mixed)),
-            Thing::Computed(computed) => computed.of == FieldType::Time && self.dialect == Dialect::Sqlite,
-            _ => false,
-        }
+        self.time_style(thing) == Some(TimeStyle::Mixed)
     }
 
     /// The value as it is asked for, and how what comes is to be read.
@@ -134,7 +166,7 @@ impl<'a> Scope<'a> {
                 self.column(statement, column);
                 match (store, &column.of) {
                     (SqliteStore::Boolean, _) => Reader::Boolean,
-                    (SqliteStore::Time(style), _) => Reader::Time(*style),
+                    (SqliteStore::Time(_), _) => Reader::Time,
                     (_, FieldType::Bytes) => Reader::Bytes,
                     _ => Reader::Plain,
                 }
@@ -145,7 +177,7 @@ impl<'a> Scope<'a> {
                     PostgresRead::Float => ("", "", Reader::Float),
                     PostgresRead::Boolean => ("", "", Reader::Boolean),
                     PostgresRead::Text => ("", "", Reader::Text),
-                    PostgresRead::Time => ("", "", Reader::Time(TimeStyle::Zulu(0))),
+                    PostgresRead::Time => ("", "", Reader::Time),
                     PostgresRead::Date => ("", "", Reader::Date),
                     PostgresRead::Uuid => ("", "", Reader::Uuid),
                     PostgresRead::Bytes => ("", "", Reader::Bytes),
@@ -271,13 +303,13 @@ fn is_equal_only_to_itself(column: &Column) -> bool {
 pub(crate) fn reader_of(of: &FieldType, dialect: Dialect) -> Reader {
     match (of, dialect) {
         (FieldType::Boolean, _) => Reader::Boolean,
-        (FieldType::Time, Dialect::Sqlite) => Reader::Time(TimeStyle::Mixed),
+        (FieldType::Time, Dialect::Sqlite) => Reader::Time,
         (FieldType::Json, _) => Reader::Json,
         (FieldType::Bytes, _) => Reader::Bytes,
         (_, Dialect::Sqlite) => Reader::Plain,
         (FieldType::Integer, _) => Reader::Integer,
         (FieldType::Number, _) => Reader::Float,
-        (FieldType::Time, _) => Reader::Time(TimeStyle::Zulu(0)),
+        (FieldType::Time, _) => Reader::Time,
         (FieldType::Date, _) => Reader::Date,
         (FieldType::Uuid, _) => Reader::Uuid,
         _ => Reader::Text,

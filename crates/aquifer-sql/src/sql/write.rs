@@ -8,9 +8,10 @@ use super::operand;
 use super::select::by_key;
 use super::selection::Outputs;
 use super::value::Scope;
-use crate::model::{Column, DrawnColumn, Key, SqliteStore, Store, TimeStyle};
+use crate::model::{Column, DrawnColumn, Key, SqliteStore, Store};
 use crate::rows::{Places, Reader, Shape};
 use crate::statement::{Bind, Dialect, Fragment, Statement};
+use crate::time_style::TimeStyle;
 
 /// A statement, and how what it returns is to be read.
 pub(crate) struct Change {
@@ -110,7 +111,7 @@ fn returning(scope: &Scope<'_>, statement: &mut Statement, select: &[Path]) -> R
             for column in scope.served.table.key_columns() {
                 statement.push(if readers.is_empty() { "" } else { ", " }).name(&column.quoted);
                 readers.push(match &column.store {
-                    Store::Sqlite(SqliteStore::Time(style)) => Reader::Time(*style),
+                    Store::Sqlite(SqliteStore::Time(_)) => Reader::Time,
                     Store::Sqlite(SqliteStore::Boolean) => Reader::Boolean,
                     _ => Reader::Plain,
                 });
@@ -176,7 +177,7 @@ fn assigned(statement: &mut Statement, column: &Column, given: Given<'_>) {
                 (FieldType::Json, value) if !value.is_null() => Bind::Text(value.to_string()),
                 // A column that is written now this way, now that goes on in SQLite's own way.
                 (FieldType::Time, value) if style == TimeStyle::Mixed => {
-                    operand::sqlite(&column.of, TimeStyle::Blank(0), value)
+                    operand::sqlite(&column.of, TimeStyle::SQLITE, value)
                 }
                 (of, value) => operand::sqlite(of, style, value),
             });

@@ -9,7 +9,8 @@ use rusqlite::types::{ToSqlOutput, Value as SqlValue, ValueRef};
 use rusqlite::{Connection, Result};
 use serde_json::Value;
 
-use crate::time;
+use super::rows::stored;
+use crate::time_style;
 
 /// Only for statements of ours: no trigger or view of a file from elsewhere can call them.
 const FLAGS: FunctionFlags =
@@ -17,12 +18,14 @@ const FLAGS: FunctionFlags =
 
 pub(super) fn register(connection: &Connection) -> Result<()> {
     connection.create_scalar_function("aquifer_time", 1, FLAGS, |context| {
-        Ok(moment(context.get_raw(0)).map(time::canonical))
+        Ok(moment(context.get_raw(0)).map(time_style::canonical))
     })?;
+    connection
+        .create_scalar_function("aquifer_is_time", 1, FLAGS, |context| Ok(moment(context.get_raw(0)).is_some()))?;
     connection.create_scalar_function("aquifer_age", 2, FLAGS, |context| {
         const DAY: i128 = 86_400_000_000_000;
         let (now, then) = (moment(context.get_raw(0)), moment(context.get_raw(1)));
-        let age = now.zip(then).map(|(now, then)| (now.as_nanosecond() - then.as_nanosecond()).div_euclid(DAY));
+        let age = now.zip(then).map(|(now, then)| (now - then).div_euclid(DAY));
         Ok(age.and_then(|days| i64::try_from(days).ok()))
     })?;
     connection.create_aggregate_function("aquifer_sum", 1, FLAGS, Sum)?;
@@ -52,14 +55,9 @@ pub(super) fn register(connection: &Connection) -> Result<()> {
     })
 }
 
-fn moment(value: ValueRef<'_>) -> Option<jiff::Timestamp> {
-    match value {
-        ValueRef::Integer(number) => time::from_number(number),
-        ValueRef::Text(text) => time::from_text(std::str::from_utf8(text).ok()?),
-        #[expect(clippy::cast_possible_truncation, reason = "seconds, and casting saturates")]
-        ValueRef::Real(number) => time::from_number(number as i64),
-        _ => None,
-    }
+/// The moment a value stands for, in nanoseconds since 1970.
+fn moment(value: ValueRef<'_>) -> Option<i128> {
+    time_style::nanosecond(stored(value))
 }
 
 /// What a path leads to in a JSON text; nothing where that is missing or null.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::time_formats::TimeFormats;
 use super::{functions, trouble};
 use crate::session::Fault;
 use crate::trouble::Trouble;
@@ -56,6 +57,8 @@ pub(super) struct Link {
     pub(super) file: Option<FileId>,
     /// Whether the schema that its statements were made for has been noted.
     pub(super) is_noted: bool,
+    /// What is known of the formats of times.
+    pub(super) formats: TimeFormats,
     job: Slot,
 }
 
@@ -233,7 +236,7 @@ impl Links {
             }
         };
         let job = prepare(&mut connection, self.writes, self.patience).map_err(|error| trouble::of(&error))?;
-        Ok(Link { connection, job, file: self.place.id(), is_noted: false })
+        Ok(Link { connection, job, file: self.place.id(), is_noted: false, formats: TimeFormats::default() })
     }
 }
 

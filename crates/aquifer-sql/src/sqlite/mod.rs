@@ -6,6 +6,7 @@ mod functions;
 mod lane;
 mod reflect;
 mod rows;
+mod time_formats;
 mod trouble;
 mod views;
 
@@ -19,9 +20,12 @@ use crate::model::Model;
 use crate::rows::{Cells as _, Collector, Reader};
 use crate::session::{Fault, Session, Work};
 use crate::settings::Settings;
+use crate::sql::uniform::TimeCheck;
 use crate::statement::Statement;
+use crate::time_style::TimeStyle;
 use crate::trouble::Trouble;
 use lane::{FileId, Lane, Link};
+use time_formats::TimeFormats;
 
 pub(crate) use lane::Place;
 pub(crate) use rows::{from_place, is_broken_text};
@@ -100,10 +104,9 @@ impl Sqlite {
         turn.apart(move |link| {
             let answer = transact(link, &work);
             note(&seen, link);
-            let connection = &mut link.connection;
             answer.map_err(|fault| match fault {
                 Fault::Trouble(trouble) => {
-                    let explaining = work.explain(&mut Talk::on(connection), trouble.clone()).now_or_never();
+                    let explaining = work.explain(&mut Talk::on(link), trouble.clone()).now_or_never();
                     explaining.unwrap_or(trouble).into()
                 }
                 fault => fault,
@@ -127,7 +130,7 @@ fn transact<W: Work>(link: &mut Link, work: &W) -> Result<W::Output, Fault> {
 
 fn transact_as_set<W: Work>(link: &mut Link, work: &W) -> Result<W::Output, Fault> {
     link.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| trouble::of(&error))?;
-    let (answer, _) = at_once(&mut link.connection, work);
+    let (answer, _) = at_once(link, work);
     let answer = answer.and_then(|(output, keep)| {
         if !keep || work.is_rehearsal() {
             link.connection.execute_batch("ROLLBACK").map_err(|error| trouble::of(&error))?;
@@ -157,23 +160,24 @@ fn commit(connection: &Connection) -> Result<(), Trouble> {
 fn reading<W: Work>(link: &mut Link, seen: &Mutex<Option<Seen>>, work: &W) -> Result<W::Output, Fault> {
     let snapshot = work.needs_snapshot();
     if snapshot {
-        link.connection.execute_batch("BEGIN").map_err(|error| trouble::of(&error))?;
+        let begin = link.connection.prepare_cached("BEGIN").and_then(|mut begin| begin.execute([]));
+        begin.map_err(|error| trouble::of(&error))?;
     }
-    let (answer, schema) = at_once(&mut link.connection, work);
+    let (answer, schema) = at_once(link, work);
     link.is_noted &= schema == Schema::Known;
     if !link.is_noted {
         note(seen, link);
     }
     if snapshot {
         // It has changed nothing; how it ends does not matter.
-        let _ = link.connection.execute_batch("ROLLBACK");
+        let _ = link.connection.prepare_cached("ROLLBACK").and_then(|mut end| end.execute([]));
     }
     answer.map(|(output, _)| output)
 }
 
 /// Runs work whose every answer comes at once. Says, too, whether it may have met another schema.
-fn at_once<W: Work>(connection: &mut Connection, work: &W) -> (Result<(W::Output, bool), Fault>, Schema) {
-    let mut session = Talk::on(connection);
+fn at_once<W: Work>(link: &mut Link, work: &W) -> (Result<(W::Output, bool), Fault>, Schema) {
+    let mut session = Talk::on(link);
     let answer = work.run(&mut session).now_or_never().unwrap_or_else(|| {
         Err(Trouble::Refused { words: None, cause: "work on SQLite waited for something".to_owned() }.into())
     });
@@ -204,12 +208,13 @@ fn note(seen: &Mutex<Option<Seen>>, link: &mut Link) {
 /// One call's conversation.
 struct Talk<'c> {
     connection: &'c mut Connection,
+    formats: &'c mut TimeFormats,
     schema: Schema,
 }
 
 impl<'c> Talk<'c> {
-    fn on(connection: &'c mut Connection) -> Self {
-        Self { connection, schema: Schema::Known }
+    fn on(link: &'c mut Link) -> Self {
+        Self { connection: &mut link.connection, formats: &mut link.formats, schema: Schema::Known }
     }
 
     fn each(
@@ -273,6 +278,14 @@ impl Session for Talk<'_> {
             std::ops::ControlFlow::Continue(())
         });
         std::future::ready(done.map(|()| all))
+    }
+
+    fn known_time_style(&mut self, check: &TimeCheck) -> impl Future<Output = Result<TimeStyle, Trouble>> + Send {
+        std::future::ready(self.formats.known(self.connection, check).map_err(|error| trouble::of(&error)))
+    }
+
+    fn check_times(&mut self, check: &TimeCheck) -> impl Future<Output = Result<TimeStyle, Trouble>> + Send {
+        std::future::ready(self.formats.check(self.connection, check).map_err(|error| trouble::of(&error)))
     }
 
     fn execute(&mut self, statement: &Statement) -> impl Future<Output = Result<u64, Trouble>> + Send {

@@ -8,17 +8,21 @@ use aquifer_query::FieldType;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, Result};
 
-use super::super::checks;
 use super::collation;
 use super::full_text::{self, FullText};
 use super::lane::Brake;
+use crate::checks;
+use crate::column_defaults::ColumnDefault;
+use crate::column_rules::ColumnRules;
+use crate::exposure;
 use crate::model::{
-    Check, Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, Model, OnDelete, Permits, Rehearsal, SqliteStore,
-    Store, Table, TimeStyle, Unique, Withheld,
+    Check, Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, KeyFallback, Model, OnDelete, Permits, Rehearsal,
+    SqliteStore, Store, Table, Unique, Withheld,
 };
 use crate::settings::Settings;
 use crate::statement::Name;
-use crate::time::{Sample, style_of};
+use crate::table_filter::TableFilter;
+use crate::time_style::{self, Stored, StyleFinder, TimeStyle};
 
 /// How many values are looked at where the declared type leaves a doubt.
 const SAMPLES: usize = 50;
@@ -44,6 +48,7 @@ pub(super) fn model(connection: &Connection, brake: &Brake<'_>, settings: &Setti
         indexes.extend(FullText::read(connection, name, sql)?);
     }
     let mut model = Model::default();
+    let filter = TableFilter::new(settings, |_| {});
     for (name, kind, without_rowid) in &found {
         // An index over another table is no table of its own.
         let is_index = indexes.iter().any(|index| index.name == *name && index.is_index_only());
@@ -51,7 +56,7 @@ pub(super) fn model(connection: &Connection, brake: &Brake<'_>, settings: &Setti
         if is_index || shows_innards {
             continue;
         }
-        if !settings.offers(None, name) {
+        if !filter.admits(None, name) {
             if let Some((table, flows)) = excluded(connection, name)? {
                 model.excluded.push(table);
                 model.flows.extend(flows);
@@ -93,6 +98,7 @@ fn table(
     let checks = checks::of_definition(&sql);
     // Of views it is known once what they show is.
     let is_stored = kind != "view";
+    let indexed = indexed_columns(connection, name)?;
     let mut sampler = Sampler { connection, brake, table: quoted.clone(), left: PATIENCE };
     let mut columns = Vec::new();
     let mut key: Vec<(i64, usize)> = Vec::new();
@@ -110,30 +116,38 @@ fn table(
         if pk > 0 {
             key.push((pk, columns.len()));
         }
-        let has_default = row.get_ref(3)? != ValueRef::Null;
+        let default: Option<String> = row.get(3)?;
+        let rules =
+            ColumnRules::of(checks.iter().map(|check| &*check.expression), |named| named.eq_ignore_ascii_case(&column));
         let of_column = |check: &&checks::Found| {
             check.column.as_deref().is_some_and(|named| named.eq_ignore_ascii_case(&column)) && !check.words.is_empty()
         };
         let words = checks.iter().find(of_column).map(|check| &check.words);
+        let words = words.or(Some(&rules.words));
         let (of, store) = kind_of(&mut sampler, &column, &declared, words)?;
         let collation = if is_stored { collation::of_column(connection, name, &column)? } else { None };
         let comparison = collation::comparison(&of, &declared, collation.as_deref());
         let is_guessed = matches!(of, FieldType::Integer | FieldType::Number) && !says_number(&declared);
+        let column_default = default.as_deref().and_then(|expression| ColumnDefault::parse(expression, &of));
         columns.push(Column {
             name: column.as_str().into(),
+            sql_name: column.as_str().into(),
             quoted: Name::reflected(&column),
             of,
             is_guessed,
             store: Store::Sqlite(store),
             nullable: !not_null,
-            has_default,
+            has_default: default.is_some(),
             generated: hidden >= 2,
-            comment: None,
+            comment: (store == SqliteStore::Time(TimeStyle::Mixed)).then(|| MIXED_FORMATS.into()),
             length: None,
             range: None,
+            rules,
+            default: column_default,
             may_insert: true,
             may_update: true,
             comparison,
+            may_have_index: !is_stored || indexed.iter().any(|name| name.eq_ignore_ascii_case(&column)),
         });
     }
     let all: Vec<(&str, bool)> = columns.iter().map(|column| (&*column.name, column.generated)).collect();
@@ -159,12 +173,20 @@ fn table(
         column.nullable = !told_apart;
     }
     let unique = unique_keys(connection, name, &mut columns)?;
-    let free_name = || ROWIDS.into_iter().find(|rowid| !columns.iter().any(|c| c.name.eq_ignore_ascii_case(rowid)));
+    let free_name = ROWIDS.into_iter().find(|rowid| !columns.iter().any(|c| c.name.eq_ignore_ascii_case(rowid)));
+    let free_name = free_name.filter(|_| kind != "view" && !without_rowid);
+    let mut key_fallback = None;
+    if !told_apart && is_table {
+        let may_name_rows = |column: &Column| exposure::may_name_rows(settings, None, name, column);
+        let found = unique_key(connection, name, &unique, &columns, may_name_rows)?;
+        told_apart = found.is_some();
+        key = found.unwrap_or_default();
+        let by_number = |name: &str| KeyFallback::Column(Box::new(rowid(name)));
+        key_fallback = told_apart.then(|| free_name.map_or(KeyFallback::Nothing, by_number));
+    }
     let key = if told_apart {
         Key::Columns(key)
-    } else if let Some(rowid_name) =
-        Some(kind).filter(|kind| *kind != "view" && !without_rowid).and_then(|_| free_name())
-    {
+    } else if let Some(rowid_name) = free_name {
         columns.insert(0, rowid(rowid_name));
         Key::Columns(vec![0])
     } else {
@@ -191,6 +213,7 @@ fn table(
         checks: checks.collect(),
         columns,
         key,
+        key_fallback,
         unique,
         foreign: foreign_keys(connection, name)?,
         inherits: Vec::new(),
@@ -243,6 +266,9 @@ fn generated(table: &str, sql: &str, columns: &[(&str, bool)]) -> Vec<Flow> {
     flows
 }
 
+/// What callers are told of a column of times that no index can serve.
+const MIXED_FORMATS: &str = "Times in several formats: sorting or filtering by this field reads every row";
+
 /// What SQLite calls the number of a row, unless a column is called so.
 const ROWIDS: [&str; 3] = ["rowid", "_rowid_", "oid"];
 
@@ -250,6 +276,13 @@ const ROWIDS: [&str; 3] = ["rowid", "_rowid_", "oid"];
 fn has_key_index(connection: &Connection, table: &str) -> Result<bool> {
     let sql = "SELECT count(*) FROM pragma_index_list(?1) WHERE origin = 'pk'";
     connection.query_row(sql, [table], |row| row.get(0)).map(|count: i64| count > 0)
+}
+
+/// The columns that indexes of a table hold.
+fn indexed_columns(connection: &Connection, table: &str) -> Result<Vec<String>> {
+    let sql = "SELECT DISTINCT x.name FROM pragma_index_list(?1) AS l, pragma_index_xinfo(l.name) AS x \
+               WHERE x.key = 1 AND x.name IS NOT NULL";
+    connection.prepare(sql)?.query_map([table], |row| row.get(0))?.collect()
 }
 
 /// Whether a row has nothing in this column.
@@ -264,6 +297,7 @@ fn holds_null(connection: &Connection, table: &Name, column: &Name) -> Result<bo
 fn rowid(name: &str) -> Column {
     Column {
         name: name.into(),
+        sql_name: name.into(),
         quoted: Name::reflected(name),
         of: FieldType::Integer,
         is_guessed: false,
@@ -274,9 +308,12 @@ fn rowid(name: &str) -> Column {
         comment: Some("The number SQLite gives the row".into()),
         length: None,
         range: None,
+        rules: ColumnRules::default(),
+        default: None,
         may_insert: false,
         may_update: false,
         comparison: Comparison::Exact,
+        may_have_index: true,
     }
 }
 
@@ -312,16 +349,19 @@ fn kind_of(
         return Ok((FieldType::Json, SqliteStore::Json));
     }
     let says_time = says("DATETIME") || says("TIMESTAMP");
-    let may_be_time = says_time || ((textual || declared == "INTEGER" || declared == "BIGINT") && named_time);
+    let is_number = ["INTEGER", "BIGINT", "REAL", "DOUBLE", "FLOAT", "NUMERIC"].contains(&declared.as_str());
+    let may_be_time = says_time || ((textual || is_number) && named_time);
     if may_be_time {
         let samples = sampler.of(column)?;
+        // Fractions may be anything, such as Julian days.
+        let is_whole = !samples.iter().any(|sample| matches!(sample, Sample::Real(_)));
         match style_of(&samples) {
-            Some(style) if says_time || textual || is_recent(&samples) => {
+            Some(style) if (is_whole && (says_time || textual)) || is_recent(&samples) => {
                 return Ok((FieldType::Time, SqliteStore::Time(style)));
             }
             // Nobody knows yet how they will be written: any way is understood.
             None if samples.is_empty() && (says_time || textual) => {
-                return Ok((FieldType::Time, SqliteStore::Time(TimeStyle::Mixed)));
+                return Ok((FieldType::Time, SqliteStore::Time(TimeStyle::SQLITE)));
             }
             _ => {}
         }
@@ -357,6 +397,10 @@ fn is_recent(samples: &[Sample]) -> bool {
         Sample::Integer(number) => {
             (946_684_800..4_102_444_800).contains(number) || (946_684_800_000..4_102_444_800_000).contains(number)
         }
+        Sample::Real(number) => {
+            (946_684_800.0..4_102_444_800.0).contains(number)
+                || (946_684_800_000.0..4_102_444_800_000.0).contains(number)
+        }
         Sample::Text(_) => true,
         Sample::Other => false,
     })
@@ -373,6 +417,35 @@ fn by_values(samples: &[Sample]) -> FieldType {
     } else {
         FieldType::Number
     }
+}
+
+/// A value of a column whose declared type leaves a doubt.
+enum Sample {
+    Integer(i64),
+    Real(f64),
+    Text(String),
+    Other,
+}
+
+impl Sample {
+    fn stored(&self) -> Stored<'_> {
+        match self {
+            Sample::Integer(number) => Stored::Integer(*number),
+            Sample::Real(number) => Stored::Real(*number),
+            Sample::Text(text) => Stored::Text(text.as_bytes()),
+            Sample::Other => Stored::Other,
+        }
+    }
+}
+
+/// How a column writes its times, judged by some of its values. `None` where not all of them are times.
+fn style_of(samples: &[Sample]) -> Option<TimeStyle> {
+    if samples.iter().any(|sample| time_style::nanosecond(sample.stored()).is_none()) {
+        return None;
+    }
+    let mut finder = StyleFinder::new();
+    samples.iter().all(|sample| finder.add(sample.stored()));
+    finder.finish()
 }
 
 /// Looks at some values of a table.
@@ -420,6 +493,7 @@ impl Sampler<'_> {
         while let Some(row) = rows.next()? {
             samples.push(match row.get_ref(0)? {
                 ValueRef::Integer(number) => Sample::Integer(number),
+                ValueRef::Real(number) => Sample::Real(number),
                 ValueRef::Text(text) => Sample::Text(String::from_utf8_lossy(text).into_owned()),
                 _ => Sample::Other,
             });
@@ -455,6 +529,38 @@ fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> 
         }
     }
     Ok(unique)
+}
+
+/// A unique key that tells rows apart: none of its columns may hold NULL, and it compares them as they are looked for. Of
+/// several, the one of the fewest columns, and of those the one whose columns come first.
+fn unique_key(
+    connection: &Connection,
+    table: &str,
+    unique: &[Unique],
+    columns: &[Column],
+    may_name_rows: impl Fn(&Column) -> bool,
+) -> Result<Option<Vec<usize>>> {
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    for known in unique.iter().filter(|known| !known.columns.is_empty()) {
+        // A generated column may show what it is made of.
+        let is_part = |column: &Column| !column.nullable && !column.generated && may_name_rows(column);
+        let position = |name: &Arc<str>| columns.iter().position(|column| column.name == *name && is_part(column));
+        let Some(positions) = known.columns.iter().map(position).collect::<Option<Vec<usize>>>() else { continue };
+        let sql = "SELECT name, coll FROM pragma_index_xinfo(?1) WHERE key = 1";
+        let mut statement = connection.prepare(sql)?;
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let parts: Vec<(String, String)> = statement.query_map([&*known.name], read)?.collect::<Result<_>>()?;
+        let mut compares_alike = true;
+        for (column, collation) in parts {
+            let own = collation::of_column(connection, table, &column)?;
+            compares_alike &= own.as_deref().unwrap_or("BINARY").eq_ignore_ascii_case(&collation);
+        }
+        if compares_alike {
+            found.push(positions);
+        }
+    }
+    found.sort_by_key(|positions| (positions.len(), positions.clone()));
+    Ok(found.into_iter().next())
 }
 
 fn foreign_keys(connection: &Connection, table: &str) -> Result<Vec<ForeignKey>> {

@@ -7,10 +7,10 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use serde_json::{Value, json};
 
 use crate::cell::{self, float, integer, json as json_text, string};
-use crate::model::TimeStyle;
 use crate::rows::{Cells, Reader, Wrote};
 use crate::statement::Bind;
 use crate::time;
+use crate::time_style::{self, Stored};
 
 /// A row of a result.
 pub(super) struct Row<'r, 's>(pub(super) &'r rusqlite::Row<'s>);
@@ -23,20 +23,28 @@ impl Cells for Row<'_, '_> {
             (Reader::Boolean, ValueRef::Integer(number)) => {
                 out.extend_from_slice(if number == 0 { b"false" } else { b"true" });
             }
-            (Reader::Time(style), value) => moment(style, value, out),
+            (Reader::Time, value) => moment(value, out),
             (Reader::Json, ValueRef::Text(text)) => json_text(&String::from_utf8_lossy(text), out),
             (_, ValueRef::Integer(number)) => integer(number, out),
             (_, ValueRef::Real(number)) => float(number, out),
             (_, ValueRef::Text(text)) => cell::text(text, out),
-            (_, ValueRef::Blob(bytes)) => string(&STANDARD.encode(bytes), out),
+            (_, ValueRef::Blob(bytes)) => {
+                string(&STANDARD.encode(bytes), out);
+                return Wrote::Bytes;
+            }
         }
         Wrote::Value
     }
 
-    /// As it is: only so does it compare with what stands in the file.
+    /// As it is: only so does it compare with what stands in the file. Times are the exception: a cursor stays right when
+    /// their format changes, so it holds none of it. What is no time is missing, as in comparisons.
     fn place(&self, index: usize, reader: Reader, out: &mut Vec<u8>) {
         let wrapped = |kind: &str, text: &str| json!({ kind: text }).to_string();
         match self.0.get_ref(index).unwrap_or(ValueRef::Null) {
+            value if reader == Reader::Time => match time_style::nanosecond(stored(value)) {
+                Some(time) => string(&time_style::canonical(time), out),
+                None => out.extend_from_slice(b"null"),
+            },
             ValueRef::Null => out.extend_from_slice(b"null"),
             ValueRef::Text(text) if reader == Reader::Json => json_text(&String::from_utf8_lossy(text), out),
             ValueRef::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
@@ -51,19 +59,23 @@ impl Cells for Row<'_, '_> {
     }
 }
 
-fn moment(style: TimeStyle, value: ValueRef<'_>, out: &mut Vec<u8>) {
+/// A value as a time column stores it.
+pub(super) fn stored(value: ValueRef<'_>) -> Stored<'_> {
+    match value {
+        ValueRef::Integer(number) => Stored::Integer(number),
+        ValueRef::Real(number) => Stored::Real(number),
+        ValueRef::Text(text) => Stored::Text(text),
+        ValueRef::Null | ValueRef::Blob(_) => Stored::Other,
+    }
+}
+
+fn moment(value: ValueRef<'_>, out: &mut Vec<u8>) {
     if let ValueRef::Text(text) = value
         && time::copy(text, out)
     {
         return;
     }
-    let found = match value {
-        ValueRef::Integer(number) if style == TimeStyle::Milliseconds => jiff::Timestamp::from_millisecond(number).ok(),
-        ValueRef::Integer(number) if style == TimeStyle::Seconds => jiff::Timestamp::from_second(number).ok(),
-        ValueRef::Integer(number) => time::from_number(number),
-        ValueRef::Text(text) => std::str::from_utf8(text).ok().and_then(time::from_text),
-        _ => None,
-    };
+    let found = time_style::nanosecond(stored(value)).and_then(|time| jiff::Timestamp::from_nanosecond(time).ok());
     match (found, value) {
         (Some(moment), _) => time::show(moment, out),
         (None, ValueRef::Integer(number)) => integer(number, out),

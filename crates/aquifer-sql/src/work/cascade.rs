@@ -87,7 +87,7 @@ async fn referring<S: Session>(
             columns.push(name.clone());
         }
     }
-    let scope = Scope { served, dialect: common.dialect, now: common.now };
+    let scope = Scope::new(served, common.dialect, common.now);
     let (statement, readers) = select(&scope, &columns, &reference.columns, wanted, most);
     let rows = session.rows(&statement, &readers).await?;
     Ok(rows.into_iter().map(|row| columns.iter().map(|name| name.to_string()).zip(row).collect()).collect())

@@ -38,7 +38,7 @@ pub(crate) struct Common {
 
 impl Common {
     pub(super) fn scope(&self) -> Scope<'_> {
-        Scope { served: &self.served, dialect: self.dialect, now: self.now }
+        Scope::new(&self.served, self.dialect, self.now)
     }
 
     /// The whole row with its version.
@@ -188,7 +188,8 @@ impl Work for Update {
         common.must_refer(session, &after).await?;
         let changes: Map<String, Value> = after
             .iter()
-            .filter(|(name, value)| *name != "_etag" && before.get(*name) != Some(value))
+            // Names that begin so are no columns.
+            .filter(|(name, value)| !name.starts_with('_') && before.get(*name) != Some(value))
             .map(|(name, value)| (name.clone(), json!({ "from": before.get(name), "to": value })))
             .collect();
         let data = json!({ "dry_run": true, "would": "update", "changes": changes });

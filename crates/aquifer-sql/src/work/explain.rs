@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 use super::change::Common;
 use super::read::one;
 use crate::model::{Column, ForeignKey, OnDelete, Store};
-use crate::offer::Relationship;
 use crate::rows::Reader;
 use crate::session::{Fault, Session};
 use crate::sql::{operand, write};
@@ -125,11 +124,11 @@ impl Common {
 
     /// What callers call the table that a reference leads to, if it is offered.
     pub(super) fn parent(&self, foreign: &ForeignKey) -> Option<String> {
-        let is_it = |known: &&Relationship| {
-            known.from == self.index && known.columns == foreign.columns && known.to_columns == foreign.to_columns
-        };
-        let known = self.references.iter().find(is_it).filter(|known| !known.conceals_to)?;
-        self.tables.get(known.to).map(|served| served.words.plural.clone())
+        let own = self.references.iter().filter(|known| known.from == self.index && known.columns == foreign.columns);
+        let targets = own.filter_map(|known| Some((known, self.tables.get(known.to)?)));
+        let mut targets = targets.filter(|(_, served)| foreign.leads_to(&served.table));
+        let (_, target) = targets.next().filter(|(known, _)| !known.conceals_to)?;
+        Some(target.words.plural.clone())
     }
 
     /// A table whose rows refer to this one and forbid that it goes.
@@ -142,7 +141,7 @@ impl Common {
             let on: Option<Vec<(Name, &Column, &Value)>> = pairs
                 .map(|(theirs, own)| {
                     let value = row.get(&**own).filter(|value| !value.is_null())?;
-                    Some((Name::reflected(theirs), table.column(own)?, value))
+                    Some((from.table.column(theirs)?.quoted.clone(), table.column(own)?, value))
                 })
                 .collect();
             let Some(on) = on else { continue };

@@ -6,7 +6,7 @@ use aquifer_protocol::error::Failure;
 use aquifer_protocol::warning::Warning;
 use aquifer_query::CursorKey;
 use aquifer_query::evaluate::page_cut;
-use aquifer_query::plan::{Page, Path, Plan};
+use aquifer_query::plan::{Path, Plan};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -14,9 +14,11 @@ use super::Done;
 use crate::rows::Collector;
 use crate::served::Served;
 use crate::session::{Fault, Session, Work};
-use crate::sql::value::Scope;
+use crate::sql::uniform::{PageSpan, page_span, time_uses};
+use crate::sql::value::{ColumnStyle, Scope, Thing, Times};
 use crate::sql::{aggregate, select};
 use crate::statement::Dialect;
+use crate::time_style::TimeStyle;
 
 /// A list or a search, with its sums.
 pub(crate) struct Query {
@@ -37,7 +39,8 @@ impl Work for Query {
     type Output = Done;
 
     fn needs_snapshot(&self) -> bool {
-        self.plan.aggregates.len() > 1 || (self.sums_up() && self.plan.items)
+        let several = self.plan.aggregates.len() > 1 || (self.sums_up() && self.plan.items);
+        several || !time_uses(&self.scope(), &self.plan).is_empty()
     }
 
     fn is_soon_done(&self) -> bool {
@@ -45,8 +48,52 @@ impl Work for Query {
     }
 
     async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
-        let Query { served, dialect, now, plan, key, .. } = self;
-        let scope = Scope { served, dialect: *dialect, now: *now };
+        let (scope, plan) = (self.scope(), &self.plan);
+        let uses = time_uses(&scope, plan);
+        let mut styles: Vec<ColumnStyle> = Vec::with_capacity(uses.len());
+        for one in &uses {
+            let sampled = scope.time_style(Thing::Column(one.column)).unwrap_or(TimeStyle::Mixed);
+            let style = session.known_time_style(&one.check(&scope, plan, sampled, PageSpan::Nothing)).await?;
+            styles.push((one.column.name.clone(), style));
+        }
+        for attempt in 1.. {
+            let scope = Scope { times: Times::Checked(&styles), ..scope };
+            let (mut done, span) = self.answer(session, &scope).await?;
+            let mut found = styles.clone();
+            for (one, (_, style)) in uses.iter().zip(&mut found).filter(|(_, (_, style))| style.is_sortable()) {
+                let check = one.check(&scope, plan, *style, span);
+                *style = session.check_times(&check).await?;
+                if *style != check.style && attempt >= MAX_STYLES {
+                    *style = TimeStyle::Mixed;
+                }
+            }
+            if found == styles {
+                done.warnings.extend(styles.iter().filter(|(_, style)| !style.is_sortable()).map(mixed_formats));
+                return Ok((done, false));
+            }
+            styles = found;
+        }
+        Err(Failure::internal("times of changing formats").into())
+    }
+}
+
+/// How many formats of times are tried before each time is read.
+const MAX_STYLES: usize = 3;
+
+fn mixed_formats((column, _): &ColumnStyle) -> Warning {
+    let message = format!("The times in '{column}' are not all in one sortable format, so every row was read");
+    Warning::new("TIME_FORMATS_MIXED", message).detail("field", &**column)
+}
+
+impl Query {
+    fn scope(&self) -> Scope<'_> {
+        Scope::new(&self.served, self.dialect, self.now)
+    }
+
+    /// The answer, and the part of the order it shows.
+    async fn answer<S: Session>(&self, session: &mut S, scope: &Scope<'_>) -> Result<(Done, PageSpan), Fault> {
+        let Query { served, plan, key, .. } = self;
+        let mut span = PageSpan::Nothing;
         let mut warnings = Vec::new();
         if plan.text.is_some() && served.table.index.is_none() {
             warnings.push(Warning::new(
@@ -57,7 +104,7 @@ impl Work for Query {
         let mut out = Vec::with_capacity(4096);
         out.push(b'{');
         let (mut results, mut total) = (Vec::new(), None);
-        for summing in aggregate::statements(&scope, plan) {
+        for summing in aggregate::statements(scope, plan) {
             let rows = session.rows(&summing.statement, &summing.readers).await?;
             let count = summing.collect(rows, &plan.aggregates, &mut results, &mut warnings);
             total = total.or(count);
@@ -75,11 +122,9 @@ impl Work for Query {
             if !plan.aggregates.is_empty() {
                 out.push(b',');
             }
-            let reading = select::page(&scope, plan)?;
-            // Numbered pages stay whole: what they left out could not be asked for.
+            let reading = select::page(scope, plan)?;
             let pages = served.collection.pages;
-            let most = if matches!(plan.page, Page::Numbered { .. }) { usize::MAX } else { pages.bytes };
-            let mut collector = Collector::new(reading.shape, reading.wanted, most, plan.edges);
+            let mut collector = Collector::new(reading.shape, reading.wanted, pages.bytes, plan.edges);
             for statement in &reading.statements {
                 session.fetch(statement, &mut collector).await?;
                 if collector.is_full() {
@@ -87,12 +132,13 @@ impl Work for Query {
                 }
             }
             if let Some(shown) = collector.cut() {
-                warnings.push(page_cut(shown, reading.wanted, pages.bytes));
+                warnings.push(page_cut(&plan.page, shown, reading.wanted, pages.bytes));
             }
+            span = page_span(plan, collector.last_place().as_deref(), collector.is_full());
             collector.finish(served, plan, key, total.as_ref(), &mut out);
         }
         out.push(b'}');
-        Ok((Done::assembled(out, warnings)?, false))
+        Ok((Done::assembled(out, warnings)?, span))
     }
 }
 
@@ -118,7 +164,7 @@ impl Work for Get {
 
     async fn run<S: Session>(&self, session: &mut S) -> Result<(Done, bool), Fault> {
         let Get { served, dialect, now, key, select, .. } = self;
-        let scope = Scope { served, dialect: *dialect, now: *now };
+        let scope = Scope::new(served, *dialect, *now);
         let row = one(session, &scope, select, key, false).await?.ok_or_else(|| not_found(served, key))?;
         Ok((Done::assembled(row, Vec::new())?, false))
     }

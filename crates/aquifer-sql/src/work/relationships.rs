@@ -151,7 +151,7 @@ impl Walk {
             if nodes.len() >= most {
                 break;
             }
-            let scope = Scope { served, dialect: self.dialect, now: self.now };
+            let scope = Scope::new(served, self.dialect, self.now);
             let (statement, readers) = select(&scope, &columns, by, chunk, most - nodes.len());
             for row in session.rows(&statement, &readers).await? {
                 let values: Map<String, Value> = columns.iter().map(|name| name.to_string()).zip(row).collect();
@@ -407,8 +407,7 @@ pub(crate) fn key_of(served: &Served, given: &Map<String, Value>) -> Result<Vec<
     let mut key = Vec::new();
     let valid: Vec<&str> = served.table.key_columns().map(|column| &*column.name).collect();
     for column in served.table.key_columns() {
-        let parameter = served.parameter(&column.name).unwrap_or_default();
-        let Some(value) = given.get(&*column.name).or_else(|| given.get(parameter)) else {
+        let Some(value) = given.get(&*column.name) else {
             let path = format!("root.{}", column.name);
             return Err(Failure::new(
                 aquifer_protocol::error::Code::ValidationMissingParam,
@@ -429,10 +428,7 @@ pub(crate) fn key_of(served: &Served, given: &Map<String, Value>) -> Result<Vec<
     let known = |name: &str| {
         name == "element_type"
             || name == "element_name"
-            || served
-                .table
-                .key_columns()
-                .any(|column| *column.name == *name || served.parameter(&column.name) == Some(name))
+            || served.table.key_columns().any(|column| *column.name == *name)
     };
     if let Some(unknown) = given.keys().find(|name| !known(name)) {
         let shown: String = unknown.chars().filter(|c| c.is_alphanumeric() || *c == '_').take(64).collect();

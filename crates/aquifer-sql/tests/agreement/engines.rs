@@ -293,9 +293,9 @@ fn without_marks(value: &Value) -> Value {
     match value {
         Value::Array(elements) => elements.iter().map(without_marks).collect(),
         Value::Object(fields) => {
-            let kept = fields
-                .iter()
-                .filter(|(name, _)| !["startCursor", "endCursor", "cursor", "_etag"].contains(&name.as_str()));
+            let kept = fields.iter().filter(|(name, _)| {
+                !["startCursor", "endCursor", "cursor", "_etag", "_binary"].contains(&name.as_str())
+            });
             Value::Object(kept.map(|(name, value)| (name.clone(), without_marks(value))).collect())
         }
         other => other.clone(),

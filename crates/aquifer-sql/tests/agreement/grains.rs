@@ -313,14 +313,21 @@ pub(crate) fn request() -> impl Strategy<Value = Value> {
         (any::<bool>(), any::<bool>(), any::<bool>()),
     );
     parts.prop_map(|(filter, sort, fields, aggregate, page, (total, edges, include_items))| {
-        let mut request = page;
-        for (name, part) in [("filter", filter), ("sort", sort), ("fields", fields), ("aggregate", aggregate)] {
+        // What concerns items is refused beside sums without items.
+        let has_items = aggregate.is_none() || include_items;
+        let mut request = if has_items { page } else { json!({}) };
+        for (name, part) in [("filter", filter), ("aggregate", aggregate)] {
             if let Some(part) = part {
                 request[name] = part;
             }
         }
-        request["total"] = total.into();
-        request["edges"] = edges.into();
+        for (name, part) in [("sort", sort), ("fields", fields)] {
+            if let Some(part) = part.filter(|_| has_items) {
+                request[name] = part;
+            }
+        }
+        request["total"] = (total && has_items).into();
+        request["edges"] = (edges && has_items).into();
         request["include_items"] = include_items.into();
         request
     })

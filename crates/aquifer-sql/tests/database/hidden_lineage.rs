@@ -61,7 +61,7 @@ async fn r_ext_6_no_schema_partition_or_row_shows_a_hidden_column() {
         ("list_by_two_functions", vec!["id", "name"]),
         ("list_by_xml_besides", vec!["id", "name"]),
         ("list_of_letters", vec!["id"]),
-        ("list_odd_names", vec![":resno", "{TARGETENTRY :resorigtbl 1"]),
+        ("list_odd_names", vec!["resno", "targetentry_resorigtbl_1"]),
     ] {
         let all = stage.get(operation, json!({ "fields": "full" })).await;
         let row: Vec<&String> = all["items"][0].as_object().unwrap().keys().collect();

@@ -63,6 +63,56 @@ async fn r_saf_5_full_text_tables_show_no_hidden_column() {
     }
 }
 
+/// A unique key names rows only where it shows nothing hidden: unlike a primary key, it can be left out.
+#[tokio::test]
+async fn r_saf_5_a_chosen_key_shows_no_hidden_column() {
+    let unique = "CREATE UNIQUE INDEX only_notes ON users (notes);";
+    for (more, keys) in [
+        (
+            "CREATE TABLE pins (note TEXT NOT NULL UNIQUE REFERENCES users (notes), size INTEGER);
+             INSERT INTO pins VALUES ('hunterzz', 7);",
+            json!([{ "rowid": 1, "size": 7 }]),
+        ),
+        // By way of another table.
+        (
+            "CREATE TABLE steps (id INTEGER PRIMARY KEY, note TEXT UNIQUE REFERENCES users (notes));
+             CREATE TABLE pins (Note TEXT NOT NULL UNIQUE REFERENCES steps (note), size INTEGER);
+             INSERT INTO steps VALUES (1, 'hunterzz'); INSERT INTO pins VALUES ('hunterzz', 7);",
+            json!([{ "rowid": 1, "size": 7 }]),
+        ),
+        // One column of several.
+        (
+            "CREATE TABLE pins (size INTEGER NOT NULL, note TEXT NOT NULL REFERENCES users (notes), UNIQUE (size, note));
+             INSERT INTO pins VALUES (7, 'hunterzz');",
+            json!([{ "rowid": 1, "size": 7 }]),
+        ),
+        // No name is left for the row's own number.
+        (
+            "CREATE TABLE pins (note TEXT NOT NULL UNIQUE REFERENCES users (notes), rowid INTEGER, oid INTEGER, _rowid_ INTEGER);
+             INSERT INTO pins VALUES ('hunterzz', 7, 8, 9);",
+            json!([{ "rowid": 7, "oid": 8, "rowid_2": 9 }]),
+        ),
+        // What shows nothing hidden names rows.
+        (
+            "CREATE TABLE pins (owner INTEGER NOT NULL UNIQUE REFERENCES users (id), size INTEGER);
+             INSERT INTO pins VALUES (1, 7);",
+            json!([{ "owner": 1, "size": 7 }]),
+        ),
+    ] {
+        let stage = Stage::sqlite_with(&format!("{USERS}{unique}{more}"), hide(&["users.notes"])).await;
+        nothing_tells(&stage).await;
+        let all = stage.get("list_pins", json!({ "fields": "full" })).await;
+        let shown: Vec<serde_json::Value> = all["items"].as_array().unwrap().iter().cloned().map(plain).collect();
+        assert_eq!(json!(shown), keys, "{more}");
+    }
+}
+
+/// A row without what is computed for it.
+fn plain(mut row: serde_json::Value) -> serde_json::Value {
+    row.as_object_mut().unwrap().retain(|name, _| name == "rowid" || !name.starts_with('_'));
+    row
+}
+
 /// Generated columns: what SQLite skips is skipped, and nothing else.
 #[tokio::test]
 async fn r_saf_5_generated_columns_show_no_hidden_column() {

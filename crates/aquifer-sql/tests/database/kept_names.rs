@@ -135,7 +135,8 @@ async fn r_saf_2_names_survive_a_restart() {
     let mut renamed = file.settings();
     renamed.name = "elsewhere".to_owned();
     let fourth = start(renamed, &store).await;
-    assert_eq!(table_of(&fourth, "delete_order").as_deref(), Some("orders"));
+    assert_eq!(table_of(&fourth, "delete_order").as_deref(), Some("Order"));
+    assert_eq!(table_of(&fourth, "delete_orders").as_deref(), Some("orders"), "each by its own name");
     let records = store.records().await;
     assert_eq!(records.len(), 2);
     let (key, record) = records.iter().find(|(key, _)| key.starts_with("names/database/here/")).unwrap();
@@ -201,12 +202,12 @@ async fn a_store_that_fails_costs_nothing_but_memory() {
         store.inner.compare_and_set(&key, now, nonsense.to_vec(), Duration::from_secs(60)).await.unwrap();
         let database = start(file.settings(), &store).await;
         assert_eq!(
-            table_of(&database, "delete_order").as_deref(),
+            table_of(&database, "delete_orders").as_deref(),
             Some("orders"),
             "{}",
             String::from_utf8_lossy(nonsense)
         );
-        assert_eq!(store.records().await[0].1["orders"], json!(["order", "orders"]));
+        assert_eq!(store.records().await[0].1["orders"], json!(["orders", "orders"]));
     }
     let _ = version;
 }
@@ -242,5 +243,5 @@ async fn r_saf_2_names_of_a_server_survive_another_password() {
     let mut settings = server.settings();
     settings.schemas = vec!["other".to_owned(), "public".to_owned()];
     let database = start(settings, &store).await;
-    assert_eq!(table_of(&database, "delete_public_order").as_deref(), Some("orders"));
+    assert_eq!(table_of(&database, "delete_public_order").as_deref(), Some("Order"));
 }

@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod bytes;
+mod column_names;
 mod comparison;
 mod conflict_clauses;
 mod generic;
+mod generic_introspection;
 mod hidden;
 mod hidden_later;
 mod hidden_settings;
@@ -20,10 +22,12 @@ mod reading;
 mod rehearsals;
 mod relationships;
 mod schema_changes;
+mod schema_facts;
 mod sqlite_failures;
 mod sqlite_passing;
 mod sqlite_reflection;
 mod support;
+mod table_names;
 mod walk;
 mod writes;
 
@@ -37,6 +41,8 @@ mod postgres_failures;
 mod postgres_reflection;
 #[cfg(feature = "postgres")]
 mod postgres_rights;
+#[cfg(feature = "postgres")]
+mod postgres_tls;
 #[cfg(feature = "postgres")]
 mod rehearsal_proofs;
 #[cfg(feature = "postgres")]

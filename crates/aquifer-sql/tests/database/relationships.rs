@@ -213,13 +213,18 @@ async fn refusals(stage: &Stage) {
             "root.number",
         ),
         (
+            json!({ "root": { "element_type": "rooms", "id": 1 }, "direction": "both" }),
+            "VALIDATION_MISSING_PARAM",
+            "root.building",
+        ),
+        (
             json!({ "root": { "element_type": "poeple", "id": 1 }, "direction": "both" }),
             "VALIDATION_INVALID_VALUE",
             "root.element_type",
         ),
         (
             json!({ "root": { "element_type": "people", "id": "x" }, "direction": "both" }),
-            "VALIDATION_INVALID_VALUE",
+            "VALIDATION_INVALID_TYPE",
             "root.id",
         ),
         (
@@ -245,6 +250,10 @@ async fn refusals(stage: &Stage) {
     for (params, code, name) in cases {
         let error = stage.refused("query_relationships", params.clone(), code).await;
         assert_eq!(error["details"]["param_name"], name, "{params}: {error}");
+        if name == "root.element_type" && code == "VALIDATION_INVALID_VALUE" {
+            let tables = ["desks", "lonelies", "people", "rooms", "teams"];
+            assert!(tables.iter().all(|table| error["message"].as_str().unwrap().contains(table)), "{error}");
+        }
     }
     let absent = json!({ "root": { "element_type": "people", "id": 99 }, "direction": "both" });
     stage.refused("query_relationships", absent, "NOT_FOUND_RESOURCE").await;
@@ -283,6 +292,33 @@ async fn capabilities(stage: &Stage) {
     }
 }
 
+on_both!(r_int_5_root_can_be_written_from_its_description, described_root, &of_sqlite(), &of_postgres());
+
+/// Tables with different keys: each alternative says which tables it is for, and which columns they need.
+async fn described_root(stage: &Stage) {
+    let root = stage.parameter("query_relationships", "root").await;
+    assert_eq!(root["required"], json!(true));
+    let mut tables = Vec::new();
+    for alternative in root["type"].as_str().unwrap().split(" | ") {
+        let fields = stage.fields_of(alternative).await;
+        for table in fields["element_type"]["enum"].as_array().unwrap() {
+            let mut written = json!({ "element_type": table });
+            for (name, field) in
+                fields.iter().filter(|(name, field)| *name != "element_type" && field["required"] == true)
+            {
+                written[name] = if field["type"] == "integer" { json!(1) } else { json!("A") };
+            }
+            let found = stage.get("query_relationships", json!({ "root": written, "direction": "both" })).await;
+            assert_eq!(found["root"]["element_type"], *table);
+            tables.push(table.as_str().unwrap().to_owned());
+            // What the answer calls the row can be sent.
+            stage.get("query_relationships", json!({ "root": found["root"], "direction": "both" })).await;
+        }
+    }
+    tables.sort();
+    assert_eq!(tables, ["desks", "lonelies", "people", "rooms", "teams"]);
+}
+
 /// A child in another type than its parent's key, and keys in another case: the database matches them all the same.
 #[tokio::test]
 async fn r_col_10_values_that_only_the_database_takes_for_equal() {
@@ -293,7 +329,7 @@ async fn r_col_10_values_that_only_the_database_takes_for_equal() {
          INSERT INTO children VALUES (1, '1', 'ANN'), (2, '2', 'bob'), (3, '1', NULL);",
     )
     .await;
-    let params = json!({ "root": { "element_type": "parents", "Id": 1 }, "direction": "both", "depth": 3 });
+    let params = json!({ "root": { "element_type": "parents", "id": 1 }, "direction": "both", "depth": 3 });
     assert_eq!(
         related(&stage, params).await,
         told(&[

@@ -166,6 +166,19 @@ impl Stage {
     }
 }
 
+/// A SQLite file and, where there is a server, a PostgreSQL database.
+pub(crate) async fn stages(sqlite: &str, postgres: &str) -> Vec<Stage> {
+    stages_with(sqlite, postgres, |_| {}).await
+}
+
+pub(crate) async fn stages_with(sqlite: &str, postgres: &str, set: impl Fn(&mut Settings)) -> Vec<Stage> {
+    let mut stages = vec![Stage::sqlite_with(sqlite, &set).await];
+    #[cfg(feature = "postgres")]
+    stages.push(Stage::postgres_with(postgres, &set).await);
+    let _ = postgres;
+    stages
+}
+
 impl Behind {
     fn holds_no_secret(&self, answer: &Value) {
         let text = answer.to_string();

@@ -178,11 +178,13 @@ impl Http {
         let token = self.token_for(delivery).await;
         let response = self.post_following(token.as_deref(), body.clone(), about, delivery).await?;
         let better = match (&self.tokens, response.status()) {
-            (Some(tokens), StatusCode::UNAUTHORIZED) => {
+            (Some(tokens), StatusCode::UNAUTHORIZED) if !tokens.is_insufficient(response.headers()) => {
                 Some((tokens, tokens.instead_of(token).await.map_err(Trouble::Unauthorized)?))
             }
             // Somebody may have logged in for more meanwhile.
-            (Some(tokens), StatusCode::FORBIDDEN) => tokens.newer_than(token.as_deref()).map(|newer| (tokens, newer)),
+            (Some(tokens), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+                tokens.newer_than(token.as_deref()).map(|newer| (tokens, newer))
+            }
             _ => None,
         };
         let Some((tokens, better)) = better else { return self.accepted(response, delivery) };
@@ -190,7 +192,7 @@ impl Http {
             return Err(Trouble::LoginRenewed);
         }
         match self.post_following(Some(&better), body, about, delivery).await? {
-            refused if refused.status() == StatusCode::UNAUTHORIZED => {
+            refused if refused.status() == StatusCode::UNAUTHORIZED && !tokens.is_insufficient(refused.headers()) => {
                 Err(Trouble::Unauthorized(tokens.wanted("its login is no longer accepted")))
             }
             response => self.accepted(response, delivery),

@@ -14,9 +14,14 @@ use crate::shared::Shared;
 use crate::sse::Events;
 use crate::trouble::{Gone, Trouble};
 
-/// How often an answer is asked for again whose stream broke off.
-const MAX_RESUMPTIONS: usize = 5;
-const RESUME_AFTER: (u64, u64) = (250, 10_000);
+/// How often in a row a stream may be resumed without a new event on it.
+const MAX_FRUITLESS_RESUMPTIONS: u32 = 5;
+
+/// The shortest wait before a stream is resumed, and the first one where the server does not say how long to wait.
+const MIN_RESUME_WAIT: Duration = Duration::from_millis(250);
+
+/// The longest wait before a stream is resumed where the server does not say how long to wait.
+const MAX_RESUME_WAIT: Duration = Duration::from_secs(10);
 
 /// Bytes read of an answer that is not a success.
 const MAX_ERROR_BODY: usize = 256 * 1024;
@@ -97,8 +102,9 @@ impl Http {
         Ok(body.freeze())
     }
 
-    /// Reads a stream until the answer is there. A stream that breaks off is resumed where it can be, which asks for the
-    /// rest of the answer and does not send the request again.
+    /// Reads a stream until the answer is there. A stream that ends before is resumed after its last event, which asks for
+    /// the rest of the answer and does not send the request again. A server may end a stream as often as it likes to
+    /// have the client poll: the caller's timeout bounds that.
     async fn follow(
         &self,
         mut response: Response,
@@ -106,8 +112,8 @@ impl Http {
         id: u64,
         companion: &Arc<Companion>,
     ) -> Result<Json, Trouble> {
-        let mut last_id: Option<String> = None;
-        for _ in 0..=MAX_RESUMPTIONS {
+        let mut resumption = Resumption::default();
+        loop {
             let mut events = Events::new(self.largest);
             let mut answer = None;
             let broke = self
@@ -129,18 +135,30 @@ impl Http {
             if let Err(trouble @ Trouble::TooLarge { .. }) = broke {
                 return Err(trouble);
             }
-            last_id = events.last_id.or(last_id);
-            let Some(after) = &last_id else {
-                return Err(Trouble::Broke(Gone::new(BROKE, "its stream ended without an answer")));
-            };
-            let (least, most) = RESUME_AFTER;
-            tokio::time::sleep(Duration::from_millis(events.retry.unwrap_or_default().clamp(least, most))).await;
-            // Whatever is wrong with the stream, the request has been sent and not been answered.
-            response = self.listen(Some(after)).await.map_err(|trouble| {
-                Trouble::Broke(Gone::new(BROKE, format!("its stream cannot be resumed: {trouble:?}")))
-            })?;
+            resumption.note(events);
+            response = self.resume(&mut resumption).await?;
         }
-        Err(Trouble::Broke(Gone::new(BROKE, "its stream ended again and again without an answer")))
+    }
+
+    /// Opens a stream again after its last event. Whatever is wrong with the stream, the request has been sent and not
+    /// been answered.
+    async fn resume(&self, resumption: &mut Resumption) -> Result<Response, Trouble> {
+        let broke = |cause: String| Trouble::Broke(Gone::new(BROKE, cause));
+        let Some(after) = resumption.last_id.clone() else {
+            return Err(broke("its stream ended without an answer".to_owned()));
+        };
+        while let Some(wait) = resumption.next_wait() {
+            tokio::time::sleep(wait).await;
+            match self.listen(Some(&after)).await {
+                Ok(response) => return Ok(response),
+                Err(refused @ Trouble::Refused(_)) => {
+                    return Err(broke(format!("its stream cannot be resumed: {refused:?}")));
+                }
+                // The server or the network may be away for a moment.
+                Err(trouble) => tracing::debug!("a stream cannot be resumed now: {trouble:?}"),
+            }
+        }
+        Err(broke("its stream ended again and again without an answer".to_owned()))
     }
 
     /// Hands every event on until `more` says that it was enough.
@@ -161,6 +179,41 @@ impl Http {
             }
         }
         Ok(())
+    }
+}
+
+/// Where and when a stream that ended is resumed.
+#[derive(Default)]
+struct Resumption {
+    last_id: Option<String>,
+    retry: Option<Duration>,
+    /// Resumptions so far, and those since the last new event.
+    count: u32,
+    fruitless: u32,
+}
+
+impl Resumption {
+    /// Takes over what a stream said before it ended. What it did not say again still holds.
+    fn note(&mut self, events: Events) {
+        self.retry = events.retry.or(self.retry);
+        if let Some(id) = events.last_id
+            && self.last_id.as_ref() != Some(&id)
+        {
+            // An empty id takes the last one back.
+            self.last_id = Some(id).filter(|id| !id.is_empty());
+            self.fruitless = 0;
+        }
+    }
+
+    /// How long to wait before the next attempt; none if there were enough.
+    fn next_wait(&mut self) -> Option<Duration> {
+        if self.fruitless >= MAX_FRUITLESS_RESUMPTIONS {
+            return None;
+        }
+        let backoff = MIN_RESUME_WAIT.saturating_mul(1 << self.count.min(8)).min(MAX_RESUME_WAIT);
+        self.count = self.count.saturating_add(1);
+        self.fruitless += 1;
+        Some(self.retry.map_or(backoff, |retry| retry.max(MIN_RESUME_WAIT)))
     }
 }
 
@@ -217,5 +270,53 @@ pub(super) fn report(shared: &Shared, read: Result<(), serde_json::Error>) {
     if let Err(cause) = read {
         let cause = shared.words.for_log(&cause.to_string());
         tracing::warn!(source = &*shared.name, "the upstream's stream holds what is no message: {cause}");
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// What one stream brought before it ended.
+    fn ended(text: &str) -> Events {
+        let mut events = Events::new(1_000);
+        events.push(text.as_bytes()).unwrap();
+        while events.next().unwrap().is_some() {}
+        events
+    }
+
+    #[test]
+    fn the_wait_is_what_the_server_said_last() {
+        let mut resumption = Resumption::default();
+        for (stream, expected) in [
+            ("id: 1\ndata:\n\n", 250),
+            ("id: 2\ndata:\n\n", 500),
+            ("id: 3\nretry: 700\ndata:\n\n", 700),
+            ("id: 4\ndata:\n\n", 700),
+            ("", 700),
+            ("id: 5\nretry: 1\n\n", 250),
+            ("id: 6\nretry: 45000\n\n", 45_000),
+        ] {
+            resumption.note(ended(stream));
+            assert_eq!(resumption.next_wait(), Some(Duration::from_millis(expected)), "{stream:?}");
+        }
+        assert_eq!(resumption.last_id.as_deref(), Some("6"));
+        resumption.note(ended("id\ndata: x\n\n"));
+        assert_eq!(resumption.last_id, None);
+    }
+
+    #[test]
+    fn only_streams_without_a_new_event_count_as_fruitless() {
+        let mut resumption = Resumption::default();
+        for id in 0..100 {
+            resumption.note(ended(&format!("id: {id}\ndata:\n\n")));
+            assert!(resumption.next_wait().is_some_and(|wait| wait <= MAX_RESUME_WAIT), "{id}");
+        }
+        let more = (0..100).take_while(|_| {
+            resumption.note(ended("id: 99\ndata:\n\n"));
+            resumption.next_wait().is_some()
+        });
+        assert_eq!(u32::try_from(more.count()).unwrap(), MAX_FRUITLESS_RESUMPTIONS - 1);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, HeaderName};
+use reqwest::header::{ACCEPT, HeaderName, HeaderValue};
 use reqwest::{Response, StatusCode};
 use tokio::time::Instant;
 
@@ -18,6 +18,9 @@ use crate::trouble::Trouble;
 /// Before a stream that ended is opened again: at first, and at most.
 const REOPEN_AFTER: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
+/// The shortest wait that a server can ask for.
+const MIN_REOPEN_WAIT: Duration = Duration::from_millis(250);
+
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
 
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
@@ -28,7 +31,8 @@ impl Http {
         let token = self.current_token().await;
         let request = self.client.get((*self.endpoint()).clone());
         let mut request = self.with_headers(request, token.as_deref()).header(ACCEPT, "text/event-stream");
-        if let Some(after) = after {
+        // As bytes: an id may hold characters beyond ASCII.
+        if let Some(after) = after.and_then(|after| HeaderValue::from_bytes(after.as_bytes()).ok()) {
             request = request.header(LAST_EVENT, after);
         }
         let response = request.send().await.map_err(describe)?;
@@ -47,9 +51,11 @@ impl Http {
     pub(crate) async fn overhear(self: Arc<Self>, shared: Arc<Shared>) {
         let (mut pause, max_pause) = REOPEN_AFTER;
         let mut after: Option<String> = None;
+        let mut retry = None;
         let mut was_open = false;
         loop {
             let begun = Instant::now();
+            let mut brought_events = false;
             match self.listen(after.as_deref()).await {
                 Ok(mut response) => {
                     was_open = true;
@@ -61,15 +67,18 @@ impl Http {
                     if matches!(read.await, Err(Trouble::TooLarge { .. })) {
                         return;
                     }
-                    after = events.last_id.or(after);
+                    brought_events = events.last_id.is_some();
+                    after = events.last_id.or(after).filter(|id| !id.is_empty());
+                    retry = events.retry.or(retry);
                 }
                 Err(Trouble::Refused(_)) => return,
                 // A server that has the stream may be away for a while.
                 Err(_) if was_open => {}
                 Err(_) => return,
             }
-            pause = if begun.elapsed() > pause { REOPEN_AFTER.0 } else { (pause * 2).min(max_pause) };
-            tokio::time::sleep(pause).await;
+            let is_polled = brought_events && retry.is_some();
+            pause = if is_polled || begun.elapsed() > pause { REOPEN_AFTER.0 } else { (pause * 2).min(max_pause) };
+            tokio::time::sleep(reopen_wait(retry, brought_events, pause)).await;
         }
     }
 
@@ -81,6 +90,37 @@ impl Http {
             let request = self.client.delete((*self.endpoint()).clone());
             let leaving = self.with_headers(request, token.as_deref()).send();
             let _ = tokio::time::timeout(LEAVE_TIMEOUT, leaving).await;
+        }
+    }
+}
+
+/// How long to wait before a stream is opened again. A server that has its clients poll says how often. One whose streams
+/// bring nothing is left alone longer.
+fn reopen_wait(retry: Option<Duration>, brought_events: bool, pause: Duration) -> Duration {
+    match retry {
+        Some(retry) if brought_events => retry.max(MIN_REOPEN_WAIT),
+        Some(retry) => retry.max(pause),
+        None => pause,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_opened_again_when_the_server_wants_it() {
+        for (retry, brought_events, pause, expected) in [
+            (None, false, 1_000, 1_000),
+            (None, true, 8_000, 8_000),
+            (Some(500), true, 8_000, 500),
+            (Some(500), false, 8_000, 8_000),
+            (Some(20_000), false, 8_000, 20_000),
+            (Some(20_000), true, 1_000, 20_000),
+            (Some(0), true, 1_000, 250),
+        ] {
+            let wait = reopen_wait(retry.map(Duration::from_millis), brought_events, Duration::from_millis(pause));
+            assert_eq!(wait, Duration::from_millis(expected), "{retry:?} {brought_events} {pause}");
         }
     }
 }

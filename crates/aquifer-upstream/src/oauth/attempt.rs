@@ -10,6 +10,7 @@ use super::client::Client;
 use super::discover::{Discovered, discover};
 use super::failure::{LoginFailure, harmless};
 use super::grant::Granted;
+use super::places;
 use super::proof;
 use super::store::{self, About, Kept, Store};
 use super::web::Web;
@@ -51,7 +52,7 @@ impl std::fmt::Debug for Attempt {
 
 impl Attempt {
     /// Finds out how one logs in to a server. `scopes` are what to ask for; else what is configured, else what the server
-    /// wants.
+    /// wants and what the login before allows.
     pub async fn begin(settings: &Settings, scopes: &[String]) -> Result<Self, LoginFailure> {
         let Transport::Http { url, headers, bearer } = &settings.transport else {
             return Err(LoginFailure::new(
@@ -69,10 +70,12 @@ impl Attempt {
         let found = discover(&web, &server, headers).await?;
         let callback = Callback::open(login.port).await?;
         let client = Client::choose(&web, &found.server, login, callback.redirect()).await?;
-        let scopes = asked_for(scopes, &login.scopes, &found);
+        let store = Store::of(&login.folder, &server);
+        let granted = store.read().filter(|kept| places::same_issuer(&kept.issuer, &found.server.issuer));
+        let granted = granted.map(|kept| kept.scopes).unwrap_or_default();
+        let scopes = asked_for(scopes, &login.scopes, &found, granted);
         let (state, verifier) = (proof::unguessable()?, proof::unguessable()?);
         let url = authorization_url(&found, &client, callback.redirect(), &state, &verifier, &scopes);
-        let store = Store::of(&login.folder, &server);
         Ok(Self { web, callback, found, client, server, store, state, verifier, scopes, url })
     }
 
@@ -195,17 +198,21 @@ pub async fn logout(settings: &Settings) -> Result<LoggedOut, LoginFailure> {
     Ok(if revoked { LoggedOut::Revoked } else { LoggedOut::Forgotten })
 }
 
-fn asked_for(said: &[String], configured: &[String], found: &Discovered) -> Vec<String> {
+/// What a person is asked to agree to. What the login before was granted is asked for again: a server says what it wants of
+/// everybody, not what single calls needed beside that, and those would be refused once more.
+fn asked_for(said: &[String], configured: &[String], found: &Discovered, granted: Vec<String>) -> Vec<String> {
     let chosen = if !said.is_empty() { said } else { configured };
     if !chosen.is_empty() {
         return chosen.to_vec();
     }
-    let mut scopes = found.scopes.clone();
     // Without it some servers give tokens that cannot be renewed.
     let offline = "offline_access";
-    let offers = found.server.scopes_supported.iter().any(|scope| scope == offline);
-    if offers && !scopes.iter().any(|scope| scope == offline) {
-        scopes.push(offline.to_owned());
+    let offers_offline = found.server.scopes_supported.iter().any(|scope| scope == offline);
+    let mut scopes = found.scopes.clone();
+    for scope in granted.into_iter().chain(offers_offline.then(|| offline.to_owned())) {
+        if !scopes.contains(&scope) {
+            scopes.push(scope);
+        }
     }
     scopes
 }

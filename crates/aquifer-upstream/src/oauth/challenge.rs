@@ -20,6 +20,11 @@ impl Challenge {
         values.iter().filter_map(|value| value.to_str().ok()).find_map(Self::parse)
     }
 
+    /// Whether the token that was sent holds, but does not allow enough (RFC 6750).
+    pub(crate) fn is_insufficient_scope(&self) -> bool {
+        self.error.as_deref() == Some("insufficient_scope")
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let mut found: Option<Self> = None;
         let mut rest = text;

@@ -91,6 +91,11 @@ impl Client {
             "application_type": "native",
         });
         let answer = web.post_json(endpoint, &about).await?;
+        if server.is_assumed && answer.status.is_client_error() {
+            return Err(LoginFailure::new(
+                "the server describes no login and registers no clients: it may want a token instead ('bearer_env' or a header in its configuration)",
+            ));
+        }
         if !answer.status.is_success() {
             return Err(super::grant::refused("the authorization server refuses to register us", &answer, &[]));
         }

@@ -31,17 +31,17 @@ pub(crate) async fn discover(
     if !wants && described.is_none() {
         return Err(LoginFailure::new("the server does not ask for a login"));
     }
-    let (resource, issuer, supported) = match described {
+    let (resource, found, supported) = match described {
         Some(found) => {
             let issuer = found.authorization_servers.into_iter().next();
             let issuer = issuer.ok_or_else(|| LoginFailure::new("the server names no authorization server"))?;
-            (found.resource, issuer, found.scopes_supported)
+            (found.resource, authorization_server(web, &issuer).await?, found.scopes_supported)
         }
         // Servers of 2025-03-26 are their own authorization servers.
-        None => (places::resource(server), server.origin().ascii_serialization(), Vec::new()),
+        None => (places::resource(server), own_authorization_server(web, server).await?, Vec::new()),
     };
     let scopes = if challenge.scopes.is_empty() { supported } else { challenge.scopes };
-    Ok(Discovered { resource, scopes, server: authorization_server(web, &issuer).await? })
+    Ok(Discovered { resource, scopes, server: found })
 }
 
 async fn described(web: &Web, server: &Url, challenge: &Challenge) -> Result<Option<ProtectedResource>, LoginFailure> {
@@ -54,24 +54,38 @@ async fn described(web: &Web, server: &Url, challenge: &Challenge) -> Result<Opt
             text.ok_or_else(|| LoginFailure::new("the server names a description of its login that is not there"))?;
         return ProtectedResource::read(&text, server).map(Some);
     }
-    for place in places::resource_metadata(server) {
-        // Many servers answer any path with a page.
-        if let Some(text) = web.get(&place).await?.filter(|text| is_object(text)) {
-            return ProtectedResource::read(&text, server).map(Some);
-        }
-    }
-    Ok(None)
+    let text = first_document(web, places::resource_metadata(server)).await?;
+    text.map(|text| ProtectedResource::read(&text, server)).transpose()
 }
 
 async fn authorization_server(web: &Web, issuer: &str) -> Result<AuthorizationServer, LoginFailure> {
     let url = Url::parse(issuer).ok().filter(places::is_secure);
     let url = url.ok_or_else(|| LoginFailure::new("the server names an authorization server without https"))?;
-    for place in places::issuer_metadata(&url) {
-        if let Some(text) = web.get(&place).await?.filter(|text| is_object(text)) {
-            return AuthorizationServer::read(&text, issuer);
+    match first_document(web, places::issuer_metadata(&url)).await? {
+        Some(text) => AuthorizationServer::read(&text, issuer),
+        None => {
+            Err(LoginFailure::new("the authorization server does not describe itself (RFC 8414), so nobody can log in"))
         }
     }
-    Err(LoginFailure::new("the authorization server does not describe itself (RFC 8414), so nobody can log in"))
+}
+
+/// The authorization server of a server that names none: its own origin, by what that says of itself or, if it says
+/// nothing, with the endpoints that 2025-03-26 gives such servers.
+async fn own_authorization_server(web: &Web, server: &Url) -> Result<AuthorizationServer, LoginFailure> {
+    match first_document(web, places::issuer_metadata(&places::with_path(server, "/"))).await? {
+        Some(text) => AuthorizationServer::read_own(&text, server),
+        None => Ok(AuthorizationServer::assumed(server)),
+    }
+}
+
+/// The first of these places that has a JSON object. Many servers answer any path with a page.
+async fn first_document(web: &Web, places: Vec<Url>) -> Result<Option<Vec<u8>>, LoginFailure> {
+    for place in places {
+        if let Some(text) = web.get(&place).await?.filter(|text| is_object(text)) {
+            return Ok(Some(text));
+        }
+    }
+    Ok(None)
 }
 
 fn is_object(text: &[u8]) -> bool {

@@ -54,29 +54,73 @@ pub(crate) struct AuthorizationServer {
     pub(crate) client_id_metadata_document_supported: bool,
     #[serde(default)]
     pub(crate) authorization_response_iss_parameter_supported: bool,
+    /// Whether nobody said any of this: the endpoints are where 2025-03-26 has them by default.
+    #[serde(skip)]
+    pub(crate) is_assumed: bool,
 }
 
 impl AuthorizationServer {
-    /// Reads it for the issuer that was asked. One that calls itself something else, that does not protect codes (PKCE)
-    /// or that wants secrets in the open is refused.
+    /// Reads it for the issuer that a server named. One that calls itself something else, that does not protect codes
+    /// (PKCE) or that wants secrets in the open is refused.
     pub(crate) fn read(text: &[u8], issuer: &str) -> Result<Self, LoginFailure> {
-        let found: Self = serde_json::from_slice(text)
-            .map_err(|_| LoginFailure::new("the authorization server's description of itself cannot be read"))?;
+        let found = Self::parse(text)?;
         if !places::same_issuer(&found.issuer, issuer) {
-            return Err(LoginFailure::new("the authorization server calls itself something else (issuer mismatch)"));
+            return Err(mismatch());
         }
-        if !found.code_challenge_methods_supported.iter().any(|method| method == "S256") {
+        found.checked()
+    }
+
+    /// Reads it for a server that names no authorization server, so that its own origin is asked (2025-03-26). Nobody said
+    /// what the issuer is called: many have a path. On another origin it is somebody else.
+    pub(crate) fn read_own(text: &[u8], server: &Url) -> Result<Self, LoginFailure> {
+        let found = Self::parse(text)?;
+        if !Url::parse(&found.issuer).is_ok_and(|issuer| issuer.origin() == server.origin()) {
+            return Err(mismatch());
+        }
+        found.checked()
+    }
+
+    /// What 2025-03-26 says of a server that wants a login and describes none: the default endpoints on its own origin. A
+    /// proof (PKCE) is sent, and that revision demands that it is looked at.
+    pub(crate) fn assumed(server: &Url) -> Self {
+        let endpoint = |path: &str| places::with_path(server, path);
+        Self {
+            issuer: server.origin().ascii_serialization(),
+            authorization_endpoint: endpoint("/authorize"),
+            token_endpoint: endpoint("/token"),
+            registration_endpoint: Some(endpoint("/register")),
+            revocation_endpoint: None,
+            scopes_supported: Vec::new(),
+            code_challenge_methods_supported: Vec::new(),
+            token_endpoint_auth_methods_supported: None,
+            client_id_metadata_document_supported: false,
+            authorization_response_iss_parameter_supported: false,
+            is_assumed: true,
+        }
+    }
+
+    fn parse(text: &[u8]) -> Result<Self, LoginFailure> {
+        serde_json::from_slice(text)
+            .map_err(|_| LoginFailure::new("the authorization server's description of itself cannot be read"))
+    }
+
+    fn checked(self) -> Result<Self, LoginFailure> {
+        if !self.code_challenge_methods_supported.iter().any(|method| method == "S256") {
             return Err(LoginFailure::new(
                 "the authorization server does not say that it supports PKCE with S256; without it codes can be stolen",
             ));
         }
-        let all = [Some(&found.authorization_endpoint), Some(&found.token_endpoint)];
-        let more = [found.registration_endpoint.as_ref(), found.revocation_endpoint.as_ref()];
+        let all = [Some(&self.authorization_endpoint), Some(&self.token_endpoint)];
+        let more = [self.registration_endpoint.as_ref(), self.revocation_endpoint.as_ref()];
         if !all.into_iter().chain(more).flatten().all(places::is_secure) {
             return Err(LoginFailure::new("the authorization server has an endpoint without https"));
         }
-        Ok(found)
+        Ok(self)
     }
+}
+
+fn mismatch() -> LoginFailure {
+    LoginFailure::new("the authorization server calls itself something else (issuer mismatch)")
 }
 
 #[cfg(test)]
@@ -121,6 +165,44 @@ mod tests {
             said.as_object_mut().unwrap().remove("code_challenge_methods_supported");
         });
         assert!(absent.unwrap_err().to_string().contains("PKCE"));
+    }
+
+    #[test]
+    fn older_servers_may_call_their_issuer_anything_on_their_origin() {
+        let server = Url::parse("https://a.example:8443/v1/mcp?key=secret").unwrap();
+        let read = |issuer: &str, methods: &[&str]| {
+            let said = json!({
+                "issuer": issuer, "authorization_endpoint": "https://a.example:8443/oauth/authorize",
+                "token_endpoint": "https://a.example:8443/oauth/token", "code_challenge_methods_supported": methods,
+            });
+            AuthorizationServer::read_own(said.to_string().as_bytes(), &server).map(|found| found.issuer)
+        };
+        for issuer in ["https://a.example:8443", "https://a.example:8443/", "https://a.example:8443/oauth"] {
+            assert_eq!(read(issuer, &["S256"]).as_deref(), Ok(issuer));
+        }
+        for issuer in [
+            "https://a.example",
+            "http://a.example:8443",
+            "https://a.example:8443.evil.example",
+            "https://a.example:8443@evil.example",
+            "https://as.example",
+            "oauth",
+            "",
+        ] {
+            assert!(read(issuer, &["S256"]).unwrap_err().to_string().contains("issuer"), "{issuer}");
+        }
+        assert!(read("https://a.example:8443", &["plain"]).unwrap_err().to_string().contains("PKCE"));
+    }
+
+    #[test]
+    fn assumed_endpoints_are_on_the_origin_of_the_server() {
+        let server = Url::parse("https://me:pw@a.example:8443/v1/mcp?key=secret#x").unwrap();
+        let found = AuthorizationServer::assumed(&server);
+        assert_eq!(found.issuer, "https://a.example:8443");
+        assert_eq!(found.authorization_endpoint.as_str(), "https://a.example:8443/authorize");
+        assert_eq!(found.token_endpoint.as_str(), "https://a.example:8443/token");
+        assert_eq!(found.registration_endpoint.unwrap().as_str(), "https://a.example:8443/register");
+        assert!(found.is_assumed && found.revocation_endpoint.is_none());
     }
 
     #[test]

@@ -76,11 +76,14 @@ fn at_root(url: &Url, name: &str) -> Url {
     with_path(url, &format!("/.well-known/{name}"))
 }
 
-fn with_path(url: &Url, path: &str) -> Url {
+/// Another path on the same origin, without anything else that the URL holds.
+pub(crate) fn with_path(url: &Url, path: &str) -> Url {
     let mut found = url.clone();
     found.set_path(path);
     found.set_query(None);
     found.set_fragment(None);
+    let _ = found.set_username("");
+    let _ = found.set_password(None);
     found
 }
 

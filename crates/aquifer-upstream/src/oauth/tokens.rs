@@ -148,12 +148,15 @@ impl Tokens {
         Gone::new(format!("{why}; a person runs `{command}`"), cause)
     }
 
+    /// Whether the token was refused for what it does not allow: then renewing it changes nothing, whatever the status.
+    pub(crate) fn is_insufficient(&self, headers: &HeaderMap) -> bool {
+        self.held.load().is_some()
+            && Challenge::read(headers).is_some_and(|challenge| challenge.is_insufficient_scope())
+    }
+
     /// What a refusal means that another token of the same login would not change, if the server says so.
     pub(crate) fn forbidden(&self, headers: &HeaderMap) -> Option<Trouble> {
-        let challenge = Challenge::read(headers)?;
-        if challenge.error.as_deref() != Some("insufficient_scope") {
-            return None;
-        }
+        let challenge = Challenge::read(headers).filter(Challenge::is_insufficient_scope)?;
         let mut scopes = self.held.load().as_ref().map(|kept| kept.scopes.clone()).unwrap_or_default();
         scopes.extend(challenge.scopes.iter().filter(|scope| !scopes.contains(scope)).cloned().collect::<Vec<_>>());
         let asked: String =

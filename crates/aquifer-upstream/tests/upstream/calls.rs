@@ -154,13 +154,13 @@ async fn progress_comes_through() {
 #[tokio::test]
 async fn progress_keeps_a_call_alive_beyond_its_timeout() {
     let mut settings = fake(&[]);
-    settings.timeout = Duration::from_millis(700);
+    settings.timeout = Duration::from_secs(2);
     let stage = Stage::up(settings).await;
     let (progress, _updates) = Progress::channel();
     let context = Context { progress, ..context() };
-    let answer = stage.ask_as("slow", json!({ "seconds": 2, "steps": 10 }), context).await;
+    let answer = stage.ask_as("slow", json!({ "seconds": 5, "steps": 50 }), context).await;
     assert_eq!(answer["data"], "done", "{answer}");
-    stage.refused("slow", json!({ "seconds": 2 }), "UPSTREAM_TIMEOUT").await;
+    stage.refused("slow", json!({ "seconds": 600 }), "UPSTREAM_TIMEOUT").await;
 }
 
 #[tokio::test]
@@ -172,7 +172,7 @@ async fn a_cancelled_call_is_cancelled_upstream() {
         let stage = stage.clone();
         tokio::spawn(async move { stage.ask_as("slow", json!({ "seconds": 20, "steps": 200 }), context).await })
     };
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    until("the call is under way", async || stage.get("most_at_once", json!({})).await == json!([1])).await;
     cancelled.cancel();
     assert_eq!(call.await.unwrap()["success"], false);
     until("the upstream knows", async || {
@@ -189,7 +189,7 @@ async fn calls_run_side_by_side_and_wait_their_turn() {
     let calls = (0..8).map(|index| {
         let stage = stage.clone();
         tokio::spawn(async move {
-            stage.get("slow", json!({ "seconds": 0.5 })).await;
+            stage.get("slow", json!({ "seconds": 2 })).await;
             stage.get("echo", json!({ "text": index.to_string() })).await["text"].clone()
         })
     });

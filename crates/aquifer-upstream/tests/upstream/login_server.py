@@ -24,6 +24,10 @@ options = {
     "secret": False,        # clients get a secret and must show it
     "iss": "right",         # right, wrong or none in the answer; "promised": none, though the metadata says there is
     "describe": True,       # RFC 9728
+    "metadata": True,       # RFC 8414; without it the endpoints are where 2025-03-26 has them by default
+    "own_issuer": "",       # path of the issuer of a server that is its own authorization server
+    "default_endpoints": True,  # whether those are there
+    "forbidden": 403,       # the status of what a token does not allow
     "resource": None,       # what the description says it is about
     "servers": None,        # which authorization servers the description names
     "metadata_url": None,   # where the challenge says the description is
@@ -94,11 +98,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
                                      "authorization_servers": options["servers"] or [f"{self.base}/as"],
                                      "scopes_supported": ["notes.read", "notes.write"]})
         legacy = not options["describe"] and path == "/.well-known/oauth-authorization-server"
-        if path == "/.well-known/oauth-authorization-server/as" or legacy:
-            return self.answer(200, self.metadata(self.base if legacy else self.issuer))
-        if path == "/as/authorize":
+        if options["metadata"] and (path == "/.well-known/oauth-authorization-server/as" or legacy):
+            own = options["issuer"] or self.base + options["own_issuer"]
+            return self.answer(200, self.metadata(own if legacy else self.issuer))
+        if self.endpoint(path) == "/as/authorize":
             return self.authorize(dict(urllib.parse.parse_qsl(query)))
         self.answer(404, {})
+
+    def endpoint(self, path):
+        by_default = path in ("/authorize", "/token", "/register")
+        if by_default and not options["metadata"] and options["default_endpoints"]:
+            journal.append(f"default {path}")
+            return "/as" + path
+        return path
 
     def metadata(self, issuer):
         said = {"issuer": issuer, "authorization_endpoint": f"{self.base}/as/authorize",
@@ -140,7 +152,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(302, headers=[("Location", redirect + "?" + urllib.parse.urlencode(answer))])
 
     def do_POST(self):
-        path = self.path.partition("?")[0]
+        path = self.endpoint(self.path.partition("?")[0])
         body = self.body()
         with lock:
             if path == "/control":
@@ -267,7 +279,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             journal.append(name)
             if name == "write_note" and options["need_write"] not in known["scope"].split():
                 demand = f'Bearer error="insufficient_scope", scope="{options["need_write"]}"'
-                return self.answer(403, {}, [("WWW-Authenticate", demand)])
+                return self.answer(options["forbidden"], {}, [("WWW-Authenticate", demand)])
             if name == "repeat_token":
                 result = {"content": [{"type": "text", "text": f"what is {header}"}], "isError": True}
             else:

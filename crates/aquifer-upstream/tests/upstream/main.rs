@@ -8,6 +8,7 @@ mod clean_words;
 mod definitions;
 mod faults;
 mod freshness;
+mod gone_tools;
 mod interrogation;
 mod library;
 mod limits;
@@ -19,6 +20,7 @@ mod over_http;
 mod passing_through;
 mod pins;
 mod processes;
+mod resumed;
 mod sent_once;
 mod sent_once_stdio;
 #[cfg(feature = "servers")]

@@ -1,6 +1,11 @@
 //! An operation keeps its name: a server cannot move calls to another tool by listing one more (R-DIS-7a).
 
-use aquifer_discovery::Overrides;
+use aquifer_discovery::adapter::build;
+use aquifer_discovery::{Adapter, Overrides};
+use aquifer_engine::Engine;
+use aquifer_protocol::surface::{Mode, Profile, Surface};
+use aquifer_upstream::interrogate;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::definitions::{Scripted, SharedStore, WAYS, Way, reader};
@@ -102,4 +107,48 @@ async fn r_dis_7a_a_quarantined_operation_keeps_its_name() {
     stage.quarantines(&["foo_bar"]).await;
     assert_eq!(operation_of(&stage, "foo-bar").as_deref(), Some("foo_bar"));
     stage.refused("foo_bar", json!({}), "PERMISSION_DENIED").await;
+}
+
+/// The specification does not limit the length of names: what somebody chose is served as it is, with a prefix, too.
+#[tokio::test]
+async fn r_req_1_long_names_that_somebody_chose_are_kept() {
+    let server = Scripted::new(Way::Stdio, &json!([reader("fetch", "Get a page.")]));
+    let other = Scripted::new(Way::Stdio, &json!([reader("fetch", "Get another.")]));
+    let said = interrogate(&server.settings()).await.unwrap();
+    let built = build(&said.bundle(&server.settings(), Timestamp::UNIX_EPOCH)).unwrap();
+    for length in [48, 49, 64, 200] {
+        let name = format!("fetch_{}", "x".repeat(length - 6));
+        let file = built.adapter.replacen("name: fetch\n", &format!("name: {name}\n"), 1);
+        let adapter = Adapter::read(&file, Some(&built.sidecar)).unwrap_or_else(|problems| panic!("{problems:?}"));
+        let mut by_adapter = server.settings();
+        by_adapter.adapter = Some(adapter);
+        let mut by_override = server.settings();
+        let words = format!("schema_version: 1.0.0-draft\ntools:\n  fetch:\n    operation_name: {name}\n");
+        by_override.overrides = Some(Overrides::read(&words).unwrap());
+        for settings in [by_adapter, by_override] {
+            let store = SharedStore::new();
+            // Twice: a name that is pinned is not given anew.
+            for _ in 0..2 {
+                let stage = Stage::pinned_up(settings.clone(), &store).await;
+                assert_eq!(stage.operations(), [name.as_str()]);
+                assert_eq!(tool_of(&stage, &name).await, "fetch");
+            }
+            if length == 48 {
+                continue;
+            }
+            let stage = Stage::pinned_up(settings, &store).await;
+            let mut beside = other.settings();
+            beside.name = "other".to_owned();
+            let beside = Stage::pinned_up(beside, &store).await;
+            let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
+            let engine = Engine::builder(surface).dangerously_let_everything_pass();
+            let engine = engine.source(stage.upstream.clone()).source(beside.upstream.clone()).build().unwrap();
+            let both = Stage { upstream: stage.upstream, engine };
+            assert_eq!(both.operations(), [format!("fake_{name}"), "other_fetch".to_owned()]);
+            assert_eq!(tool_of(&both, &format!("fake_{name}")).await, "fetch");
+        }
+    }
+    let too_long = built.adapter.replacen("name: fetch\n", &format!("name: {}\n", "x".repeat(257)), 1);
+    let problems = Adapter::read(&too_long, None).unwrap_err();
+    assert!(problems[0].to_string().contains("256"), "{problems:?}");
 }

@@ -136,7 +136,7 @@ async fn what_only_reads_is_asked_again_where_that_helps() {
 async fn r_saf_5_a_call_without_an_answer_may_have_been_carried_out() {
     let server = OddServer::start(Fault::Silence).await;
     let mut settings = server.settings();
-    settings.timeout = Duration::from_millis(700);
+    settings.timeout = Duration::from_secs(2);
     let stage = Stage::up(settings).await;
     let error = stage.refused("delete_account", json!({}), "UPSTREAM_TIMEOUT").await;
     check_outcome(&error, Unknown, &Fault::Silence);
@@ -149,7 +149,7 @@ async fn r_saf_5_a_call_without_an_answer_may_have_been_carried_out() {
 async fn a_call_that_waited_too_long_for_its_turn_was_not_carried_out() {
     let server = OddServer::start(Fault::Silence).await;
     let mut settings = server.settings();
-    settings.timeout = Duration::from_millis(700);
+    settings.timeout = Duration::from_secs(2);
     settings.concurrency = 1;
     let stage = Stage::up(settings).await;
     // All time out, most of them without having been sent.

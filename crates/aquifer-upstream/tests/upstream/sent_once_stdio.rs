@@ -72,7 +72,7 @@ async fn r_saf_5_a_call_without_an_answer_may_have_been_carried_out() {
     for how in ["silence", "other_id", "deaf"] {
         let server = Counting::new();
         let mut settings = server.settings();
-        settings.timeout = Duration::from_millis(700);
+        settings.timeout = Duration::from_secs(2);
         let stage = Stage::up(settings).await;
         let error = stage.refused("delete_account", json!({ "how": how }), "UPSTREAM_TIMEOUT").await;
         assert_eq!(error["details"]["outcome"], "unknown", "{how}: {error}");
@@ -120,7 +120,7 @@ async fn a_server_that_cannot_be_started_again_did_nothing() {
 async fn a_call_that_was_written_but_not_read_may_still_be_carried_out() {
     let server = Counting::new();
     let mut settings = server.settings();
-    settings.timeout = Duration::from_millis(700);
+    settings.timeout = Duration::from_secs(2);
     let stage = Stage::up(settings).await;
     let deaf = stage.ask("delete_account", json!({ "how": "deaf" }));
     let unread = stage.ask("frobnicate", json!({}));

@@ -30,6 +30,8 @@ flags.add_argument("--ask-for-secret", action="store_true", help="repeat environ
 flags.add_argument("--paced", action="store_true", help="refuse the second call over HTTP: too many requests")
 flags.add_argument("--journal", help="append the method of every request to this file")
 flags.add_argument("--tools-file", help="list exactly the tools in this file, and say so when it changes")
+flags.add_argument("--unannounced", choices=["error", "result"], help="never say that the tools changed, and refuse "
+                   "calls of tools that are not listed with an error of JSON-RPC or of the tool")
 flags.add_argument("--many-tools", type=int, default=0, help="list so many tools beside the others")
 flags.add_argument("--many-properties", type=int, default=0, help="list a tool with so many parameters")
 flags.add_argument("--asks-before-changes", action="store_true", help="list the tools that ask as ones that may change something")
@@ -130,6 +132,10 @@ def call(name, arguments, meta, send, mark):
         if options.journal:
             with open(options.journal, "a") as file:
                 file.write(f"called {name}\n")
+        if options.unannounced and name not in [tool["name"] for tool in tools()]:
+            if options.unannounced == "error":
+                raise ValueError(f"Tool {name} not found")
+            return text(f"Unknown tool: {name}", isError=True)
         if name == "get_later":
             while not os.path.exists(options.tools_file + ".release"):
                 time.sleep(0.02)
@@ -325,6 +331,8 @@ def raw(words):
 
 def watch_tools(send):
     """Says that the tools have changed whenever their file has."""
+    if options.unannounced:
+        return
     seen = os.stat(options.tools_file)
     while True:
         time.sleep(0.02)

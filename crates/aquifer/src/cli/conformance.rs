@@ -13,6 +13,7 @@ pub(crate) const BAD_USAGE: u8 = 3;
 
 pub(super) const HELP: &str = "\
 Examples:
+  aquifer conformance demo: --allow-writes       a source, served in both modes
   aquifer conformance --allow-writes -- aquifer demo --stdio
                                                  a server that is started, in both its modes
   aquifer conformance http://127.0.0.1:3910/mcp --level 1
@@ -57,8 +58,8 @@ Exit codes: 0 done, 3 the file is no report.")]
 
 #[derive(Debug, Args)]
 pub(crate) struct ConformanceRunArgs {
-    /// The server's Streamable HTTP address.
-    #[arg(value_name = "URL", conflicts_with = "command")]
+    /// The server's Streamable HTTP address, or a source as serve takes it, which is served for the run.
+    #[arg(value_name = "URL|SOURCE", conflicts_with = "command")]
     pub(crate) url: Option<String>,
 
     /// The address of the same server in its other mode. Level 2 needs both.

@@ -8,9 +8,13 @@ use super::UpstreamArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct InterrogateArgs {
-    /// The server: https://…, or FILE.json of a client.
-    #[arg(value_name = "SOURCE")]
+    /// The server: https://…, FILE.json of a client, or the name it has in the configuration.
+    #[arg(value_name = "SOURCE|NAME")]
     pub(crate) source: Option<String>,
+
+    /// Read the configuration from this file, else from ./aquifer.toml, where a server is named that it has.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 
     /// Write the bundle here instead of to stdout.
     #[arg(short, long, value_name = "FILE")]
@@ -118,7 +122,7 @@ pub(crate) struct RemoteArgs {
     #[arg(value_name = "SOURCE|NAME")]
     pub(crate) server: String,
 
-    /// Read the configuration from this file.
+    /// Read the configuration from this file, else from ./aquifer.toml where no source is named.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -132,7 +136,7 @@ pub(crate) struct LoginArgs {
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
 
-    /// What to ask for; else what the configuration says, else what the server wants. Can be repeated.
+    /// What to ask for; else what the configuration says, else what the server wants and was granted before. Can be repeated.
     #[arg(long = "scope", value_name = "SCOPE")]
     pub(crate) scopes: Vec<String>,
 
@@ -157,9 +161,13 @@ pub(crate) struct InitArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Write over a configuration that is there.
+    /// Write over a configuration that is there. A copy of it is kept beside it.
     #[arg(long)]
     pub(crate) force: bool,
+
+    /// Put Aquifer into each client's own file in place of the servers it has now. A copy of the file is kept beside it.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) apply: bool,
 
     /// Print the configuration instead of writing it.
     #[arg(long)]

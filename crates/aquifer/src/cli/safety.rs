@@ -13,8 +13,8 @@ pub(crate) enum PolicyCommand {
     #[command(after_help = "\
 Examples:
   aquifer policy show demo:
-  aquifer policy show --config aquifer.toml
-  aquifer policy show --config aquifer.toml --only confirm
+  aquifer policy show                            of ./aquifer.toml
+  aquifer policy show agent.toml --only confirm
   aquifer policy show mcp.json --json
 
 allow    it runs
@@ -30,7 +30,7 @@ pub(crate) struct PolicyShowArgs {
     #[arg(value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
 
-    /// Read the configuration from this file.
+    /// Read the configuration from this file, else from ./aquifer.toml where no source is named.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -52,7 +52,7 @@ pub(crate) struct PolicyShowArgs {
 /// Where state is.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StateArgs {
-    /// Read the configuration from this file; it says where the state is.
+    /// Read the configuration from this file, else from ./aquifer.toml; it says where the state is.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -120,8 +120,9 @@ Examples:
 Before a call is approved, every page of it is shown: blank or enter for the next page, q to leave without approving.
 Secrets are shown as their length and a fingerprint.
 
-All of it wants a person at a terminal who types the admin secret. Only its hash is kept, in the state directory; where
-none was made, AQUIFER_ADMIN_SECRET is the secret. Exit codes: 0 done, 2 not.";
+All of it needs the admin secret, typed at a terminal: the secret is what protects, since any program can open a
+pseudo-terminal. Only its hash is kept, in the state directory; where none was made, AQUIFER_ADMIN_SECRET is the secret.
+Exit codes: 0 done, 1 the question was answered with no, 2 not done.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
@@ -196,6 +197,9 @@ pub(crate) struct TrustArgs {
     /// Who decided it; else the user who runs this.
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) place: StateArgs,
 }
 
 fn level(text: &str) -> Result<Trust, String> {

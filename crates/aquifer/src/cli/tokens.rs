@@ -44,7 +44,7 @@ pub(crate) struct TokensArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
 
-    /// Read the configuration from this file.
+    /// Read the configuration from this file, else from ./aquifer.toml where no source is named.
     #[arg(long, value_name = "FILE", conflicts_with = "url")]
     pub(crate) config: Option<PathBuf>,
 

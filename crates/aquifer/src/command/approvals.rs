@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::Ending;
-use crate::cli::{ApprovalsCommand, StateArgs};
+use crate::cli::{ApprovalsCommand, StateArgs, usual_config};
 use crate::config::Config;
 use crate::safety::admin::Admin;
 use crate::safety::{self, Place, pager, terminal};
@@ -46,7 +46,8 @@ pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<Ending> {
 impl StateArgs {
     /// The configuration, with the state where the command line wants it.
     pub(crate) fn read(&self) -> anyhow::Result<Config> {
-        let mut config = Config::read(self.config.as_deref())?;
+        let usual = || usual_config().filter(|_| self.state.is_none());
+        let mut config = Config::read(self.config.clone().or_else(usual).as_deref())?;
         if let Some(directory) = &self.state {
             // The secret would be the directory's, and the approvals somebody else's.
             if config.state.store.as_deref().is_some_and(|store| store != "sqlite") {

@@ -53,8 +53,10 @@ pub(crate) async fn verify(arguments: AuditVerifyArgs) -> anyhow::Result<Ending>
         false => places.verify().await?.1,
     };
     for report in &reports {
-        let text = if arguments.json { serde_json::to_string(report)? } else { report.to_string() };
-        super::call::print(text.trim_end())?;
+        match arguments.json {
+            true => super::json::print(&serde_json::to_string(report)?)?,
+            false => super::call::print(report.to_string().trim_end())?,
+        }
     }
     Ok(if reports.iter().all(Report::is_beyond_doubt) { Ending::Done } else { Ending::Failure })
 }

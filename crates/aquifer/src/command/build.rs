@@ -16,12 +16,19 @@ pub(crate) fn run(arguments: BuildArgs) -> anyhow::Result<Ending> {
         capture::overrides(path)?.apply(&mut bundle);
     }
     let built = adapter::build(&bundle)?;
+    if let Some(output) = arguments.output.as_deref().filter(|output| !is_adapter(output) && !output.is_dir()) {
+        anyhow::ensure!(
+            !output.exists(),
+            "{} is not a folder. An adapter has a sidecar beside it: name a folder, or a file that ends in .md",
+            output.display()
+        );
+    }
     let (file, sidecar) = places(arguments.output.as_deref(), &built);
     // Both or none: an adapter beside the sidecar of another would call things that are not there.
     if !arguments.force {
         for (path, text) in [(&file, &built.adapter), (&sidecar, &built.sidecar)] {
-            let same = crate::files::read(path).map_or(true, |known| &known == text);
-            anyhow::ensure!(same, "{} is there already. Write over it with --force", path.display());
+            let is_other = write::is_other(path, text);
+            anyhow::ensure!(!is_other, "{} is there already. Write over it with --force", path.display());
         }
     }
     write::file(&sidecar, &built.sidecar, true)?;
@@ -46,12 +53,14 @@ pub(crate) fn run(arguments: BuildArgs) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
+fn is_adapter(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "md")
+}
+
 /// A folder gets the usual names; a file's sidecar stands beside it.
 fn places(output: Option<&Path>, built: &adapter::Built) -> (PathBuf, PathBuf) {
     match output {
-        Some(file) if file.extension().is_some_and(|extension| extension == "md") => {
-            (file.to_owned(), sidecar_of(file))
-        }
+        Some(file) if is_adapter(file) => (file.to_owned(), sidecar_of(file)),
         folder => {
             let folder = folder.unwrap_or(Path::new(""));
             (folder.join(built.file_name()), folder.join(built.sidecar_name()))

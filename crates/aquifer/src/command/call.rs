@@ -21,11 +21,12 @@ use crate::safety::Safety;
 use crate::setup::{self, Wanted};
 use crate::sources::{Absence, Opened};
 
-pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(mut arguments: CallArgs) -> anyhow::Result<Ending> {
+    arguments.settle()?;
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let opened = wanted.open_at_once(Absence::FailsUnlessKnown).await?;
-    let safety = Safety::new(&config, wanted.has_several_sources()?)?;
+    let safety = Safety::new(&config, &wanted.source_facts()?)?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     // What is known from before needs nobody but the server that answers it. Introspection is about all of them.
     let about_all = operation_names(&arguments).iter().any(|name| name == "introspect");
@@ -46,7 +47,7 @@ pub(crate) async fn run(arguments: CallArgs) -> anyhow::Result<Ending> {
     let response = ask(&engine, &receiver, request).await;
     safety.close().await;
     let mut rendered = response.render(&engine.settings().limits);
-    print(&rendered.text)?;
+    super::json::print(&rendered.text)?;
     let failed = rendered.value().get("success") != Some(&Value::Bool(true));
     Ok(if failed { Ending::Failure } else { Ending::Done })
 }
@@ -57,7 +58,7 @@ async fn confirm(arguments: &CallArgs, opened: &[Opened], snapshot: &Snapshot) -
     let mut quarantined = HashSet::new();
     for name in operation_names(arguments) {
         match snapshot.catalog().operation(&name).or_else(|| snapshot.unlisted().operation(&name)) {
-            None => return setup::wait(opened, Absence::IsShown).await,
+            None => return setup::wait(opened, Absence::FailsUnlessKnown).await,
             Some(operation) if operation.quarantine.is_some() => drop(quarantined.insert(operation.source.clone())),
             Some(_) => {}
         }

@@ -13,13 +13,22 @@ use crate::setup::Wanted;
 use crate::sources;
 
 /// The one server that is meant.
-pub(super) fn server(source: Option<&str>, name: Option<&str>, upstream: &UpstreamArgs) -> anyhow::Result<Settings> {
-    let targets: Vec<String> = source.map(str::to_owned).into_iter().collect();
-    if targets.is_empty() && upstream.command.is_empty() {
-        bail!("no server. Name one: https://…, FILE.json with --server NAME, or -- COMMAND");
+pub(super) fn server(
+    source: Option<&str>,
+    name: Option<&str>,
+    upstream: &UpstreamArgs,
+    config: &Config,
+) -> anyhow::Result<Settings> {
+    let configured = source.filter(|source| !sources::is_source(source) && !config.source.is_empty());
+    let targets: Vec<String> = source.filter(|_| configured.is_none()).map(str::to_owned).into_iter().collect();
+    if configured.is_none() && targets.is_empty() && upstream.command.is_empty() {
+        bail!("no server. Name one: https://…, FILE.json with --server NAME, a name of ./aquifer.toml, or -- COMMAND");
     }
-    let config = Config::default();
-    let plans = Wanted { targets: &targets, upstream, config: &config }.plan()?;
+    let mut plans = Wanted { targets: &targets, upstream, config }.plan()?;
+    if let Some(called) = configured {
+        plans.plans.retain(|plan| plan.name == called);
+        anyhow::ensure!(!plans.plans.is_empty(), "the configuration has no MCP server '{called}'");
+    }
     let names = plans.plans.iter().map(|plan| plan.name.as_str()).collect::<Vec<_>>().join(", ");
     let mut found = plans.plans.iter().filter_map(|plan| plan.upstream());
     match (found.next(), found.next()) {

@@ -9,14 +9,25 @@ use anyhow::Context;
 use crate::Ending;
 use crate::cli::{DemoArgs, UpstreamArgs};
 use crate::config::Config;
-use crate::safety::Safety;
+use crate::safety::{Safety, SourceFacts};
 use crate::setup::{self, Wanted};
 use crate::sources::Absence;
 
 const PORT: u16 = 3910;
 
-/// A sum, a search, a walk along references, and something that is asked for first.
-const WORTH_TRYING: [(&str, &str); 4] = [
+/// A newsletter is not sent before a person has approved it, so that the demo shows that, too.
+const POLICY: &str = r#"
+[[gate.rule]]
+name = "newsletters"
+effect = "confirm"
+strength = "approval"
+operation = "execute_newsletter"
+reason = "A newsletter cannot be called back"
+message = "Send the newsletter '{subject}'?"
+"#;
+
+/// A sum, a search, a walk along references, a job that takes a while, and two things that are asked for first.
+const WORTH_TRYING: [(&str, &str); 6] = [
     (
         "list_orders",
         r#"{"filter": {"currency": "EUR"}, "aggregate": {"by_status": {"group_by": "status", "count": true, "sum": "total"}}}"#,
@@ -26,17 +37,19 @@ const WORTH_TRYING: [(&str, &str); 4] = [
         "query_relationships",
         r#"{"root": {"element_type": "tickets", "id": 353}, "direction": "outgoing", "depth": 3, "first": 10}"#,
     ),
+    ("execute_export", r#"{"table": "products", "wait": true}"#),
     ("delete_tag", r#"{"id": 3}"#),
+    ("execute_newsletter", r#"{"subject": "Tents for less", "body": "All week.", "country": "Germany"}"#),
 ];
 
 pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
     let folder = Temporary::new()?;
-    let mut config = Config::default();
+    let mut config = Config::parse(POLICY).map_err(|problem| anyhow::anyhow!("{}", problem.message))?;
     // Where --state looks for them.
     let kept = folder.0.join("state.sqlite").display().to_string();
     config.state.store = Some(format!("sqlite:{}", kept.replace("${", "$${")));
     config.audit.dir = Some(folder.0.join("audit"));
-    let safety = Safety::new(&config, false)?;
+    let safety = Safety::new(&config, &SourceFacts::default())?;
     let targets = ["demo:".to_owned()];
     let wanted = Wanted { targets: &targets, upstream: &UpstreamArgs::default(), config: &config };
     let opened = wanted.open(Absence::Fails).await?;
@@ -65,10 +78,16 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
             eprintln!("  aquifer call {operation} '{params}' --source demo:");
         }
         eprintln!();
+        eprintln!("Without \"wait\" the export answers with an execution_id: get_execution tells how far it is,");
+        eprintln!("cancel_execution stops it.");
+        eprintln!();
         eprintln!(
-            "Deleting is not done at once: the person is asked through the client, or the answer holds a token to"
+            "Deleting asks first: the person through the client where it can, else the answer holds a token to repeat"
         );
-        eprintln!("repeat the request with. It stands in the audit then:");
+        eprintln!("the request with. The newsletter waits until a person approves it here:");
+        eprintln!("  aquifer approvals secret --state {state}");
+        eprintln!("  aquifer approvals list --state {state}");
+        eprintln!("Everything that was decided and done is in the audit:");
         eprintln!("  aquifer audit show --state {state}");
         eprintln!("  aquifer policy show demo:");
         eprintln!();

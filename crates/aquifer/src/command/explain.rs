@@ -39,7 +39,7 @@ pub(super) async fn run(
     let goes = |told: &Value| told.get("decision").is_some_and(|decision| decision != "deny");
     let ending = if told.iter().all(goes) { Ending::Done } else { Ending::Failure };
     let told = if batch { Value::Array(told) } else { told.into_iter().next().unwrap_or_default() };
-    super::call::print(&serde_json::to_string_pretty(&told)?)?;
+    super::json::print(&told.to_string())?;
     Ok(ending)
 }
 

@@ -1,15 +1,29 @@
 //! `aquifer interrogate`: what a server says of itself, as a discovery bundle.
 
+use anyhow::Context as _;
+
 use crate::Ending;
-use crate::cli::InterrogateArgs;
+use crate::cli::{InterrogateArgs, usual_config};
+use crate::config::Config;
+use crate::gather::gather;
+use crate::sources::is_source;
 
 use super::{call, capture, write};
 
 pub(crate) async fn run(arguments: InterrogateArgs) -> anyhow::Result<Ending> {
-    let settings = capture::server(arguments.source.as_deref(), arguments.name.as_deref(), &arguments.upstream)?;
-    let bundle = capture::capture(&settings).await?;
+    let is_name = |source: &String| !is_source(source);
+    let config = match (&arguments.config, arguments.source.as_ref().filter(|source| is_name(source))) {
+        (Some(config), _) => Config::read(Some(config))?,
+        (None, Some(_)) => Config::read(usual_config().as_deref())?,
+        (None, None) => Config::default(),
+    };
+    let source = arguments.source.as_deref();
+    let settings = capture::server(source, arguments.name.as_deref(), &arguments.upstream, &config)?;
+    let asked = vec![(settings.name.clone(), capture::capture(&settings))];
+    let bundle = gather(asked, false, Result::is_ok).await.into_iter().flatten().next();
+    let bundle = bundle.context("the server was not asked")??;
     let text = bundle.write()?;
-    match &arguments.output {
+    match arguments.output.as_ref().filter(|path| !write::is_stdout(path)) {
         Some(path) => {
             write::file(path, &text, true)?;
             let operations = bundle.normalized_bundle.operations.len();

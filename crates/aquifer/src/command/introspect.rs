@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::bail;
+use aquifer_discovery::redact;
 use aquifer_protocol::surface::Receiver;
 use aquifer_sql::Target;
 use serde_json::{Map, Value, json};
@@ -13,13 +14,14 @@ use crate::cli::IntrospectArgs;
 use crate::config::Config;
 use crate::safety::Safety;
 use crate::setup::{self, Wanted};
-use crate::sources::Absence;
+use crate::sources::{Absence, quoted};
 
-pub(crate) async fn run(arguments: IntrospectArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<Ending> {
+    arguments.settle()?;
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let opened = wanted.open(Absence::IsShown).await?;
-    let safety = Safety::looking(&config, wanted.has_several_sources()?)?;
+    let safety = Safety::looking(&config, &wanted.source_facts()?)?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     let is_old = setup::is_nothing_live(&opened);
     let mut params = Map::new();
@@ -49,18 +51,19 @@ pub(crate) async fn run(arguments: IntrospectArgs) -> anyhow::Result<Ending> {
         answer = of_type;
     }
     let failed = answer.get("success") != Some(&Value::Bool(true));
-    let flags: String =
-        arguments.sources.iter().map(|source| format!(" --source {}", Target::without_secrets(source))).collect();
-    let text = if arguments.json || failed { answer.to_string() } else { table(&answer, &flags) };
-    super::call::print(text.trim_end())?;
+    let call = Invocation::of(&arguments);
+    match arguments.json || failed {
+        true => super::json::print(&answer.to_string())?,
+        false => super::call::print(table(&answer, &call).trim_end())?,
+    }
     Ok(if failed || is_old { Ending::Failure } else { Ending::Done })
 }
 
-fn table(answer: &Value, flags: &str) -> String {
+fn table(answer: &Value, call: &Invocation) -> String {
     let data = &answer["data"];
     match (data.get("operations"), data.get("operation"), data.get("type")) {
         (Some(operations), _, _) => operations_table(operations, &data["_protocol"]),
-        (_, Some(operation), _) => operation_text(operation, flags),
+        (_, Some(operation), _) => operation_text(operation, call),
         (_, _, Some(of_type)) => type_text(of_type),
         _ => answer.to_string(),
     }
@@ -81,7 +84,7 @@ fn operations_table(operations: &Value, protocol: &Value) -> String {
     out
 }
 
-fn operation_text(operation: &Value, flags: &str) -> String {
+fn operation_text(operation: &Value, call: &Invocation) -> String {
     let mut out = format!(
         "{} ({}, tool {})\n  {}\n\n",
         text(&operation["name"]),
@@ -102,14 +105,58 @@ fn operation_text(operation: &Value, flags: &str) -> String {
         text(field(operation, "/returns/description"))
     );
     for example in operation["examples"].as_array().into_iter().flatten() {
-        let _ = writeln!(
-            out,
-            "\nExample: aquifer call {} '{}'{flags}",
-            text(&operation["name"]),
-            field(example, "/request/params")
-        );
+        let params = field(example, "/request/params").as_object();
+        let _ = writeln!(out, "\nExample: {}", call.line(&text(&operation["name"]), params));
     }
     out
+}
+
+/// A command line that calls what was looked into, as it was named here.
+struct Invocation {
+    /// What stands before the operation.
+    before: Vec<String>,
+    /// What stands behind the parameters.
+    after: Vec<String>,
+}
+
+impl Invocation {
+    fn of(arguments: &IntrospectArgs) -> Self {
+        let IntrospectArgs { sources, config, upstream, .. } = arguments;
+        let before = sources.iter().map(|source| Target::without_secrets(source)).collect();
+        let mut after = Vec::new();
+        let mut option = |name: &str, value: String| after.extend([format!("--{name}"), value]);
+        if let Some(config) = config {
+            option("config", config.display().to_string());
+        }
+        upstream.servers.iter().for_each(|server| option("server", server.clone()));
+        upstream.env.iter().for_each(|name| option("env", name.clone()));
+        // A value that the shell put in may be a secret. A reference is none.
+        for header in upstream.headers.iter().filter(|header| header.contains("${")) {
+            option("header", header.clone());
+        }
+        upstream.bearer_env.iter().for_each(|name| option("bearer-env", name.clone()));
+        if upstream.read_only {
+            after.push("--read-only".to_owned());
+        }
+        let mut option = |name: &str, value: String| after.extend([format!("--{name}"), value]);
+        upstream.trust.iter().for_each(|trust| option("trust", trust.to_string()));
+        if !upstream.command.is_empty() {
+            after.push("--".to_owned());
+            after.extend(redact::arguments(&upstream.command));
+        }
+        Self { before, after }
+    }
+
+    fn line(&self, operation: &str, params: Option<&Map<String, Value>>) -> String {
+        let mut words = vec!["aquifer".to_owned(), "call".to_owned()];
+        words.extend(self.before.iter().cloned());
+        words.push(operation.to_owned());
+        if let Some(params) = params.filter(|params| !params.is_empty()) {
+            words.push(Value::Object(params.clone()).to_string());
+        }
+        words.extend(self.after.iter().cloned());
+        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    }
 }
 
 fn type_text(of_type: &Value) -> String {

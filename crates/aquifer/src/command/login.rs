@@ -9,9 +9,10 @@ use aquifer_upstream::{Attempt, LoggedOut, Settings, Transport};
 use tokio::sync::mpsc;
 
 use crate::Ending;
-use crate::cli::{LoginArgs, LogoutArgs, RemoteArgs, UpstreamArgs};
+use crate::cli::{LoginArgs, LogoutArgs, RemoteArgs, UpstreamArgs, usual_config};
 use crate::config::{Config, LoginConfig};
 use crate::setup::Wanted;
+use crate::sources::is_source;
 
 pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<Ending> {
     let settings = server(&arguments.remote)?;
@@ -61,8 +62,9 @@ pub(crate) async fn forget(arguments: LogoutArgs) -> anyhow::Result<Ending> {
 
 /// The server that is meant: one of the configuration by its name, or a target as other commands take it.
 fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
-    let config = Config::read(arguments.config.as_deref())?;
     let given = &arguments.server;
+    let usual = || usual_config().filter(|_| !is_source(given));
+    let config = Config::read(arguments.config.clone().or_else(usual).as_deref())?;
     let is_target =
         given.contains("://") || [".json", ".jsonc", ".json5", ".md"].iter().any(|end| given.ends_with(end));
     let none = UpstreamArgs { servers: arguments.one.iter().cloned().collect(), ..UpstreamArgs::default() };
@@ -74,7 +76,7 @@ fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
         };
         let found = plans.plans.iter().find(|plan| plan.upstream().is_some_and(|settings| is_meant(&settings)));
         if let Some((settings, plan)) = found.and_then(|plan| Some((plan.upstream()?, plan))) {
-            secret_is_there(plan.login())?;
+            secret_is_there(plan.login(), settings)?;
             return Ok(settings.clone());
         }
         if let Some(broken) = plans.broken.iter().find(|broken| broken.name == *given) {
@@ -99,9 +101,10 @@ fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
     }
 }
 
-fn secret_is_there(login: Option<&LoginConfig>) -> anyhow::Result<()> {
-    let Some(name) = login.and_then(|login| login.client_secret_env.as_deref()) else { return Ok(()) };
-    let found = std::env::var(name).ok().filter(|value| !value.is_empty());
+fn secret_is_there(configured: Option<&LoginConfig>, settings: &Settings) -> anyhow::Result<()> {
+    let Some(name) = configured.and_then(|login| login.client_secret_env.as_deref()) else { return Ok(()) };
+    let Some(login) = &settings.login else { return Ok(()) };
+    let found = login.client_secret.as_deref().filter(|value| !value.is_empty());
     found.map(|_| ()).with_context(|| format!("set the environment variable {name}, which holds the client's secret"))
 }
 

@@ -12,6 +12,7 @@ mod explain;
 pub(crate) mod init;
 pub(crate) mod interrogate;
 pub(crate) mod introspect;
+mod json;
 pub(crate) mod login;
 pub(crate) mod policy;
 pub(crate) mod review;

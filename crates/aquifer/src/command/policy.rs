@@ -1,5 +1,6 @@
 //! `aquifer policy show`: what can my agent do?
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -11,16 +12,19 @@ use serde_json::json;
 
 use super::table::columns;
 use crate::Ending;
-use crate::cli::PolicyShowArgs;
+use crate::cli::{PolicyShowArgs, choose_config};
 use crate::config::Config;
 use crate::safety::Safety;
 use crate::setup::{self, Wanted};
 use crate::sources::Absence;
 
-pub(crate) async fn show(arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn show(mut arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
+    let starts_command = !arguments.upstream.command.is_empty();
+    choose_config(&mut arguments.sources, &mut arguments.config, starts_command)?;
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
-    let safety = Safety::looking(&config, wanted.has_several_sources()?)?;
+    let facts = wanted.source_facts()?;
+    let safety = Safety::looking(&config, &facts)?;
     let opened = wanted.open(Absence::IsShown).await?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     let snapshot = engine.snapshot();
@@ -31,42 +35,50 @@ pub(crate) async fn show(arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
     lines.sort_by(|a, b| (&a.source, &a.operation).cmp(&(&b.source, &b.operation)));
     // The protocol's own are always there, and nobody has to wonder about them.
     lines.retain(|line| !line.source.is_empty());
+    let totals = Totals::of(&lines);
     lines.retain(|line| arguments.only.is_empty() || arguments.only.iter().any(|only| only == line.decision));
-    let limits = limits(&config.gate.settings(false).quota);
+    let limits = limits(&config.gate.settings(&facts).quota);
     let dry_runs = rehearsed(engine.snapshot().catalog(), &lines);
     let unused = crate::safety::find_unused(&engine, &safety.gate, &crate::safety::unknown_sources(&opened));
-    let text = match arguments.json {
-        true => {
-            let (dry_runs, unused, sources) = (&dry_runs, &unused, super::sources::to_json(&opened));
-            json!({
-                "operations": lines, "limits": limits, "dry_run_asks_nobody": dry_runs, "unused_rules": unused,
-                "sources": sources,
-            })
-            .to_string()
-        }
-        false => table(&lines, &limits, &dry_runs, &unused) + &super::sources::to_text(&opened),
-    };
-    super::call::print(text.trim_end())?;
+    if arguments.json {
+        let (dry_runs, unused, sources) = (&dry_runs, &unused, super::sources::to_json(&opened));
+        let shown = json!({
+            "operations": lines, "limits": limits, "dry_run_asks_nobody": dry_runs, "unused_rules": unused,
+            "sources": sources,
+        });
+        super::json::print(&shown.to_string())?;
+    } else {
+        let text = table(&lines, &totals, &limits, &dry_runs, &unused) + &super::sources::to_text(&opened);
+        super::call::print(text.trim_end())?;
+    }
     Ok(Ending::Done)
 }
 
 /// A table for each source, and how many operations there are of each decision.
-fn table(lines: &[PolicyLine], limits: &[String], rehearsed: &[Arc<str>], unused: &[UnusedRule]) -> String {
+fn table(
+    lines: &[PolicyLine],
+    totals: &Totals,
+    limits: &[String],
+    rehearsed: &[Arc<str>],
+    unused: &[UnusedRule],
+) -> String {
     let mut sources: Vec<&str> = lines.iter().map(|line| &*line.source).collect();
     sources.dedup();
     let mut out = String::new();
     for source in sources {
         let own: Vec<&PolicyLine> = lines.iter().filter(|line| &*line.source == source).collect();
         let trust = own.iter().map(|line| line.trust).min().map(|trust| trust.as_str()).unwrap_or_default();
-        let _ = writeln!(out, "{source} (trusted as '{trust}'): {}\n", counts(&own));
+        let _ = writeln!(out, "{source} (trusted as '{trust}'): {}\n", totals.of_source(source));
         let rows: Vec<[String; 4]> = own.iter().map(|line| row(line)).collect();
         out.push_str(&columns(&["OPERATION", "DANGER", "DECISION", "WHY"], &rows));
         out.push('\n');
     }
     out.push_str(&rehearsals(rehearsed));
-    let all: Vec<&PolicyLine> = lines.iter().collect();
-    let operations = if all.len() == 1 { "operation" } else { "operations" };
-    let _ = writeln!(out, "{} {operations}: {}", all.len(), counts(&all));
+    let operations = if totals.all.count == 1 { "operation" } else { "operations" };
+    let _ = writeln!(out, "{} {operations}: {}", totals.all.count, totals.all);
+    if lines.len() < totals.all.count {
+        let _ = writeln!(out, "{} shown", lines.len());
+    }
     if !limits.is_empty() {
         let _ = writeln!(out, "\nWhat runs is counted, and refused beyond:");
         for limit in limits {
@@ -102,8 +114,9 @@ fn rehearsals(rehearsed: &[Arc<str>]) -> String {
 
 /// How often, and how much, in words.
 fn limits(settings: &QuotaSettings) -> Vec<String> {
-    let rates = settings.rate_limit.iter().map(ToString::to_string);
-    rates.chain(settings.quota.iter().map(ToString::to_string)).collect()
+    let rates = settings.rate_limit.iter().chain(&settings.declared.rate_limit).map(ToString::to_string);
+    let quotas = settings.quota.iter().chain(&settings.declared.quota).map(ToString::to_string);
+    rates.chain(quotas).collect()
 }
 
 fn row(line: &PolicyLine) -> [String; 4] {
@@ -111,15 +124,61 @@ fn row(line: &PolicyLine) -> [String; 4] {
         Some(strength) => format!("{} ({strength})", line.decision),
         None => line.decision.to_owned(),
     };
-    // Danger, trust and decision stand there already.
-    let cell = format!("matrix, {} and {}: {}", line.danger, line.trust, line.decision);
-    [line.operation.to_string(), line.danger.to_string(), decision, line.why.replace(&cell, "matrix")]
+    let why = match line.cell.as_deref().and_then(|cell| line.why.strip_prefix(cell).map(|rest| (cell, rest))) {
+        // Danger, trust and decision stand there already: what is left to say is what shows the danger.
+        Some((_, rest)) if line.decision != "deny" => format!("{}{rest}", line.evidence),
+        Some((cell, rest)) => format!("{}; {cell}{rest}", line.evidence),
+        None => line.why.clone(),
+    };
+    [line.operation.to_string(), line.danger.to_string(), decision, why]
 }
 
-fn counts(lines: &[&PolicyLine]) -> String {
-    let count = |decision: &str| match lines.iter().filter(|line| line.decision == decision).count() {
-        0 => "none".to_owned(),
-        count => count.to_string(),
-    };
-    format!("{} run, {} ask first, {} denied", count("allow"), count("confirm"), count("deny"))
+/// How many operations there are of each decision, whichever of them are shown.
+struct Totals {
+    all: Counts,
+    by_source: BTreeMap<Arc<str>, Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    count: usize,
+    allowed: usize,
+    confirmed: usize,
+    denied: usize,
+}
+
+impl Totals {
+    fn of(lines: &[PolicyLine]) -> Self {
+        let mut totals = Self { all: Counts::default(), by_source: BTreeMap::new() };
+        for line in lines {
+            totals.all.add(line);
+            totals.by_source.entry(line.source.clone()).or_default().add(line);
+        }
+        totals
+    }
+
+    fn of_source(&self, source: &str) -> String {
+        self.by_source.get(source).map(ToString::to_string).unwrap_or_default()
+    }
+}
+
+impl Counts {
+    fn add(&mut self, line: &PolicyLine) {
+        self.count += 1;
+        match line.decision {
+            "allow" => self.allowed += 1,
+            "confirm" => self.confirmed += 1,
+            _ => self.denied += 1,
+        }
+    }
+}
+
+impl std::fmt::Display for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [allowed, confirmed, denied] = [self.allowed, self.confirmed, self.denied].map(|count| match count {
+            0 => "none".to_owned(),
+            count => count.to_string(),
+        });
+        write!(f, "{allowed} run, {confirmed} ask first, {denied} denied")
+    }
 }

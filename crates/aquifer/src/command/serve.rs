@@ -9,7 +9,7 @@ use aquifer_engine::Engine;
 use aquifer_server::{HttpError, HttpServer, HttpSettings, serve_stdio};
 
 use crate::Ending;
-use crate::cli::{HttpArgs, ServeArgs};
+use crate::cli::{HttpArgs, ServeArgs, choose_config};
 use crate::config::{Config, HttpConfig};
 use crate::lifetime;
 use crate::reload::Reloader;
@@ -18,13 +18,16 @@ use crate::setup::{self, Wanted};
 use crate::sources::Absence;
 use crate::watch::{self, Watched};
 
-pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<Ending> {
+    let starts_command = !arguments.upstream.command.is_empty();
+    choose_config(&mut arguments.sources, &mut arguments.config, starts_command)?;
     let watched = Watched::new(arguments.config.as_deref());
     let (config, text) = Config::read_with_text(arguments.config.as_deref())?;
     let wanted = Wanted { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let plans = wanted.plan()?;
-    let has_several_sources = plans.are_several();
-    let safety = Arc::new(Safety::new(&config, has_several_sources)?);
+    plans.require_named_files()?;
+    let facts = plans.facts();
+    let safety = Arc::new(Safety::new(&config, &facts)?);
     plans.tell();
     let (files, broken) = (plans.files, plans.broken);
     let opened = wanted.open_planned(plans.plans, Absence::IsServed).await?;
@@ -46,7 +49,7 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<Ending> {
         config,
         opened,
         broken,
-        has_several_sources,
+        facts,
         files,
         unused,
     };

@@ -18,16 +18,20 @@ use aquifer_protocol::error::Failure;
 use aquifer_upstream::{Connection, Favours, Settings, Transport};
 use serde_json::Value;
 
-use super::{call, capture, write};
+use super::{call, capture, json, write};
 use crate::Ending;
-use crate::cli::TokensArgs;
+use crate::cli::{TokensArgs, choose_config};
 use crate::config::Config;
 use crate::setup::{self, Wanted};
 use crate::sources::{Absence, Unreached, pins};
 
-pub(crate) async fn run(arguments: TokensArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<Ending> {
     if let Some([before, now]) = arguments.compare.as_deref() {
         return compare(before, now, arguments.budget, arguments.json);
+    }
+    if arguments.url.is_none() {
+        let starts_command = !arguments.upstream.command.is_empty();
+        choose_config(&mut arguments.sources, &mut arguments.config, starts_command)?;
     }
     let options = options(&arguments)?;
     let config = Config::read(arguments.config.as_deref())?;
@@ -37,7 +41,7 @@ pub(crate) async fn run(arguments: TokensArgs) -> anyhow::Result<Ending> {
             if !arguments.upstream.command.is_empty() {
                 bail!("--url is a server that runs already: there is nothing to start");
             }
-            let settings = capture::server(Some(url), None, &arguments.upstream)?;
+            let settings = capture::server(Some(url), None, &arguments.upstream, &Config::default())?;
             (Vec::new(), vec![open(settings, Favours::None, None).await?])
         }
         None => (own(&arguments, &config, &mut remarks).await?, ours(&arguments).await?),
@@ -52,7 +56,7 @@ pub(crate) async fn run(arguments: TokensArgs) -> anyhow::Result<Ending> {
         eprintln!("{}: written", path.display());
     }
     if arguments.json {
-        call::print(&serde_json::to_string_pretty(&report)?)?;
+        json::print(&serde_json::to_string(&report)?)?;
     } else {
         call::print(text::draw(&chart, canvas()).trim_end())?;
     }
@@ -104,10 +108,18 @@ async fn own(arguments: &TokensArgs, config: &Config, remarks: &mut Vec<String>)
         return Ok(Vec::new());
     }
     // Waits until each has said what it offers now: ours would show what it remembers of them.
-    setup::wait(&wanted.open_at_once(Absence::Fails).await?, Absence::Fails).await?;
+    let opened = wanted.open_at_once(Absence::Fails).await?;
+    let asked = setup::ask(&opened, |_| true).await;
+    let missing = asked.names();
+    asked.report()?;
+    drop(opened);
     let mut talks = Vec::new();
     let mut failed = None;
     for (settings, prefix) in found {
+        if missing.contains(&settings.name) {
+            remarks.push(format!("left out: '{}' is not there", settings.name));
+            continue;
+        }
         // Greeted as ours greets it: what is compared are the same tools.
         match open(settings, Favours::AsUpstream, prefix).await {
             Ok(talk) => talks.push(talk),
@@ -169,6 +181,7 @@ fn serve(arguments: &TokensArgs, mode: &str) -> Vec<String> {
             option(name, Some(value.clone()));
         }
     }
+    words.extend(upstream.read_only.then(|| "--read-only".to_owned()));
     words.extend(sources.iter().cloned());
     if !upstream.command.is_empty() {
         words.push("--".to_owned());
@@ -238,11 +251,14 @@ fn canvas() -> Canvas {
     Canvas { width: width.unwrap_or(Canvas::PLAIN.width), blocks: true }
 }
 
-fn compare(before: &Path, now: &Path, budget: f64, json: bool) -> anyhow::Result<Ending> {
+fn compare(before: &Path, now: &Path, budget: f64, is_json: bool) -> anyhow::Result<Ending> {
     let (old, new) = (read(before)?, read(now)?);
     let comparison = Comparison::of(&old, &new, budget)
         .with_context(|| format!("{} and {} have no figure in common", before.display(), now.display()))?;
-    call::print(&if json { serde_json::to_string_pretty(&comparison)? } else { comparison.to_string() })?;
+    match is_json {
+        true => json::print(&serde_json::to_string(&comparison)?)?,
+        false => call::print(&comparison.to_string())?,
+    }
     Ok(if comparison.exceeded > 0 { Ending::Failure } else { Ending::Done })
 }
 

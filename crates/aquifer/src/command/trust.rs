@@ -1,7 +1,5 @@
 //! `aquifer trust`: how far an adapter file is trusted, with the reason in its history.
 
-use std::os::unix::fs::PermissionsExt as _;
-
 use anyhow::Context;
 use aquifer_discovery::adapter::{TrustChange, change_trust};
 use aquifer_protocol::trust::Trust;
@@ -10,9 +8,10 @@ use jiff::Timestamp;
 use crate::Ending;
 use crate::cli::TrustArgs;
 use crate::sources::sidecar_of;
+use crate::state::Kept;
 
 pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<Ending> {
-    let TrustArgs { file, to, reason, by } = arguments;
+    let TrustArgs { file, to, reason, by, place } = arguments;
     let shown = file.display();
     let text = crate::files::read(&file).with_context(|| format!("cannot read {shown}"))?;
     let sidecar = match crate::files::read(&sidecar_of(&file)) {
@@ -25,14 +24,15 @@ pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<Ending> {
     let by = by.unwrap_or_else(user);
     let change = TrustChange { to, at: &now, by: &by, reason: &reason };
     let changed = change_trust(&text, sidecar.as_deref(), &change).with_context(|| shown.to_string())?;
-    // The same file as before for everybody who may read it.
-    let mode = std::fs::metadata(&file).with_context(|| format!("cannot read {shown}"))?.permissions().mode();
-    super::write::replace(&file, &changed.text, mode)?;
+    // Recorded first: a gateway that serves the file reads it again as soon as it changes.
+    if to > Trust::Generated {
+        let texts = std::iter::once(changed.text.as_str()).chain(sidecar.as_deref());
+        Kept::of(&place.read()?.state)?.record_trust(texts, to).context("the level cannot be recorded")?;
+    }
+    super::write::file(&file, &changed.text, true)?;
     eprintln!("{shown} was '{}' and is '{}'.", changed.from, changed.to);
     if to > Trust::Generated {
-        eprintln!("What a file says of itself counts up to 'generated'. To take its word, in the configuration:\n");
-        eprintln!("  [[source]]\n  adapter = \"{shown}\"\n  trust = \"file\"\n");
-        eprintln!("or on the command line: --trust file");
+        eprintln!("That holds on this machine, until the file or its sidecar is changed.");
     }
     Ok(Ending::Done)
 }

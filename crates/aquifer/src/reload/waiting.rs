@@ -27,6 +27,8 @@ pub(super) fn compare(file: &Config, running: &Config) -> Vec<Waiting> {
         meta,
         gate: _,
         source: _,
+        // Its values are compared where they are used.
+        env_file: _,
         path: _,
     } = file;
     let sections = [

@@ -11,6 +11,7 @@ use aquifer_gate::quota::{CostSettings, QuotaSettings, RateLimitSettings, Thresh
 use aquifer_protocol::trust::Trust;
 use serde::{Deserialize, Deserializer};
 
+use super::SourceFacts;
 use crate::config::QuarantineConfig;
 
 const MIB: u64 = 1024 * 1024;
@@ -66,14 +67,14 @@ impl GateConfig {
     }
 
     /// As the gate wants it.
-    pub(crate) fn settings(&self, has_several_sources: bool) -> GateSettings {
+    pub(crate) fn settings(&self, sources: &SourceFacts) -> GateSettings {
         GateSettings {
             policy: PolicySettings {
                 matrix: self.matrix.clone(),
                 trust_policy: self.trust_policy.clone(),
                 strength: self.strength.clone(),
                 rule: self.rule.clone(),
-                has_several_sources,
+                has_several_sources: sources.has_several,
             },
             confirm: self.confirmation.settings(),
             quota: QuotaSettings {
@@ -81,6 +82,7 @@ impl GateConfig {
                 quota: self.quota.clone(),
                 cost: self.cost.clone(),
                 currency: self.currency.clone(),
+                declared: sources.limits.clone(),
             },
         }
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 mod config;
+mod declared;
 pub(crate) mod pager;
 pub(crate) mod terminal;
 mod unused;
@@ -17,10 +18,11 @@ use aquifer_gate::store::{RedisSettings, RedisStore, SqliteStore};
 use aquifer_gate::{GateSettingsError, SafetyGate, keep_time};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::config::{Config, StateConfig, expand};
+use crate::config::{Config, StateConfig};
 use crate::state::{self, Kept};
 
 pub(crate) use config::{AuditConfig, AuditPlace, GateConfig, TrustSaid};
+pub(crate) use declared::SourceFacts;
 pub(crate) use unused::{UnusedReporter, find_unused, report_unused, unknown_sources};
 
 /// Records that a memory holds before it forgets the oldest.
@@ -48,7 +50,9 @@ pub(crate) enum StoreSetting {
 impl StoreSetting {
     /// Reads it, without looking for what it names.
     pub(crate) fn parse(state: &StateConfig) -> anyhow::Result<Option<Self>> {
-        let Some(store) = state.store.as_deref().map(expand).transpose()? else { return Ok(None) };
+        let Some(store) = state.store.as_deref().map(|store| state.variables.expand(store)).transpose()? else {
+            return Ok(None);
+        };
         Ok(Some(match store.as_str() {
             "memory" => StoreSetting::Memory,
             "sqlite" => StoreSetting::File(None),
@@ -78,37 +82,37 @@ pub(crate) struct Safety {
 
 impl Safety {
     /// The gate that the configuration describes.
-    pub(crate) fn new(config: &Config, has_several_sources: bool) -> anyhow::Result<Self> {
+    pub(crate) fn new(config: &Config, sources: &SourceFacts) -> anyhow::Result<Self> {
         let (place, clock) = (Place::of(&config.state)?, steady_clock());
         let store = place.open(&config.state, &clock)?;
         let audit = audit(config, store.clone(), &clock)?;
         crate::sources::pins::record_in(&audit);
         let shared = matches!(place, Place::Redis(_)).then(|| store.clone());
-        let gate = gate(config, has_several_sources, &audit, &store, &clock)?;
+        let gate = gate(config, sources, &audit, &store, &clock)?;
         let timekeeper = AbortOnDropHandle::new(tokio::spawn(keep_time(clock.clone(), store.clone())));
         Ok(Self { gate, shared, clock, store, audit, _timekeeper: Some(timekeeper) })
     }
 
     /// The same for looking only: nothing is kept, nothing is written down.
-    pub(crate) fn looking(config: &Config, has_several_sources: bool) -> anyhow::Result<Self> {
+    pub(crate) fn looking(config: &Config, sources: &SourceFacts) -> anyhow::Result<Self> {
         let clock = steady_clock();
         let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(clock.clone(), REMEMBERED));
         let audit = Audit::off(clock.clone());
-        let gate = gate(config, has_several_sources, &audit, &store, &clock)?;
+        let gate = gate(config, sources, &audit, &store, &clock)?;
         Ok(Self { gate, shared: None, clock, store, audit, _timekeeper: None })
     }
 
     /// Another gate, which a changed configuration describes, over the same store, clock and audit: what was counted,
     /// issued and used up under the old one is known to the new one.
-    pub(crate) fn gate_of(&self, config: &Config, has_several_sources: bool) -> anyhow::Result<Arc<SafetyGate>> {
-        gate(config, has_several_sources, &self.audit, &self.store, &self.clock)
+    pub(crate) fn gate_of(&self, config: &Config, sources: &SourceFacts) -> anyhow::Result<Arc<SafetyGate>> {
+        gate(config, sources, &self.audit, &self.store, &self.clock)
     }
 
     /// Everything that makes no sense in `[gate]`, whatever the sources are.
     pub(crate) fn problems(config: &Config) -> Vec<String> {
         let clock = steady_clock();
         let store = Arc::new(MemoryStore::new(clock.clone(), REMEMBERED));
-        match SafetyGate::new(&config.gate.settings(false), Audit::off(clock.clone()), store, clock) {
+        match SafetyGate::new(&config.gate.settings(&SourceFacts::default()), Audit::off(clock.clone()), store, clock) {
             Ok(_) => Vec::new(),
             Err(error) => error.to_string().lines().map(str::to_owned).collect(),
         }
@@ -129,12 +133,12 @@ pub(crate) fn steady_clock() -> Arc<SteadyClock> {
 
 fn gate(
     config: &Config,
-    has_several_sources: bool,
+    sources: &SourceFacts,
     audit: &Audit,
     store: &Arc<dyn StateStore>,
     clock: &Arc<SteadyClock>,
 ) -> anyhow::Result<Arc<SafetyGate>> {
-    let gate = SafetyGate::new(&config.gate.settings(has_several_sources), audit.clone(), store.clone(), clock.clone());
+    let gate = SafetyGate::new(&config.gate.settings(sources), audit.clone(), store.clone(), clock.clone());
     Ok(Arc::new(gate.map_err(|error| anyhow::anyhow!("[gate] {}", problem(&error)))?))
 }
 

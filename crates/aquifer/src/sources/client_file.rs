@@ -41,7 +41,7 @@ pub(super) fn add(file: &str, source: &SourceConfig, kept: &Kept, plans: &mut Pl
     }
     let folder = path.canonicalize().ok().and_then(|path| Some(path.parent()?.display().to_string()));
     let environment =
-        Environment { variable: &|name| std::env::var(name).ok(), folder: folder.as_deref().unwrap_or(".") };
+        Environment { variable: &|name| source.variables.get(name), folder: folder.as_deref().unwrap_or(".") };
     let used = found.servers.iter().filter(|server| wanted(&server.name));
     for server in used.filter(|server| !server.disabled || source.servers.contains(&server.name)) {
         if is_ourselves(server) {

@@ -14,6 +14,9 @@ pub(super) fn settings(config: &SourceConfig, name: &str, target: Target) -> any
     settings.schemas.clone_from(&config.schemas);
     settings.include.clone_from(&config.include);
     settings.exclude.clone_from(&config.exclude);
+    if let Some(problem) = settings.pattern_problems().first() {
+        bail!("source '{name}': {problem}");
+    }
     settings.read_only = config.read_only;
     settings.style = match config.style {
         None | Some(config::TableStyle::Auto) => Style::Auto,

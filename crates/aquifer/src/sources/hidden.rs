@@ -1,29 +1,38 @@
-//! Tools that a client was told not to show stay unseen here, too.
+//! Sources without some of their operations: tools that a client was told not to show, and what may write where the operator
+//! wants to read only.
 
 use std::sync::Arc;
 
 use aquifer_discovery::name;
 use aquifer_engine::source::{Call, Context, Fetch, Outcome, Shelves, SourceStatus};
 use aquifer_engine::{Offering, Source};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::operation::Operation;
+use aquifer_query::Collection;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// The source without these tools.
-pub(super) fn hide(source: Arc<dyn Source>, tools: Vec<String>) -> Arc<dyn Source> {
-    if tools.is_empty() { source } else { Arc::new(Hidden { source, tools }) }
+/// The source without these tools, and without what may write.
+pub(super) fn hide(source: Arc<dyn Source>, tools: Vec<String>, read_only: bool) -> Arc<dyn Source> {
+    if tools.is_empty() && !read_only { source } else { Arc::new(Hidden { source, tools, read_only }) }
 }
 
 struct Hidden {
     source: Arc<dyn Source>,
     tools: Vec<String>,
+    /// Whether only what is known to read is offered. What is in doubt has a danger, and is not.
+    read_only: bool,
 }
 
 impl Hidden {
     /// By the tool's own name, not by the operation's alone: that one may carry a mark.
     fn is_hidden(&self, operation: &Operation) -> bool {
+        if self.read_only && !(operation.category == Category::Read && operation.danger == Danger::Safe) {
+            return true;
+        }
         let tool = operation.backing.tool().unwrap_or_default();
         self.tools.iter().any(|hidden| {
             let spelled = name::snake(hidden);
@@ -45,6 +54,14 @@ impl Source for Hidden {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
         self.source.call(call)
+    }
+
+    fn collection(&self, operation: &str) -> Option<Arc<Collection>> {
+        self.source.collection(operation)
+    }
+
+    fn removed_operation(&self, operation: &str) -> Option<Operation> {
+        self.source.removed_operation(operation).filter(|removed| !self.is_hidden(removed))
     }
 
     fn changes(&self) -> Option<watch::Receiver<u64>> {
@@ -69,6 +86,10 @@ impl Source for Hidden {
 
     fn session_ended(&self, session: &str) {
         self.source.session_ended(session);
+    }
+
+    fn version(&self) -> Option<Arc<str>> {
+        self.source.version()
     }
 
     fn status(&self) -> SourceStatus {

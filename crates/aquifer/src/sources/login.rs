@@ -18,6 +18,7 @@ impl Plans {
             let command = |shown: fn(&Path) -> String| command(plan, wanted, shown);
             let (brief, full) = (command(name_only), command(|path| path.display().to_string()));
             let configured = plan.origin.config.login.clone().unwrap_or_default();
+            let variables = &plan.origin.config.variables;
             let Kind::Upstream(settings) = &mut plan.kind else { continue };
             if !is_open(settings) {
                 continue;
@@ -27,7 +28,7 @@ impl Plans {
                 command: brief,
                 command_in_full: full,
                 client_id: configured.client_id,
-                client_secret: configured.client_secret_env.and_then(|name| std::env::var(name).ok()),
+                client_secret: configured.client_secret_env.and_then(|name| variables.get(&name)),
                 issuer: configured.issuer,
                 client_document: configured.client_document,
                 scopes: configured.scopes,

@@ -6,6 +6,7 @@
 mod adapter_file;
 mod client_file;
 mod database;
+mod facts;
 mod hidden;
 mod login;
 mod naming;
@@ -13,11 +14,11 @@ pub(crate) mod pins;
 mod place;
 mod store;
 mod trust;
+mod unreached;
 mod upstream;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -26,7 +27,6 @@ use aquifer_discovery::servers::Server;
 use aquifer_engine::clock::SystemClock;
 use aquifer_engine::store::StateStore;
 use aquifer_engine::{Mount, Source};
-use aquifer_protocol::error::Failure;
 use aquifer_protocol::suggest;
 use aquifer_protocol::trust::Trust;
 use aquifer_query::CursorKey;
@@ -36,14 +36,16 @@ use aquifer_upstream::Upstream;
 use crate::cli::UpstreamArgs;
 use crate::command::call::escape_hidden;
 use crate::config::{self, SourceConfig, StateConfig};
-use crate::sample;
+use crate::shop;
 use crate::state::Kept;
 use crate::task_board::Board;
+use unreached::told;
 
 pub(crate) use adapter_file::sidecar_of;
 pub(crate) use client_file::is_ourselves;
 pub(crate) use login::quoted;
 pub(crate) use naming::problem as name_problem;
+pub(crate) use unreached::Unreached;
 
 /// What happens when a source cannot be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,8 +168,13 @@ impl Plans {
                 named.push(started);
             }
         }
-        let chosen = if named.is_empty() { configured } else { &named };
-        let mut plans = Self { files: files_of(chosen), is_configured: named.is_empty(), ..Self::default() };
+        let is_configured = named.is_empty();
+        let mut chosen = if is_configured { configured.to_vec() } else { named };
+        if arguments.read_only {
+            chosen.iter_mut().for_each(|source| source.read_only = true);
+        }
+        let chosen = chosen.as_slice();
+        let mut plans = Self { files: files_of(chosen), is_configured, ..Self::default() };
         if let Some(name) = repeated_name(chosen) {
             return Err(NameConflict(format!("two sources have the name '{name}': give each a name of its own")).into());
         }
@@ -181,7 +188,7 @@ impl Plans {
             match plans.broken.as_slice() {
                 [] if chosen.is_empty() => bail!(
                     "no source. Name one (for example demo:, an mcp.json, or -- COMMAND), or list them as [[source]] in \
-                     a file given with --config"
+                     aquifer.toml: aquifer init writes one"
                 ),
                 [] => bail!("no source: every one is disabled"),
                 [only] => bail!("source '{}' cannot be served: {}", only.name, only.why),
@@ -205,7 +212,7 @@ impl Plans {
         let Some(written) = &source.target else {
             bail!("a [[source]] needs a target, a command or a url");
         };
-        let target = config::expand(written)?;
+        let target = source.variables.expand(written)?;
         match target.as_str() {
             "demo:" | "demo" => self.plans.push(Plan::of(source, "shop", Kind::Demo)?),
             "tasks:" | "tasks" => self.plans.push(Plan::of(source, "tasks", Kind::Tasks)?),
@@ -238,6 +245,20 @@ impl Plans {
         Ok(())
     }
 
+    /// Fails for a database file that the command line names and that is not there. One that a configuration names is
+    /// waited for: it is one of several, and the configuration outlives it.
+    pub(crate) fn require_named_files(&self) -> anyhow::Result<()> {
+        for plan in self.plans.iter().filter(|_| !self.is_configured) {
+            if let Kind::Database(settings) = &plan.kind
+                && let Target::Sqlite(path) = &settings.target
+                && !path.exists()
+            {
+                bail!("Source '{}' is unavailable: its file does not exist ({})", plan.name, path.display());
+            }
+        }
+        Ok(())
+    }
+
     /// Says to people what cannot be served, and why.
     pub(crate) fn tell(&self) {
         for remark in &self.remarks {
@@ -261,7 +282,7 @@ impl Plans {
 
     /// Whether operations get prefixes, counting those that are only broken today: names must not change with their
     /// mending.
-    pub(crate) fn are_several(&self) -> bool {
+    fn are_several(&self) -> bool {
         self.plans.len() + self.broken.len() > 1
     }
 
@@ -351,7 +372,7 @@ impl Plans {
 impl Plan {
     fn of(config: &SourceConfig, name: &str, kind: Kind) -> anyhow::Result<Self> {
         let name = config.name.clone().unwrap_or_else(|| name.to_owned());
-        let trust = trust::of(config.trust, None).map_err(|why| anyhow::anyhow!("source '{name}': {why}"))?;
+        let trust = trust::of(config.trust, None, None).map_err(|why| anyhow::anyhow!("source '{name}': {why}"))?;
         let origin = Origin { config: config.clone(), server: None, files: Vec::new() };
         let (prefix, state) = (config.prefix.clone(), StateConfig::default());
         Ok(Self { name, prefix, hidden: Vec::new(), trust, origin, kind, state })
@@ -387,8 +408,15 @@ impl Plan {
         let (name, prefix, trust, origin) = (self.name, self.prefix, self.trust, self.origin);
         let mut absent = None;
         let source: Arc<dyn Source> = match self.kind {
-            Kind::Demo => database(demo(&origin.config, &name)?, key, Absence::Fails, None).await?.0,
-            Kind::Tasks => Board::default().into_adapter(&name).build().context("the task board cannot be built")?,
+            Kind::Demo => {
+                let memory = shop::fill(&name)?;
+                let settings = database::settings(&origin.config, &name, Target::Memory(memory.clone()))?;
+                shop::open(settings, &memory, key).await?
+            }
+            Kind::Tasks => {
+                let board = Board::default().into_adapter(&name).build().context("the task board cannot be built")?;
+                hidden::hide(board, Vec::new(), origin.config.read_only)
+            }
             Kind::Database(settings) => {
                 let store = match pins::is_looking(absence) {
                     true => store::looked_into(&self.state),
@@ -398,10 +426,11 @@ impl Plan {
                 absent = (!found).then(|| database.clone());
                 database
             }
-            Kind::Upstream(settings) => {
+            Kind::Upstream(mut settings) => {
+                settings.is_watched = matches!(absence, Absence::Fails | Absence::IsShown);
                 let pinning = pins::pinning(&self.state, absence);
                 let upstream = Upstream::open(*settings, Arc::new(SystemClock), pinning).await;
-                let source = hidden::hide(upstream.clone(), self.hidden);
+                let source = hidden::hide(upstream.clone(), self.hidden, origin.config.read_only);
                 return Ok(Opened { source, prefix, trust, place, origin, absent, upstream: Some(upstream) });
             }
         };
@@ -467,6 +496,17 @@ pub(crate) fn ago(age: Duration) -> String {
     format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
 }
 
+/// Whether a word of the command line names a source, or a configuration of several.
+pub(crate) fn is_source(word: &str) -> bool {
+    matches!(word, "demo:" | "tasks:")
+        || ["http://", "https://"].iter().any(|scheme| word.starts_with(scheme))
+        || (!word.trim_start().starts_with('{')
+            && (crate::cli::is_config(word)
+                || adapter_file::is_adapter(word)
+                || client_file::is_client_file(word)
+                || Target::parse(word).is_some()))
+}
+
 /// The name that the configuration gives a source. For a client's file it means nothing.
 pub(crate) fn given_name(source: &SourceConfig) -> Option<&str> {
     let is_named = !source.disabled && !source.target.as_deref().is_some_and(client_file::is_client_file);
@@ -492,7 +532,7 @@ pub(crate) fn files_of(configured: &[SourceConfig]) -> Vec<PathBuf> {
         files.extend(source.overrides.iter().cloned());
         files.extend(source.adapter.iter().flat_map(|file| [file.clone(), sidecar_of(file)]));
         // What cannot be expanded is told when it is planned.
-        let target = source.target.as_deref().and_then(|target| config::expand(target).ok());
+        let target = source.target.as_deref().and_then(|target| source.variables.expand(target).ok());
         match target.as_deref() {
             Some(web) if web.starts_with("http://") || web.starts_with("https://") => {}
             Some(file) if adapter_file::is_adapter(file) => files.extend([file.into(), sidecar_of(Path::new(file))]),
@@ -527,18 +567,6 @@ pub(crate) fn unmatched(opened: &[Opened]) -> Vec<(String, Option<String>)> {
     found
 }
 
-/// A sample shop and its support desk, in memory: what is changed in it is gone with the process.
-fn demo(config: &SourceConfig, name: &str) -> anyhow::Result<aquifer_sql::Settings> {
-    // Opened anew after a change of its configuration, it is another memory, not one that is filled already.
-    static OPENED: AtomicU32 = AtomicU32::new(0);
-    let memory = format!("aquifer-demo-{name}-{}", OPENED.fetch_add(1, Ordering::Relaxed));
-    let mut connection = rusqlite::Connection::open(aquifer_sql::memory_name(&memory)).context("no sample database")?;
-    sample::fill(&mut connection).context("the sample database cannot be filled")?;
-    // The memory is there as long as one connection is: for as long as the process runs.
-    Box::leak(Box::new(connection));
-    database::settings(config, name, Target::Memory(memory))
-}
-
 /// The database, and whether it could be looked into.
 async fn database(
     settings: aquifer_sql::Settings,
@@ -556,36 +584,5 @@ async fn database(
             eprintln!("aquifer: {}; trying again until '{name}' is there", failure.message());
             Ok((database, false))
         }
-    }
-}
-
-/// An MCP server that is not there, though nothing is wrong with what was written.
-#[derive(Debug)]
-pub(crate) struct Unreached(String);
-
-impl Unreached {
-    pub(crate) fn new(failure: Failure) -> Self {
-        Self(told(failure).to_string())
-    }
-
-    /// The same of a server that was there and did not answer.
-    pub(crate) fn in_words(words: String) -> Self {
-        Self(words)
-    }
-}
-
-impl std::fmt::Display for Unreached {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Unreached {}
-
-/// What a person is told who started the command: with the cause, which a caller would not see.
-fn told(failure: Failure) -> anyhow::Error {
-    match failure.cause() {
-        Some(cause) => anyhow::anyhow!("{} ({cause})", failure.message()),
-        None => anyhow::anyhow!("{}", failure.message()),
     }
 }

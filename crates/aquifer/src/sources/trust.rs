@@ -7,14 +7,14 @@ use aquifer_protocol::trust::Trust;
 
 use crate::safety::TrustSaid;
 
-/// What the operator named themselves is `validated`, an adapter file what it says up to `generated`, unless they say
-/// otherwise.
-pub(super) fn of(said: Option<TrustSaid>, adapter: Option<&Adapter>) -> Result<Trust, String> {
+/// What the operator named themselves is `validated`. An adapter file is what it says up to `generated`, and beyond that what
+/// `aquifer trust` recorded for exactly this file. What the operator says beats both.
+pub(super) fn of(said: Option<TrustSaid>, adapter: Option<&Adapter>, recorded: Option<Trust>) -> Result<Trust, String> {
     match (said, adapter) {
         (Some(TrustSaid::Level(level)), _) => Ok(level),
         (Some(TrustSaid::File), Some(adapter)) => Ok(adapter.stated_trust),
         (Some(TrustSaid::File), None) => Err("trust = \"file\" is for a source with an adapter file".to_owned()),
-        (None, Some(adapter)) => Ok(adapter.trust),
+        (None, Some(adapter)) => Ok(recorded.map_or(adapter.trust, |level| level.min(adapter.stated_trust))),
         (None, None) => Ok(Trust::Validated),
     }
 }
@@ -28,8 +28,7 @@ pub(super) fn remark(name: &str, file: &Path, trust: Trust) -> Option<String> {
     };
     let shown = file.display();
     Some(format!(
-        "'{name}' is trusted as '{trust}' and {can}. Once you have looked through {shown}: --trust validated, or \
-         trust = \"validated\" beside it in the configuration. 'aquifer trust {shown} --to LEVEL --reason …' writes it \
-         into the file, which counts with trust = \"file\""
+        "'{name}' is trusted as '{trust}' and {can}. Once you have looked through {shown}: aquifer trust {shown} \
+         --to LEVEL --reason …, or trust = \"validated\" beside it in the configuration, or --trust validated"
     ))
 }

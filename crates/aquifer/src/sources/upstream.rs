@@ -11,7 +11,7 @@ use aquifer_protocol::trust::Trust;
 use aquifer_upstream::{Allowed, Bearer, Settings, Transport};
 
 use super::{Broken, Kind, Origin, Plan, adapter_file, naming, trust};
-use crate::config::{self, AllowedRequest, SourceConfig, StateConfig};
+use crate::config::{AllowedRequest, SourceConfig, StateConfig};
 use crate::safety::TrustSaid;
 use crate::state::Kept;
 
@@ -34,7 +34,7 @@ fn made(source: &SourceConfig, name: &str, kept: &Kept) -> Result<Plan, String> 
     let transport = match (&source.command, &source.url, &adapter) {
         (Some(_), Some(_), _) => return Err("it has both a command and a url".to_owned()),
         (Some(command), None, _) => started(source, command)?,
-        (None, Some(url), adapter) => reached(source, &expand(url)?, adapter.as_ref())?,
+        (None, Some(url), adapter) => reached(source, &expand(source, url)?, adapter.as_ref())?,
         (None, None, Some(adapter)) => of_adapter(source, adapter)?,
         (None, None, None) => return Err("it has neither a command nor a url".to_owned()),
     };
@@ -42,11 +42,20 @@ fn made(source: &SourceConfig, name: &str, kept: &Kept) -> Result<Plan, String> 
         (None, Some(adapter)) => adapter.name.clone(),
         _ => name.to_owned(),
     };
-    let trust = trust::of(source.trust, adapter.as_ref())?;
+    let recorded = adapter.as_ref().and_then(|_| kept.recorded_trust(files.iter().map(String::as_str)));
+    let trust = trust::of(source.trust, adapter.as_ref(), recorded)?;
     let mut settings = Settings::of(&name, transport);
+    if let Some(max) = adapter.as_ref().and_then(|adapter| adapter.rate_limits.max_concurrent) {
+        settings.concurrency = max;
+    }
     settings.adapter = adapter;
-    // The word of the file itself does not settle anything.
-    settings.is_adapter_settled = matches!(source.trust, Some(TrustSaid::Level(level)) if level >= Trust::Validated);
+    // The word of the file itself does not settle anything: only that of the operator.
+    let said = match source.trust {
+        Some(TrustSaid::Level(level)) => Some(level),
+        Some(TrustSaid::File) => None,
+        None => recorded.map(|level| level.min(trust)),
+    };
+    settings.is_adapter_settled = said.is_some_and(|level| level >= Trust::Validated);
     finish(&mut settings, source, kept, &mut files)?;
     let origin = Origin { config: source.clone(), server: None, files };
     let kind = Kind::Upstream(Box::new(settings));
@@ -92,7 +101,7 @@ pub(super) fn of_client(
     settings.named_in = Some(super::pins::identify(Some(Path::new(file))));
     let mut files = Vec::new();
     finish(&mut settings, source, kept, &mut files).map_err(broken)?;
-    let trust = trust::of(source.trust, None).map_err(broken)?;
+    let trust = trust::of(source.trust, None, None).map_err(broken)?;
     if let (Some(timeout), None) = (resolved.timeout, source.timeout_seconds) {
         settings.timeout = timeout;
     }
@@ -180,33 +189,35 @@ fn shaped(settings: &mut Settings, source: &SourceConfig) -> Result<(), String> 
 }
 
 fn started(source: &SourceConfig, command: &str) -> Result<Transport, String> {
-    let env = source.env.iter().map(|(name, value)| Ok((name.clone(), expand(value)?)));
+    let env = source.env.iter().map(|(name, value)| Ok((name.clone(), expand(source, value)?)));
     Ok(Transport::Stdio {
-        command: expand(command)?,
-        args: source.args.iter().map(|word| expand(word)).collect::<Result<_, _>>()?,
+        command: expand(source, command)?,
+        args: source.args.iter().map(|word| expand(source, word)).collect::<Result<_, _>>()?,
         env: env.collect::<Result<_, String>>()?,
         cwd: source.cwd.clone(),
     })
 }
 
 fn reached(source: &SourceConfig, url: &str, adapter: Option<&Adapter>) -> Result<Transport, String> {
-    let headers = source.headers.iter().map(|(name, value)| Ok((name.clone(), expand(value)?)));
+    let headers = source.headers.iter().map(|(name, value)| Ok((name.clone(), expand(source, value)?)));
     let mut headers: Vec<(String, String)> = headers.collect::<Result<_, String>>()?;
     let mut bearer = match &source.bearer_env {
-        Some(env) => Some(Bearer { token: variable(env)?, env: Some(env.clone()) }),
+        Some(env) => Some(Bearer { token: variable(source, env)?, env: Some(env.clone()) }),
         None => None,
     };
     if bearer.is_none() && headers.is_empty() {
         match adapter.map(|adapter| &adapter.auth) {
             Some(AdapterAuth::Bearer { token_env: Some(env), header, prefix }) => {
-                let token = variable(env)?;
+                let token = variable(source, env)?;
                 if header.eq_ignore_ascii_case("authorization") && prefix == "Bearer " {
                     bearer = Some(Bearer { token, env: Some(env.clone()) });
                 } else {
                     headers.push((header.clone(), format!("{prefix}{token}")));
                 }
             }
-            Some(AdapterAuth::ApiKey { key_env: Some(env), header }) => headers.push((header.clone(), variable(env)?)),
+            Some(AdapterAuth::ApiKey { key_env: Some(env), header }) => {
+                headers.push((header.clone(), variable(source, env)?))
+            }
             _ => {}
         }
     }
@@ -239,11 +250,11 @@ fn called(source: &SourceConfig) -> String {
     }
 }
 
-fn expand(text: &str) -> Result<String, String> {
-    config::expand(text).map_err(|error| error.to_string())
+fn expand(source: &SourceConfig, text: &str) -> Result<String, String> {
+    source.variables.expand(text).map_err(|error| error.to_string())
 }
 
-fn variable(name: &str) -> Result<String, String> {
-    let value = std::env::var(name).ok().filter(|value| !value.is_empty());
+fn variable(source: &SourceConfig, name: &str) -> Result<String, String> {
+    let value = source.variables.get(name).filter(|value| !value.is_empty());
     value.ok_or_else(|| format!("set the environment variable {name}, which holds its credential"))
 }

@@ -14,7 +14,13 @@ fn serve(target: &str) -> Piped {
 #[test]
 fn a_file_that_is_missing_is_told_and_comes_without_a_restart() {
     let folder = Folder::new();
-    let mut piped = serve(&folder.path("library.db"));
+    // What the command line names has to be there.
+    let missing = run(&["serve", &folder.path("library.db")]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(text(&missing.stderr).contains("Source 'library' is unavailable: its file does not exist"));
+    // What a configuration names may come later. The path is relative to it.
+    let config = folder.file("aquifer.toml", "[[source]]\ntarget = \"library.db\"\n");
+    let mut piped = serve(&config);
     piped.says("Source 'library' is unavailable: its file does not exist");
     assert_eq!(piped.tools(), ["mcp_aql_read"]);
     assert_eq!(piped.operations(), ["list_tables", "introspect"]);

@@ -10,7 +10,11 @@ use crate::support::{aquifer, run, text};
 #[test]
 fn results_on_stdout_talk_on_stderr_and_the_exit_code_tells() {
     for (arguments, code, on_stdout) in [
-        (&["call", "list_tasks", "--source", "tasks:"][..], 0, r#"{"success":true,"data":{"items":[]}}"#),
+        (
+            &["call", "list_tasks", "--source", "tasks:"][..],
+            0,
+            r#"{"success":true,"data":{"items":[],"pageInfo":{"hasNextPage":false,"hasPreviousPage":false}}}"#,
+        ),
         (&["call", "get_task", r#"{"id":1}"#, "--source", "tasks:"], 1, "NOT_FOUND_RESOURCE"),
         (
             &["call", "create_task", r#"{"title":"x"}"#, "--source", "tasks:", "--tool", "mcp_aql_delete"],

@@ -63,6 +63,9 @@ fn which_operations_there_are() {
         ("name = \"shelf\"", &["list_books"], &["shelf_list_books"]),
         ("include = [\"auth*\"]", &["list_authors", "create_author"], &["list_books", "query_relationships"]),
         ("exclude = [\"auth*\"]", &["list_books"], &["list_authors", "query_relationships"]),
+        ("include = [\"?uthors\"]", &["list_authors"], &["list_books"]),
+        ("include = [\"*\", \"!b??ks\"]", &["list_authors"], &["list_books"]),
+        ("exclude = [\"????s\"]", &["list_authors"], &["list_books"]),
         ("include = [\"*\"]\nexclude = [\"books\"]", &["list_authors"], &["list_books"]),
         (
             "read_only = true",
@@ -298,6 +301,8 @@ fn what_cannot_be_meant_is_refused_at_the_start() {
         ("colour = \"red\"", "unknown field `colour`"),
         ("style = \"rows\"", "unknown variant `rows`"),
         ("timeout_seconds = 0", "source 'library': timeout_seconds must be 1 or more"),
+        ("include = [\"b[o]*\"]", "source 'library': include: the pattern 'b[o]*' has '[' in it"),
+        ("exclude = [\"\"]", "source 'library': exclude: an empty pattern"),
         ("prefix = \"Lib-\"", "is not valid"),
         ("tables.books.colour = \"red\"", "unknown field `colour`"),
         ("tables.books.computed.x = { sql = \"1\", type = \"float\" }", "unknown type 'float'. Known: text, integer"),

@@ -80,10 +80,11 @@ fn r_saf_2_a_table_is_called_the_same_after_a_restart() {
     // Whoever only looks sees the same names.
     let looked = forgetful(&folder).args(["call", "get_order", "{\"id\":1}", "--source", &target]).output().unwrap();
     assert!(text(&looked.stdout).contains("old"), "{} {}", text(&looked.stdout), text(&looked.stderr));
-    // Without a memory the name goes to whoever is written so.
+    // Without a memory each is called by its own name.
     let other = Folder::new();
     let mut piped = serve(&other, &[&target]);
-    assert_eq!(piped.data("read", "get_order", json!({ "id": 1 }))["a"], "new");
+    assert_eq!(piped.data("read", "get_order", json!({ "id": 1 }))["a"], "old");
+    assert_eq!(piped.data("read", "get_orders", json!({ "id": 1 }))["a"], "new");
 }
 
 /// Two files of one name are two sources, and what is meant for the one never reaches the other.

@@ -1,8 +1,10 @@
-//! What a new user sees of `aquifer demo`: a shop that is the same everywhere, and three requests that work.
+//! What a new user sees of `aquifer demo`: a shop that is the same everywhere, requests that work, and every endpoint family
+//! with something to try.
 
 use serde_json::{Value, json};
 
-use crate::support::{Piped, Served, run, shell, text, token};
+use crate::safety::Place;
+use crate::support::{Piped, Served, run, shell, text, token, until};
 
 fn demo() -> Piped {
     Piped::initialized(&["demo", "--stdio"], "2025-06-18")
@@ -46,13 +48,51 @@ fn deleting_asks_is_confirmed_happens_and_stands_in_the_audit(
     assert!(text(&first.stdout).contains("CONFIRMATION_REQUIRED"), "{}", text(&first.stdout));
 }
 
+/// The lifecycle of an execution, from both sides.
+fn exporting_takes_its_time_and_ends(served: &Served, to_agents: (&str, &str), to_shells: (&str, &str)) {
+    let (operation, params) = to_agents;
+    let params: Value = serde_json::from_str(params).unwrap();
+    let ended = served.call("mcp_aql_execute", json!({ "operation": operation, "params": params }));
+    assert_eq!(ended["data"]["status"], "completed", "{ended}");
+    let printed: Value =
+        serde_json::from_slice(&shell(&format!("aquifer call {} {}", to_shells.0, to_shells.1)).stdout).unwrap();
+    assert_eq!(printed["data"]["result"], ended["data"]["result"], "{printed}");
+}
+
+/// R-SAF-3: nothing but the admin secret, typed at a terminal, lets it go.
+fn a_newsletter_is_sent_once_a_person_approved_it(served: &Served, talk: &str, (operation, params): (&str, &str)) {
+    let mut params: Value = serde_json::from_str(params).unwrap();
+    let send = |params: &Value| served.call("mcp_aql_execute", json!({ "operation": operation, "params": params }));
+    let asked = send(&params);
+    let id = asked["error"]["details"]["approval_id"].as_str().unwrap_or_else(|| panic!("{asked}"));
+    assert!(asked["error"]["details"]["confirmation_message"].as_str().unwrap().contains("Tents for less"), "{asked}");
+    params["confirmation_token"] = token(&asked).unwrap().into();
+    assert_eq!(send(&params)["error"]["details"]["approval_status"], "pending");
+    // The commands that the demo prints.
+    let state = talk.lines().find_map(|line| line.trim().strip_prefix("aquifer approvals secret --state ")).unwrap();
+    let person = |talk: &[(&str, &str)], words: &[&str]| {
+        let command = [&[env!("CARGO_BIN_EXE_aquifer"), "approvals"], words, &["--state", state]].concat();
+        Place::at_terminal("", talk, &command)
+    };
+    let (code, shown) = person(&[], &["secret"]);
+    assert_eq!(code, 0, "{shown}");
+    let secret = shown.lines().map(str::trim).find(|line| line.len() == 64 && line.contains('-')).unwrap();
+    let (code, shown) = person(&[("Admin secret:", secret), ("[y/N]", "y")], &["approve", id]);
+    assert!(code == 0 && shown.contains("Tents for less"), "{shown}");
+    let sent = send(&params);
+    assert_eq!(sent["data"]["sent"], true, "{sent}");
+    assert!(sent["data"]["recipients"].as_u64().unwrap() > 10, "{sent}");
+}
+
 #[test]
 fn what_it_suggests_works_and_answers_the_same_everywhere() {
     let mut served = Served::start(&["demo", "--http", "127.0.0.1:0"]);
     let talk = served.says("Stop with Ctrl-C");
     let (to_agents, to_shells) = (suggested(&talk, "  "), suggested(&talk, "  aquifer call "));
-    assert_eq!((to_agents.len(), to_shells.len()), (4, 4), "{talk}");
-    deleting_asks_is_confirmed_happens_and_stands_in_the_audit(&served, &talk, to_agents[3], to_shells[3]);
+    assert_eq!((to_agents.len(), to_shells.len()), (6, 6), "{talk}");
+    deleting_asks_is_confirmed_happens_and_stands_in_the_audit(&served, &talk, to_agents[4], to_shells[4]);
+    exporting_takes_its_time_and_ends(&served, to_agents[3], to_shells[3]);
+    a_newsletter_is_sent_once_a_person_approved_it(&served, &talk, to_agents[5]);
     let mut answers = Vec::new();
     for ((operation, params), (same_operation, rest)) in to_agents.into_iter().zip(to_shells).take(3) {
         assert_eq!(operation, same_operation);
@@ -93,7 +133,8 @@ fn what_it_suggests_works_and_answers_the_same_everywhere() {
 #[test]
 fn a_shop_with_customers_orders_and_tickets() {
     let mut piped = demo();
-    assert_eq!(piped.tools(), ["mcp_aql_create", "mcp_aql_read", "mcp_aql_update", "mcp_aql_delete"]);
+    let families = ["create", "read", "update", "delete", "execute"].map(|family| format!("mcp_aql_{family}"));
+    assert_eq!(piped.tools(), families);
     let operations = piped.operations();
     for name in
         ["list_orders", "get_customer", "search_tickets", "create_ticket", "update_order", "query_relationships"]
@@ -105,6 +146,36 @@ fn a_shop_with_customers_orders_and_tickets() {
         piped.data("read", "list_orders", json!({ "filter": { "customer_id": 65 }, "total": true, "first": 1 }));
     assert_eq!(orders["items"][0]["customer_id"], customer["id"]);
     assert!(orders["pageInfo"]["totalCount"].as_u64().unwrap() > 1, "{orders}");
+}
+
+/// R-END-6: begun, watched, cancelled, and over with the connection.
+#[test]
+fn an_export_is_watched_and_cancelled() {
+    let mut piped = demo();
+    let begun = piped.data("execute", "execute_export", json!({ "table": "orders", "rows_per_second": 20 }));
+    let id = begun["execution_id"].clone();
+    assert!(["pending", "running"].contains(&begun["status"].as_str().unwrap()), "{begun}");
+    let running = until("progress", || {
+        let now = piped.data("read", "get_execution", json!({ "execution_id": id }));
+        (now["progress"]["current"].as_f64()? > 0.0).then_some(now)
+    });
+    assert_eq!(running["status"], "running", "{running}");
+    assert!(running["progress"]["total"].as_f64() > running["progress"]["current"].as_f64(), "{running}");
+    let listed = piped.data("read", "list_executions", json!({ "filter": { "status": "running" } }));
+    assert_eq!(listed["items"][0]["execution_id"], id, "{listed}");
+    assert_eq!(piped.data("execute", "cancel_execution", json!({ "execution_id": id }))["status"], "cancelled");
+    assert_eq!(piped.data("read", "get_execution", json!({ "execution_id": id }))["status"], "cancelled");
+    let tried = piped.data("execute", "execute_export", json!({ "table": "orders", "dry_run": true }));
+    assert!(tried.get("execution_id").is_none(), "{tried}");
+    for (params, code) in [
+        (json!({ "table": "secrets" }), "VALIDATION_INVALID_VALUE"),
+        (json!({ "rows_per_second": 0 }), "VALIDATION_INVALID_VALUE"),
+        (json!({ "rows": 1 }), "VALIDATION_UNKNOWN_PARAM"),
+    ] {
+        assert_eq!(piped.error("execute", "execute_export", params.clone())["code"], code, "{params}");
+    }
+    // Somebody else knows nothing of it.
+    assert_eq!(demo().error("read", "get_execution", json!({ "execution_id": id }))["code"], "NOT_FOUND_RESOURCE");
 }
 
 #[test]

@@ -99,7 +99,8 @@ fn the_commands_of_the_readme_work_and_answer_as_shown() {
 fn the_commands_of_the_help_work() {
     for command in ["", "call", "introspect"] {
         let help = printed(&format!("aquifer {command} --help"));
-        let examples: Vec<&str> = help.lines().filter(|line| line.contains("--source demo:")).collect();
+        let examples: Vec<&str> =
+            help.lines().filter(|line| line.contains(" demo: ") && !line.contains("serve")).collect();
         assert!(examples.len() >= 2, "{help}");
         for example in examples {
             // What it is for stands behind some blanks.
@@ -174,7 +175,7 @@ fn tried(folder: &Folder, command: &str) {
 fn the_commands_about_safety_work() {
     let folder = Folder::new();
     folder.file("aquifer.toml", "[[source]]\ntarget = \"demo:\"\n");
-    let page = read("docs/safety.md");
+    let page = read("docs/safety.md") + &read("docs/configuration.md");
     let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
     assert!(commands.len() >= 6, "{commands:?}");
     commands.iter().for_each(|command| tried(&folder, command));

@@ -86,23 +86,33 @@ fn calls_are_answered_alike_on_the_short_way() {
 }
 
 #[test]
-fn progress_streams_to_the_newest_clients() {
+fn progress_streams_to_clients() {
     let served = Served::tasks();
-    for title in ["a", "b", "c"] {
-        served.call("mcp_aql_create", json!({ "operation": "create_task", "title": title }));
-    }
-    let (mut body, _) = stateless_body(
-        "tools/call",
-        json!({ "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 5, "wait": true } }),
-    );
-    body["params"]["_meta"]["progressToken"] = json!("p");
-    let headers =
+    let call =
+        json!({ "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 5, "wait": true } });
+    let (plain, _) = stateless_body("tools/call", call.clone());
+    let newest =
         [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "mcp_aql_execute")];
-    let answer = served.post(&headers, body.to_string().as_bytes());
-    // Reports that come faster than they are sent are replaced by the newest, so that there is at least the last one.
-    let (reports, _) = answer.body.split_once("\"result\"").unwrap();
-    assert!(reports.contains("notifications/progress") && reports.contains("c is done"), "{}", answer.body);
-    assert_eq!(envelope(&answer.json())["data"]["status"], "completed");
+    let id = session(&served);
+    let older = [("mcp-session-id", id.as_str()), ("mcp-protocol-version", "2025-06-18")];
+    let in_session = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call });
+    // Beside the arguments as in MCP, and inside of them as in MCP-AQL.
+    for (headers, body) in [(&newest[..], &plain), (&older[..], &in_session)] {
+        for place in ["/params", "/params/arguments"] {
+            let mut body = body.clone();
+            let beside = body.pointer_mut(place).unwrap();
+            beside["_meta"]["progressToken"] = json!("p");
+            // Those of the round before are done.
+            for title in ["a", "b", "c"] {
+                served.call("mcp_aql_create", json!({ "operation": "create_task", "title": title }));
+            }
+            let answer = served.post(headers, body.to_string().as_bytes());
+            // Reports that come faster than they are sent are replaced by the newest, so that there is at least the last one.
+            let (reports, _) = answer.body.split_once("\"result\"").unwrap();
+            assert!(reports.contains("notifications/progress") && reports.contains("c is done"), "{}", answer.body);
+            assert_eq!(envelope(&answer.json())["data"]["status"], "completed");
+        }
+    }
 }
 
 #[test]
@@ -130,7 +140,7 @@ fn r_end_6_a_session_takes_its_executions_with_it() {
     let served = Served::tasks();
     let id = session(&served);
     served.call("mcp_aql_create", json!({ "operation": "create_task", "title": "a" }));
-    let body = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 400 } } });
+    let body = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 3000 } } });
     let started =
         served.post(&[("mcp-session-id", &id), ("mcp-protocol-version", "2025-06-18")], body.to_string().as_bytes());
     assert_eq!(envelope(&started.json())["success"], true);
@@ -142,7 +152,7 @@ fn r_end_6_a_session_takes_its_executions_with_it() {
         "tools/call",
         json!({ "name": "mcp_aql_read", "arguments": { "operation": "get_task", "id": 1 } }),
     );
-    std::thread::sleep(std::time::Duration::from_millis(800));
+    std::thread::sleep(std::time::Duration::from_millis(3500));
     let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "mcp_aql_read")];
     assert_eq!(envelope(&served.post(&headers, body.to_string().as_bytes()).json())["data"]["done"], false);
 }

@@ -185,7 +185,8 @@ fn a_login_that_makes_no_sense_is_bad_usage() {
         "[[source]]\nurl = \"http://127.0.0.1:9/mcp\"\nlogin = { client_secret = \"hush-4711\" }\n",
     );
     for (command, code, expected) in [
-        ("aquifer login notes", 2, "--config FILE"),
+        ("cd / && aquifer login notes", 2, "--config FILE"),
+        ("aquifer login notes", 2, "NO_SUCH_SECRET"),
         ("aquifer login other --config aquifer.toml", 2, "There are: notes"),
         ("aquifer login board --config aquifer.toml", 2, "There are: notes"),
         ("aquifer login notes --config aquifer.toml", 2, "NO_SUCH_SECRET"),

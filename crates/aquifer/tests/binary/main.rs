@@ -3,6 +3,7 @@
 
 mod absent;
 mod adapter_files;
+mod adapter_limits;
 mod asked;
 mod attacks;
 mod captures;
@@ -13,6 +14,7 @@ mod cursors;
 mod databases;
 mod demo;
 mod documents;
+mod env_files;
 mod floods;
 mod gateway;
 #[path = "../../../aquifer-discovery/tests/discovery/generated.rs"]
@@ -22,8 +24,11 @@ mod http;
 mod init;
 mod killed;
 mod logins;
+mod missing_servers;
 mod moved_configuration;
+mod named_sources;
 mod offered;
+mod outputs;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod private_state;
@@ -40,4 +45,6 @@ mod stdio;
 mod support;
 mod tokens;
 mod validate;
+#[cfg(feature = "clients")]
+mod walk;
 mod watched;

@@ -107,26 +107,43 @@ fn r_res_3_domain_failures_are_answers_and_unknown_tools_are_errors() {
 #[test]
 fn progress_is_told_and_grows() {
     let mut piped = Piped::tasks();
-    for title in ["a", "b", "c"] {
-        piped.call("mcp_aql_create", json!({ "operation": "create_task", "title": title }));
-    }
-    piped.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-        "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 5, "wait": true }, "_meta": { "progressToken": "p" },
-    } }));
-    let mut told = Vec::new();
-    let answer = loop {
-        let message = piped.receive();
-        if message["method"] == "notifications/progress" {
-            assert_eq!(message["params"]["progressToken"], "p");
-            assert_eq!(message["params"]["total"], 3.0);
-            told.push(message["params"]["progress"].as_f64().unwrap());
-        } else {
-            break message;
+    let run = json!({ "operation": "execute_tasks", "ms_each": 5, "wait": true });
+    // Beside the arguments as in MCP, inside of them as in MCP-AQL, alone and for a batch.
+    let inside = |token: Value| json!({ "operation": "execute_tasks", "params": { "ms_each": 5, "wait": true }, "_meta": { "progressToken": token } });
+    let batch = json!({ "operations": [run.clone()], "_meta": { "progressToken": "p" } });
+    for (arguments, meta, token) in [
+        (run.clone(), json!({ "progressToken": "p" }), json!("p")),
+        (inside(json!("p")), json!({}), json!("p")),
+        (inside(json!(17)), json!({}), json!(17)),
+        (inside(json!("other")), json!({ "progressToken": "p" }), json!("p")),
+        (batch, json!({}), json!("p")),
+        (inside(json!([1])), json!({}), json!(null)),
+    ] {
+        // Those of the round before are done.
+        for title in ["a", "b", "c"] {
+            piped.call("mcp_aql_create", json!({ "operation": "create_task", "title": title }));
         }
-    };
-    // Reports that come faster than they are sent are replaced by the newest.
-    assert!(told.is_sorted() && told.last() == Some(&3.0), "{told:?}");
-    assert_eq!(envelope(&answer)["data"]["status"], "completed");
+        piped.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "mcp_aql_execute", "arguments": arguments, "_meta": meta,
+        } }));
+        let mut told = Vec::new();
+        let answer = loop {
+            let message = piped.receive();
+            if message["method"] == "notifications/progress" {
+                assert_eq!(message["params"]["progressToken"], token);
+                assert_eq!(message["params"]["total"], 3.0);
+                told.push(message["params"]["progress"].as_f64().unwrap());
+            } else {
+                break message;
+            }
+        };
+        // Reports that come faster than they are sent are replaced by the newest.
+        let last = (!token.is_null()).then_some(&3.0);
+        assert!(told.is_sorted() && told.last() == last, "{arguments} {told:?}");
+        let answer = envelope(&answer);
+        let ran = answer.get("results").map_or(&answer, |results| &results[0]["result"]);
+        assert_eq!(ran["data"]["status"], "completed", "{answer}");
+    }
 }
 
 #[test]

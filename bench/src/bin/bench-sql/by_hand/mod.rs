@@ -25,6 +25,53 @@ impl<'a> Target<'a> {
     }
 }
 
+/// A column of times, and a time that some rows are before.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimeColumn {
+    pub(crate) name: &'static str,
+    /// The bound as the column keeps it, in SQL.
+    before: &'static str,
+}
+
+/// The same bound as a caller writes it.
+pub(crate) const BEFORE: &str = "2024-06-15T00:00:00Z";
+
+impl Target<'_> {
+    /// The columns of times that visits are sorted by.
+    pub(crate) fn time_columns(&self) -> &'static [TimeColumn] {
+        match self {
+            Target::Sqlite(_) => &[
+                TimeColumn { name: "t_at", before: "'2024-06-15T00:00:00'" },
+                TimeColumn { name: "python_at", before: "'2024-06-15T00:00:00'" },
+                TimeColumn { name: "aware_at", before: "'2024-06-15T00:00:00+00:00'" },
+                TimeColumn { name: "day_at", before: "'2024-06-15'" },
+                TimeColumn { name: "seconds_at", before: "1718409600" },
+                TimeColumn { name: "sparse_at", before: "'2024-06-15 00:00:00'" },
+            ],
+            Target::Postgres(_) => &[
+                TimeColumn { name: "zoned_at", before: "'2024-06-15T00:00:00Z'" },
+                TimeColumn { name: "sparse_at", before: "'2024-06-15T00:00:00'" },
+            ],
+        }
+    }
+}
+
+impl TimeColumn {
+    /// The latest visits of all, or before a time, missing times last.
+    fn sql(self, is_bounded: bool) -> String {
+        let Self { name, before } = self;
+        let condition = if is_bounded { format!("{name} < {before}") } else { format!("{name} IS NOT NULL") };
+        format!("SELECT id, {name} FROM visits WHERE {condition} ORDER BY {name} DESC, id DESC LIMIT 26")
+    }
+}
+
+/// A visit and one of its times.
+#[derive(serde::Serialize)]
+struct Visit<T> {
+    id: i64,
+    at: T,
+}
+
 /// A page of orders.
 #[derive(serde::Serialize)]
 struct Page<T> {
@@ -63,18 +110,20 @@ pub(crate) enum Question {
     Get(i64),
     /// One order, without its version.
     GetBare(i64),
+    /// The latest visits by a column of times, perhaps only those before a time.
+    Latest(TimeColumn, bool),
 }
 
 pub(crate) enum ByHand {
     Sqlite(sqlite::ByHand),
-    Postgres(postgres::ByHand),
+    Postgres(Box<postgres::ByHand>),
 }
 
 impl ByHand {
     pub(crate) async fn open(target: &str) -> anyhow::Result<Self> {
         Ok(match Target::read(target)? {
             Target::Sqlite(path) => ByHand::Sqlite(sqlite::ByHand::open(path)?),
-            Target::Postgres(url) => ByHand::Postgres(postgres::ByHand::open(url).await?),
+            Target::Postgres(url) => ByHand::Postgres(Box::new(postgres::ByHand::open(url).await?)),
         })
     }
 
@@ -86,6 +135,7 @@ impl ByHand {
                 Question::CountByStatus => database.count_by_status().await,
                 Question::Get(id) => database.get(*id).await,
                 Question::GetBare(id) => database.get_bare(*id).await,
+                Question::Latest(column, is_bounded) => database.latest(&column.sql(*is_bounded)).await,
             },
         }
     }

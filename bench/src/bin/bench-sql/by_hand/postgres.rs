@@ -1,12 +1,14 @@
 //! PostgreSQL by hand: one connection, statements prepared once, values read in binary.
 
+use std::collections::HashMap;
+use std::sync::Mutex;
 use std::time::SystemTime;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use jiff::Timestamp;
 use tokio_postgres::{Client, NoTls, Row, Statement};
 
-use super::{Group, PAGE, Page, Place};
+use super::{Group, PAGE, Page, Place, Visit};
 
 const LIST: &str = "\
     SELECT id, customer_id, status, total::text, currency, note, created_at, updated_at FROM orders \
@@ -30,6 +32,7 @@ pub(crate) struct ByHand {
     count: Statement,
     get: Statement,
     get_bare: Statement,
+    latest: Mutex<HashMap<String, Statement>>,
 }
 
 #[derive(serde::Serialize)]
@@ -74,6 +77,7 @@ impl ByHand {
             count: client.prepare(COUNT).await?,
             get: client.prepare(GET).await?,
             get_bare: client.prepare(GET_BARE).await?,
+            latest: Mutex::default(),
             client,
         })
     }
@@ -104,6 +108,27 @@ impl ByHand {
     /// Without its version.
     pub(crate) async fn get_bare(&self, id: i64) -> anyhow::Result<String> {
         self.one(&self.get_bare, id).await
+    }
+
+    /// The statement is prepared once, as whoever needs nothing else would.
+    pub(crate) async fn latest(&self, sql: &str) -> anyhow::Result<String> {
+        let known = self.latest.lock().map_err(|_| anyhow!("somebody panicked with the statements"))?.get(sql).cloned();
+        let statement = match known {
+            Some(statement) => statement,
+            None => {
+                let made = self.client.prepare(sql).await?;
+                let mut latest = self.latest.lock().map_err(|_| anyhow!("somebody panicked with the statements"))?;
+                latest.insert(sql.to_owned(), made.clone());
+                made
+            }
+        };
+        let rows = self.client.query(&statement, &[]).await?;
+        let visit = |row: &Row| {
+            let at = Timestamp::try_from(row.try_get::<_, SystemTime>(1)?)?;
+            anyhow::Ok(Visit { id: row.try_get(0)?, at })
+        };
+        let orders = rows.iter().take(PAGE).map(visit).collect::<anyhow::Result<Vec<_>>>()?;
+        Ok(serde_json::to_string(&Page { orders, has_next_page: rows.len() > PAGE })?)
     }
 
     async fn one(&self, statement: &Statement, id: i64) -> anyhow::Result<String> {

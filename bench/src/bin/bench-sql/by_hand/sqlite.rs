@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use anyhow::anyhow;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row, params};
 
-use super::{Group, PAGE, Page, Place, Question};
+use super::{Group, PAGE, Page, Place, Question, Visit};
 
 const LIST: &str = "\
     SELECT id, customer_id, status, total, currency, note, created_at, updated_at FROM orders \
@@ -61,6 +62,7 @@ impl ByHand {
                 Question::CountByStatus => count_by_status(&connection),
                 // There is no function for the version unless one is brought along, so it is always bare here.
                 Question::Get(id) | Question::GetBare(id) => get(&connection, id),
+                Question::Latest(column, is_bounded) => latest(&connection, &column.sql(is_bounded)),
             }
         });
         answered.await?
@@ -84,6 +86,19 @@ fn count_by_status(connection: &Connection) -> anyhow::Result<String> {
     let group = |row: &Row<'_>| Ok(Group { status: row.get(0)?, count: row.get(1)? });
     let groups: Vec<Group> = connection.prepare_cached(COUNT)?.query_map([], group)?.collect::<Result<_, _>>()?;
     Ok(serde_json::to_string(&groups)?)
+}
+
+fn latest(connection: &Connection, sql: &str) -> anyhow::Result<String> {
+    let visit = |row: &Row<'_>| {
+        let at = match row.get_ref(1)? {
+            ValueRef::Integer(seconds) => seconds.into(),
+            other => serde_json::Value::from(other.as_str()?),
+        };
+        Ok(Visit { id: row.get(0)?, at })
+    };
+    let rows: Vec<_> = connection.prepare_cached(sql)?.query_map([], visit)?.collect::<Result<_, _>>()?;
+    let has_next_page = rows.len() > PAGE;
+    Ok(serde_json::to_string(&Page { orders: rows.into_iter().take(PAGE).collect(), has_next_page })?)
 }
 
 fn get(connection: &Connection, id: i64) -> anyhow::Result<String> {

@@ -4,6 +4,7 @@
 mod danger;
 mod operations;
 mod parameters;
+mod rate_limits;
 mod sidecar;
 mod target;
 
@@ -110,9 +111,7 @@ fn whole(front: &Node, body: &str, findings: &mut Findings) -> Option<Adapter> {
         .required(front, "operations", "")
         .map(|node| operations::operations(node, target.as_ref(), &shared, findings, &mut warnings))
         .unwrap_or_default();
-    if let Some(limits) = front.get("rate_limits").filter(|limits| limits.entries().is_none()) {
-        findings.wrong_type(limits, "rate_limits", "object");
-    }
+    let rate_limits = rate_limits::read(front, &operations, findings, &mut warnings);
     Some(Adapter {
         name: name?,
         version: version?,
@@ -121,7 +120,7 @@ fn whole(front: &Node, body: &str, findings: &mut Findings) -> Option<Adapter> {
         auth,
         trust: trust.of_itself(),
         stated_trust: trust,
-        rate_limits: front.get("rate_limits").map(Node::to_json),
+        rate_limits,
         operations,
         warnings,
         body: body.to_owned(),

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Code;
-use aquifer_protocol::operation::{LONGEST_NAME, RESERVED, is_snake_case};
+use aquifer_protocol::operation::{MAX_CHOSEN_NAME, RESERVED, is_snake_case};
 
 use super::danger;
 use super::parameters::{self, Shared};
@@ -108,6 +108,7 @@ fn operation(
         returns,
         pagination: node.get("pagination").map(Node::to_json),
         input_schema: None,
+        output_schema: None,
         digest: None,
         pin: None,
         annotations: Annotations::default(),
@@ -120,10 +121,12 @@ fn name(node: &Node, path: &str, findings: &mut Findings) -> Option<String> {
     if RESERVED.contains(&name.as_str()) {
         let message = format!("Invalid name '{name}': it belongs to the protocol");
         findings.add(Code::SchemaInvalidName, path, node.at, message);
-    } else if !is_snake_case(&name) || name.len() > LONGEST_NAME {
-        let message =
-            format!("Invalid name '{}': operations are snake_case, {LONGEST_NAME} characters or fewer", shown(&name));
-        let better = crate::name::fit(&crate::name::snake(&name), LONGEST_NAME);
+    } else if !is_snake_case(&name) || name.len() > MAX_CHOSEN_NAME {
+        let message = format!(
+            "Invalid name '{}': operations are snake_case, {MAX_CHOSEN_NAME} characters or fewer",
+            shown(&name)
+        );
+        let better = crate::name::fit(&crate::name::snake(&name), MAX_CHOSEN_NAME);
         let suggestion = (!better.is_empty()).then(|| format!("Try '{better}'"));
         findings.add_with(Code::SchemaInvalidName, path, node.at, message, suggestion);
     }

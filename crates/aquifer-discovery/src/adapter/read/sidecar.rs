@@ -79,6 +79,7 @@ fn complete_operation(
         }
     }
     operation.input_schema.clone_from(&entry.input_schema);
+    operation.output_schema.clone_from(&entry.output_schema);
     operation.digest = Some(entry.pin.digest.clone());
     operation.pin = Some(entry.pin.clone());
     operation.reviewed_hints.clone_from(&entry.annotations);

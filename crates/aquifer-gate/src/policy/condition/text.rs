@@ -13,8 +13,8 @@ use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp, civil};
 use super::number::NumberText;
 use super::path::variants;
 use super::{Shapes, Verdict};
-use crate::policy::glob::{Case, Patterns};
 use crate::policy::settings::Words;
+use aquifer_protocol::glob::{Case, Patterns};
 
 /// Points in time that are nearer than this may be the same to a source that keeps fewer digits.
 const MAX_ROUNDING: SignedDuration = SignedDuration::from_secs(1);

@@ -40,7 +40,7 @@ fn r_saf_2_a_denied_danger_level_is_told_as_published() {
             "decision": "deny",
             "decided_by": {
                 "kind": "matrix", "danger": "dangerous", "trust": "validated", "cell": "deny", "origin": "published",
-                "overruled": false, "words": "matrix, dangerous and validated: deny",
+                "overruled": false, "words": "dangerous operations of a source trusted as 'validated' do not run",
             },
             "also": [],
             "to_change": [
@@ -164,14 +164,14 @@ fn r_saf_2_who_decided_and_what_would_have_to_change() {
     const ALLOW: &str = "[[rule]]\nname = \"mine\"\neffect = \"allow\"\noperation = \"*\"\n";
     #[rustfmt::skip]
     let table: &[(&str, Danger, Trust, &str, &[&str])] = &[
-        ("", Reversible, Validated, "matrix, reversible and validated: allow", &[]),
-        ("", Destructive, Validated, "matrix, destructive and validated: confirm",
+        ("", Reversible, Validated, "reversible operations of a source trusted as 'validated' run", &[]),
+        ("", Destructive, Validated, "a person confirms destructive operations of a source trusted as 'validated'",
             &["Set matrix.destructive.validated = \"allow\", or write a rule with effect = \"allow\" and loosen = true"]),
-        ("", Destructive, Certified, "matrix, destructive and certified: confirm, because destructive operations are always confirmed",
+        ("", Destructive, Certified, "a person confirms destructive operations of a source trusted as 'certified', however far it is trusted",
             &["Set matrix.destructive.certified"]),
-        ("", Reversible, Untested, "matrix, reversible and untested: deny",
+        ("", Reversible, Untested, "reversible operations of a source trusted as 'untested' do not run",
             &["Review source 'shop', then raise its trust: trust = \"validated\""]),
-        ("[matrix.forbidden]\ncertified = \"deny\"\n", Forbidden, Certified, "matrix, forbidden and certified: deny, set in the configuration",
+        ("[matrix.forbidden]\ncertified = \"deny\"\n", Forbidden, Certified, "forbidden operations of a source trusted as 'certified' do not run, as the matrix in the configuration says",
             &["No trust level is enough"]),
         ("[trust_policy]\nminimum_trust_for_updates = \"certified\"\n", Reversible, Validated,
             "UPDATE needs a source trusted as 'certified', this one is 'validated'",
@@ -184,7 +184,7 @@ fn r_saf_2_who_decided_and_what_would_have_to_change() {
             &["Review source 'shop', then raise its trust: trust = \"certified\""]),
         ("[[rule]]\neffect = \"confirm\"\nreason = \"house rule\"\n", Reversible, Validated,
             "rule 1 wants it confirmed: house rule", &["Change rule 1"]),
-        (ALLOW, Destructive, Validated, "matrix, destructive and validated: confirm",
+        (ALLOW, Destructive, Validated, "a person confirms destructive operations of a source trusted as 'validated'",
             &["Set matrix.destructive.validated", "Add loosen = true to rule 1 'mine': a plain allow loosens nothing"]),
         ("[[rule]]\neffect = \"allow\"\noperation = \"*\"\nloosen = true\n", Forbidden, Untested, "rule 1 allows it", &[]),
         ("[[rule]]\neffect = \"confirm\"\noperation = \"*\"\nloosen = true\n", Forbidden, Untested,
@@ -259,7 +259,8 @@ fn r_saf_2_what_can_my_agent_do() {
         json!({
             "operation": "delete_order", "source": "shop", "category": "DELETE", "danger": "destructive",
             "trust": "validated", "decision": "confirm", "strength": { "interactive": "elicit", "otherwise": "token" },
-            "why": "matrix, destructive and validated: confirm",
+            "evidence": "it deletes data",
+            "why": "a person confirms destructive operations of a source trusted as 'validated'",
         })
     );
 }

@@ -3,6 +3,7 @@
 use aquifer_engine::store::MemoryStore;
 use aquifer_gate::audit::Audit;
 use aquifer_gate::policy::Inventory;
+use aquifer_gate::quota::QuotaSettings;
 use aquifer_gate::{GateSettings, SafetyGate};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -61,11 +62,13 @@ fn unused(toml: &str, unknown: &[&str]) -> Vec<String> {
     let part = |keys: &[&str]| -> toml::Table {
         settings.iter().filter(|(key, _)| keys.contains(&key.as_str())).map(|(k, v)| (k.clone(), v.clone())).collect()
     };
-    let settings = GateSettings {
-        policy: part(&["rule", "matrix", "trust_policy"]).try_into().unwrap(),
-        quota: part(&["rate_limit", "quota", "cost"]).try_into().unwrap(),
-        ..GateSettings::default()
-    };
+    let mut quota: QuotaSettings = part(&["rate_limit", "quota", "cost"]).try_into().unwrap();
+    // What a source declares is no mistake of the operator.
+    let nowhere = "name = \"declared\"\nlimit = 1\nwindow = \"day\"\nsource = \"nowhere\"\n";
+    quota.declared.rate_limit.push(toml::from_str(nowhere).unwrap());
+    quota.declared.cost.push(toml::from_str("cost_per_call = 1.0\nsource = \"nowhere\"\n").unwrap());
+    let policy = part(&["rule", "matrix", "trust_policy"]).try_into().unwrap();
+    let settings = GateSettings { policy, quota, ..GateSettings::default() };
     let clock = system_clock();
     let store = Arc::new(MemoryStore::new(clock.clone(), 10));
     let gate = SafetyGate::new(&settings, Audit::off(clock.clone()), store, clock).unwrap();

@@ -21,6 +21,7 @@ use super::transport::SessionTransport;
 use crate::http::connection::Connection;
 use crate::http::connections::Connections;
 use crate::http::throttle::WarningThrottle;
+use crate::progress;
 
 /// The largest request that opens a session: what a client says of itself is kept as long as its session is.
 const MAX_INITIALIZE_BYTES: usize = 64 * 1024;
@@ -298,6 +299,7 @@ impl SessionManager for BoundedSessions {
         let session = self.get(id)?;
         session.count_request();
         let begun = Begun::new(session, &mut message)?;
+        progress::adopt_token(&mut message);
         let handle = self.inner.sessions.read().await.get(id).cloned();
         let handle = handle.ok_or_else(|| refused(SessionRefusal::Gone))?;
         let handing_on = async move {

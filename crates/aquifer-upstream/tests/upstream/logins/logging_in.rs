@@ -132,10 +132,40 @@ async fn older_servers_are_their_own_authorization_servers() {
     guarded.log_in().await;
     let stage = Stage::up(guarded.settings()).await;
     assert_eq!(stage.get("read_note", json!({})).await["note"], "read_note");
+    // Their issuer may have a path, on their own origin.
+    let guarded = Guarded::start(json!({ "describe": false, "iss": "none", "own_issuer": "/oauth" })).await;
+    assert_eq!(guarded.log_in().await.issuer, guarded.url("/oauth"));
+    Stage::up(guarded.settings()).await;
     // And those that do not say where their description is keep it where the standard says.
     let guarded = Guarded::start(json!({ "metadata_url": "" })).await;
     guarded.log_in().await;
     Stage::up(guarded.settings()).await;
+}
+
+#[tokio::test]
+async fn servers_that_describe_nothing_have_the_endpoints_of_2025_03_26() {
+    let options = json!({ "describe": false, "metadata": false, "iss": "none", "lifetime": 0 });
+    let guarded = Guarded::start(options.clone()).await;
+    let logged_in = guarded.log_in().await;
+    assert_eq!((logged_in.issuer.as_str(), logged_in.renews), (guarded.url("").as_str(), true));
+    guarded.set(json!({ "lifetime": 3600 })).await;
+    let stage = Stage::up(guarded.settings()).await;
+    assert_eq!(stage.get("read_note", json!({})).await["note"], "read_note");
+    for (what, count) in [("default /register", 1), ("default /authorize", 1), ("default /token", 2)] {
+        assert_eq!(guarded.count(what).await, count, "{what}");
+    }
+    // A client of the operator's, whose secret is for this issuer.
+    let guarded = Guarded::start(options).await;
+    guarded.set(json!({ "secret": "client_secret_basic", "known_secret": "s3cr3t-client" })).await;
+    let mut settings = guarded.settings();
+    let login = settings.login.as_mut().unwrap();
+    (login.client_id, login.client_secret) = (Some("ours".to_owned()), Some("s3cr3t-client".to_owned()));
+    login.issuer = Some(guarded.url("/as"));
+    let failure = log_in(&settings, &[]).await.unwrap_err().to_string();
+    assert!(failure.contains("another authorization server"), "{failure}");
+    settings.login.as_mut().unwrap().issuer = Some(guarded.url(""));
+    log_in(&settings, &[]).await.unwrap();
+    assert_eq!(guarded.count("default /register").await, 0);
 }
 
 #[tokio::test]

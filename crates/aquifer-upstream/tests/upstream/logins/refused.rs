@@ -22,6 +22,15 @@ async fn what_is_wrong_is_refused_and_told() {
         (json!({ "metadata_url": "http://169.254.169.254/latest/meta-data" }), "not its to name"),
         (json!({ "metadata_url": "file:///etc/passwd" }), "not its to name"),
         (json!({ "metadata_url": "/nowhere" }), "not there"),
+        // Endpoints are assumed only where a server names no authorization server and describes none itself.
+        (json!({ "metadata": false }), "does not describe itself"),
+        (json!({ "describe": false, "issuer": "https://evil.example" }), "issuer mismatch"),
+        (json!({ "describe": false, "pkce": null }), "PKCE"),
+        (json!({ "describe": false, "metadata": false, "default_endpoints": false }), "it may want a token instead"),
+        (
+            json!({ "describe": false, "metadata": false, "iss": "none", "token_status": 500 }),
+            "temporarily_unavailable",
+        ),
         (json!({ "huge": true }), "too large"),
         (json!({ "token_status": 500 }), "temporarily_unavailable"),
         (json!({ "token_status": 302 }), "gives no token"),

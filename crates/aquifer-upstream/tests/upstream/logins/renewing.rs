@@ -137,6 +137,36 @@ async fn a_login_that_does_not_allow_enough_is_told() {
 }
 
 #[tokio::test]
+async fn a_login_is_stepped_up_once_and_stays_so() {
+    for status in [403, 401] {
+        let guarded = Guarded::start(json!({ "forbidden": status })).await;
+        assert_eq!(guarded.log_in().await.scopes, ["notes.read"]);
+        let stage = Stage::up(guarded.settings()).await;
+        let error = stage.refused("write_note", json!({}), "PERMISSION_DENIED").await;
+        assert_eq!(error["details"]["required_scopes"], json!(["notes.write"]), "{status}: {error}");
+        assert_eq!(guarded.count("refresh").await, 0, "{status}: another token would allow no more");
+        assert!(stage.upstream.is_up(), "{status}");
+        // The command that the refusal names asks for both.
+        log_in(&guarded.settings(), &["notes.read", "notes.write"]).await.unwrap();
+        assert_eq!(stage.get("write_note", json!({})).await["note"], "write_note", "{status}");
+        // A later login, for which the server says only what it wants of everybody, takes nothing back.
+        assert_eq!(guarded.log_in().await.scopes, ["notes.read", "notes.write"], "{status}");
+        until("the new login is found", async || stage.ask("write_note", json!({})).await["success"] == true).await;
+        // What somebody says is what is asked for, and what is forgotten is not asked for again.
+        assert_eq!(log_in(&guarded.settings(), &["notes.read"]).await.unwrap().scopes, ["notes.read"], "{status}");
+        assert_eq!(guarded.log_in().await.scopes, ["notes.read"], "{status}");
+    }
+}
+
+#[tokio::test]
+async fn rights_of_one_authorization_server_are_not_asked_for_at_another() {
+    let guarded = Guarded::start(nothing()).await;
+    log_in(&guarded.settings(), &["notes.read", "notes.write"]).await.unwrap();
+    guarded.set(json!({ "describe": false, "iss": "none" })).await;
+    assert_eq!(guarded.log_in().await.scopes, ["notes.read"]);
+}
+
+#[tokio::test]
 async fn r_saf_3_a_call_that_may_change_something_is_not_repeated_with_another_token() {
     let guarded = Guarded::start(json!({ "rotate": true })).await;
     log_in(&guarded.settings(), &["notes.read", "notes.write"]).await.unwrap();

@@ -79,9 +79,16 @@ fn target(arguments: &ConformanceRunArgs) -> anyhow::Result<Target> {
         }
         return Ok(Target::Command { argv: arguments.command.clone(), env: Vec::new() });
     };
+    if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
+        let program = std::env::current_exe().context("where this program is cannot be told")?;
+        let argv = vec![program.to_string_lossy().into_owned(), "serve".to_owned(), url.clone()];
+        return Ok(Target::Command { argv, env: Vec::new() });
+    }
     let mut headers = Vec::new();
     for (name, value) in &arguments.headers {
-        let value = crate::config::expand(value).with_context(|| format!("the header '{name}' cannot be sent"))?;
+        let value = crate::config::Variables::default()
+            .expand(value)
+            .with_context(|| format!("the header '{name}' cannot be sent"))?;
         headers.push((name.clone(), value));
     }
     Ok(Target::Url { url: url.clone(), second: arguments.single_url.clone(), headers })
@@ -91,7 +98,7 @@ fn target(arguments: &ConformanceRunArgs) -> anyhow::Result<Target> {
 fn put(report: &Report, output: &ReportOutput) -> anyhow::Result<()> {
     let colour = output.output.is_none() && output.format == Format::Text && has_colours();
     let text = render::render(report, output.format, colour);
-    match &output.output {
+    match output.output.as_ref().filter(|path| !write::is_stdout(path)) {
         Some(path) => keep(path, &text),
         None => call::print(text.trim_end()),
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use aquifer_discovery::servers::Server;
+use aquifer_discovery::servers::{Input, Server};
 use aquifer_discovery::{FileProblem, Servers};
 
 use crate::sources::is_ourselves;
@@ -22,7 +22,14 @@ pub(super) struct Client {
     pub(super) name: &'static str,
     pub(super) path: PathBuf,
     pub(super) dialect: Dialect,
+    /// What the file holds.
+    pub(super) text: String,
+    /// The folder of the project whose settings these are.
+    pub(super) workspace: Option<PathBuf>,
+    /// The servers it uses, but for Aquifer itself.
     pub(super) servers: Vec<Server>,
+    /// Values that the client asks a person for.
+    pub(super) inputs: Vec<Input>,
     pub(super) problems: Vec<FileProblem>,
 }
 
@@ -72,8 +79,9 @@ pub(super) fn find() -> Vec<Client> {
         for folder in folders(*base) {
             let path = folder.join(relative);
             let is_known = |client: &Client| same(&client.path, &path);
+            let workspace = matches!(base, Base::Here).then(|| folder.clone());
             if !found.iter().any(is_known)
-                && let Some(client) = read(name, *dialect, path)
+                && let Some(client) = read(name, *dialect, path, workspace)
             {
                 found.push(client);
             }
@@ -100,23 +108,21 @@ fn folders(base: Base) -> Vec<PathBuf> {
     }
 }
 
-fn read(name: &'static str, dialect: Dialect, path: PathBuf) -> Option<Client> {
+fn read(name: &'static str, dialect: Dialect, path: PathBuf, workspace: Option<PathBuf>) -> Option<Client> {
     let text = crate::files::read(&path).ok()?;
-    let text = match dialect {
+    let json = match dialect {
         Dialect::Codex => serde_json::to_string(&toml::from_str::<serde_json::Value>(&text).ok()?).ok()?,
-        _ => text,
+        _ => text.clone(),
     };
-    match Servers::read(&text) {
+    let (servers, inputs, problems) = match Servers::read(&json) {
         Ok(found) => {
             let problems = found.broken.into_iter().flat_map(|broken| broken.problems).collect();
             let in_use = |server: &Server| !server.disabled && !is_ourselves(server);
-            let servers = found.servers.into_iter().filter(in_use).collect();
-            Some(Client { name, path, dialect, servers, problems })
+            (found.servers.into_iter().filter(in_use).collect(), found.inputs, problems)
         }
         // Settings without servers are no mistake; a file that cannot be read is.
-        Err(problems) if problems.iter().any(|problem| problem.path.is_empty()) => {
-            Some(Client { name, path, dialect, servers: Vec::new(), problems })
-        }
-        Err(_) => None,
-    }
+        Err(problems) if problems.iter().any(|problem| problem.path.is_empty()) => (Vec::new(), Vec::new(), problems),
+        Err(_) => return None,
+    };
+    Some(Client { name, path, dialect, text, workspace, servers, inputs, problems })
 }

@@ -1,69 +1,77 @@
-//! The configuration that `init` writes. No value that may be secret goes into it: a reference does, and the operator is
-//! told where the value is now.
+//! The configuration that `init` writes. No value that may be secret goes into it: a reference does.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use aquifer_discovery::name::snake;
 use aquifer_discovery::redact;
-use aquifer_discovery::servers::{Reach, Server};
+use aquifer_discovery::servers::{Input, Reach, Server, env_file, is_placeholder};
 use toml::{Table, Value};
 
 use super::clients::Client;
+use super::values::{Variable, VariableValue, Variables, upper};
+
+/// The order in which a person reads what is said of a source.
+const KEY_ORDER: &[&str] = &["name", "command", "args", "env", "cwd", "url", "headers", "timeout_seconds"];
 
 /// What was made of the clients' servers.
-pub(super) struct Made {
-    pub(super) text: String,
-    pub(super) sources: usize,
-    pub(super) secrets: Vec<Secret>,
+pub(super) struct GeneratedConfig {
+    sources: Vec<Table>,
+    pub(super) variables: Vec<Variable>,
+    /// What could not be taken over.
+    pub(super) remarks: Vec<String>,
 }
 
-/// A value that was left where it is.
-pub(super) struct Secret {
-    /// The variable the configuration reads it from.
-    pub(super) variable: String,
-    pub(super) server: String,
-    pub(super) file: PathBuf,
-    /// Where in the server's entry it stands.
-    pub(super) place: String,
-    value: String,
+impl GeneratedConfig {
+    pub(super) fn source_count(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// The text of the configuration, whose variables are in this file.
+    pub(super) fn text(&self, env_file: Option<&str>) -> String {
+        let mut text = "# Written by aquifer init. Everything that can stand here: docs/configuration.md\n".to_owned();
+        if let Some(file) = env_file {
+            text.push_str(&format!(
+                "\n# What ${{NAME}} stands for, if it is there; else the environment is asked.\nenv_file = {}\n",
+                Value::from(file)
+            ));
+        }
+        for table in &self.sources {
+            text.push_str("\n[[source]]\n");
+            let mut keys: Vec<(&String, &Value)> = table.iter().collect();
+            keys.sort_by_key(|(key, _)| KEY_ORDER.iter().position(|known| known == key));
+            for (key, value) in keys {
+                text.push_str(&format!("{key} = {}\n", inline(value)));
+            }
+        }
+        text
+    }
 }
 
 /// One configuration for all servers, each once.
-pub(super) fn of(clients: &[Client]) -> Made {
+pub(super) fn build(clients: &[Client]) -> GeneratedConfig {
     let mut taken: BTreeMap<String, Reach> = BTreeMap::new();
-    let mut sources = Vec::new();
-    let mut secrets = Secrets::default();
+    let mut made = GeneratedConfig { sources: Vec::new(), variables: Vec::new(), remarks: Vec::new() };
+    let mut variables = Variables::new(environment_references(clients));
     for client in clients {
         for server in &client.servers {
-            let mut name = server.name.clone();
-            match taken.get(&name) {
-                Some(known) if known == &server.reach => continue,
-                Some(_) => {
-                    name = format!("{name}-{}", snake(client.name).replace('_', "-"));
-                    if taken.contains_key(&name) {
-                        continue;
-                    }
-                }
-                None => {}
+            let own = format!("{}-{}", server.name, snake(client.name).replace('_', "-"));
+            let numbered = (2..).map(|number| format!("{own}-{number}"));
+            let mut names = [server.name.clone(), own.clone()].into_iter().chain(numbered);
+            // The first name that is free, or that this very server has already.
+            let is_usable = |name: &String| taken.get(name).is_none_or(|known| known == &server.reach);
+            let Some(name) = names.find(is_usable) else { continue };
+            if taken.insert(name.clone(), server.reach.clone()).is_some() {
+                variables.add_file(&name, &client.path);
+                continue;
             }
-            taken.insert(name.clone(), server.reach.clone());
-            secrets.server = name.clone();
-            secrets.file.clone_from(&client.path);
-            sources.push(Value::Table(source(&name, server, &mut secrets)));
+            variables.start_server(&name, &client.path);
+            let mut writer = Writer { name: &name, client, variables: &mut variables, remarks: &mut made.remarks };
+            made.sources.push(writer.source(server));
         }
     }
-    let mut text = "# Written by aquifer init. Everything that can stand here: docs/configuration.md\n".to_owned();
-    let count = sources.len();
-    for one in sources {
-        text.push_str("\n[[source]]\n");
-        if let Value::Table(table) = one {
-            for (key, value) in table {
-                text.push_str(&format!("{key} = {}\n", inline(&value)));
-            }
-        }
-    }
-    Made { text, sources: count, secrets: secrets.found }
+    made.variables = variables.all;
+    made
 }
 
 fn inline(value: &Value) -> String {
@@ -79,112 +87,225 @@ fn inline(value: &Value) -> String {
     }
 }
 
-fn source(name: &str, server: &Server, secrets: &mut Secrets) -> Table {
-    let mut table = Table::new();
-    table.insert("name".to_owned(), name.into());
-    match &server.reach {
-        Reach::Stdio { command, args, env, env_file, cwd } => {
-            table.insert("command".to_owned(), literal(command).into());
-            let shown = redact::arguments(args);
-            let args: Vec<Value> = args
-                .iter()
-                .zip(&shown)
-                .enumerate()
-                .map(|(index, (own, shown))| {
-                    if own == shown {
-                        return converted(own).into();
-                    }
-                    secrets.put(&format!("{}_ARGUMENT_{}", upper(name), index + 1), own, "an argument").into()
-                })
-                .collect();
-            if !args.is_empty() {
-                table.insert("args".to_owned(), args.into());
+/// Writes one server as a source.
+struct Writer<'a> {
+    name: &'a str,
+    client: &'a Client,
+    variables: &'a mut Variables,
+    remarks: &'a mut Vec<String>,
+}
+
+impl Writer<'_> {
+    fn source(&mut self, server: &Server) -> Table {
+        let mut table = Table::new();
+        table.insert("name".to_owned(), self.name.into());
+        match &server.reach {
+            Reach::Stdio { command, args, env, env_file, cwd } => {
+                let command = self.value("COMMAND", command, "command", false);
+                table.insert("command".to_owned(), command.into());
+                let shown = redact::arguments(args);
+                let written = args.iter().zip(&shown).enumerate().map(|(index, (own, shown))| {
+                    let wanted = format!("{}_ARGUMENT_{}", upper(self.name), index + 1);
+                    // Of `--token=VALUE`, the option is no secret.
+                    let option = own.split_once('=').filter(|(option, _)| option.starts_with('-'));
+                    let (option, rest) =
+                        option.map_or((String::new(), own.as_str()), |(option, rest)| (format!("{option}="), rest));
+                    let rest = self.value(&wanted, rest, &format!("argument {}", index + 1), own != shown);
+                    Value::from(format!("{option}{rest}"))
+                });
+                let written: Vec<Value> = written.collect();
+                if !written.is_empty() {
+                    table.insert("args".to_owned(), written.into());
+                }
+                let mut all = env.clone();
+                all.extend(self.env_of_file(env_file.as_deref(), env));
+                let pairs = all.iter().map(|(variable, value)| {
+                    let kept = match environment_reference(value) {
+                        Some(reference) => reference,
+                        None => self.value(variable, value, &format!("env {variable}"), !is_open(variable, value)),
+                    };
+                    (variable.clone(), Value::from(kept))
+                });
+                let pairs: Table = pairs.collect();
+                if !pairs.is_empty() {
+                    table.insert("env".to_owned(), Value::Table(pairs));
+                }
+                if let Some(cwd) = cwd {
+                    let wanted = format!("{}_FOLDER", upper(self.name));
+                    table.insert("cwd".to_owned(), self.value(&wanted, cwd, "cwd", false).into());
+                }
             }
-            let mut all = Table::new();
-            for (variable, value) in env {
-                let kept = if is_open(variable, value) {
-                    converted(value)
-                } else {
-                    secrets.put(variable, value, &format!("env {variable}"))
+            Reach::Http { url, headers } => {
+                let wanted = format!("{}_URL", upper(self.name));
+                let written = match environment_reference(url) {
+                    Some(reference) => reference,
+                    None => self.value(&wanted, url, "url", redact::url(url) != *url),
                 };
-                all.insert(variable.clone(), kept.into());
-            }
-            if !all.is_empty() {
-                table.insert("env".to_owned(), Value::Table(all));
-            }
-            if let Some(cwd) = cwd {
-                table.insert("cwd".to_owned(), converted(cwd).into());
-            }
-            if env_file.is_some() {
-                secrets.note("the variables of its envFile");
+                table.insert("url".to_owned(), written.into());
+                let pairs = headers.iter().map(|(header, value)| {
+                    let wanted = format!("{}_{}", upper(self.name), upper(header));
+                    let is_secret = redact::header(header, value) != *value;
+                    // Of `Bearer TOKEN`, the token is the value.
+                    let (scheme, rest) = match value.split_once(' ') {
+                        Some((scheme @ ("Bearer" | "Basic" | "Token"), rest)) => (format!("{scheme} "), rest),
+                        _ => (String::new(), value.as_str()),
+                    };
+                    let kept = match environment_reference(rest) {
+                        Some(reference) => reference,
+                        None => self.value(&wanted, rest, &format!("header {header}"), is_secret),
+                    };
+                    (header.clone(), Value::from(format!("{scheme}{kept}")))
+                });
+                let pairs: Table = pairs.collect();
+                if !pairs.is_empty() {
+                    table.insert("headers".to_owned(), Value::Table(pairs));
+                }
             }
         }
-        Reach::Http { url, headers } => {
-            let shown = redact::url(url);
-            let kept = if is_reference(url) {
-                converted(url)
-            } else if shown == *url {
-                literal(url)
+        if let Some(timeout) = server.timeout {
+            let seconds = i64::try_from(timeout.as_secs()).unwrap_or(60).max(1);
+            table.insert("timeout_seconds".to_owned(), Value::Integer(seconds));
+        }
+        if !server.hidden_tools.is_empty() {
+            let tools = server.hidden_tools.join(", ");
+            self.remarks.push(format!("'{}': the client hides tools that are not hidden here: {tools}", self.name));
+        }
+        table
+    }
+
+    /// A text as the configuration has it: references in its own spelling, secrets and placeholders as references.
+    fn value(&mut self, wanted: &str, text: &str, place: &str, is_secret: bool) -> String {
+        if !text.contains("${") {
+            return if is_placeholder(text) {
+                self.reference(wanted, VariableValue::Unfilled, place)
+            } else if is_secret {
+                self.reference(wanted, VariableValue::Stored(text.to_owned()), place)
             } else {
-                secrets.put(&format!("{}_URL", upper(name)), url, "url")
+                text.to_owned()
             };
-            table.insert("url".to_owned(), kept.into());
-            let mut all = Table::new();
-            for (header, value) in headers {
-                let kept = if redact::header(header, value) == *value || is_reference(value) {
-                    converted(value)
-                } else {
-                    secrets.put(&format!("{}_{}", upper(name), upper(header)), value, &format!("header {header}"))
-                };
-                all.insert(header.clone(), kept.into());
+        }
+        let mut written = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            written.push_str(&self.literal(wanted, before, place, is_secret));
+            match after.split_once('}') {
+                Some((reference, after)) => {
+                    written.push_str(&self.converted(wanted, reference, place));
+                    rest = after;
+                }
+                // Not a reference at all.
+                None => {
+                    written.push_str("$${");
+                    rest = after;
+                }
             }
-            if !all.is_empty() {
-                table.insert("headers".to_owned(), Value::Table(all));
+        }
+        written.push_str(&self.literal(wanted, rest, place, is_secret));
+        written
+    }
+
+    /// What stands between references. Next to one, only what looks like a credential is taken for one.
+    fn literal(&mut self, wanted: &str, text: &str, place: &str, is_secret: bool) -> String {
+        match is_secret && redact::looks_secret(text) {
+            true => self.reference(wanted, VariableValue::Stored(text.to_owned()), place),
+            false => text.to_owned(),
+        }
+    }
+
+    fn reference(&mut self, wanted: &str, value: VariableValue, place: &str) -> String {
+        format!("${{{}}}", self.variables.allocate(wanted, value, place))
+    }
+
+    /// A client's reference as the configuration writes it.
+    fn converted(&mut self, wanted: &str, reference: &str, place: &str) -> String {
+        let folder = self.client.workspace.as_deref();
+        match reference {
+            "userHome" => return "${HOME}".to_owned(),
+            "pathSeparator" | "/" => return "/".to_owned(),
+            "workspaceFolder" | "workspaceRoot" => {
+                return folder.map_or("${PWD}".to_owned(), |folder| folder.display().to_string());
+            }
+            "workspaceFolderBasename" => {
+                let name = folder.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+                return name.unwrap_or_else(|| self.reference(wanted, VariableValue::Unfilled, place));
+            }
+            _ => {}
+        }
+        if let Some(id) = reference.strip_prefix("input:") {
+            let input = self.client.inputs.iter().find(|input| input.id == id);
+            let description = input.and_then(|input| input.description.clone());
+            let name =
+                self.variables.allocate(&upper(id), VariableValue::Input { id: id.to_owned(), description }, place);
+            return match default_of(input) {
+                Some(default) => format!("${{{name}:-{default}}}"),
+                None => format!("${{{name}}}"),
+            };
+        }
+        match variable_of(reference) {
+            Some(_) => format!("${{{}}}", reference.strip_prefix("env:").unwrap_or(reference)),
+            // `${command:…}` and the like, which only the editor understands.
+            None => self.reference(wanted, VariableValue::Unfilled, place),
+        }
+    }
+
+    /// The variables of a server's `envFile` that it does not set itself.
+    fn env_of_file(&mut self, file: Option<&str>, own: &[(String, String)]) -> Vec<(String, String)> {
+        let Some(file) = file else { return Vec::new() };
+        let folder = self.client.workspace.as_deref();
+        let place = folder.map_or("${workspaceFolder}".to_owned(), |folder| folder.display().to_string());
+        let home = std::env::var("HOME").unwrap_or_default();
+        let path = file.replace("${workspaceFolder}", &place).replace("${userHome}", &home);
+        let path = folder.unwrap_or(Path::new("/")).join(path);
+        match crate::files::read(&path) {
+            Ok(text) => {
+                env_file(&text).into_iter().filter(|(name, _)| !own.iter().any(|(set, _)| set == name)).collect()
+            }
+            Err(_) => {
+                let remark = format!("'{}': its envFile cannot be read here; name its variables under env", self.name);
+                self.remarks.push(remark);
+                Vec::new()
             }
         }
     }
-    if let Some(timeout) = server.timeout {
-        table.insert(
-            "timeout_seconds".to_owned(),
-            Value::Integer(i64::try_from(timeout.as_secs()).unwrap_or(60).max(1)),
-        );
-    }
-    table
 }
 
-/// Values left where they are. One variable cannot hold two of them.
-#[derive(Default)]
-struct Secrets {
-    server: String,
-    file: PathBuf,
-    found: Vec<Secret>,
+fn default_of(input: Option<&Input>) -> Option<&str> {
+    input?.default.as_deref().filter(|default| !default.contains(['}', '$', '\n']))
 }
 
-impl Secrets {
-    /// A reference in place of the value.
-    fn put(&mut self, wanted: &str, value: &str, place: &str) -> String {
-        let mut variable = wanted.to_owned();
-        let held = |variable: &str, found: &[Secret]| {
-            found.iter().find(|known| known.variable == variable).map(|known| known.value == value)
+/// The variable of the environment that stands between the braces of a reference.
+fn variable_of(reference: &str) -> Option<&str> {
+    let name = reference.strip_prefix("env:").unwrap_or(reference);
+    let name = name.split_once(":-").map_or(name, |(name, _)| name);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_variable = !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) && name.chars().all(is_name);
+    is_variable.then_some(name)
+}
+
+/// A value that is nothing but `$NAME`, as one client writes it.
+fn environment_reference(value: &str) -> Option<String> {
+    let name = value.strip_prefix('$').filter(|name| !name.starts_with('{'))?;
+    (variable_of(name) == Some(name)).then(|| format!("${{{name}}}"))
+}
+
+/// The variables of the environment that servers refer to.
+fn environment_references(clients: &[Client]) -> BTreeSet<String> {
+    let mut found: BTreeSet<String> = ["HOME", "PATH", "PWD"].map(str::to_owned).into();
+    for server in clients.iter().flat_map(|client| &client.servers) {
+        let (mut texts, pairs): (Vec<&String>, _) = match &server.reach {
+            Reach::Stdio { command, args, env, cwd, .. } => {
+                ([command].into_iter().chain(args).chain(cwd).collect(), env)
+            }
+            Reach::Http { url, headers } => (vec![url], headers),
         };
-        if held(&variable, &self.found) == Some(false) {
-            variable = format!("{}_{wanted}", upper(&self.server));
+        texts.extend(pairs.iter().map(|(_, value)| value));
+        for text in texts {
+            let braced = text.split("${").skip(1).filter_map(|rest| variable_of(rest.split_once('}')?.0));
+            let whole = text.rsplit(' ').next().and_then(|word| word.strip_prefix('$')).and_then(variable_of);
+            found.extend(braced.chain(whole).map(str::to_owned));
         }
-        if held(&variable, &self.found).is_none() {
-            self.found.push(Secret {
-                variable: variable.clone(),
-                server: self.server.clone(),
-                file: self.file.clone(),
-                place: place.to_owned(),
-                value: value.to_owned(),
-            });
-        }
-        format!("${{{variable}}}")
     }
-
-    fn note(&mut self, place: &str) {
-        eprintln!("'{}': {place} were not copied; name them under env in the configuration", self.server);
-    }
+    found
 }
 
 /// A value that says nothing about anybody: a switch, a small number, a file that is there, an address.
@@ -209,7 +330,7 @@ fn is_open(name: &str, value: &str) -> bool {
         "http",
         "utf-8",
     ];
-    if is_reference(value) || value.is_empty() {
+    if value.is_empty() {
         return true;
     }
     if redact::names_secret(name) || redact::looks_secret(value) {
@@ -219,50 +340,4 @@ fn is_open(name: &str, value: &str) -> bool {
     let is_file = value.starts_with('/') && Path::new(value).exists();
     let is_address = value.starts_with("http") && value.contains("://") && redact::url(value) == value;
     WORDS.contains(&value.to_ascii_lowercase().as_str()) || is_number || is_file || is_address
-}
-
-/// Whether everything in the value that matters is a reference.
-fn is_reference(value: &str) -> bool {
-    let rest = value.strip_prefix("Bearer ").unwrap_or(value);
-    (rest.starts_with("${") && rest.ends_with('}') && rest.matches("${").count() == 1)
-        || rest
-            .strip_prefix('$')
-            .is_some_and(|name| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
-}
-
-/// References as the configuration writes them: `${env:NAME}`, `$NAME` and `${input:name}` become `${NAME}`.
-fn converted(value: &str) -> String {
-    if let Some(name) = value.strip_prefix('$').filter(|_| is_reference(value) && !value.contains('{')) {
-        return format!("${{{name}}}");
-    }
-    let mut made = String::new();
-    let mut rest = value;
-    while let Some((before, after)) = rest.split_once("${") {
-        made.push_str(before);
-        let Some((reference, after)) = after.split_once('}') else {
-            made.push_str("$${");
-            rest = after;
-            continue;
-        };
-        let reference = match reference {
-            "userHome" => "HOME".to_owned(),
-            "workspaceFolder" | "workspaceRoot" => "PWD".to_owned(),
-            other => match other.strip_prefix("input:") {
-                Some(id) => snake(id).to_ascii_uppercase(),
-                None => other.strip_prefix("env:").unwrap_or(other).to_owned(),
-            },
-        };
-        made.push_str(&format!("${{{reference}}}"));
-        rest = after;
-    }
-    made.push_str(rest);
-    made
-}
-
-fn literal(value: &str) -> String {
-    converted(value)
-}
-
-fn upper(name: &str) -> String {
-    snake(name).to_ascii_uppercase()
 }

@@ -1,16 +1,28 @@
-//! `aquifer init`: from the servers that MCP clients on this machine have to one configuration, and what to paste back.
+//! `aquifer init`: from the servers that MCP clients on this machine have to one configuration, and back into the clients.
 
+mod apply;
+mod backup;
 mod clients;
+mod codex;
 mod configuration;
+mod env_file;
 mod snippet;
+mod values;
 
-use std::path::PathBuf;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use aquifer_discovery::servers::is_placeholder;
 
 use super::{call, write};
 use crate::Ending;
 use crate::cli::InitArgs;
+use crate::safety::terminal;
+use clients::Client;
+use env_file::EnvFile;
+use snippet::Start;
+use values::{Variable, VariableValue};
 
 pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
     let found = clients::find();
@@ -26,31 +38,104 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
              a configuration: see docs/configuration.md"
         );
     }
-    let made = configuration::of(&found);
-    let path = match &arguments.output {
-        Some(path) => path.clone(),
-        None => PathBuf::from("aquifer.toml"),
-    };
+    let mut made = configuration::build(&found);
+    made.remarks.iter().for_each(|remark| eprintln!("{remark}"));
+    let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from("aquifer.toml"));
+    let values = env_file::path_of(&path);
+    if values == path {
+        bail!("{} is the name of the file for values. Choose another one for the configuration", path.display());
+    }
+    let named = values.file_name().map(|name| name.to_string_lossy().into_owned());
+    let text = made.text(named.as_deref().filter(|_| !made.variables.is_empty()));
     if arguments.dry_run {
-        call::print(made.text.trim_end())?;
+        report_variables(&made.variables, &values);
+        call::print(text.trim_end())?;
         return Ok(Ending::Done);
     }
-    write::file(&path, &made.text, arguments.force)?;
+    prompt_for_missing(&mut made.variables)?;
+    // Everything that may be refused comes before anything is written.
+    let env_file = match made.variables.is_empty() {
+        true => None,
+        false => Some(EnvFile::plan(&values, &made.variables, arguments.force)?),
+    };
+    if arguments.force && path.exists() && crate::files::read(&path).ok().as_ref() != Some(&text) {
+        backup::create(&path)?;
+    }
+    write::file(&path, &text, arguments.force)?;
+    if let Some(env_file) = env_file {
+        env_file.write()?;
+    }
     let path = path.canonicalize().with_context(|| format!("cannot find {}", path.display()))?;
-    eprintln!("\nWritten: {} with {} sources. Your clients' files are as they were.", path.display(), made.sources);
-    if !made.secrets.is_empty() {
-        eprintln!("Values that may be secret were not copied. Put each where the snippet below has a place for it:");
-        for secret in &made.secrets {
-            eprintln!(
-                "  {}  now in {} of '{}' in {}",
-                secret.variable,
-                secret.place,
-                secret.server,
-                secret.file.display()
-            );
+    let count = made.source_count();
+    eprintln!("\nWritten: {} with {count} source{}.", path.display(), if count == 1 { "" } else { "s" });
+    report_variables(&made.variables, &values);
+    let start = Start::with(&path)?;
+    if arguments.apply {
+        return apply_to_clients(&found, &start, &made.variables);
+    }
+    eprintln!(
+        "\nYour clients' files are as they were. Run init again with --apply to have them changed, or paste into each, in place"
+    );
+    eprintln!("of the servers it has now:");
+    call::print(snippet::all(&found, &start, &made.variables)?.trim_end())?;
+    Ok(Ending::Done)
+}
+
+/// Asks for what nobody has filled in, where there is somebody to ask. An empty answer leaves it for later.
+fn prompt_for_missing(variables: &mut [Variable]) -> anyhow::Result<()> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Ok(());
+    }
+    for variable in variables.iter_mut().filter(|variable| variable.value == VariableValue::Unfilled) {
+        let Variable { name, server, place, .. } = variable;
+        let prompt = format!("{name}: {place} of '{server}' has a placeholder. Its value (empty: later): ");
+        let typed = terminal::secret(&call::escape_hidden(&prompt))?;
+        let typed = typed.trim();
+        if is_placeholder(typed) {
+            eprintln!("That is a placeholder, too. It is left for later.");
+        } else if !typed.is_empty() {
+            variable.value = VariableValue::Stored(typed.to_owned());
         }
     }
-    eprintln!("\nPaste into each client in place of the servers it has now:");
-    call::print(snippet::all(&found, &path, &made)?.trim_end())?;
-    Ok(Ending::Done)
+    Ok(())
+}
+
+/// Says which values are where, and which are missing.
+fn report_variables(variables: &[Variable], values: &Path) {
+    let shown = values.display();
+    let stored = format!("Values that may be secret go into {shown}, which only you can read:");
+    report_group(variables, &stored, |value| matches!(value, VariableValue::Stored(_)));
+    let unfilled = format!("Not filled in yet. These are placeholders; write the values into {shown}:");
+    report_group(variables, &unfilled, |value| matches!(value, VariableValue::Unfilled));
+    let inputs =
+        format!("VS Code goes on asking for these and passes them on. For other clients write them into {shown}:");
+    report_group(variables, &inputs, |value| matches!(value, VariableValue::Input { .. }));
+}
+
+fn report_group(variables: &[Variable], heading: &str, is_meant: impl Fn(&VariableValue) -> bool) {
+    let mut meant = variables.iter().filter(|variable| is_meant(&variable.value)).peekable();
+    if meant.peek().is_some() {
+        eprintln!("\n{heading}");
+    }
+    for Variable { name, server, file, place, .. } in meant {
+        let line = format!("  {name}  {place} of '{server}' in {}", file.display());
+        eprintln!("{}", call::escape_hidden(&line));
+    }
+}
+
+/// Changes every client's file. One that cannot be changed keeps none of the others from it.
+fn apply_to_clients(found: &[Client], start: &Start, variables: &[Variable]) -> anyhow::Result<Ending> {
+    eprintln!();
+    let mut ending = Ending::Done;
+    for client in found.iter().filter(|client| !client.servers.is_empty()) {
+        match apply::apply(client, start, variables) {
+            Ok(copy) => eprintln!("{} now uses Aquifer. Its file as it was: {}", client.name, copy.display()),
+            Err(error) => {
+                eprintln!("aquifer: {}: {error:#}", client.name);
+                ending = Ending::Failure;
+            }
+        }
+    }
+    eprintln!("Restart the clients for this to take effect.");
+    Ok(ending)
 }

@@ -1,66 +1,81 @@
-//! What to paste into each client.
+//! How Aquifer stands in each client's file.
 
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::Context as _;
 use serde_json::{Map, Value, json};
 
 use super::clients::{Client, Dialect};
-use super::configuration::Made;
+use super::values::{Variable, VariableValue};
 
-/// One snippet for each client, with its file above it.
-pub(super) fn all(clients: &[Client], configuration: &Path, made: &Made) -> anyhow::Result<String> {
-    let program = std::env::current_exe().context("this program does not know where it is")?;
-    let program = program.display().to_string();
-    let args = ["serve".to_owned(), "--config".to_owned(), configuration.display().to_string()];
-    let env: Map<String, Value> = made
-        .secrets
-        .iter()
-        .map(|secret| (secret.variable.clone(), format!("<{} of {}>", secret.place, secret.server).into()))
-        .collect();
+/// What Aquifer is called in clients.
+pub(super) const NAME: &str = "aquifer";
+
+/// How Aquifer is started with the configuration that was written.
+pub(super) struct Start {
+    program: String,
+    args: [String; 3],
+}
+
+impl Start {
+    pub(super) fn with(configuration: &Path) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("this program does not know where it is")?;
+        let args = ["serve".to_owned(), "--config".to_owned(), configuration.display().to_string()];
+        Ok(Self { program: program.display().to_string(), args })
+    }
+
+    /// The entry of a client. What it asks a person for, it passes on.
+    pub(super) fn entry(&self, client: &Client, variables: &[Variable]) -> Value {
+        let (program, args) = (&self.program, &self.args);
+        let mut entry = match client.dialect {
+            Dialect::VsCode => json!({ "type": "stdio", "command": program, "args": args }),
+            Dialect::Zed => json!({ "source": "custom", "command": program, "args": args }),
+            Dialect::OpenCode => {
+                let words: Vec<&str> = std::iter::once(program).chain(args).map(String::as_str).collect();
+                json!({ "type": "local", "command": words, "enabled": true })
+            }
+            Dialect::McpServers | Dialect::Codex => json!({ "command": program, "args": args }),
+        };
+        let passed_on = variables.iter().filter(|variable| variable.is_used_in(&client.path));
+        let env: Map<String, Value> = passed_on
+            .filter_map(|variable| match &variable.value {
+                VariableValue::Input { id, .. } => Some((variable.name.clone(), format!("${{input:{id}}}").into())),
+                _ => None,
+            })
+            .collect();
+        if let (Some(entry), false) = (entry.as_object_mut(), env.is_empty()) {
+            entry.insert("env".to_owned(), Value::Object(env));
+        }
+        entry
+    }
+}
+
+/// The entry as a person pastes it, for every client, with its file above it.
+pub(super) fn all(clients: &[Client], start: &Start, variables: &[Variable]) -> anyhow::Result<String> {
     let mut text = String::new();
     for client in clients.iter().filter(|client| !client.servers.is_empty()) {
+        let entry = start.entry(client, variables);
         let snippet = match client.dialect {
-            Dialect::Codex => codex(&program, &args, &env),
-            dialect => serde_json::to_string_pretty(&json(dialect, &program, &args, &env))?,
+            Dialect::Codex => codex(&entry),
+            dialect => serde_json::to_string_pretty(&json!({ section(dialect): { NAME: entry } }))?,
         };
         text.push_str(&format!("# {}: {}\n{snippet}\n\n", client.name, client.path.display()));
     }
     Ok(text)
 }
 
-fn json(dialect: Dialect, program: &str, args: &[String], env: &Map<String, Value>) -> Value {
-    let mut entry = match dialect {
-        Dialect::VsCode => json!({ "type": "stdio", "command": program, "args": args }),
-        Dialect::Zed => json!({ "source": "custom", "command": program, "args": args }),
-        Dialect::OpenCode => {
-            let words: Vec<&str> = std::iter::once(program).chain(args.iter().map(String::as_str)).collect();
-            json!({ "type": "local", "command": words, "enabled": true })
-        }
-        Dialect::McpServers | Dialect::Codex => json!({ "command": program, "args": args }),
-    };
-    if let (Some(entry), false) = (entry.as_object_mut(), env.is_empty()) {
-        let key = if dialect == Dialect::OpenCode { "environment" } else { "env" };
-        entry.insert(key.to_owned(), Value::Object(env.clone()));
-    }
-    let section = match dialect {
+fn section(dialect: Dialect) -> &'static str {
+    match dialect {
         Dialect::VsCode => "servers",
         Dialect::Zed => "context_servers",
         Dialect::OpenCode => "mcp",
         Dialect::McpServers | Dialect::Codex => "mcpServers",
-    };
-    json!({ section: { "aquifer": entry } })
+    }
 }
 
-fn codex(program: &str, args: &[String], env: &Map<String, Value>) -> String {
-    let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
-    let args: Vec<String> = args.iter().map(|word| quoted(word)).collect();
-    let mut text = format!("[mcp_servers.aquifer]\ncommand = {}\nargs = [{}]", quoted(program), args.join(", "));
-    if !env.is_empty() {
-        text.push_str("\n[mcp_servers.aquifer.env]");
-        for (name, value) in env {
-            text.push_str(&format!("\n{name} = {}", quoted(value.as_str().unwrap_or_default())));
-        }
-    }
-    text
+/// The entry as Codex writes it.
+pub(super) fn codex(entry: &Value) -> String {
+    let quoted = |text: &Value| toml::Value::from(text.as_str().unwrap_or_default()).to_string();
+    let args: Vec<String> = entry["args"].as_array().into_iter().flatten().map(quoted).collect();
+    format!("[mcp_servers.{NAME}]\ncommand = {}\nargs = [{}]", quoted(&entry["command"]), args.join(", "))
 }

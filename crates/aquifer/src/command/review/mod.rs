@@ -30,8 +30,9 @@ use super::{call, capture, write};
 use crate::Ending;
 use crate::cli::ReviewArgs;
 use crate::config::Config;
+use crate::gather::{gather, late};
 use crate::setup::Wanted;
-use crate::sources::{Plan, pins};
+use crate::sources::{Plan, Unreached, is_source, pins};
 
 /// A server under review.
 struct Reviewed {
@@ -43,7 +44,7 @@ struct Reviewed {
     found: Examination,
 }
 
-pub(crate) async fn run(arguments: ReviewArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(mut arguments: ReviewArgs) -> anyhow::Result<Ending> {
     if let Some(path) = arguments.source.as_deref().map(Path::new).filter(|path| is_bundle(path)) {
         let bundle = capture::read(path)?;
         let file = place(&arguments, None, &bundle);
@@ -55,26 +56,68 @@ pub(crate) async fn run(arguments: ReviewArgs) -> anyhow::Result<Ending> {
         let left = settle(&arguments, &bundle, &file, &accepted, &HashSet::new())?;
         return Ok(if left { Ending::Failure } else { Ending::Done });
     }
+    choose_config(&mut arguments)?;
     let config = Config::read(arguments.config.as_deref())?;
-    let mut reviewed = Vec::new();
-    for plan in plans(&arguments, &config)? {
+    let (reviewed, is_complete) = examine_all(&arguments, &config).await?;
+    check(&arguments, &reviewed)?;
+    require_shown(&arguments, &reviewed).await?;
+    let mut left = !is_complete;
+    for one in &reviewed {
+        left |= review(&arguments, &config, one).await?;
+    }
+    Ok(if left { Ending::Failure } else { Ending::Done })
+}
+
+/// Asks every server that is meant. Those that do not answer are reported, and fail the command if none does. Also says
+/// whether all did.
+async fn examine_all(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<(Vec<Reviewed>, bool)> {
+    let plans = plans(arguments, config)?;
+    let mut servers: Vec<(&Plan, Settings)> = Vec::new();
+    for plan in &plans {
         let Some(settings) = plan.upstream() else { continue };
         let mut settings = settings.clone();
         if let Some(name) = &arguments.name {
             settings.name.clone_from(name);
         }
+        servers.push((plan, settings));
+    }
+    let asked = servers.iter().map(|(_, settings)| {
         let pinning = pins::for_review(&config.state);
-        let found = examine(settings.clone(), pinning, Arc::new(SystemClock)).await.map_err(quarantined::told)?;
-        let (adapter, overrides) = plan.files();
-        reviewed.push(Reviewed { settings, adapter, overrides, found });
+        (settings.name.clone(), examine(settings.clone(), pinning, Arc::new(SystemClock)))
+    });
+    let answers = gather(asked.collect(), false, Result::is_ok).await;
+    let (mut reviewed, mut missing) = (Vec::new(), Vec::new());
+    for ((plan, settings), answer) in servers.into_iter().zip(answers) {
+        match answer {
+            Some(Ok(found)) => {
+                let (adapter, overrides) = plan.files();
+                reviewed.push(Reviewed { settings, adapter, overrides, found });
+            }
+            Some(Err(error)) => missing.push(quarantined::told(error)),
+            None => missing.push(Unreached::in_words(late(&settings.name)).into()),
+        }
     }
-    check(&arguments, &reviewed)?;
-    require_shown(&arguments, &reviewed).await?;
-    let mut left = false;
-    for one in &reviewed {
-        left |= review(&arguments, &config, one).await?;
+    if reviewed.is_empty()
+        && let Some(first) = missing.pop()
+    {
+        missing.iter().for_each(|error| eprintln!("aquifer: {error}"));
+        return Err(first);
     }
-    Ok(if left { Ending::Failure } else { Ending::Done })
+    missing.iter().for_each(|error| eprintln!("aquifer: {error}. It is not reviewed"));
+    Ok((reviewed, missing.is_empty()))
+}
+
+/// The configuration is the one that is named like a source, or with --config, else `./aquifer.toml` for all its servers or
+/// one of them.
+fn choose_config(arguments: &mut ReviewArgs) -> anyhow::Result<()> {
+    let starts_command = !arguments.upstream.command.is_empty();
+    let mut named: Vec<String> = arguments.source.iter().filter(|source| is_source(source)).cloned().collect();
+    let is_named = !named.is_empty();
+    crate::cli::choose_config(&mut named, &mut arguments.config, starts_command)?;
+    if is_named && named.is_empty() {
+        arguments.source = None;
+    }
+    Ok(())
 }
 
 /// The servers that are meant: one by its name in the configuration, those that the command line describes, else all of the
@@ -196,7 +239,7 @@ fn settle(
     accepted: &[String],
     quarantined: &HashSet<&str>,
 ) -> anyhow::Result<bool> {
-    let mut overrides = match arguments.overrides.as_deref().or(Some(file).filter(|file| file.exists())) {
+    let mut overrides = match arguments.overrides.as_deref().or(Some(file).filter(|file| file.is_file())) {
         Some(known) => capture::overrides(known)?,
         None => Overrides::default(),
     };
@@ -207,7 +250,8 @@ fn settle(
     }
     let reviewed = applied(fresh, &overrides);
     call::print(table(&reviewed, arguments.all).trim_end())?;
-    if overrides != before {
+    // A file that was asked for is there afterwards: the next command reads it.
+    if overrides != before || arguments.output.is_some() {
         write::file(file, &overrides.write(), true)?;
         eprintln!("Decisions are in {}", file.display());
     }

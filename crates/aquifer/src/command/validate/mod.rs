@@ -15,7 +15,7 @@ use crate::config::{Config, SourceConfig};
 use crate::safety::Safety;
 use crate::sources::{given_name, name_problem, repeated_name, sidecar_of};
 
-use super::call;
+use super::{call, json};
 
 const CONFIGURATION: &str = "configuration";
 
@@ -51,7 +51,7 @@ pub(crate) async fn run(arguments: ValidateArgs) -> anyhow::Result<Ending> {
         }
         wrong |= !found.problems.is_empty();
         if arguments.json {
-            call::print(&found.to_json(path).to_string())?;
+            json::print(&found.to_json(path).to_string())?;
             continue;
         }
         for warning in &found.warnings {

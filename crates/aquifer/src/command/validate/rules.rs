@@ -12,15 +12,16 @@ use aquifer_query::CursorKey;
 use super::Found;
 use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::config::Config;
-use crate::safety::{self, Safety};
+use crate::safety::{self, Safety, SourceFacts};
 use crate::setup::{self, Wanted};
 use crate::sources::{Absence, NameConflict, Opened};
 
 /// Adds what is wrong with rules whatever the sources offer.
 pub(super) fn check_offline(text: &str, found: &mut Found) {
     let Ok(config) = Config::parse(text) else { return };
-    let is_several = config.source.iter().filter(|source| !source.disabled).count() > 1;
-    if let Ok(policy) = Policy::new(&config.gate.settings(is_several).policy) {
+    let has_several = config.source.iter().filter(|source| !source.disabled).count() > 1;
+    let facts = SourceFacts { has_several, ..SourceFacts::default() };
+    if let Ok(policy) = Policy::new(&config.gate.settings(&facts).policy) {
         found.problems.extend(policy.lacking_source().iter().map(|lacking| problem(lacking, text)));
     }
 }
@@ -56,13 +57,13 @@ struct Reached {
     opened: Vec<Opened>,
     /// The names of those that cannot be reached.
     unknown: Vec<String>,
-    has_several_sources: bool,
+    facts: SourceFacts,
 }
 
 async fn open(config: &Config, found: &mut Found) -> anyhow::Result<Reached> {
     let wanted = Wanted { targets: &[], upstream: &UpstreamArgs::default(), config };
     let plans = wanted.plan()?;
-    let has_several_sources = plans.are_several();
+    let facts = plans.facts();
     let (mut opened, mut unknown) = (Vec::new(), Vec::new());
     let mut missing = |name: String, why: &str| {
         found.warnings.push(format!("source '{name}' cannot be reached, so rules about it are not checked: {why}"));
@@ -76,25 +77,21 @@ async fn open(config: &Config, found: &mut Found) -> anyhow::Result<Reached> {
     for plan in plans.plans {
         let name = plan.name.clone();
         match plan.open(&key, Absence::Fails).await {
-            Ok(one) => {
-                let ready = match &one.upstream {
-                    Some(upstream) => upstream.ready().await,
-                    None => Ok(()),
-                };
-                match ready {
-                    Err(failure) if one.unknown().is_some() => missing(name, failure.message()),
-                    // Known from before, or from an adapter file.
-                    Ok(()) | Err(_) => opened.push(one),
-                }
-            }
+            Ok(one) => opened.push(one),
             Err(error) => missing(name, &format!("{error:#}")),
         }
     }
-    Ok(Reached { opened, unknown, has_several_sources })
+    let asked = setup::ask(&opened, |_| true).await;
+    let without: Vec<(String, String)> =
+        asked.names().into_iter().filter_map(|name| asked.why_unknown(&name).map(|why| (name, why))).collect();
+    // What is known from before, or from an adapter file, is enough.
+    opened.retain(|one| !without.iter().any(|(name, _)| name == one.source.name()));
+    without.into_iter().for_each(|(name, why)| missing(name, &why));
+    Ok(Reached { opened, unknown, facts })
 }
 
 fn find(config: &Config, reached: &Reached) -> anyhow::Result<Vec<UnusedRule>> {
-    let safety = Safety::looking(config, reached.has_several_sources)?;
+    let safety = Safety::looking(config, &reached.facts)?;
     let engine = setup::engine(&reached.opened, &SurfaceArgs::default(), config, &safety)?;
     Ok(safety::find_unused(&engine, &safety.gate, &reached.unknown))
 }

@@ -3,6 +3,7 @@
 //! With `AQUIFER_CONFORMANCE_DOCS` set to a folder, the reports are written there: `cargo xtask conformance --update-docs`
 //! does it. Without, those that are there must say the same.
 
+mod claims;
 mod command;
 mod levels;
 

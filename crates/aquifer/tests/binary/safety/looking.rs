@@ -17,6 +17,17 @@ fn r_saf_2_policy_show_answers_what_an_agent_can_do() {
     assert!(line("get_book").contains("allow"), "{shown}");
     assert!(shown.contains("library (trusted as 'validated')"), "{shown}");
     assert!(shown.lines().last().unwrap().contains("1 ask first, 1 denied"), "{shown}");
+    // The evidence, and the rule.
+    for (name, why) in [("delete_book", "it deletes data"), ("get_book", "it only reads"), ("create_book", "rule 1")] {
+        assert!(line(name).contains(why) && !line(name).contains("matrix"), "{shown}");
+    }
+    // What is shown changes nothing about what there is.
+    for (decision, count) in [("allow", None), ("confirm", Some(1)), ("deny", Some(1))] {
+        let part = text(&place.run(&["policy", "show", "--only", decision]).stdout);
+        let total = |shown: &str| shown.lines().find(|line| line.contains(" operations: ")).unwrap().to_owned();
+        assert_eq!(total(&part), total(&shown), "{decision}");
+        assert!(count.is_none_or(|count: usize| part.contains(&format!("\n{count} shown"))), "{decision}: {part}");
+    }
     let only = text(&place.run(&["policy", "show", "--only", "deny", "--json"]).stdout);
     let only: Value = serde_json::from_str(&only).unwrap();
     assert_eq!(only["operations"].as_array().unwrap().len(), 1);
@@ -174,11 +185,25 @@ fn r_saf_2_an_adapter_file_is_trusted_as_far_as_the_operator_says() {
     assert_eq!(mode(None), 0o640);
     assert_eq!(with(&list).0, 0, "what was generated can read");
     let (code, _, said) = trust("validated");
-    assert!(code == 0 && said.contains("trust = \"file\""), "{said}");
-    let (code, shown, _) = with(&["policy", "show", "small-adapter.md"]);
-    assert!(code == 0 && shown.contains("trusted as 'generated'"), "a file cannot vouch for itself: {shown}");
-    let (code, shown, _) = with(&["policy", "show", "small-adapter.md", "--trust", "file"]);
-    assert!(code == 0 && shown.contains("trusted as 'validated'"), "{shown}");
+    assert!(code == 0 && said.contains("on this machine"), "{said}");
+    let shown_as = |level: &str, more: &[&str]| {
+        let (code, shown, said) = with(&[&["policy", "show", "small-adapter.md"], more].concat());
+        assert!(code == 0 && shown.contains(&format!("trusted as '{level}'")), "{level} {more:?}: {shown}{said}");
+    };
+    shown_as("validated", &[]);
+    shown_as("generated", &["--trust", "generated"]);
+    // It was given to this text, by this user: neither another text nor another state has it.
+    let file = folder.path("small-adapter.md");
+    let given = std::fs::read_to_string(&file).unwrap();
+    for other in [given.replace("read it", "read them"), format!("{given}\n")] {
+        std::fs::write(&file, other).unwrap();
+        shown_as("generated", &[]);
+    }
+    std::fs::write(&file, &given).unwrap();
+    shown_as("validated", &[]);
+    std::fs::rename(folder.path("state"), folder.path("elsewhere")).unwrap();
+    shown_as("generated", &[]);
+    shown_as("validated", &["--trust", "file"]);
     folder.file(
         "aquifer.toml",
         &format!(

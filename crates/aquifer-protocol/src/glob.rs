@@ -1,22 +1,26 @@
-//! Patterns over names: `*` is any text, `?` any one character, everything else itself.
+//! The one pattern language for names, in every file and command of the project: rules and limits of the gate, and the
+//! tables of a database.
 //!
-//! There is no escape: what must be compared letter by letter is compared with `equals`.
+//! `*` stands for any text, the empty one included, `?` for exactly one character, and everything else for itself. In a
+//! list, a pattern that begins with `!` excludes. There is no escape: `?` stands for a character that cannot be written,
+//! and conditions of rules have `equals` for texts that must be compared literally. Brackets, braces and `|` mean something
+//! elsewhere and nothing here, so they are refused rather than taken literally.
 
 use std::borrow::Cow;
 
-use aquifer_protocol::spelling::fold_case;
+use crate::spelling::fold_case;
 
-/// Longer patterns are nobody's.
-const LONGEST: usize = 256;
+/// Characters of a pattern.
+const MAX_CHARACTERS: usize = 256;
 
 /// Whether a pattern matches one name only.
-pub(crate) fn is_literal(pattern: &str) -> bool {
+pub fn is_literal(pattern: &str) -> bool {
     !pattern.contains(['*', '?'])
 }
 
 /// One pattern, taken apart once. Matching goes forward only: text that was passed is never looked at by another part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Glob {
+pub struct Glob {
     /// What stands between the stars.
     parts: Vec<Part>,
 }
@@ -31,19 +35,19 @@ enum Part {
 
 impl Glob {
     /// Takes a pattern apart, or says what is wrong with it.
-    pub(crate) fn new(pattern: &str) -> Result<Self, String> {
+    pub fn new(pattern: &str) -> Result<Self, String> {
         if pattern.trim().is_empty() {
             return Err("an empty pattern matches nothing: leave it out, or write '*'".to_owned());
         }
         if pattern.trim() != pattern {
             return Err(format!("the pattern '{pattern}' begins or ends with a blank"));
         }
-        if pattern.chars().count() > LONGEST {
-            return Err(format!("a pattern is longer than {LONGEST} characters"));
+        if pattern.chars().count() > MAX_CHARACTERS {
+            return Err(format!("a pattern is longer than {MAX_CHARACTERS} characters"));
         }
         let odd = ['|', '[', ']', '{', '}'].into_iter().find(|odd| pattern.contains(*odd));
         if let Some(odd) = odd {
-            let words = "only '*' and '?' mean something in a pattern; write a list for several";
+            let words = "only '*' and '?' mean something in a pattern; write a list for several, and '?' for the character itself";
             return Err(format!("the pattern '{pattern}' has '{odd}' in it: {words}"));
         }
         if pattern.chars().any(char::is_control) {
@@ -63,7 +67,7 @@ impl Glob {
     }
 
     /// Whether the whole text is as the pattern says.
-    pub(crate) fn matches(&self, text: &str) -> bool {
+    pub fn matches(&self, text: &str) -> bool {
         let Some((first, rest)) = self.parts.split_first() else { return false };
         let Some(mut left) = first.at_start(text) else { return false };
         let Some((last, middle)) = rest.split_last() else { return left.is_empty() };
@@ -129,7 +133,7 @@ impl Part {
 
 /// Whether letters that differ only in case count as the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Case {
+pub enum Case {
     /// They do not.
     #[default]
     Exact,
@@ -139,7 +143,7 @@ pub(crate) enum Case {
 
 impl Case {
     /// The text as it is compared.
-    pub(crate) fn fold(self, text: &str) -> Cow<'_, str> {
+    pub fn fold(self, text: &str) -> Cow<'_, str> {
         match self {
             Case::Exact => Cow::Borrowed(text),
             Case::Ignored => fold_case(text),
@@ -149,7 +153,7 @@ impl Case {
 
 /// Several patterns, some of which exclude (`!…`). None at all admit everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Patterns {
+pub struct Patterns {
     only: Vec<Glob>,
     only_case: Case,
     never: Vec<Glob>,
@@ -160,12 +164,12 @@ pub(crate) struct Patterns {
 
 impl Patterns {
     /// Compiles a list that is compared letter by letter; every bad pattern is reported.
-    pub(crate) fn new<'a>(list: impl IntoIterator<Item = &'a str>, complain: impl FnMut(String)) -> Self {
+    pub fn new<'a>(list: impl IntoIterator<Item = &'a str>, complain: impl FnMut(String)) -> Self {
         Self::with_case(list, Case::Exact, Case::Exact, complain)
     }
 
     /// Compiles a list whose patterns that select and that exclude are compared with or without case.
-    pub(crate) fn with_case<'a>(
+    pub fn with_case<'a>(
         list: impl IntoIterator<Item = &'a str>,
         only_case: Case,
         never_case: Case,
@@ -195,37 +199,37 @@ impl Patterns {
     }
 
     /// Whether it admits everything because nothing was said.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.only.is_empty() && self.never.is_empty()
     }
 
     /// Whether it admits everything, because nothing was said or because of `*`.
-    pub(crate) fn is_all(&self) -> bool {
+    pub fn is_all(&self) -> bool {
         self.never.is_empty() && (self.only.is_empty() || self.only.iter().any(Glob::is_everything))
     }
 
     /// Whether anything is selected, rather than only excluded.
-    pub(crate) fn selects(&self) -> bool {
+    pub fn selects(&self) -> bool {
         !self.only.is_empty()
     }
 
     /// Whether a name is admitted.
-    pub(crate) fn admits(&self, name: &str) -> bool {
+    pub fn admits(&self, name: &str) -> bool {
         self.admits_one_of([name])
     }
 
     /// Whether somebody with these names is admitted: one of them is wanted, and none of them excluded.
-    pub(crate) fn admits_one_of<'a>(&self, names: impl IntoIterator<Item = &'a str> + Clone) -> bool {
+    pub fn admits_one_of<'a>(&self, names: impl IntoIterator<Item = &'a str> + Clone) -> bool {
         self.wants_one_of(names.clone()) && !self.excludes_one_of(names)
     }
 
     /// Whether one of these names is wanted, excluded or not.
-    pub(crate) fn wants_one_of<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> bool {
+    pub fn wants_one_of<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> bool {
         self.only.is_empty() || self.any_matches(&self.only, self.only_case, names)
     }
 
     /// Whether one of these names is excluded.
-    pub(crate) fn excludes_one_of<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> bool {
+    pub fn excludes_one_of<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> bool {
         !self.never.is_empty() && self.any_matches(&self.never, self.never_case, names)
     }
 

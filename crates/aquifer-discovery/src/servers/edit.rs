@@ -1,0 +1,152 @@
+//! A client's file with its servers replaced by one, and everything else as it was: other settings, comments, order,
+//! indentation.
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use serde_json::{Map, Value};
+
+use super::sections;
+use crate::json;
+
+/// Why a file was not edited. The text stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EditError {
+    /// It cannot be read, or names none of the servers.
+    NotFound,
+    /// The edit would have changed something else.
+    Unsafe,
+}
+
+impl std::fmt::Display for EditError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            EditError::NotFound => "it does not name these servers",
+            EditError::Unsafe => "it is written in a way that cannot be edited without changing something else",
+        })
+    }
+}
+
+impl std::error::Error for EditError {}
+
+/// Removes the servers of these names from a client's JSON and puts one in their place. The result is read again and
+/// compared: nothing but the servers has changed.
+pub fn replace_servers(text: &str, removed: &[&str], name: &str, entry: &Value) -> Result<String, EditError> {
+    let (mark, body) = match text.strip_prefix('\u{feff}') {
+        Some(body) => ("\u{feff}", body),
+        None => ("", text),
+    };
+    let before = json::read(body).map_err(|_| EditError::NotFound)?;
+    let paths: Vec<String> = sections(&before).into_iter().map(|(path, _)| path).collect();
+    let mut expected = before.to_json();
+    let root = CstRootNode::parse(body, &ParseOptions::default()).map_err(|_| EditError::NotFound)?;
+    let root = (root.object_value().ok_or(EditError::NotFound)?, root);
+    let mut is_placed = false;
+    for path in paths {
+        let keys: Vec<&str> = path.split('.').collect();
+        let section = keys.iter().try_fold(root.0.clone(), |object, key| object.object_value(key));
+        let wanted =
+            keys.iter().try_fold(&mut expected, |value, key| value.get_mut(key)).and_then(Value::as_object_mut);
+        let (Some(section), Some(wanted)) = (section, wanted) else { continue };
+        if remove_servers(&section, wanted, removed) && !is_placed {
+            insert_entry(&section, name, entry);
+            wanted.insert(name.to_owned(), entry.clone());
+            is_placed = true;
+        }
+    }
+    if !is_placed {
+        return Err(EditError::NotFound);
+    }
+    let edited = root.1.to_string();
+    match json::read(&edited) {
+        Ok(after) if after.to_json() == expected => Ok(format!("{mark}{edited}")),
+        _ => Err(EditError::Unsafe),
+    }
+}
+
+/// Takes the servers out of the section and out of what is expected of it. Says whether any was there.
+fn remove_servers(section: &CstObject, expected: &mut Map<String, Value>, removed: &[&str]) -> bool {
+    let mut found = false;
+    for property in section.properties() {
+        let Some(name) = property.decoded_name() else { continue };
+        if removed.contains(&name.as_str()) {
+            property.remove();
+            expected.remove(&name);
+            found = true;
+        }
+    }
+    found
+}
+
+fn insert_entry(section: &CstObject, name: &str, entry: &Value) {
+    match section.get(name) {
+        Some(there) => there.set_value(cst_value(entry)),
+        None => {
+            section.append(name, cst_value(entry));
+        }
+    }
+}
+
+fn cst_value(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(flag) => CstInputValue::Bool(*flag),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(cst_value).collect()),
+        Value::Object(map) => {
+            CstInputValue::Object(map.iter().map(|(key, value)| (key.clone(), cst_value(value))).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(text: &str, removed: &[&str], expected: Result<&str, EditError>) {
+        let edited = replace_servers(text, removed, "aquifer", &json!({ "command": "aquifer" }));
+        assert_eq!(edited.as_deref(), expected.as_ref().copied(), "{text}");
+    }
+
+    #[test]
+    fn everything_but_the_servers_stays_as_it_was() {
+        // A file with trailing commas gets them in what is added, too.
+        let entry = "\"aquifer\": {\n      \"command\": \"aquifer\",\n    }";
+        check(
+            "{\n  // mine\n  \"theme\": \"dark\", // and this\n  \"mcpServers\": {\n    \"a\": { \"command\": \"x\" },\n    \
+             // switched off\n    \"b\": { \"command\": \"y\", \"disabled\": true },\n  },\n  \"last\": [1, 2],\n}\n",
+            &["a"],
+            Ok(&format!(
+                "{{\n  // mine\n  \"theme\": \"dark\", // and this\n  \"mcpServers\": {{\n    // switched off\n    \
+                 \"b\": {{ \"command\": \"y\", \"disabled\": true }},\n    {entry},\n  }},\n  \"last\": [1, 2],\n}}\n"
+            )),
+        );
+        check(
+            "\u{feff}{\n  \"mcp\": {\n    \"inputs\": [],\n    \"servers\": {\n      \"a\": {}\n    }\n  }\n}",
+            &["a"],
+            Ok(
+                "\u{feff}{\n  \"mcp\": {\n    \"inputs\": [],\n    \"servers\": {\n      \"aquifer\": {\n        \"command\": \
+                \"aquifer\"\n      }\n    }\n  }\n}",
+            ),
+        );
+    }
+
+    #[test]
+    fn an_entry_of_that_name_is_replaced_and_the_first_section_gets_it() {
+        check(
+            "{\"mcpServers\":{\"aquifer\":{\"command\":\"old\"},\"a\":{\"command\":\"x\"}},\"servers\":{\"a\":{\"url\":\"y\"}}}",
+            &["a"],
+            Ok("{\"mcpServers\":{\"aquifer\":{\n      \"command\": \"aquifer\"\n    }},\"servers\":{}}"),
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_edited_is_refused() {
+        check("{ not json", &["a"], Err(EditError::NotFound));
+        check("[]", &["a"], Err(EditError::NotFound));
+        check("{\"mcpServers\": []}", &["a"], Err(EditError::NotFound));
+        check("{\"mcpServers\": {\"b\": {\"command\": \"x\"}}}", &["a"], Err(EditError::NotFound));
+    }
+}

@@ -1,0 +1,102 @@
+//! The lists that adapters answer with, as collections: what their items' types say is what can be asked of them.
+//!
+//! An adapter answers with its whole list. Filters, order, fields, sums and pages are the engine's work, so that every
+//! list has the same query language and no adapter has to implement it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aquifer_protocol::schema::{Format, Kind, Rest, Schema, Shape, Types};
+use aquifer_query::{Collection, Field, FieldType};
+use serde_json::Value;
+
+/// Fields that tell items apart, the likeliest first.
+const KEYS: &[&str] = &["id", "key", "uuid", "execution_id", "number", "slug", "path", "name"];
+
+/// Fields that tell people what an item is.
+const TITLES: &[&str] = &["title", "name", "summary", "subject", "label", "message", "operation"];
+
+/// The shape of the items of a list: of an array, or of an object with nothing in it but `items`. Only objects can be
+/// queried; other lists are results like any other.
+pub(super) fn items_of<'a>(answer: &'a Schema, types: &'a Types) -> Option<&'a Schema> {
+    let list = match &answer.resolve(types).kind {
+        Kind::Object(Shape { fields, rest: Rest::Refused }) => match fields.as_slice() {
+            [only] if &*only.name == "items" => only.schema.resolve(types),
+            _ => return None,
+        },
+        Kind::Array(_) => answer.resolve(types),
+        _ => return None,
+    };
+    match &list.kind {
+        Kind::Array(Some(item)) if is_object(item, types) => Some(item),
+        _ => None,
+    }
+}
+
+fn is_object(schema: &Schema, types: &Types) -> bool {
+    match &schema.resolve(types).kind {
+        Kind::Object(_) => !schema.nullable,
+        // Written out, a tagged enum is one object or another.
+        Kind::Union(members) => {
+            !members.is_empty() && members.iter().all(|member| matches!(&member.resolve(types).kind, Kind::Object(_)))
+        }
+        _ => false,
+    }
+}
+
+/// The collection of items of this shape.
+pub(super) fn describe(item: &Schema, types: &Types) -> Collection {
+    let shape = match &item.resolve(types).kind {
+        Kind::Object(shape) => Some(shape),
+        _ => None,
+    };
+    let fields: Vec<Field> = shape
+        .into_iter()
+        .flat_map(|shape| &shape.fields)
+        .map(|field| Field {
+            name: field.name.clone(),
+            of: field_type(&field.schema, types),
+            nullable: field.schema.nullable || !field.required,
+            description: field.schema.description.clone(),
+        })
+        .collect();
+    let first = |names: &[&str], fits: fn(&FieldType) -> bool| -> Vec<Arc<str>> {
+        let found = names.iter().find_map(|name| fields.iter().find(|field| &*field.name == *name && fits(&field.of)));
+        found.map(|field| field.name.clone()).into_iter().collect()
+    };
+    let (key, text) = (first(KEYS, FieldType::is_ordered), first(TITLES, |of| *of == FieldType::Text));
+    // The author of a list chose what its items show; nothing of it is too bulky for it.
+    let all = fields.iter().map(|field| field.name.clone()).collect();
+    let presets = BTreeMap::from([("standard".into(), all)]);
+    let open = shape.is_none_or(|shape| !matches!(shape.rest, Rest::Refused));
+    Collection { name: "items".into(), fields, key, text, presets, open, ..Collection::default() }
+}
+
+fn field_type(schema: &Schema, types: &Types) -> FieldType {
+    let schema = schema.resolve(types);
+    let words = || -> Option<Arc<[Arc<str>]>> {
+        let allowed = schema.allowed.as_ref()?;
+        allowed.iter().filter(|value| !value.is_null()).map(|value| value.as_str().map(Arc::from)).collect()
+    };
+    match &schema.kind {
+        Kind::String => match (words(), &schema.format) {
+            (Some(words), _) if schema.allowed.is_some() => FieldType::Word(words),
+            (_, Some(Format::DateTime)) => FieldType::Time,
+            (_, Some(Format::Date)) => FieldType::Date,
+            (_, Some(Format::Uuid)) => FieldType::Uuid,
+            _ => FieldType::Text,
+        },
+        Kind::Any if schema.allowed.as_ref().is_some_and(|all| all.iter().all(Value::is_string)) => {
+            words().map_or(FieldType::Json, FieldType::Word)
+        }
+        Kind::Integer => FieldType::Integer,
+        Kind::Number => FieldType::Number,
+        Kind::Boolean => FieldType::Boolean,
+        Kind::Array(Some(item)) => match field_type(item, types) {
+            // Lists of objects and of lists: paths reach inside.
+            FieldType::Json | FieldType::List(_) => FieldType::Json,
+            scalar => FieldType::List(Some(Box::new(scalar))),
+        },
+        _ => FieldType::Json,
+    }
+}

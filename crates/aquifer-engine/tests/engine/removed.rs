@@ -1,0 +1,88 @@
+//! Operations that a source offered before: callers are told that they are gone, unless policy hides them.
+
+use std::sync::Arc;
+
+use aquifer_engine::gate::{Decision, Gate, Pass};
+use aquifer_engine::source::{Answer, Call, Offering, Outcome};
+use aquifer_engine::{Context, Engine, Mount, Source};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::trust::Trust;
+use aquifer_protocol::validate::Checked;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::json;
+
+use crate::fixture::{ask, board, operation, surface};
+
+/// Has `get_one`, and had others before.
+struct Forgetful;
+
+impl Source for Forgetful {
+    fn name(&self) -> &str {
+        "shop"
+    }
+
+    fn offering(&self) -> Offering {
+        Offering { operations: vec![Operation::new("get_one", Category::Read, "Get.")], ..Offering::default() }
+    }
+
+    fn call(&self, _call: Call) -> BoxFuture<'_, Outcome> {
+        async { Outcome::Done(Answer::new(json!({}))) }.boxed()
+    }
+
+    fn removed_operation(&self, operation: &str) -> Option<Operation> {
+        let danger = match operation {
+            "get_two" => Danger::Safe,
+            "drop_two" => Danger::Forbidden,
+            _ => return None,
+        };
+        let mut removed = Operation::new(operation, Category::Read, "its server lost it");
+        removed.danger = danger;
+        Some(removed)
+    }
+}
+
+/// Denies what is forbidden, of sources that are trusted as one said.
+struct Hiding;
+
+impl Gate for Hiding {
+    fn decide<'a>(&'a self, _request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
+        std::future::ready(Decision::Allow(Pass::default())).boxed()
+    }
+
+    fn denies_always(&self, operation: &Operation) -> bool {
+        let is_judged_whole = &*operation.source == "shop" && operation.trust == Trust::CommunityReviewed;
+        assert!(operation.own_name.ends_with("_one") || &*operation.source != "shop" || is_judged_whole);
+        operation.danger == Danger::Forbidden
+    }
+}
+
+fn mount(source: Arc<dyn Source>) -> Mount {
+    Mount { trust: Some(Trust::CommunityReviewed), ..Mount::new(source) }
+}
+
+#[tokio::test]
+async fn r_dis_7a_what_is_gone_is_told_unless_policy_hides_it() {
+    let alone = Engine::builder(surface()).gate(Arc::new(Hiding)).mount(mount(Arc::new(Forgetful))).build().unwrap();
+    let beside = Engine::builder(surface()).gate(Arc::new(Hiding));
+    let beside = beside.mount(mount(Arc::new(Forgetful))).source(board()).build().unwrap();
+    for (engine, name, is_told) in [
+        (&alone, "get_two", true),
+        (&alone, "drop_two", false),
+        (&alone, "shop_get_two", false),
+        (&alone, "get_three", false),
+        (&beside, "shop_get_two", true),
+        (&beside, "shop_drop_two", false),
+        (&beside, "get_two", false),
+        (&beside, "tasks_get_two", false),
+    ] {
+        let answer = ask(engine, operation(name, json!({ "anything": 1 }))).await;
+        assert_eq!(answer["error"]["code"], "NOT_FOUND_OPERATION", "{answer}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert_eq!(message.contains("is gone: its server lost it"), is_told, "{name}: {message}");
+        assert_eq!(message.contains("Unknown operation"), !is_told, "{name}: {message}");
+        assert_eq!(answer["error"]["details"]["source"] == "shop", is_told, "{name}: {answer}");
+    }
+}

@@ -1,0 +1,68 @@
+//! What pages of upstream results say of themselves, and what is refused instead of ignored.
+
+use super::*;
+
+#[tokio::test]
+async fn r_col_7_pages_of_upstream_results_say_where_they_stand() {
+    for controls in [Controls::Few, Controls::All] {
+        let upstream = Upstream::new(issues(25), &[], controls, None);
+        let engine = builder(&upstream).build().unwrap();
+        let mut params = json!({ "first": 10, "fields": ["number"] });
+        for (shown, next, previous) in [(10, true, false), (10, true, true), (5, false, true)] {
+            let answer = list(&engine, params.clone()).await;
+            let info = &answer["data"]["pageInfo"];
+            assert_eq!(answer["data"]["items"].as_array().unwrap().len(), shown);
+            assert_eq!((&info["hasNextPage"], &info["hasPreviousPage"]), (&json!(next), &json!(previous)), "{info}");
+            assert!(info["startCursor"].is_string() && info["endCursor"].is_string(), "{info}");
+            params["after"] = info["endCursor"].clone();
+        }
+    }
+    // The start of a page leads back to the page before it.
+    let upstream = Upstream::new(issues(25), &[], Controls::All, None);
+    let engine = builder(&upstream).build().unwrap();
+    let first = list(&engine, json!({ "first": 10 })).await;
+    let second = list(&engine, json!({ "first": 10, "after": first["data"]["pageInfo"]["endCursor"] })).await;
+    let back = list(&engine, json!({ "last": 10, "before": second["data"]["pageInfo"]["startCursor"] })).await;
+    assert_eq!(back["data"]["items"], first["data"]["items"]);
+    assert_eq!(upstream.calls(), 1);
+}
+
+#[tokio::test]
+async fn r_col_11_what_has_no_effect_beside_sums_of_upstream_results_is_refused() {
+    let sums = json!({ "n": { "count": true } });
+    for (controls, remedy) in
+        [(Controls::Few, "in a call without 'aggregate'"), (Controls::All, "set 'include_items' to true")]
+    {
+        let upstream = Upstream::new(issues(25), &[], controls, None);
+        let engine = builder(&upstream).build().unwrap();
+        for (name, value) in
+            [("first", json!(3)), ("after", json!("x")), ("fields", json!(["a"])), ("sort", json!("a"))]
+        {
+            let refused = list(&engine, json!({ "aggregate": sums, name: value })).await;
+            let message = refused["error"]["message"].as_str().unwrap_or_else(|| panic!("{name}: {refused}"));
+            assert!(message.contains(remedy) || name == "after", "{name}: {message}");
+        }
+        assert_eq!(upstream.calls(), 0, "refused before the upstream is asked");
+        assert_eq!(list(&engine, json!({ "aggregate": sums })).await["data"]["aggregations"]["n"], 25);
+        if controls == Controls::All {
+            let both = list(&engine, json!({ "aggregate": sums, "first": 3, "include_items": true })).await;
+            assert_eq!(both["data"]["items"].as_array().unwrap().len(), 3);
+            assert_eq!(both["data"]["aggregations"]["n"], 25);
+        }
+    }
+}
+
+#[tokio::test]
+async fn r_col_7a_counted_pages_of_upstream_results_obey_the_size_limit() {
+    let upstream = Upstream::new(issues(200), &[], Controls::All, None);
+    let settings = shape::Settings { page_bytes: 2_000, ..shape::Settings::default() };
+    let engine = builder(&upstream).shaping(settings).build().unwrap();
+    let page = list(&engine, json!({ "page": 1, "page_size": 150 })).await;
+    let shown = page["data"]["items"].as_array().unwrap().len();
+    assert!(shown < 150, "{shown} rows in a page of 2,000 bytes");
+    assert_eq!(page["data"]["pagination"]["has_more"], true);
+    let warning = &page["warnings"][0];
+    assert_eq!((&warning["code"], &warning["details"]["next_offset"]), (&json!("RESULT_PAGED"), &json!(shown)));
+    let rest = list(&engine, json!({ "limit": 1, "offset": shown, "fields": ["number"] })).await;
+    assert_eq!(rest["data"]["items"], json!([{ "number": shown }]), "nothing is out of reach");
+}

@@ -1,0 +1,85 @@
+//! What a catalog claims of itself in `_protocol`: the conformance level and the capabilities, read from its operations and
+//! from nothing else. `aquifer conformance` grants what is claimed here; a test compares the two for every kind of source.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::category::Category;
+use crate::operation::Operation;
+
+/// Which operations about one thing there are.
+#[derive(Default)]
+struct Cycle {
+    create: bool,
+    get: bool,
+    update: bool,
+    update_through_input: bool,
+    delete: bool,
+}
+
+/// The level that these operations can be granted; none where nothing can be written and read back, which level 1
+/// includes.
+pub(crate) fn conformance<'a>(operations: impl Iterator<Item = &'a Operation> + Clone) -> Option<&'static str> {
+    let mut things: BTreeMap<String, Cycle> = BTreeMap::new();
+    for operation in operations.clone() {
+        let Some((verb, noun)) = split_name(&operation.name) else { continue };
+        let cycle = things.entry(noun).or_default();
+        match (operation.category, verb) {
+            (Category::Create, "create" | "add") => cycle.create = true,
+            (Category::Read, "get" | "read" | "fetch" | "show") => cycle.get = true,
+            (Category::Update, "update" | "edit") => {
+                cycle.update = true;
+                cycle.update_through_input |= operation.native && operation.parameter("input").is_some();
+            }
+            (Category::Delete, "delete" | "remove") => cycle.delete = true,
+            _ => {}
+        }
+    }
+    let any = |holds: fn(&Cycle) -> bool| things.values().any(|cycle| cycle.create && cycle.get && holds(cycle));
+    if !(any(|cycle| cycle.update) && any(|cycle| cycle.delete)) {
+        return None;
+    }
+    // A proxied UPDATE keeps its upstream's parameters, which level 2 does not allow (R-REQ-6).
+    let deviates = operations.clone().any(|operation| !operation.native && operation.category == Category::Update);
+    let selects = reads(operations).any(|operation| operation.parameter("fields").is_some());
+    let second = !deviates && selects && any(|cycle| cycle.update_through_input);
+    Some(if second { "level-2" } else { "level-1" })
+}
+
+/// What the operations can do besides; `confirmation` is the gate's to say.
+pub(crate) fn capabilities<'a>(operations: impl Iterator<Item = &'a Operation> + Clone, confirmation: bool) -> Value {
+    let any = |holds: &dyn Fn(&Operation) -> bool| reads(operations.clone()).any(holds);
+    let takes = |names: [&str; 2]| any(&|operation| names.iter().all(|name| operation.parameter(name).is_some()));
+    let pages = [["first", "after"], ["limit", "offset"], ["page", "page_size"]].into_iter().any(takes);
+    json!({
+        "batch": true,
+        "field_selection": takes(["fields", "fields"]),
+        "aggregations": takes(["aggregate", "aggregate"]),
+        "computed_fields": any(&|operation| !operation.computed_fields.is_empty()),
+        "pagination": pages,
+        "relationship_queries": any(&|operation| operation.relationship_capabilities.is_some()),
+        "warnings": true,
+        "confirmation": confirmation,
+        "dangerous_operations": true,
+        "execution_safety_loop": "unsupported",
+    })
+}
+
+/// The READ operations of sources. What `introspect` takes for itself says nothing of them.
+fn reads<'a>(operations: impl Iterator<Item = &'a Operation>) -> impl Iterator<Item = &'a Operation> {
+    operations.filter(|operation| operation.category == Category::Read && &*operation.name != "introspect")
+}
+
+/// The verb of a name and what it is about: `shop_create_order` is `create` and `shop_order`.
+fn split_name(name: &str) -> Option<(&'static str, String)> {
+    const VERBS: [&str; 13] = [
+        "create", "add", "get", "read", "fetch", "show", "update", "edit", "delete", "remove", "list", "search",
+        "query",
+    ];
+    let words: Vec<&str> = name.split('_').collect();
+    let at = words.iter().position(|word| VERBS.contains(word))?;
+    let verb = VERBS.into_iter().find(|verb| words.get(at) == Some(verb))?;
+    let about = words.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, word)| *word);
+    Some((verb, about.collect::<Vec<_>>().join("_")))
+}

@@ -1,0 +1,56 @@
+//! Paths into nested values: what they show has the shape of what they lead into.
+
+use std::sync::Arc;
+
+use aquifer_query::selection::{Lists, Selection};
+use serde_json::{Value, json};
+
+fn selected(value: &Value, paths: &[&str], lists: Lists) -> Option<Value> {
+    let steps: Vec<Vec<Arc<str>>> = paths.iter().map(|path| path.split('.').map(Arc::from).collect()).collect();
+    Selection::of(steps.iter().map(Vec::as_slice)).apply(value, lists)
+}
+
+#[test]
+fn r_col_5_lists_stay_lists_and_objects_stay_objects() {
+    let value = json!({
+        "a": { "b": [{ "c": 0, "d": 0 }, { "c": 1 }, { "c": 2, "d": 2 }], "2": { "c": "an object's own name" } },
+        "m": [[1, 2], [3, [4, { "x": 5 }]]],
+        "s": ["x", null, "z"],
+        "n": null,
+    });
+    for (paths, expected) in [
+        (&["a.b.2.c"][..], json!({ "a": { "b": [{ "c": 2 }] } })),
+        (&["a.b.-1.c"], json!({ "a": { "b": [{ "c": 2 }] } })),
+        (&["a.b.2"], json!({ "a": { "b": [{ "c": 2, "d": 2 }] } })),
+        // In the order of the list, each element once.
+        (&["a.b.2.c", "a.b.0.d", "a.b.2.d"], json!({ "a": { "b": [{ "d": 0 }, { "c": 2, "d": 2 }] } })),
+        (&["a.b.2.c", "a.b.-1.d"], json!({ "a": { "b": [{ "c": 2, "d": 2 }] } })),
+        (&["a.b.1", "a.b.1.c"], json!({ "a": { "b": [{ "c": 1 }] } })),
+        // A number may be the name of a field.
+        (&["a.2.c"], json!({ "a": { "2": { "c": "an object's own name" } } })),
+        (&["m.1.1.1.x"], json!({ "m": [[[{ "x": 5 }]]] })),
+        (&["m.0.1", "m.1.0"], json!({ "m": [[2], [3]] })),
+        (&["s.0", "s.2"], json!({ "s": ["x", "z"] })),
+        (&["a.b.2.c", "s.-3"], json!({ "a": { "b": [{ "c": 2 }] }, "s": ["x"] })),
+    ] {
+        assert_eq!(selected(&value, paths, Lists::ByNumber), Some(expected.clone()), "{paths:?}");
+        assert_eq!(selected(&value, paths, Lists::ByName), Some(expected), "{paths:?}");
+    }
+    for nothing in ["s.1", "s.3", "s.-4", "n", "n.x", "a.b.7.c", "s.0.x", "zz", "m.5.5", "a.b.99999999999999999999"] {
+        assert_eq!(selected(&value, &[nothing], Lists::ByName), None, "{nothing}");
+    }
+}
+
+#[test]
+fn r_dis_8_names_lead_through_lists_beside_numbers() {
+    let value = json!({ "labels": [{ "name": "bug", "color": 1 }, "plain", { "name": "old", "color": 2 }] });
+    for (paths, expected) in [
+        (&["labels.name"][..], json!([{ "name": "bug" }, {}, { "name": "old" }])),
+        (&["labels.name", "labels.2.color"], json!([{ "name": "bug" }, {}, { "name": "old", "color": 2 }])),
+        (&["labels.name", "labels.1"], json!([{ "name": "bug" }, "plain", { "name": "old" }])),
+        (&["labels.2.color"], json!([{ "color": 2 }])),
+    ] {
+        assert_eq!(selected(&value, paths, Lists::ByName), Some(json!({ "labels": expected })), "{paths:?}");
+    }
+    assert_eq!(selected(&value, &["labels.name"], Lists::ByNumber), None);
+}

@@ -1,0 +1,32 @@
+//! Operations are called like their tables, one to one.
+
+use serde_json::json;
+
+use crate::support::stages;
+
+#[tokio::test]
+async fn r_saf_2_no_table_gets_the_operations_of_another_by_its_plural() {
+    let sql = "CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT); CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT);
+               CREATE TABLE \"order\" (id INTEGER PRIMARY KEY, name TEXT); CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT);
+               CREATE TABLE categories (id INTEGER PRIMARY KEY, name TEXT);";
+    for stage in stages(sql, sql).await {
+        for (word, table) in [
+            ("person", "person"),
+            ("people", "people"),
+            ("order", "order"),
+            ("orders", "orders"),
+            ("category", "categories"),
+        ] {
+            let made = stage.get(&format!("create_{word}"), json!({ "id": 1, "name": table })).await;
+            assert_eq!(made["name"], table);
+            assert_eq!(stage.value(&format!("SELECT name FROM \"{table}\"")).await, table);
+            let listed = stage.get(&format!("list_{table}"), json!({})).await;
+            assert_eq!(listed["items"][0]["name"], table);
+            // Wherever the operation is not called like the table, introspection says which one it is.
+            let description = stage.details(&format!("create_{word}")).await["description"].clone();
+            let names_table = description.as_str().unwrap().contains(&format!("Table '{table}'."));
+            assert_eq!(names_table, word != table, "{description}");
+        }
+        assert!(stage.operations().iter().all(|name| !name.contains("_x")), "{:?}", stage.operations());
+    }
+}

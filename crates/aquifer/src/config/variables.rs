@@ -1,0 +1,122 @@
+//! What `${NAME}` in a configuration stands for: the value in its `env_file`, else in the process environment.
+//!
+//! The file wins. It was written for this configuration, and a variable of the same name that happens to be set in
+//! somebody's shell must not send another credential to a server.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use aquifer_discovery::servers::env_file;
+
+/// The variables of an `env_file`, on top of the process environment.
+#[derive(Clone, Default, PartialEq)]
+pub(crate) struct Variables {
+    from_file: BTreeMap<String, String>,
+}
+
+impl Variables {
+    /// Reads an `env_file`. A file that other users can read is used all the same, with a warning.
+    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
+        let shown = path.display();
+        let text = crate::files::read(path).with_context(|| format!("cannot read the env_file {shown}"))?;
+        let mode = std::fs::metadata(path).map(|found| found.permissions().mode());
+        if mode.is_ok_and(|mode| mode & 0o077 != 0) {
+            tracing::warn!("{shown} holds credentials and other users can read it: chmod 600 {shown}");
+        }
+        Ok(Self { from_file: env_file(&text).into_iter().collect() })
+    }
+
+    /// The value of a variable.
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
+        self.from_file.get(name).cloned().or_else(|| std::env::var(name).ok())
+    }
+
+    /// Only those whose names occur in one of the texts, so that a change of the others is no change of their owner.
+    pub(super) fn referenced_by<'t>(&self, texts: impl IntoIterator<Item = &'t str>) -> Self {
+        let texts: Vec<&str> = texts.into_iter().collect();
+        let is_named = |name: &str| texts.iter().any(|text| text.contains(name));
+        let named = self.from_file.iter().filter(|(name, _)| is_named(name));
+        Self { from_file: named.map(|(name, value)| (name.clone(), value.clone())).collect() }
+    }
+
+    /// `${VAR}` is replaced by the value of the variable, `${VAR:-default}` by the default if it has none; `$${` is no
+    /// reference.
+    pub(crate) fn expand(&self, text: &str) -> anyhow::Result<String> {
+        let mut expanded = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            if let Some(before) = before.strip_suffix('$') {
+                expanded.push_str(before);
+                expanded.push_str("${");
+                rest = after;
+                continue;
+            }
+            let Some((reference, after)) = after.split_once('}') else {
+                bail!("'${{' without '}}' in the configuration");
+            };
+            let (name, default) = reference.split_once(":-").map_or((reference, None), |(name, or)| (name, Some(or)));
+            let value = self.get(name).or_else(|| default.map(str::to_owned));
+            let value = value.with_context(|| {
+                format!("the configuration refers to ${{{name}}}, which is not set in the environment or an env_file")
+            })?;
+            expanded.push_str(before);
+            expanded.push_str(&value);
+            rest = after;
+        }
+        expanded.push_str(rest);
+        Ok(expanded)
+    }
+}
+
+/// Values are credentials; only names are shown.
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.from_file.keys()).finish()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn variables(pairs: &[(&str, &str)]) -> Variables {
+        Variables { from_file: pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect() }
+    }
+
+    #[test]
+    fn references_are_replaced_once() {
+        let variables = variables(&[("A", "one"), ("B", "${A}"), ("HOME", "elsewhere")]);
+        for (text, expected) in [
+            ("plain", "plain"),
+            ("x${A}y", "xoney"),
+            ("${B}", "${A}"),
+            ("$${A}", "${A}"),
+            ("${AQUIFER_TEST_UNSET:-two}", "two"),
+            ("${HOME}", "elsewhere"),
+        ] {
+            assert_eq!(variables.expand(text).unwrap(), expected, "{text}");
+        }
+        for text in ["${AQUIFER_TEST_UNSET}", "${A"] {
+            variables.expand(text).unwrap_err();
+        }
+        assert_ne!(Variables::default().expand("${HOME}").unwrap(), "elsewhere");
+    }
+
+    #[test]
+    fn r_res_4_debug_output_names_variables_and_shows_no_value() {
+        let shown = format!("{:?}", variables(&[("TOKEN", "hunter2")]));
+        assert!(shown.contains("TOKEN") && !shown.contains("hunter2"), "{shown}");
+    }
+
+    #[test]
+    fn only_what_is_named_is_kept() {
+        let all = variables(&[("A_TOKEN", "1"), ("B_TOKEN", "2")]);
+        assert_eq!(all.referenced_by(["Bearer ${A_TOKEN}"]), variables(&[("A_TOKEN", "1")]));
+        assert_eq!(all.referenced_by(["B_TOKEN", "${A_TOKEN:-x}"]), all);
+        assert_eq!(all.referenced_by([]), Variables::default());
+    }
+}

@@ -1,0 +1,138 @@
+//! Waiting for several MCP servers at once, none of which keeps the others from being shown.
+//!
+//! A server may take long to start: it may be downloaded first. One that hangs looks the same. So a person at a terminal
+//! sees after a second who is waited for, and as soon as another source is there, nobody is waited for longer than some
+//! seconds.
+
+use std::future::Future;
+use std::io::{IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use futures::stream::{FuturesUnordered, StreamExt as _};
+use tokio::time::Instant;
+
+/// How long a server is waited for while there is something else to show.
+const LATE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// When a person is told who is waited for, and how often the time is shown.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Waits for all of them and gives their answers in the same order; nothing of those that are late although another
+/// `is_there`. `has_more` is whether something is there that nobody has to wait for.
+pub(crate) async fn gather<T>(
+    asked: Vec<(String, impl Future<Output = T>)>,
+    has_more: bool,
+    is_there: impl Fn(&T) -> bool,
+) -> Vec<Option<T>> {
+    gather_within(LATE_TIMEOUT, asked, has_more, is_there).await
+}
+
+async fn gather_within<T>(
+    late_timeout: Duration,
+    asked: Vec<(String, impl Future<Output = T>)>,
+    has_more: bool,
+    is_there: impl Fn(&T) -> bool,
+) -> Vec<Option<T>> {
+    let begun = Instant::now();
+    let mut progress = Progress::new();
+    let (names, futures): (Vec<String>, Vec<_>) = asked.into_iter().unzip();
+    let mut answers: Vec<Option<T>> = names.iter().map(|_| None).collect();
+    let numbered = futures.into_iter().enumerate().map(|(index, asked)| async move { (index, asked.await) });
+    let mut waiting: FuturesUnordered<_> = numbered.collect();
+    let mut ticks = tokio::time::interval_at(begun + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
+    let mut has_any = has_more;
+    while !waiting.is_empty() {
+        tokio::select! {
+            Some((index, answer)) = waiting.next() => {
+                has_any |= is_there(&answer);
+                if let Some(place) = answers.get_mut(index) {
+                    *place = Some(answer);
+                }
+            }
+            _ = ticks.tick() => {
+                let missing = names.iter().zip(&answers).filter(|(_, answer)| answer.is_none());
+                progress.show(missing.map(|(name, _)| name.as_str()), begun.elapsed());
+            }
+            () = tokio::time::sleep_until(begun + late_timeout), if has_any => break,
+        }
+    }
+    answers
+}
+
+/// What is said of a server that was not waited for any longer.
+pub(crate) fn late(name: &str) -> String {
+    format!("Source '{name}' has not answered for {} s, and is not waited for any longer", LATE_TIMEOUT.as_secs())
+}
+
+/// A line on a terminal that says who is waited for. It is gone when this is dropped.
+struct Progress {
+    is_terminal: bool,
+    is_shown: bool,
+}
+
+impl Progress {
+    fn new() -> Self {
+        let is_dumb = std::env::var("TERM").is_ok_and(|terminal| terminal == "dumb");
+        Self { is_terminal: std::io::stderr().is_terminal() && !is_dumb, is_shown: false }
+    }
+
+    fn show<'a>(&mut self, names: impl Iterator<Item = &'a str>, elapsed: Duration) {
+        const MAX_NAMES: usize = 4;
+        if !self.is_terminal {
+            return;
+        }
+        let all: Vec<&str> = names.collect();
+        let more = all.len().saturating_sub(MAX_NAMES);
+        let shown: Vec<String> = all.iter().take(MAX_NAMES).map(|name| format!("'{name}'")).collect();
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        self.is_shown = true;
+        let mut out = std::io::stderr().lock();
+        let _ = write!(out, "\r\x1b[Kwaiting for {}{more} ({} s)", shown.join(", "), elapsed.as_secs());
+        let _ = out.flush();
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.is_shown {
+            let mut out = std::io::stderr().lock();
+            let _ = write!(out, "\r\x1b[K");
+            let _ = out.flush();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    fn asked(answers: &[Option<bool>]) -> Vec<(String, futures::future::BoxFuture<'static, bool>)> {
+        let one = |answer: &Option<bool>| match answer {
+            Some(answer) => ready(*answer).boxed(),
+            None => pending().boxed(),
+        };
+        answers.iter().map(|answer| (String::new(), one(answer))).collect()
+    }
+
+    #[tokio::test]
+    async fn a_server_that_hangs_keeps_nobody_waiting_who_is_there() {
+        const LATE: Duration = Duration::from_millis(10);
+        let gathered = async |answers: &[Option<bool>], has_more| {
+            gather_within(LATE, asked(answers), has_more, |is_there| *is_there).await
+        };
+        // All answer.
+        assert_eq!(gathered(&[Some(true), Some(false)], false).await, [Some(true), Some(false)]);
+        assert_eq!(gathered(&[Some(false)], false).await, [Some(false)]);
+        assert_eq!(gathered(&[], false).await, []);
+        // One hangs beside one that is there, or beside something else.
+        assert_eq!(gathered(&[None, Some(true)], false).await, [None, Some(true)]);
+        assert_eq!(gathered(&[None], true).await, [None]);
+        // Without it there is nothing to show, so it is waited for as long as it may take.
+        let alone = tokio::time::timeout(LATE * 10, gathered(&[None, Some(false)], false)).await;
+        assert!(alone.is_err());
+    }
+}

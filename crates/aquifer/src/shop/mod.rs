@@ -1,0 +1,119 @@
+//! The demo's source: the sample database, and beside it jobs that take time or need a yes, so that every endpoint family
+//! has something to try. To callers it is one source.
+
+mod jobs;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::Context as _;
+use aquifer_engine::clock::SystemClock;
+use aquifer_engine::source::{Call, Outcome, Resolved, SourceStatus};
+use aquifer_engine::{Offering, Source};
+use aquifer_protocol::error::Failure;
+use aquifer_query::{Collection, CursorKey};
+use aquifer_sql::{Database, Settings};
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use crate::sample;
+use jobs::Jobs;
+
+/// A database in memory that holds the sample: what is changed in it is gone with the process.
+pub(crate) fn fill(name: &str) -> anyhow::Result<String> {
+    // Opened anew after a change of its configuration, it is another memory, not one that is filled already.
+    static OPENED: AtomicU32 = AtomicU32::new(0);
+    let memory = format!("aquifer-demo-{name}-{}", OPENED.fetch_add(1, Ordering::Relaxed));
+    let mut connection = rusqlite::Connection::open(aquifer_sql::memory_name(&memory)).context("no sample database")?;
+    sample::fill(&mut connection).context("the sample database cannot be filled")?;
+    // The memory is there as long as one connection is: for as long as the process runs.
+    Box::leak(Box::new(connection));
+    Ok(memory)
+}
+
+/// Opens the demo over a filled memory. What may only be read has no jobs.
+pub(crate) async fn open(settings: Settings, memory: &str, key: &CursorKey) -> anyhow::Result<Arc<dyn Source>> {
+    let (name, is_read_only) = (settings.name.clone(), settings.read_only);
+    let failed = |failure: Failure| anyhow::anyhow!("{}", failure.message());
+    let database = Database::with_store(settings, key.clone(), Arc::new(SystemClock), None).map_err(failed)?;
+    database.look().await.map_err(failed)?;
+    if is_read_only {
+        return Ok(database);
+    }
+    let jobs = Jobs::new(memory).into_source(&name).context("the demo's jobs cannot be built")?;
+    let job_names = jobs.offering().operations.iter().map(|operation| operation.name.clone()).collect();
+    Ok(Arc::new(Shop { database, jobs, job_names }))
+}
+
+struct Shop {
+    database: Arc<Database>,
+    jobs: Arc<dyn Source>,
+    job_names: HashSet<Arc<str>>,
+}
+
+impl Shop {
+    /// The half that has this operation.
+    fn owner(&self, operation: &str) -> &dyn Source {
+        if self.job_names.contains(operation) { &*self.jobs } else { &*self.database }
+    }
+}
+
+impl Source for Shop {
+    fn name(&self) -> &str {
+        self.database.name()
+    }
+
+    fn offering(&self) -> Offering {
+        let (mut all, jobs) = (self.database.offering(), self.jobs.offering());
+        all.operations.extend(jobs.operations);
+        all.types.extend(jobs.types);
+        all
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        self.owner(&call.name).call(call)
+    }
+
+    fn collection(&self, operation: &str) -> Option<Arc<Collection>> {
+        self.owner(operation).collection(operation)
+    }
+
+    fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolved, Failure> {
+        self.owner(operation).resolve(operation, params)
+    }
+
+    fn conceal(&self, denied: &HashSet<Arc<str>>) -> bool {
+        self.database.conceal(denied)
+    }
+
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        self.database.changes()
+    }
+
+    fn generation(&self) -> u64 {
+        self.database.generation()
+    }
+
+    fn freshen(&self) -> BoxFuture<'_, ()> {
+        self.database.freshen()
+    }
+
+    fn confirm_catalog(&self) -> BoxFuture<'_, ()> {
+        self.database.confirm_catalog()
+    }
+
+    fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {
+        self.database.reload()
+    }
+
+    fn status(&self) -> SourceStatus {
+        self.database.status()
+    }
+
+    fn session_ended(&self, session: &str) {
+        self.database.session_ended(session);
+        self.jobs.session_ended(session);
+    }
+}

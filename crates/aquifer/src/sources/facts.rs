@@ -1,0 +1,19 @@
+//! What the gate has to know of planned sources.
+
+use super::{Kind, Plans};
+use crate::safety::SourceFacts;
+
+impl Plans {
+    /// What the gate has to know of the sources, before any of them is opened.
+    pub(crate) fn facts(&self) -> SourceFacts {
+        let mut facts = SourceFacts { has_several: self.are_several(), ..SourceFacts::default() };
+        for plan in &self.plans {
+            if let Kind::Upstream(settings) = &plan.kind
+                && let Some(adapter) = &settings.adapter
+            {
+                facts.add(&plan.name, &adapter.rate_limits);
+            }
+        }
+        facts
+    }
+}

@@ -1,0 +1,44 @@
+//! Trust that an operator gave adapter files with `aquifer trust`. A file cannot vouch for itself, and neither can whoever
+//! sends it: a level above `generated` counts where it was given, for exactly the text that it was given to.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use aquifer_protocol::trust::Trust;
+use sha2::{Digest, Sha256};
+
+use super::{Kept, create_private_directory, read_small_file, write_private};
+
+impl Kept {
+    /// Records the trust in an adapter: the texts of its file and of its sidecar.
+    pub(crate) fn record_trust<'a>(
+        &self,
+        texts: impl IntoIterator<Item = &'a str>,
+        level: Trust,
+    ) -> anyhow::Result<()> {
+        self.prepare()?;
+        let file = self.trust_file(texts).context("there is no state directory: set state.dir")?;
+        if let Some(folder) = file.parent().filter(|folder| !folder.exists()) {
+            create_private_directory(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        }
+        write_private(&file, level.as_str().as_bytes()).with_context(|| format!("cannot write {}", file.display()))
+    }
+
+    /// The trust that was recorded for exactly these texts.
+    pub(crate) fn recorded_trust<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Option<Trust> {
+        let file = self.trust_file(texts).filter(|file| fs::exists(file).unwrap_or_default())?;
+        Trust::named(&String::from_utf8(read_small_file(&file).ok()?).ok()?)
+    }
+
+    fn trust_file<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Option<PathBuf> {
+        let mut hash = Sha256::new();
+        for text in texts {
+            // The length keeps two texts from running into each other.
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text);
+        }
+        let digest: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        self.directory.as_ref().map(|directory| directory.join("trust").join(digest))
+    }
+}

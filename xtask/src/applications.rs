@@ -1,0 +1,155 @@
+//! `cargo xtask applications [NAME...]`: databases nobody here made. Applications from PyPI and npm migrate their own schema
+//! onto SQLite and PostgreSQL and fill it with their own code; each database is served, granted level 2 by the conformance
+//! runner, walked, and compared with plain SQL.
+//!
+//! Nothing here knows what is in the databases: what fails is a fault of the server or of the runner.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::install;
+use crate::postgres::Postgres;
+use crate::step::{self, announce, cargo, root, target};
+use crate::system::ensure;
+
+const USAGE: &str = "\
+Usage: cargo xtask applications [NAME...]
+
+Installs applications from PyPI and npm under target/applications, has each create its own database on SQLite and on
+PostgreSQL, and checks what Aquifer makes of it: conformance level 2, and every row of every table compared with SQL.
+
+Names: wagtail, oscar, vendure; all of them unless told. '--sqlite' leaves PostgreSQL out.";
+
+/// One application, and the program that fills a database for it.
+struct Application {
+    name: &'static str,
+    script: &'static str,
+    from: Registry,
+}
+
+enum Registry {
+    /// The file of requirements.
+    PyPi(&'static str),
+    Npm,
+}
+
+const ALL: [Application; 3] = [
+    Application { name: "wagtail", script: "wagtail_site.py", from: Registry::PyPi("requirements-wagtail.txt") },
+    Application { name: "oscar", script: "oscar_shop.py", from: Registry::PyPi("requirements-oscar.txt") },
+    Application { name: "vendure", script: "vendure_shop.cjs", from: Registry::Npm },
+];
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    if arguments.iter().any(|word| ["--help", "-h"].contains(&word.as_str())) {
+        println!("{USAGE}");
+        return Ok(());
+    }
+    let names: Vec<&str> = arguments.iter().map(String::as_str).filter(|word| *word != "--sqlite").collect();
+    if let Some(unknown) = names.iter().find(|name| !ALL.iter().any(|own| own.name == **name)) {
+        bail!("unknown argument '{unknown}'\n\n{USAGE}");
+    }
+    ensure(&install::NEEDS)?;
+    step::run(&mut cargo(&["build", "--bin", "aquifer"]), "Mend what is listed above.")?;
+    let postgres = if arguments.iter().any(|word| word == "--sqlite") { None } else { Some(Postgres::provide()?) };
+    let mut failed = Vec::new();
+    for application in ALL.iter().filter(|own| names.is_empty() || names.contains(&own.name)) {
+        let program = application.install()?;
+        let work = target().join("applications/databases");
+        fs::create_dir_all(&work).with_context(|| format!("cannot make {}", work.display()))?;
+        let file = work.join(format!("{}.db", application.name));
+        let mut urls = vec![format!("sqlite://{}", file.display())];
+        // What a run before left would be taken for the application's.
+        for suffix in ["", "-wal", "-shm"] {
+            let old = PathBuf::from(format!("{}{suffix}", file.display()));
+            if old.exists() {
+                fs::remove_file(&old).with_context(|| format!("cannot delete {}", old.display()))?;
+            }
+        }
+        if let Some(postgres) = &postgres {
+            urls.push(fresh_database(&postgres.url()?, application.name, &application.python()?)?);
+        }
+        for url in urls {
+            let place = if url.starts_with("sqlite:") { "SQLite" } else { "PostgreSQL" };
+            announce(&format!("{} on {place}: migrate and fill", application.name));
+            step::run(application.fill(&program, &url)?.arg(&url), "The application does not fill its database.")?;
+            announce(&format!("{} on {place}: conformance and comparison", application.name));
+            if let Err(problem) = check(application, &work, &url) {
+                println!("{problem:#}");
+                failed.push(format!("{} on {place}", application.name));
+            }
+        }
+    }
+    if !failed.is_empty() {
+        bail!("not as it should be: {}", failed.join(", "));
+    }
+    announce("every application's database is level 2 and equal to what SQL gives");
+    Ok(())
+}
+
+/// Level 2 is granted, and every row is what SQL gives.
+fn check(application: &Application, work: &Path, url: &str) -> Result<()> {
+    let aquifer = target().join("debug/aquifer");
+    let configuration = work.join(format!("{}.toml", application.name));
+    fs::write(&configuration, format!("[[source]]\nname = \"app\"\ntarget = \"{url}\"\n"))?;
+    let state = work.join("state");
+    // The comparison first: conformance writes.
+    let mut compare = Command::new(application.python()?);
+    compare.arg(scripts().join("compare.py")).arg(url).arg(&aquifer);
+    compare.args(["serve", "--mode", "single", "--config"]).arg(&configuration).env("XDG_STATE_HOME", &state);
+    step::run(&mut compare, "The rows that are served are not those of the database.")?;
+    let mut conformance = Command::new(&aquifer);
+    conformance.args(["conformance", "--level", "2", "--allow-writes", "--timeout", "60", "--"]).arg(&aquifer);
+    conformance.args(["serve", "--config"]).arg(&configuration).env("XDG_STATE_HOME", &state);
+    step::run(&mut conformance, "Level 2 is not granted, or something warned.")
+}
+
+impl Application {
+    /// Installs it. The answer is the folder it stands in.
+    fn install(&self) -> Result<PathBuf> {
+        let home = target().join("applications").join(self.name);
+        match self.from {
+            Registry::PyPi(requirements) => {
+                install::python(&scripts().join(requirements), &home)?;
+            }
+            Registry::Npm => install::npm(&scripts(), &home)?,
+        }
+        Ok(home)
+    }
+
+    /// A Python with drivers for both databases: the application's own, or Wagtail's.
+    fn python(&self) -> Result<PathBuf> {
+        let (name, requirements) = match self.from {
+            Registry::PyPi(requirements) => (self.name, requirements),
+            Registry::Npm => ("wagtail", "requirements-wagtail.txt"),
+        };
+        install::python(&scripts().join(requirements), &target().join("applications").join(name))
+    }
+
+    /// The command that fills a database, without its URL.
+    fn fill(&self, home: &Path, _url: &str) -> Result<Command> {
+        let mut command = match self.from {
+            Registry::PyPi(_) => Command::new(self.python()?),
+            Registry::Npm => Command::new("node"),
+        };
+        command.arg(scripts().join(self.script)).current_dir(home);
+        Ok(command)
+    }
+}
+
+fn scripts() -> PathBuf {
+    root().join("tests/applications")
+}
+
+/// Makes an empty database, in place of one of the same name.
+fn fresh_database(server: &str, name: &str, python: &Path) -> Result<String> {
+    let name = format!("application_{name}");
+    let script = "import sys, psycopg\nc = psycopg.connect(sys.argv[1].replace('postgres://', 'postgresql://', 1), autocommit=True)\n\
+                  c.execute(f'DROP DATABASE IF EXISTS {sys.argv[2]}')\nc.execute(f'CREATE DATABASE {sys.argv[2]}')\n";
+    let mut command = Command::new(python);
+    step::run(command.args(["-c", script, server, &name]), "PostgreSQL does not make a database.")?;
+    let (base, _) = server.rsplit_once('/').context("the URL of PostgreSQL names no database")?;
+    Ok(format!("{base}/{name}"))
+}

@@ -1,0 +1,274 @@
+//! `cargo xtask mcp-conformance`: the MCP project's own conformance suite from npm, with Aquifer as the server and as the
+//! client. What Aquifer does not do is listed in `tests/mcp-conformance/expected-failures.yml` and checked both ways.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::install;
+use crate::step::{self, announce, cargo, output, root, target};
+use crate::system::ensure;
+use crate::test::EVERYTHING;
+
+const USAGE: &str = "\
+Usage: cargo xtask mcp-conformance
+
+Runs the MCP project's own conformance suite on the built binary: every scenario for servers on a gateway with a small server
+behind it, every scenario for clients on 'aquifer interrogate', 'call' and 'login'.";
+
+/// What the suite asks for, and what is installed from npm where the machine's Node.js is older.
+const MIN_NODE: u32 = 22;
+const NODE_PACKAGE: &str = "node@22.23.3";
+
+/// The suites of client scenarios, each of which the suite runs at once. `core` and `all` would run `sse-retry` among the
+/// others, and that scenario measures times.
+const CLIENT_SUITES: [&str; 4] = ["auth", "backcompat", "draft", "extensions"];
+const CLIENT_SCENARIOS: [&str; 4] = ["initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry"];
+
+/// How often a scenario may be tried that allows a client 200 ms: a busy machine takes longer.
+const MAX_ATTEMPTS: u32 = 3;
+
+/// Scenarios in which Aquifer has to give up, and how that ends.
+const REFUSALS: [&str; 2] = ["auth/resource-mismatch", "auth/scope-retry-limit"];
+
+/// What a client may take, in milliseconds.
+const CLIENT_TIMEOUT: &str = "120000";
+
+/// Lines of the suite that are shown where it did not go as expected.
+const SHOWN_LINES: usize = 30;
+
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+
+const REMEDY: &str = "Mend it, or change tests/mcp-conformance/expected-failures.yml and say why there.";
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    match arguments.first().map(String::as_str) {
+        None => {}
+        Some("--help" | "-h") => {
+            println!("{USAGE}");
+            return Ok(());
+        }
+        Some(unknown) => bail!("unknown argument '{unknown}'\n\n{USAGE}"),
+    }
+    let suite = Suite::install()?;
+    // As the tests build it, so that nothing is built twice.
+    let mut build = cargo(&["build", "--bin", "aquifer"]);
+    step::run(build.args(EVERYTHING), "Mend what is listed above.")?;
+    let started = Instant::now();
+    suite.check_names()?;
+    suite.as_server()?;
+    suite.as_client()?;
+    announce(&format!("the MCP conformance suite went as expected, in {} s", started.elapsed().as_secs()));
+    Ok(())
+}
+
+/// The installed suite.
+struct Suite {
+    node: PathBuf,
+    packages: PathBuf,
+    /// What is kept of a run: logs, state, and what the client's script left.
+    work: PathBuf,
+    expected: Expected,
+}
+
+impl Suite {
+    fn install() -> Result<Self> {
+        announce("the MCP conformance suite");
+        ensure(&install::NEEDS)?;
+        let home = target().join("mcp-conformance");
+        let (packages, work) = (home.join("npm"), home.join("work"));
+        install::npm(&scripts(), &packages)?;
+        let node = install::node(MIN_NODE, NODE_PACKAGE, &home.join("node"))?;
+        if work.exists() {
+            fs::remove_dir_all(&work).with_context(|| format!("cannot clear {}", work.display()))?;
+        }
+        fs::create_dir_all(&work).with_context(|| format!("cannot make {}", work.display()))?;
+        let list = scripts().join("expected-failures.yml");
+        let expected = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
+        Ok(Self { node, packages, work, expected: Expected::parse(&expected)? })
+    }
+
+    fn program(&self) -> PathBuf {
+        self.packages.join("node_modules/@modelcontextprotocol/conformance/dist/index.js")
+    }
+
+    /// Fails where a name is listed that the suite does not know: it would not notice.
+    fn check_names(&self) -> Result<()> {
+        let program = self.program();
+        let listed = output(&self.node, &[&program.to_string_lossy(), "list"]).context("the suite does not start")?;
+        let known: BTreeSet<&str> =
+            listed.lines().filter_map(|line| line.trim().strip_prefix("- ")?.split(' ').next()).collect();
+        let Expected { server, client } = &self.expected;
+        let run = server.iter().chain(client).map(String::as_str).chain(CLIENT_SCENARIOS).chain(REFUSALS);
+        let unknown: Vec<&str> = run.filter(|name| !known.contains(name)).collect();
+        if !unknown.is_empty() {
+            bail!("the suite has no such scenario: {}", unknown.join(", "));
+        }
+        Ok(())
+    }
+
+    /// Every scenario for servers, on a gateway.
+    fn as_server(&self) -> Result<()> {
+        announce("Aquifer as a server");
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+        let mut serve = Command::new(aquifer());
+        serve.args(["serve", "--http", &address.to_string()]);
+        // Requests of web pages are refused unless their origin is allowed; the suite sends one as our own page would.
+        serve.args(["--allow-origin", &format!("http://{address}"), "--env", "PACKAGES", "--"]);
+        serve.arg(&self.node).arg(scripts().join("server.mjs"));
+        serve.env("PACKAGES", &self.packages).env("XDG_STATE_HOME", self.work.join("state"));
+        let log = File::create(self.work.join("serve.log"))?;
+        serve.current_dir(&self.work).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let mut server = Running(serve.spawn().context("aquifer does not start")?);
+        let deadline = Instant::now() + START_TIMEOUT;
+        while TcpStream::connect(address).is_err() {
+            if server.0.try_wait()?.is_some() || Instant::now() > deadline {
+                bail!("aquifer does not serve: see {}", self.work.join("serve.log").display());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let url = format!("http://{address}/mcp");
+        self.conformance("server", &["server", "--url", &url, "--suite", "all"])
+    }
+
+    /// Every scenario for clients.
+    fn as_client(&self) -> Result<()> {
+        announce("Aquifer as a client");
+        // The suite hands the command to a shell.
+        let command = format!("'{}' '{}'", self.node.display(), scripts().join("client.mjs").display());
+        let words = ["client", "--command", &command, "--timeout", CLIENT_TIMEOUT];
+        for name in CLIENT_SUITES {
+            self.conformance(name, &[&words[..], &["--suite", name]].concat())?;
+        }
+        for name in CLIENT_SCENARIOS {
+            let tried = || self.conformance(name, &[&words[..], &["--scenario", name]].concat());
+            let mut outcome = tried();
+            for _ in 1..MAX_ATTEMPTS {
+                if outcome.is_err() && name == "sse-retry" {
+                    outcome = tried();
+                }
+            }
+            outcome?;
+        }
+        self.check_refusals()
+    }
+
+    /// Fails unless Aquifer's commands failed in exactly those scenarios in which they have to. The suite looks at what came
+    /// over the wire only.
+    fn check_refusals(&self) -> Result<()> {
+        let mut failed = BTreeSet::new();
+        for entry in fs::read_dir(&self.work)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            failed.extend(name.strip_suffix(".failed").map(|scenario| scenario.replace("--", "/")));
+        }
+        let may_fail = |name: &str| REFUSALS.contains(&name) || self.expected.client.contains(name);
+        let unexpected: Vec<&str> = failed.iter().map(String::as_str).filter(|name| !may_fail(name)).collect();
+        if !unexpected.is_empty() {
+            bail!("aquifer's commands failed: {}. See {}", unexpected.join(", "), self.work.display());
+        }
+        if let Some(name) = REFUSALS.into_iter().find(|name| !failed.contains(*name)) {
+            bail!("aquifer's commands should have failed in {name}");
+        }
+        Ok(())
+    }
+
+    /// Runs the suite, keeps what it prints, and shows what came of each scenario.
+    fn conformance(&self, name: &str, words: &[&str]) -> Result<()> {
+        let log = self.work.join(format!("{name}.log"));
+        let mut command = Command::new(&self.node);
+        command.arg("--require").arg(scripts().join("loopback.cjs")).arg(self.program()).args(words);
+        command.arg("--expected-failures").arg(scripts().join("expected-failures.yml"));
+        command.env("AQUIFER", aquifer()).env("AQUIFER_CONFORMANCE_WORK", &self.work);
+        let kept = File::create(&log).with_context(|| format!("cannot make {}", log.display()))?;
+        command.current_dir(&self.work).stdin(Stdio::null()).stdout(kept.try_clone()?).stderr(kept);
+        let status = command.status().context("the suite does not start")?;
+        let text = fs::read_to_string(&log).unwrap_or_default();
+        for line in text.lines().filter(|line| line.starts_with(['✓', '✗'])) {
+            let scenario = line.split([' ', ':']).nth(1).unwrap_or_default();
+            let note = if self.expected.contains(scenario) { " (expected)" } else { "" };
+            println!("    {line}{note}");
+        }
+        if !status.success() || text.contains("Client timed out") {
+            let lines: Vec<&str> = text.lines().collect();
+            println!("{}", lines.get(lines.len().saturating_sub(SHOWN_LINES)..).unwrap_or_default().join("\n"));
+            bail!("the MCP conformance suite did not go as expected in '{name}': see {}\n{REMEDY}", log.display());
+        }
+        // Of a single scenario it says more, and not in one line.
+        if words.contains(&"--scenario") {
+            println!("    {} {name}", if self.expected.contains(name) { "✗ (expected)" } else { "✓" });
+        }
+        Ok(())
+    }
+}
+
+/// The scenarios that are expected to fail.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Expected {
+    server: BTreeSet<String>,
+    client: BTreeSet<String>,
+}
+
+impl Expected {
+    /// Reads the list: two keys with a list each, one entry to a line.
+    fn parse(text: &str) -> Result<Self> {
+        let mut expected = Self::default();
+        let mut list = None;
+        for line in text.lines() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            match (line, line.strip_prefix("- ")) {
+                ("", _) => {}
+                ("server:", _) => list = Some(&mut expected.server),
+                ("client:", _) => list = Some(&mut expected.client),
+                (_, Some(name)) if list.as_mut().is_some_and(|list| list.insert(name.trim().to_owned())) => {}
+                _ => bail!("expected-failures.yml cannot be read: '{line}' is listed twice or is no entry"),
+            }
+        }
+        Ok(expected)
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        self.server.contains(name) || self.client.contains(name)
+    }
+}
+
+/// A process that ends with this.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn aquifer() -> PathBuf {
+    target().join("debug/aquifer")
+}
+
+fn scripts() -> PathBuf {
+    root().join(Path::new("tests/mcp-conformance"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn the_list_is_read() {
+        let text = "# why\n\nserver:\n  - a-b # because\n  - c\nclient:\n  - auth/d\n";
+        let expected = Expected { server: names(&["a-b", "c"]), client: names(&["auth/d"]) };
+        assert_eq!(Expected::parse(text).ok(), Some(expected));
+        for text in ["  - a\n", "server:\n  - a\n  - a\n", "server:\n  a\n", "other:\n", "server: [a]\n"] {
+            assert!(Expected::parse(text).is_err(), "{text}");
+        }
+    }
+}
