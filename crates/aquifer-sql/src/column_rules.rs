@@ -16,6 +16,8 @@ pub(crate) struct ColumnRules {
     pub(crate) numbers: Vec<i64>,
     /// The only words.
     pub(crate) words: Vec<String>,
+    /// Whether text has to be JSON, which is how Django and others keep it in SQLite.
+    pub(crate) is_json: bool,
 }
 
 /// One demand.
@@ -29,6 +31,7 @@ enum Rule {
     MaxLength(f64),
     Numbers(Vec<i64>),
     Words(Vec<String>),
+    Json,
 }
 
 impl ColumnRules {
@@ -45,7 +48,7 @@ impl ColumnRules {
 
     /// Both at once.
     pub(crate) fn and(mut self, other: Self) -> Self {
-        let Self { minimum, maximum, above, below, min_length, max_length, numbers, words } = other;
+        let Self { minimum, maximum, above, below, min_length, max_length, numbers, words, is_json } = other;
         let bounds = [
             minimum.map(Rule::Minimum),
             maximum.map(Rule::Maximum),
@@ -53,6 +56,7 @@ impl ColumnRules {
             below.map(Rule::Below),
             Some(Rule::Numbers(numbers)).filter(|rule| *rule != Rule::Numbers(Vec::new())),
             Some(Rule::Words(words)).filter(|rule| *rule != Rule::Words(Vec::new())),
+            is_json.then_some(Rule::Json),
         ];
         bounds.into_iter().flatten().for_each(|rule| self.add(rule));
         self.min_length = self.min_length.max(min_length);
@@ -77,6 +81,7 @@ impl ColumnRules {
             Rule::Numbers(numbers) => self.numbers.retain(|known| numbers.contains(known)),
             Rule::Words(words) if self.words.is_empty() => self.words = words,
             Rule::Words(words) => self.words.retain(|known| words.contains(known)),
+            Rule::Json => self.is_json = true,
         }
     }
 }
@@ -174,7 +179,15 @@ fn single(tokens: &[Token]) -> Vec<(String, Rule)> {
             return comparison(operator, before, after);
         }
     }
-    Vec::new()
+    match tokens {
+        [function, argument @ ..] if function.is_word("json_valid") && is_enclosed(argument) => {
+            match operand(unwrapped(argument)) {
+                Some(Operand::Column(column)) => vec![(column, Rule::Json)],
+                _ => Vec::new(),
+            }
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn between(before: &[Token], after: &[Token]) -> Vec<(String, Rule)> {
@@ -359,6 +372,10 @@ mod tests {
             ("length(x) = 3", lengths(Some(3), Some(3))),
             ("length(trim(x)) > 0", lengths(Some(1), None)),
             ("x <> ''", lengths(Some(1), None)),
+            ("json_valid(x)", ColumnRules { is_json: true, ..none() }),
+            ("(JSON_VALID(\"x\") OR \"x\" IS NULL)", ColumnRules { is_json: true, ..none() }),
+            ("json_valid(x) OR y IS NULL", none()),
+            ("json_valid(lower(x))", none()),
             ("t.x <= 1e3 /* no more */", maximum(1000.0)),
             // As PostgreSQL tells them.
             ("((x >= (0)::numeric))", minimum(0.0)),

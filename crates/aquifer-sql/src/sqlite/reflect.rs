@@ -124,7 +124,10 @@ fn table(
         };
         let words = checks.iter().find(of_column).map(|check| &check.words);
         let words = words.or(Some(&rules.words));
-        let (of, store) = kind_of(&mut sampler, &column, &declared, words)?;
+        let (of, store) = match rules.is_json && is_textual(&declared) {
+            true => (FieldType::Json, SqliteStore::Json),
+            false => kind_of(&mut sampler, &column, &declared, words)?,
+        };
         let collation = if is_stored { collation::of_column(connection, name, &column)? } else { None };
         let comparison = collation::comparison(&of, &declared, collation.as_deref());
         let is_guessed = matches!(of, FieldType::Integer | FieldType::Number) && !says_number(&declared);
@@ -323,6 +326,12 @@ fn says_number(declared: &str) -> bool {
     ["INT", "REAL", "FLOA", "DOUB", "NUM", "DEC", "MONEY"].iter().any(|word| declared.contains(word))
 }
 
+/// Whether the declared type says that a column holds text, or says nothing.
+fn is_textual(declared: &str) -> bool {
+    let declared = declared.to_ascii_uppercase();
+    declared.is_empty() || ["CHAR", "TEXT", "CLOB"].iter().any(|word| declared.contains(word))
+}
+
 /// What a column holds.
 fn kind_of(
     sampler: &mut Sampler<'_>,
@@ -336,7 +345,7 @@ fn kind_of(
     let named_time = ["_at", "_time", "_timestamp"].iter().any(|end| lower.ends_with(end))
         || ["created", "updated", "modified", "timestamp", "datetime"].contains(&lower.as_str());
     let named_date = ["_on", "_date"].iter().any(|end| lower.ends_with(end)) || lower == "date" || lower == "birthday";
-    let textual = says("CHAR") || says("TEXT") || says("CLOB") || declared.is_empty();
+    let textual = is_textual(&declared);
     if says("BOOL") {
         let samples = sampler.of(column)?;
         // Where 'true' and 'false' are kept as text, that is what they are.
