@@ -145,14 +145,7 @@ fn write_shape(schema: &Value, text: &mut Vec<u8>) {
                 (_, value) => write_shape(value, text),
             });
         }
-        Value::Array(schemas) => {
-            text.push(b'[');
-            for schema in schemas {
-                write_shape(schema, text);
-                text.push(b',');
-            }
-            text.push(b']');
-        }
+        Value::Array(schemas) => write_items(schemas, text, write_shape),
         plain => write_plain(plain, text),
     }
 }
@@ -216,20 +209,22 @@ fn digest(text: &[u8]) -> String {
 fn write_canonical(value: &Value, text: &mut Vec<u8>) {
     match value {
         Value::Object(map) => write_members(map.iter().map(|(key, value)| (key.as_str(), value)).collect(), text),
-        Value::Array(items) => {
-            text.push(b'[');
-            for item in items {
-                write_canonical(item, text);
-                text.push(b',');
-            }
-            text.push(b']');
-        }
+        Value::Array(items) => write_items(items, text, write_canonical),
         plain => write_plain(plain, text),
     }
 }
 
 fn write_members(members: Vec<(&str, &Value)>, text: &mut Vec<u8>) {
     write_sorted(members, text, |_, value, text| write_canonical(value, text));
+}
+
+fn write_items(items: &[Value], text: &mut Vec<u8>, write: fn(&Value, &mut Vec<u8>)) {
+    text.push(b'[');
+    for item in items {
+        write(item, text);
+        text.push(b',');
+    }
+    text.push(b']');
 }
 
 /// The members of an object, sorted by their names.

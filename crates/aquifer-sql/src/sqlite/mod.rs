@@ -1,6 +1,7 @@
 //! SQLite: reads in passing where they are soon done, everything else on threads that may block.
 
 mod collation;
+mod column_kind;
 mod full_text;
 mod functions;
 mod lane;

@@ -1,14 +1,13 @@
-//! What a SQLite file holds. Its types are hints only, so where they leave a doubt, some values decide.
+//! What a SQLite file holds: tables, columns, keys and references.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use aquifer_protocol::schema::Comparison;
 use aquifer_query::FieldType;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, ErrorCode, Result};
+use rusqlite::{Connection, Result};
 
 use super::collation;
+use super::column_kind::{Sampler, is_textual, kind_of, says_number};
 use super::full_text::{self, FullText};
 use super::lane::Brake;
 use crate::checks;
@@ -22,12 +21,7 @@ use crate::model::{
 use crate::settings::Settings;
 use crate::statement::Name;
 use crate::table_filter::TableFilter;
-use crate::time_style::{self, Stored, StyleFinder, TimeStyle};
-
-/// How many values are looked at where the declared type leaves a doubt.
-const SAMPLES: usize = 50;
-/// How long values of one table are looked for. A view may take for ever to give its first row.
-const PATIENCE: Duration = Duration::from_millis(250);
+use crate::time_style::TimeStyle;
 
 pub(super) fn model(connection: &Connection, brake: &Brake<'_>, settings: &Settings) -> Result<Model> {
     let mut found: Vec<(String, String, bool)> = Vec::new();
@@ -99,7 +93,7 @@ fn table(
     // Of views it is known once what they show is.
     let is_stored = kind != "view";
     let indexed = indexed_columns(connection, name)?;
-    let mut sampler = Sampler { connection, brake, table: quoted.clone(), left: PATIENCE };
+    let mut sampler = Sampler::new(connection, brake, &quoted);
     let mut columns = Vec::new();
     let mut key: Vec<(i64, usize)> = Vec::new();
     let mut statement =
@@ -317,197 +311,6 @@ fn rowid(name: &str) -> Column {
         may_update: false,
         comparison: Comparison::Exact,
         may_have_index: true,
-    }
-}
-
-/// Whether the declared type says that a column holds numbers. Without that, values decide.
-fn says_number(declared: &str) -> bool {
-    let declared = declared.to_ascii_uppercase();
-    ["INT", "REAL", "FLOA", "DOUB", "NUM", "DEC", "MONEY"].iter().any(|word| declared.contains(word))
-}
-
-/// Whether the declared type says that a column holds text, or says nothing.
-fn is_textual(declared: &str) -> bool {
-    let declared = declared.to_ascii_uppercase();
-    declared.is_empty() || ["CHAR", "TEXT", "CLOB"].iter().any(|word| declared.contains(word))
-}
-
-/// What a column holds.
-fn kind_of(
-    sampler: &mut Sampler<'_>,
-    column: &str,
-    declared: &str,
-    words: Option<&Vec<String>>,
-) -> Result<(FieldType, SqliteStore)> {
-    let declared = declared.to_ascii_uppercase();
-    let says = |word: &str| declared.contains(word);
-    let lower = column.to_lowercase();
-    let named_time = ["_at", "_time", "_timestamp"].iter().any(|end| lower.ends_with(end))
-        || ["created", "updated", "modified", "timestamp", "datetime"].contains(&lower.as_str());
-    let named_date = ["_on", "_date"].iter().any(|end| lower.ends_with(end)) || lower == "date" || lower == "birthday";
-    let textual = is_textual(&declared);
-    if says("BOOL") {
-        let samples = sampler.of(column)?;
-        // Where 'true' and 'false' are kept as text, that is what they are.
-        if samples.iter().all(|sample| matches!(sample, Sample::Integer(0 | 1))) {
-            return Ok((FieldType::Boolean, SqliteStore::Boolean));
-        }
-        return Ok((by_values(&samples), SqliteStore::Plain));
-    }
-    if says("JSON") {
-        return Ok((FieldType::Json, SqliteStore::Json));
-    }
-    let says_time = says("DATETIME") || says("TIMESTAMP");
-    let is_number = ["INTEGER", "BIGINT", "REAL", "DOUBLE", "FLOAT", "NUMERIC"].contains(&declared.as_str());
-    let may_be_time = says_time || ((textual || is_number) && named_time);
-    if may_be_time {
-        let samples = sampler.of(column)?;
-        // Fractions may be anything, such as Julian days.
-        let is_whole = !samples.iter().any(|sample| matches!(sample, Sample::Real(_)));
-        match style_of(&samples) {
-            Some(style) if (is_whole && (says_time || textual)) || is_recent(&samples) => {
-                return Ok((FieldType::Time, SqliteStore::Time(style)));
-            }
-            // Nobody knows yet how they will be written: any way is understood.
-            None if samples.is_empty() && (says_time || textual) => {
-                return Ok((FieldType::Time, SqliteStore::Time(TimeStyle::SQLITE)));
-            }
-            _ => {}
-        }
-    }
-    if declared == "DATE" || (textual && named_date) {
-        let samples = sampler.of(column)?;
-        let all_dates = samples.iter().all(|sample| matches!(sample, Sample::Text(text) if is_date(text)));
-        if all_dates && (declared == "DATE" || !samples.is_empty()) {
-            return Ok((FieldType::Date, SqliteStore::Plain));
-        }
-        if let Some(style) = style_of(&samples) {
-            return Ok((FieldType::Time, SqliteStore::Time(style)));
-        }
-    }
-    let of = match words {
-        Some(words) if !words.is_empty() => FieldType::Word(words.iter().map(|word| word.as_str().into()).collect()),
-        _ if says("INT") => FieldType::Integer,
-        _ if says("CHAR") || says("TEXT") || says("CLOB") || says("UUID") || says("STRING") => FieldType::Text,
-        _ if says("BLOB") => FieldType::Bytes,
-        _ if ["REAL", "FLOA", "DOUB", "NUM", "DEC", "MONEY"].iter().any(|word| says(word)) => FieldType::Number,
-        _ => by_values(&sampler.of(column)?),
-    };
-    Ok((of, SqliteStore::Plain))
-}
-
-fn is_date(text: &str) -> bool {
-    text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
-}
-
-/// Whole numbers are moments only if they would be ones of our time.
-fn is_recent(samples: &[Sample]) -> bool {
-    samples.iter().all(|sample| match sample {
-        Sample::Integer(number) => {
-            (946_684_800..4_102_444_800).contains(number) || (946_684_800_000..4_102_444_800_000).contains(number)
-        }
-        Sample::Real(number) => {
-            (946_684_800.0..4_102_444_800.0).contains(number)
-                || (946_684_800_000.0..4_102_444_800_000.0).contains(number)
-        }
-        Sample::Text(_) => true,
-        Sample::Other => false,
-    })
-}
-
-/// Columns without a type, as in views.
-fn by_values(samples: &[Sample]) -> FieldType {
-    let whole = samples.iter().filter(|sample| matches!(sample, Sample::Integer(_))).count();
-    let text = samples.iter().filter(|sample| matches!(sample, Sample::Text(_))).count();
-    if samples.is_empty() || text > 0 {
-        FieldType::Text
-    } else if whole == samples.len() {
-        FieldType::Integer
-    } else {
-        FieldType::Number
-    }
-}
-
-/// A value of a column whose declared type leaves a doubt.
-enum Sample {
-    Integer(i64),
-    Real(f64),
-    Text(String),
-    Other,
-}
-
-impl Sample {
-    fn stored(&self) -> Stored<'_> {
-        match self {
-            Sample::Integer(number) => Stored::Integer(*number),
-            Sample::Real(number) => Stored::Real(*number),
-            Sample::Text(text) => Stored::Text(text.as_bytes()),
-            Sample::Other => Stored::Other,
-        }
-    }
-}
-
-/// How a column writes its times, judged by some of its values. `None` where not all of them are times.
-fn style_of(samples: &[Sample]) -> Option<TimeStyle> {
-    if samples.iter().any(|sample| time_style::nanosecond(sample.stored()).is_none()) {
-        return None;
-    }
-    let mut finder = StyleFinder::new();
-    samples.iter().all(|sample| finder.add(sample.stored()));
-    finder.finish()
-}
-
-/// Looks at some values of a table.
-struct Sampler<'a> {
-    connection: &'a Connection,
-    brake: &'a Brake<'a>,
-    table: Name,
-    /// What is left of the time for it.
-    left: Duration,
-}
-
-impl Sampler<'_> {
-    /// Some values of a column; none where finding them takes too long.
-    fn of(&mut self, column: &str) -> Result<Vec<Sample>> {
-        let began = Instant::now();
-        let found = self.brake.within(self.left, || self.read(column));
-        self.left = self.left.saturating_sub(began.elapsed());
-        match found {
-            Err(rusqlite::Error::SqliteFailure(code, _)) if code.code == ErrorCode::OperationInterrupted => {
-                Ok(Vec::new())
-            }
-            found => found,
-        }
-    }
-
-    /// Values of the first rows and of the last: what wrote them may have changed its ways.
-    fn read(&self, column: &str) -> Result<Vec<Sample>> {
-        let mut samples = self.read_some(column, "")?;
-        if samples.len() == SAMPLES {
-            // Views and the like have no last rows.
-            samples.extend(self.read_some(column, " ORDER BY rowid DESC").unwrap_or_default());
-        }
-        Ok(samples)
-    }
-
-    fn read_some(&self, column: &str, order: &'static str) -> Result<Vec<Sample>> {
-        use crate::statement::{Dialect, Statement};
-        let column = Name::reflected(column);
-        let mut statement = Statement::new(Dialect::Sqlite);
-        statement.push("SELECT ").name(&column).push(" FROM ").name(&self.table).push(" WHERE ").name(&column);
-        statement.push(" IS NOT NULL").push(order).push(" LIMIT ").count(SAMPLES);
-        let mut prepared = self.connection.prepare(statement.text())?;
-        let mut rows = prepared.query([])?;
-        let mut samples = Vec::new();
-        while let Some(row) = rows.next()? {
-            samples.push(match row.get_ref(0)? {
-                ValueRef::Integer(number) => Sample::Integer(number),
-                ValueRef::Real(number) => Sample::Real(number),
-                ValueRef::Text(text) => Sample::Text(String::from_utf8_lossy(text).into_owned()),
-                _ => Sample::Other,
-            });
-        }
-        Ok(samples)
     }
 }
 

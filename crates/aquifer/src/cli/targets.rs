@@ -75,7 +75,7 @@ impl CallArgs {
             self.params = words.next();
             if let Some(more) = words.next() {
                 bail!(
-                    "'{more}' is too much: after the sources come one operation and its parameters as one JSON object"
+                    "unexpected '{more}': sources come first, then one operation and its parameters as one JSON object"
                 );
             }
         }
