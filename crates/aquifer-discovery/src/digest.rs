@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use aquifer_protocol::hex::push_hex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::name::hex;
 use crate::tool::Tool;
 
 /// The digests of one tool's definition.
@@ -203,7 +203,10 @@ fn of_json(value: &Value) -> String {
 }
 
 fn digest(text: &[u8]) -> String {
-    format!("sha256:{}", hex(&Sha256::digest(text)))
+    let mut digest = String::with_capacity("sha256:".len() + 64);
+    digest.push_str("sha256:");
+    push_hex(&mut digest, &Sha256::digest(text));
+    digest
 }
 
 fn write_canonical(value: &Value, text: &mut Vec<u8>) {

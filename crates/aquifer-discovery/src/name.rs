@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use aquifer_protocol::hex::hex;
 use aquifer_protocol::operation::{LONGEST_NAME, MAX_CHOSEN_NAME, RESERVED, is_snake_case};
 use sha2::{Digest, Sha256};
 
@@ -236,8 +237,4 @@ fn marked(base: &str, original: &str, longest: usize, digits: usize) -> String {
     let kept: String = base.chars().take(room).collect();
     let kept = kept.trim_end_matches('_');
     if kept.is_empty() { format!("x{mark}") } else { format!("{kept}_x{mark}") }
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

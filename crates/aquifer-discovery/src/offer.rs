@@ -48,8 +48,6 @@ pub struct Call {
     /// The tool's whole input schema, if it is known: the part of it that our own check does not know is still to be
     /// enforced.
     pub input_schema: Option<Value>,
-    /// The digest of the definition this was made from.
-    pub digest: Option<String>,
     /// Whether the tool takes parameters that it does not name.
     pub open: bool,
     /// Canonical and original name of each parameter.
@@ -214,7 +212,6 @@ impl Offer {
         let call = Call {
             maps_to: MapsTo::Tool(tool.name.clone()),
             input_schema: tool.input_schema().cloned(),
-            digest: Some(crate::digest::pin(tool).digest),
             open: input.open,
             names: Names::of(made.params.iter().map(|one| (one.name.as_str(), one.original_name.as_str()))),
             replacements: Replacements::default(),
@@ -265,7 +262,6 @@ impl Offer {
         let call = Call {
             maps_to: reviewed.maps_to.clone(),
             input_schema: reviewed.input_schema.clone(),
-            digest: reviewed.digest.clone(),
             open: operation.open,
             names: Names::of(reviewed.parameters.iter().map(|one| (one.name.as_str(), one.original_name.as_str()))),
             replacements: Replacements::default(),

@@ -9,11 +9,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
+use aquifer_protocol::hex::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::digest::{Part, Pin, differing};
-use crate::name::{Established, hex};
+use crate::name::Established;
 
 /// A record may have 1 MiB in every state store; this leaves room for what surrounds the tools.
 const MAX_BYTES: usize = 1_000_000;

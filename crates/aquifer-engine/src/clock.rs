@@ -4,6 +4,7 @@ mod steady;
 
 use std::sync::Arc;
 
+use aquifer_protocol::hex::push_hex;
 use jiff::Timestamp;
 
 /// Tells the time.
@@ -44,8 +45,6 @@ pub(crate) fn random_id(prefix: &str) -> Result<String, getrandom::Error> {
     getrandom::fill(&mut bytes)?;
     let mut id = String::with_capacity(prefix.len() + 32);
     id.push_str(prefix);
-    for byte in bytes {
-        id.push_str(&format!("{byte:02x}"));
-    }
+    push_hex(&mut id, &bytes);
     Ok(id)
 }

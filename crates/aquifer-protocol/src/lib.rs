@@ -11,6 +11,7 @@ mod claims;
 pub mod danger;
 pub mod error;
 pub mod glob;
+pub mod hex;
 pub mod introspect;
 pub mod limits;
 pub mod operation;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::store::{StateStore, StoreError};
+use aquifer_protocol::hex::hex_prefix;
 use sha2::{Digest, Sha256};
 
 use crate::name_book::NameBook;
@@ -30,7 +31,7 @@ impl NameStore {
     /// Where the names of a source's database are kept. `place` says which database it is, without secrets.
     pub(crate) fn new(store: Arc<dyn StateStore>, settings: &Settings, place: &str) -> Self {
         let digest = Sha256::digest(place.as_bytes());
-        let hash: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let hash = hex_prefix(&digest, 16);
         let key = format!("names/database/{}/{hash}", settings.name);
         Self { store, key, ignores_case: settings.ignores_case() }
     }

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::calls::Companion;
 use crate::link::{Era, Link};
@@ -48,6 +49,15 @@ impl Interrogation {
             bundle.normalized_bundle.warnings.push(BundleWarning::new(warning::TOOLS_LEFT_OUT, format!("{message}.")));
         }
         bundle
+    }
+
+    /// A digest of all of it: two that have the same are the same.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        let Self { capture, server, protocol, instructions, capabilities, left_out } = self;
+        let mut hash = Sha256::new();
+        // Writing into a hash cannot fail, and neither can writing what was read.
+        let _ = serde_json::to_writer(&mut hash, &(capture, server, protocol, instructions, capabilities, left_out));
+        hash.finalize().into()
     }
 
     pub(crate) fn of(link: &Link, capture: RawCapture, left_out: LeftOut) -> Self {

@@ -17,6 +17,7 @@ use aquifer_engine::source::{CatalogState, Shelves, SourceStatus};
 use aquifer_engine::store::milliseconds;
 use aquifer_protocol::error::Failure;
 use arc_swap::{ArcSwap, ArcSwapOption};
+use jiff::Timestamp;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 
 use crate::accepted;
@@ -91,6 +92,8 @@ pub(crate) struct Upkeep {
     /// What it has beside tools.
     pub(crate) shelves: ArcSwap<Shelves>,
     ledger: Ledger,
+    /// What is served, if nothing of it waits for anything.
+    settled: Mutex<Option<Settled>>,
     /// What waits for being judged again, while something is quarantined.
     pending: ArcSwapOption<Pending>,
     /// Asks for judging again, and tells when that was done.
@@ -110,6 +113,15 @@ struct Pending {
     is_read: bool,
 }
 
+/// What the offer was made from. The same makes the same offer again, so that is left out.
+#[derive(PartialEq, Eq)]
+struct Settled {
+    /// The digest of what the server said.
+    said: [u8; 32],
+    /// The version of the pins it was judged by.
+    pins: u64,
+}
+
 impl Upkeep {
     /// With nothing but what an adapter's file says.
     pub(crate) fn new(settings: Settings, clock: SharedClock, pinning: Pinning) -> Self {
@@ -120,6 +132,7 @@ impl Upkeep {
             words,
             permits: Semaphore::new(settings.concurrency.max(1)),
             ledger: Ledger::new(pinning, &settings),
+            settled: Mutex::default(),
             settings,
             clock,
             state: watch::Sender::new(State::Idle),
@@ -289,22 +302,45 @@ impl Upkeep {
             let (kept, settings) = (Kept::new(&said, link.era, now.to_string()), self.settings.clone());
             tokio::task::spawn_blocking(move || kept.write(&settings));
         }
-        self.serve(Arc::new(Capture::new(said, Origin::Server, now))).await;
+        if self.is_settled(&said).await {
+            self.confirm(now);
+        } else {
+            self.serve(Arc::new(Capture::new(said, Origin::Server, now))).await;
+        }
         link.mark_fresh(changes);
         self.is_late.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether this is what is served already, by the pins of now.
+    async fn is_settled(&self, said: &Interrogation) -> bool {
+        let Some(pins) = self.ledger.read().await.and_then(|pins| pins.version) else { return false };
+        let now = Settled { said: said.digest(), pins };
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner).as_ref() == Some(&now)
+    }
+
+    /// The server says now what is served already.
+    fn confirm(&self, now: Timestamp) {
+        let before = self.served.load_full();
+        self.served.store(Arc::new(before.confirmed(now)));
+        // An offer of a server that was away says so, and this one does not.
+        if before.failure.is_some() {
+            self.changes.send_modify(|count| *count += 1);
+        }
     }
 
     /// Judges a capture by what is pinned, pins what is seen for the first time, and offers the outcome.
     async fn serve(&self, capture: Arc<Capture>) {
         let now = milliseconds(self.clock.now());
         let mut attempt = 0;
-        let (served, pins) = loop {
+        let (served, pins, settled) = loop {
             attempt += 1;
             let pins = self.ledger.read().await;
             let book = pins.as_ref().and_then(|pins| pins.book.as_deref());
             let draft = Draft::new(&self.settings, &self.words, &capture, book);
             let known = pins.as_ref().map(|pins| pins.book.as_deref()).ok_or(());
             let mut judgement = draft.judge(known, self.ledger.may_pin(), now);
+            let version = pins.as_ref().and_then(|pins| pins.version);
+            let settled = version.filter(|_| judgement.is_settled(draft.operations().len()));
             let follows = self.settings.quarantine == QuarantinePolicy::Off;
             if let (Some(book), Some(read)) = (judgement.book.take(), &pins) {
                 match self.ledger.write(&book, read.version).await {
@@ -317,8 +353,10 @@ impl Upkeep {
                     Written::Conflict | Written::Failed => judgement = judgement.without_writing(),
                 }
             }
-            break (draft.finish(&judgement, book), pins);
+            break (draft.finish(&judgement, book), pins, settled);
         };
+        let settled = settled.map(|pins| Settled { said: capture.said.digest(), pins });
+        *self.settled.lock().unwrap_or_else(PoisonError::into_inner) = settled;
         self.publish(served, capture, pins);
     }
 

@@ -164,6 +164,11 @@ impl Judgement {
         self.quarantined.insert(tool.to_owned(), reason);
     }
 
+    /// Whether each of so many definitions is the pinned one, so that judging them again by the same pins changes nothing.
+    pub(crate) fn is_settled(&self, candidates: usize) -> bool {
+        self.quarantined.is_empty() && self.followed.is_empty() && self.book.is_none() && self.since.len() == candidates
+    }
+
     /// What was pinned now could not be written: it waits until it can be.
     pub(crate) fn without_writing(mut self) -> Self {
         for tool in std::mem::take(&mut self.pinned) {

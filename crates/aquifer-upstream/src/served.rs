@@ -387,6 +387,11 @@ impl Served {
         }
     }
 
+    /// The same offer again, which the server has confirmed.
+    pub(crate) fn confirmed(&self, at: Timestamp) -> Self {
+        Self { origin: Origin::Server, listed_at: Some(at), ..self.again() }
+    }
+
     /// The tool behind an operation.
     pub(crate) fn tool(&self, operation: &str) -> Option<&Tool> {
         self.tools.get(operation).map(|tool| &**tool)

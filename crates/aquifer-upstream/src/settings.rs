@@ -9,6 +9,7 @@ use aquifer_discovery::bundle::{self, Auth, AuthKind, ServerIdentity};
 use aquifer_discovery::{Adapter, DefinitionLimits, Overrides, redact};
 use aquifer_engine::shape::Controls;
 use aquifer_protocol::danger::Danger;
+use aquifer_protocol::hex::hex_prefix;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -205,7 +206,7 @@ impl Settings {
                 add(&redact::url(url));
             }
         }
-        hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+        hex_prefix(&hash.finalize(), 16)
     }
 
     /// What tells this upstream from others, without anything secret: the name of its cache file.
@@ -238,7 +239,7 @@ impl Settings {
         if self.allow != Allowed::default() {
             add(&format!("{:?}", self.allow));
         }
-        hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+        hex_prefix(&hash.finalize(), 16)
     }
 }
 

@@ -4,6 +4,7 @@
 //! fixed length. The hash is SHA-256 over the bytes of the line with `,"hash":"…"` taken out, which is again a JSON
 //! object. `previous` repeats the hash of the line before; the first line of a chain has 64 zeros there.
 
+use aquifer_protocol::hex::{hex, hex_prefix};
 use jiff::Timestamp;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -105,21 +106,10 @@ fn hash_of(body: &[u8]) -> String {
     hex(&Sha256::new().chain_update(body).chain_update(b"}").finalize())
 }
 
-/// Lower-case hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        // Writing into a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
-
 /// A name for something that must not be written down itself: enough of its hash to recognise it by.
 pub(super) fn fingerprint(prefix: &str, secret: &str) -> String {
     let digest = Sha256::digest(secret.as_bytes());
-    format!("{prefix}{}", hex(digest.get(..8).unwrap_or_default()))
+    format!("{prefix}{}", hex_prefix(&digest, 8))
 }
 
 #[cfg(test)]

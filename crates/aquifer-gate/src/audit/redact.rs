@@ -5,6 +5,7 @@
 //! see everything: only what the definition calls sensitive, or declares under a name that names a secret, is hidden. A
 //! caller must not be able to hide a value by making it look like a secret.
 
+use aquifer_protocol::hex::hex_prefix;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::{Kind, Schema, Shape, Types};
 use aquifer_protocol::secrets::{self, REDACTED, names_secret};
@@ -211,7 +212,7 @@ fn hidden(value: &Value) -> String {
         return format!("[hidden, {what}]");
     }
     let digest = Sha256::digest(text.as_bytes());
-    let fingerprint: String = digest.iter().take(2).map(|byte| format!("{byte:02x}")).collect();
+    let fingerprint = hex_prefix(&digest, 2);
     format!("[hidden, {what}, sha256 {fingerprint}{CUT}]")
 }
 

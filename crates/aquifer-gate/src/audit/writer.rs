@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use aquifer_engine::store::{StateStore, StoreError};
+use aquifer_protocol::hex::hex;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -18,7 +19,7 @@ use super::entry::members_of;
 use super::file::{Files, Name, Place};
 use super::handle::EntryHandle;
 use super::head::{self, Head};
-use super::line::{Link, hex};
+use super::line::Link;
 use super::retention::{self, Plan};
 use super::shelf::{self, Shelf};
 use super::stderr::Stderr;

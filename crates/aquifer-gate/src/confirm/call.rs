@@ -4,13 +4,13 @@
 //! replaced secret is still shown as the text that it is. Values that are their definition's default are shown like any
 //! other, and marked.
 
+use aquifer_protocol::hex::hex;
 use aquifer_protocol::schema::{Kind, Parameter, Schema, Types};
 use aquifer_protocol::validate::Checked;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::token::hex;
 use crate::audit;
 
 /// Bytes of the largest call that can wait for an approval. It is twice the default limit of a request; nobody reads more.

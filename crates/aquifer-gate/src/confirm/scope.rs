@@ -3,13 +3,12 @@
 use std::io::Write;
 
 use aquifer_engine::Caller;
+use aquifer_protocol::hex::hex;
 use aquifer_protocol::operation::Operation;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-
-use super::token::hex;
 
 /// What a confirmation is for. Callers and parameters are kept as hashes: they may be secrets, and need only be compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,6 @@
 //! Tokens: what they look like, how they are made, and under which key a store knows them.
 
+use aquifer_protocol::hex::hex;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
@@ -45,14 +46,4 @@ pub(super) fn key(token: &str) -> Option<String> {
         return None;
     }
     Some(format!("gate/token/{}", hex(&Sha256::digest(token.as_bytes()))))
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use aquifer_protocol::hex::hex;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::BytesMut;
@@ -137,9 +138,7 @@ impl ToSql for Bind {
             Bind::Real(number) => out.extend_from_slice(number.to_string().as_bytes()),
             Bind::Bytes(bytes) => {
                 out.extend_from_slice(b"\\x");
-                for byte in bytes {
-                    out.extend_from_slice(format!("{byte:02x}").as_bytes());
-                }
+                out.extend_from_slice(hex(bytes).as_bytes());
             }
         }
         Ok(IsNull::No)

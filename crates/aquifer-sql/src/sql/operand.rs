@@ -1,5 +1,6 @@
 //! Values of callers as values of the database. Everything here is bound.
 
+use aquifer_protocol::hex::push_hex;
 use aquifer_query::FieldType;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -179,11 +180,9 @@ pub(crate) fn postgres(of: &FieldType, value: &Value) -> Bind {
         (FieldType::Bytes, Value::String(base64)) => {
             // Text that does not decode was refused before. If it comes this far, the server refuses it.
             let Ok(bytes) = STANDARD.decode(base64) else { return Bind::Text("\\x?".to_owned()) };
-            let mut hex = String::from("\\x");
-            for byte in bytes {
-                hex.push_str(&format!("{byte:02x}"));
-            }
-            hex
+            let mut text = String::from("\\x");
+            push_hex(&mut text, &bytes);
+            text
         }
         (FieldType::List(element), Value::Array(elements)) => {
             let element = element.as_deref().unwrap_or(&FieldType::Text);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use aquifer_protocol::hex::hex_prefix;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -126,7 +127,7 @@ impl Store {
         let mut whole = server.clone();
         whole.set_fragment(None);
         let digest = Sha256::digest(whole.as_str().as_bytes());
-        let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let name = hex_prefix(&digest, 16);
         Self { path: folder.join(format!("{name}.json")), server: places::resource(server) }
     }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use aquifer_discovery::Adapter;
 use aquifer_discovery::adapter::build;
+use aquifer_engine::Source as _;
 use aquifer_engine::clock::SystemClock;
+use aquifer_engine::source::CatalogState;
 use aquifer_upstream::{Pinning, QuarantinePolicy, ReviewError, Settings, Transport, examine, interrogate};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -126,6 +128,30 @@ async fn r_dis_7a_a_restart_accepts_nothing() {
         assert!(!stage.told().await.contains(POISON), "{way:?}");
         stage.refused("get_user", json!({}), "PERMISSION_DENIED").await;
         assert!(server.called().is_empty(), "{way:?}");
+    }
+}
+
+/// A server that says what the cache said costs nobody a new catalog; one that says anything else does, and so do pins
+/// that changed in the meantime.
+#[tokio::test]
+async fn r_dis_7_a_list_that_is_the_cached_one_is_taken_for_it() {
+    for way in WAYS {
+        let server = Scripted::new(way, &tools());
+        let store = SharedStore::new();
+        drop(Stage::pinned_up(server.settings(), &store).await);
+        server.cached(".json", "Get a user.").await;
+        let stage = Stage::pinned(server.settings(), &store).await;
+        let cached = stage.upstream_generation();
+        until("it is live", async || stage.upstream.status().state == CatalogState::Live).await;
+        assert_eq!(stage.upstream_generation(), cached, "{way:?}");
+        assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user", "{way:?}");
+        server.list(&changed("/0/description", json!(POISON)));
+        stage.quarantines(&["get_user"]).await;
+        assert!(stage.upstream_generation() > cached, "{way:?}");
+        // Back to what was accepted: callable again, although the list before it was judged otherwise.
+        server.list(&tools());
+        stage.quarantines(&[]).await;
+        assert_eq!(stage.get("get_user", json!({ "id": 1 })).await["tool"], "get_user", "{way:?}");
     }
 }
 

@@ -149,7 +149,7 @@ mod tests {
         }
         for (line, words) in [
             (&["demo:"][..], "no operation"),
-            (&["demo:", "get_tag", "{}", "{}"], "too much"),
+            (&["demo:", "get_tag", "{}", "{}"], "unexpected '{}'"),
             (&["agent.toml", "demo:", "get_tag"], "names sources of its own"),
             (&["agent.toml", "get_tag", "--", "npx"], "names sources of its own"),
             (&["agent.toml", "get_tag", "--config", "b.toml"], "two configurations"),

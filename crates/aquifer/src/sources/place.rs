@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use aquifer_protocol::hex::hex_prefix;
 use aquifer_sql::Target;
 use aquifer_upstream::Transport;
 use sha2::{Digest, Sha256};
@@ -60,7 +61,7 @@ fn digits<'a>(written: impl IntoIterator<Item = &'a str>) -> String {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
-    hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    hex_prefix(&hash.finalize(), 4)
 }
 
 #[cfg(test)]

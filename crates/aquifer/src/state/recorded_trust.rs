@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Context;
+use aquifer_protocol::hex::hex;
 use aquifer_protocol::trust::Trust;
 use sha2::{Digest, Sha256};
 
@@ -38,7 +39,7 @@ impl Kept {
             hash.update((text.len() as u64).to_le_bytes());
             hash.update(text);
         }
-        let digest: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(&hash.finalize());
         self.directory.as_ref().map(|directory| directory.join("trust").join(digest))
     }
 }
