@@ -279,6 +279,7 @@ impl Link {
                 if let Err(gone) = pipe.send(message) {
                     delivery.never_left();
                     unanswered.waits = false;
+                    let gone = if pipe.is_broken() { self.why_broken(gone, answer).await } else { gone };
                     self.shared.close(&gone);
                     return Err(Trouble::Unsent(gone));
                 }
@@ -312,6 +313,14 @@ impl Link {
                 }
             }
             None => Err(Trouble::gone("it is not connected", "no transport")),
+        }
+    }
+
+    /// Why a child reads nothing any more: its own last words, if they come soon.
+    async fn why_broken(&self, gone: Gone, closed: oneshot::Receiver<Result<Json, Trouble>>) -> Gone {
+        match tokio::time::timeout(stdio::ENDING_TIMEOUT, closed).await {
+            Ok(Ok(Err(Trouble::Gone(told)))) => told,
+            _ => gone,
         }
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf, Bytes};
 use tokio::net::unix::pipe;
@@ -31,6 +31,8 @@ pub(crate) struct Pipe {
 struct Kept {
     lines: VecDeque<Bytes>,
     bytes: usize,
+    /// Why nothing can be written any more.
+    broken: Option<Arc<str>>,
 }
 
 impl Pipe {
@@ -56,7 +58,12 @@ impl Pipe {
                 Ok(written) if written == line.len() => return Ok(()),
                 Ok(written) => line.advance(written),
                 Err(cause) if cause.kind() == ErrorKind::WouldBlock => {}
-                Err(cause) => return Err(Gone::new(CLOSED, cause)),
+                Err(cause) => {
+                    // Whoever drains the pipe ends the connection, because the child's last words have to be read first.
+                    kept.broken = Some(cause.to_string().into());
+                    self.more.notify_one();
+                    return Err(Gone::new(CLOSED, cause));
+                }
             }
         }
         kept.bytes += line.len();
@@ -66,10 +73,18 @@ impl Pipe {
         Ok(())
     }
 
+    /// Whether nothing can be written any more. Then [`drain`](Self::drain) ends.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.kept().broken.is_some()
+    }
+
     /// Writes what was kept. Ends when the child no longer takes anything.
     pub(crate) async fn drain(&self) -> Gone {
         loop {
             self.more.notified().await;
+            if let Some(cause) = self.kept().broken.clone() {
+                return Gone::new(CLOSED, cause);
+            }
             while !self.kept().lines.is_empty() {
                 if let Err(cause) = self.sender.writable().await {
                     return Gone::new(CLOSED, cause);

@@ -104,7 +104,9 @@ impl Shared {
     pub(crate) fn send(self: &Arc<Self>, message: Vec<u8>) {
         match self.out.get() {
             Some(Out::Pipe(pipe)) => {
-                if let Err(gone) = pipe.send(message) {
+                if let Err(gone) = pipe.send(message)
+                    && !pipe.is_broken()
+                {
                     self.close(&gone);
                 }
             }

@@ -17,7 +17,10 @@ use crate::trouble::{Gone, Trouble};
 const MOST_NONSENSE: usize = 1_000;
 
 /// How long the rest of what an ended process wrote may take to be read.
-const LAST_LINES: Duration = Duration::from_millis(250);
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// How long it takes at most to end a connection whose child is gone.
+pub(crate) const ENDING_TIMEOUT: Duration = Duration::from_secs(3);
 
 const ENDED: &str = "its process ended";
 
@@ -139,5 +142,40 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             shared.calls.settle(id, Err(Trouble::TooLarge { size }));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::calls::Companion;
+    use crate::settings::Settings;
+    use crate::words::Words;
+
+    /// Writing fails before anybody has read what the child said. Nothing else runs while this test blocks.
+    #[tokio::test]
+    async fn last_words_are_read_when_writing_fails_first() {
+        let args = ["-c".to_owned(), "exec <&-; echo 'fatal: no such repository' >&2; exit 3".to_owned()];
+        let settings = Settings::stdio("git", "sh", args.clone());
+        let words = Words::new(&settings);
+        let shared = Shared::new("git", words.clone());
+        let (child, pipes) = Child::start("sh", &args, &[], None, &shared.name, &words).unwrap();
+        serve(child, pipes, &shared, 1_000);
+        let (sender, answer) = tokio::sync::oneshot::channel();
+        shared.calls.begin(shared.calls.next_id(), Arc::new(Companion::nobody()), Some(sender)).unwrap();
+        let Some(Out::Pipe(pipe)) = shared.out.get() else { panic!("no pipe") };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !pipe.is_broken() {
+            assert!(Instant::now() < deadline, "the pipe stays open");
+            shared.send(b"{}".to_vec());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(!shared.ended.is_cancelled());
+        let trouble = answer.await.unwrap().unwrap_err();
+        assert!(format!("{trouble:?}").contains("fatal: no such repository"), "{trouble:?}");
+        assert!(shared.ended.is_cancelled());
     }
 }

@@ -1,7 +1,5 @@
 //! Laws of shaping: it is the language over the rows, pages lose nothing, and nothing from outside breaks it.
 
-use std::time::{Duration, Instant};
-
 use aquifer_query::collection::Pages;
 use aquifer_query::evaluate::evaluate;
 use aquifer_query::shape::{self, Asked, Cursors, From, Observation, Picked, Rows, Subject, text_page};
@@ -279,12 +277,9 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Generous: this is about not hanging, on a busy machine without optimisation.
-const PATIENCE: Duration = Duration::from_secs(60);
-
+/// Without bounds these would take hours or overflow the stack; the runner ends a test that hangs.
 #[test]
 fn r_dis_8_hostile_results_neither_hang_nor_overflow() {
-    let started = Instant::now();
     // Deeper than any parser of ours goes: text, and stays text.
     let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
     assert!(matches!(Subject::of(json!(deep), None, &Map::new()), Subject::Text(_)));
@@ -312,5 +307,4 @@ fn r_dis_8_hostile_results_neither_hang_nor_overflow() {
         shaped(json!(lines), json!({ "first": 1, "sort": "-n" }), From::Start)["items"],
         json!([{ "n": 49_999 }])
     );
-    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
 }

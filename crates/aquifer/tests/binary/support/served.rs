@@ -69,6 +69,11 @@ impl Served {
         &self.talk.heard
     }
 
+    /// Everything it has said to people, once it has ended.
+    pub(crate) fn all(&mut self) -> String {
+        self.talk.all()
+    }
+
     /// Waits until it has said something to people.
     pub(crate) fn mentions(&mut self, words: &str) {
         self.talk.find(words, |line| line.contains(words).then_some(()));
