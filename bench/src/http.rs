@@ -58,8 +58,8 @@ impl Http {
     }
 
     /// Gives up on answers of which nothing arrives for so long.
-    pub fn wait_at_most(&self, patience: Duration) -> anyhow::Result<()> {
-        Ok(self.write.set_read_timeout(Some(patience))?)
+    pub fn wait_at_most(&self, timeout: Duration) -> anyhow::Result<()> {
+        Ok(self.write.set_read_timeout(Some(timeout))?)
     }
 
     /// Takes event streams for answers, too.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::process::Server;
 
 /// Pages of tools that are read before a server is taken for endless.
-const MOST_PAGES: usize = 100;
+const MAX_PAGES: usize = 100;
 
 /// A connection after its handshake. The server ends with it.
 pub struct Session {
@@ -37,7 +37,7 @@ impl Session {
     pub fn tools(&mut self) -> anyhow::Result<Vec<Value>> {
         let mut tools = Vec::new();
         let mut params = json!({});
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let page = self.request("tools/list", &params)?;
             tools.extend(page.get("tools").and_then(Value::as_array).context("no tools")?.iter().cloned());
             match page.get("nextCursor").and_then(Value::as_str) {

@@ -11,7 +11,7 @@ use crate::test::{self, EVERYTHING};
 use crate::tools::DENY;
 
 /// How long the advisory database may take to arrive.
-const FETCH_PATIENCE: Duration = Duration::from_secs(120);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) fn run() -> Result<()> {
     let started = Instant::now();
@@ -61,7 +61,7 @@ fn dependencies() -> Result<()> {
 /// Whether the command succeeded in time. It is ended when it did not.
 fn fetched(fetch: &mut Command) -> Result<bool> {
     let mut child = fetch.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cargo-deny does not start")?;
-    let deadline = Instant::now() + FETCH_PATIENCE;
+    let deadline = Instant::now() + FETCH_TIMEOUT;
     while Instant::now() < deadline {
         if let Some(status) = child.try_wait()? {
             return Ok(status.success());

@@ -11,7 +11,7 @@ use crate::wire::{Broken, Wire};
 const REVISION: &str = "2025-06-18";
 
 /// More pages of tools than this are a server that turns in circles.
-const MOST_PAGES: usize = 50;
+const MAX_PAGES: usize = 50;
 
 /// One connection after its handshake.
 pub(crate) struct Client {
@@ -58,7 +58,7 @@ impl Client {
 
     async fn list_tools(&mut self) -> Result<(), Broken> {
         let mut cursor = None;
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let params = cursor.take().map_or_else(|| json!({}), |cursor: Value| json!({"cursor": cursor}));
             let page = self.request("tools/list", params).await?;
             let tools = page.get("tools").and_then(Value::as_array);
@@ -115,12 +115,12 @@ impl Client {
 
     /// Sends bytes that are no request, and then asks whether the server still lives.
     pub(crate) async fn disturb(&mut self, bytes: &[u8]) -> bool {
-        const PATIENCE: Duration = Duration::from_millis(150);
+        const TIMEOUT: Duration = Duration::from_millis(150);
         if self.lost.is_some() {
             return false;
         }
         self.calls += 1;
-        let survived = match self.wire.raw(bytes, PATIENCE).await {
+        let survived = match self.wire.raw(bytes, TIMEOUT).await {
             Ok(_) => self.request("ping", json!({})).await,
             Err(broken) => Err(broken),
         };

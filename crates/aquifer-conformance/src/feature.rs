@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
+use crate::context::CheckContext;
 use crate::described::{Kind, Operation};
-use crate::lab::Lab;
 use crate::record::Mode;
 
 /// What a server may have and need not.
@@ -75,38 +75,42 @@ pub(crate) const ALL: [(Feature, &str); 19] = [
 
 impl Feature {
     /// Whether the server documents it.
-    pub(crate) fn offered(self, lab: &Lab<'_>) -> bool {
-        let any = |holds: &dyn Fn(&Operation) -> bool| lab.described.operations.iter().any(holds);
-        let read = |name: &str| lab.described.reads().any(|operation| operation.has(name));
+    pub(crate) fn offered(self, context: &CheckContext<'_>) -> bool {
+        let any = |holds: &dyn Fn(&Operation) -> bool| context.described.operations.iter().any(holds);
+        let read = |name: &str| context.described.reads().any(|operation| operation.has(name));
         match self {
-            Self::Families => lab.mode != Mode::Single && lab.client.aql_tools().len() > 1,
+            Self::Families => context.mode != Mode::Single && context.client.aql_tools().len() > 1,
             Self::Filters => read("filter"),
-            Self::Ranges => lab.described.reads().any(tells_ranges),
+            Self::Ranges => context.described.reads().any(tells_ranges),
             Self::Sorting => read("sort"),
-            Self::Cursors => lab.described.reads().any(|operation| operation.has("first") && operation.has("after")),
-            Self::Offsets => lab.described.reads().any(|operation| operation.has("limit") && operation.has("offset")),
+            Self::Cursors => {
+                context.described.reads().any(|operation| operation.has("first") && operation.has("after"))
+            }
+            Self::Offsets => {
+                context.described.reads().any(|operation| operation.has("limit") && operation.has("offset"))
+            }
             Self::Totals => read("total"),
-            Self::Presets => lab.described.reads().any(|operation| !presets(operation).is_empty()),
+            Self::Presets => context.described.reads().any(|operation| !presets(operation).is_empty()),
             Self::Aggregates => read("aggregate"),
             Self::Computed => any(&|operation| !computed(operation).is_empty()),
-            Self::Defaults => lab.described.reads().flat_map(|operation| &operation.parameters).any(|parameter| {
+            Self::Defaults => context.described.reads().flat_map(|operation| &operation.parameters).any(|parameter| {
                 parameter.default.as_ref().is_some_and(|default| !default.is_null()) && !parameter.required
             }),
             Self::LongNames => {
-                let tried = lab.described.reads().filter(|operation| lab.working.contains_key(&operation.name));
+                let tried = context.described.reads().filter(|operation| context.working.contains_key(&operation.name));
                 tried.flat_map(|operation| &operation.parameters).any(is_long)
             }
-            Self::Getting => lab.resources.iter().any(|resource| resource.get.is_some()),
-            Self::OwnKeys => lab.resources.iter().any(|resource| {
+            Self::Getting => context.resources.iter().any(|resource| resource.get.is_some()),
+            Self::OwnKeys => context.resources.iter().any(|resource| {
                 let takes = |create: &Operation| resource.key.iter().all(|key| create.has(key));
                 resource.get.is_some() && resource.create.as_ref().is_some_and(takes)
             }),
-            Self::Nullable => lab.resources.iter().any(|resource| {
-                let fields = resource.update.iter().flat_map(|update| lab.updatable(update));
+            Self::Nullable => context.resources.iter().any(|resource| {
+                let fields = resource.update.iter().flat_map(|update| context.updatable(update));
                 fields.into_iter().any(|field| field.takes(&Kind::Null))
             }),
-            Self::DryRuns => lab.described.writes().any(|operation| operation.has("dry_run")),
-            Self::Confirmation => lab.described.writes().any(|operation| operation.has("confirmation_token")),
+            Self::DryRuns => context.described.writes().any(|operation| operation.has("dry_run")),
+            Self::Confirmation => context.described.writes().any(|operation| operation.has("confirmation_token")),
             Self::Controls => {
                 ["first", "limit", "page_size", "fields", "filter", "sort", "total", "aggregate"].into_iter().any(read)
             }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::context::CheckContext;
 use crate::described::{Binding, Kind, Operation, Parameter};
-use crate::lab::Lab;
 use crate::resources::{CONTROLS, Resource, plural_of, split_name};
 
 /// How many kinds are looked at; those that they refer to come on top.
@@ -37,7 +37,7 @@ struct Generic {
     selector: Parameter,
 }
 
-impl Lab<'_> {
+impl CheckContext<'_> {
     /// Makes a resource of each kind of things that share operations. Done once: the kinds do not change in a run.
     pub(crate) async fn bind_kinds(&mut self) {
         if std::mem::replace(&mut self.kinds_bound, true) {

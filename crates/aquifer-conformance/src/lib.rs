@@ -5,14 +5,15 @@
 
 pub mod checks;
 mod client;
+mod context;
 mod described;
 pub mod evidence;
 pub mod exchange;
 mod feature;
 mod kinds;
-mod lab;
 mod prepare;
 mod probe;
+mod progress;
 pub mod record;
 pub mod render;
 mod reply;
@@ -24,7 +25,6 @@ mod sandbox;
 mod tally;
 pub mod tokens;
 mod walk;
-mod watch;
 mod wire;
 mod writing;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::context::{CheckContext, example_params};
 use crate::described::{Kind, Operation, Parameter};
-use crate::lab::{Lab, example_params};
 use crate::record::Purpose;
 use crate::reply::Reply;
 use crate::resources::{Resource, list_id, plural_of, referred, split_name};
@@ -25,7 +25,7 @@ const MAX_KNOWN_ROWS: usize = 200;
 /// How many kinds of things an operation that serves several is tried with.
 const MAX_KINDS_TRIED: usize = 8;
 
-impl Lab<'_> {
+impl CheckContext<'_> {
     /// Finds, for every READ operation, a request that works; walks the collections among them up to so many rows.
     pub(crate) async fn prepare(&mut self, most: usize) {
         let mut collections = self.prepare_lists(most).await;

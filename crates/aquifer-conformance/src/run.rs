@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::checks::{self, Check};
-use crate::lab::Lab;
+use crate::context::CheckContext;
 use crate::record::{Record, Surface};
 use crate::report::{Category, Header, Outcome, Report, Verdict};
 use crate::tally::Tally;
@@ -92,60 +92,60 @@ impl From<Broken> for Unreachable {
 
 /// Runs every check of the level that is asked for.
 pub async fn run(target: &dyn Dial, options: &Options, mut progress: impl FnMut(Progress)) -> Result<Run, Unreachable> {
-    let mut lab = Lab::open(target, options).await?;
-    progress(Progress::Connected(surface_words(&lab.record).join(", ")));
-    let (operations, types) = (lab.described.operations_list.len(), lab.described.types_list.len());
+    let mut context = CheckContext::open(target, options).await?;
+    progress(Progress::Connected(surface_words(&context.record).join(", ")));
+    let (operations, types) = (context.described.operations_list.len(), context.described.types_list.len());
     progress(Progress::Described { operations, types });
-    lab.prepare(1).await;
+    context.prepare(1).await;
     let mut outcomes = Vec::new();
     let mut place = 0;
-    let of = checks::all().iter().filter(|check| asked(check, &lab)).count();
+    let of = checks::all().iter().filter(|check| asked(check, &context)).count();
     let later = checks::looking().into_iter().chain(checks::probing()).collect();
     for phase in [checks::first(), later] {
         if place > 0 {
             // Rows of ours come first: a collection that was empty has something to show then.
             if options.allow_writes {
-                lab.populate().await;
+                context.populate().await;
             }
-            lab.prepare(options.max_rows).await;
+            context.prepare(options.max_rows).await;
         }
         for check in phase {
-            if !asked(check, &lab) {
+            if !asked(check, &context) {
                 continue;
             }
             place += 1;
             progress(Progress::Checking { number: place, of, id: check.id });
-            let outcome = make(check, &mut lab).await;
+            let outcome = make(check, &mut context).await;
             progress(Progress::Checked { id: check.id, result: outcome.result });
             outcomes.push((check.category, outcome));
         }
     }
-    let report = report(&lab, outcomes);
-    Ok(Run { report, record: lab.record })
+    let report = report(&context, outcomes);
+    Ok(Run { report, record: context.record })
 }
 
 /// Whether a check belongs to this run: to its level, and to what the server offers.
-fn asked(check: &Check, lab: &Lab<'_>) -> bool {
+fn asked(check: &Check, context: &CheckContext<'_>) -> bool {
     let level = if check.category.required() { 1 } else { 2 };
-    level <= lab.options.level && check.feature.is_none_or(|feature| feature.offered(lab))
+    level <= context.options.level && check.feature.is_none_or(|feature| feature.offered(context))
 }
 
 /// Makes one check.
-async fn make(check: &Check, lab: &mut Lab<'_>) -> Outcome {
+async fn make(check: &Check, context: &mut CheckContext<'_>) -> Outcome {
     let mut tally = Tally::default();
-    if check.writes && !lab.options.allow_writes {
+    if check.writes && !context.options.allow_writes {
         return skipped(check, "the run was not allowed to write");
     }
-    if let Some(reason) = lab.client.lost.clone() {
+    if let Some(reason) = context.client.lost.clone() {
         return skipped(check, &format!("the server is gone: {reason}"));
     }
-    (check.body)(lab, &mut tally).await;
-    if let Some(reason) = lab.client.lost.clone() {
+    (check.body)(context, &mut tally).await;
+    if let Some(reason) = context.client.lost.clone() {
         tally.lose(&reason);
-        lab.revive().await;
+        context.revive().await;
     }
     let detail = match tally.verdict() {
-        Verdict::Skip if tally.notes.is_empty() => nothing_to_look_at(check, lab),
+        Verdict::Skip if tally.notes.is_empty() => nothing_to_look_at(check, context),
         _ => tally.detail(check.unit),
     };
     Outcome {
@@ -159,8 +159,8 @@ async fn make(check: &Check, lab: &mut Lab<'_>) -> Outcome {
 }
 
 /// Why a check had nothing to look at.
-fn nothing_to_look_at(check: &Check, lab: &Lab<'_>) -> String {
-    let reason = if check.writes { lab.why_nothing_made() } else { String::new() };
+fn nothing_to_look_at(check: &Check, context: &CheckContext<'_>) -> String {
+    let reason = if check.writes { context.why_nothing_made() } else { String::new() };
     if reason.is_empty() { check.nothing.to_owned() } else { format!("{}: {reason}", check.nothing) }
 }
 
@@ -184,16 +184,16 @@ fn surface_words(record: &Record) -> Vec<String> {
     record.surfaces.iter().map(words).collect()
 }
 
-fn report(lab: &Lab<'_>, outcomes: Vec<(Category, Outcome)>) -> Report {
-    let version = lab.described.protocol().get("version").and_then(Value::as_str);
+fn report(context: &CheckContext<'_>, outcomes: Vec<(Category, Outcome)>) -> Report {
+    let version = context.described.protocol().get("version").and_then(Value::as_str);
     let header = Header {
-        implementation: lab.record.implementation.clone(),
-        version: lab.record.version.clone(),
+        implementation: context.record.implementation.clone(),
+        version: context.record.version.clone(),
         spec_version: version.unwrap_or_default().to_owned(),
-        requested_level: lab.options.level,
-        claimed: lab.described.protocol().get("conformance").and_then(Value::as_str).map(str::to_owned),
-        surfaces: surface_words(&lab.record),
-        calls: lab.calls(),
+        requested_level: context.options.level,
+        claimed: context.described.protocol().get("conformance").and_then(Value::as_str).map(str::to_owned),
+        surfaces: surface_words(&context.record),
+        calls: context.calls(),
     };
     Report::assemble(header, outcomes)
 }

@@ -5,10 +5,10 @@ use crate::reply::Reply;
 use crate::report::{Finding, Verdict};
 
 /// More findings than these are only counted.
-const MOST_FINDINGS: usize = 25;
+const MAX_FINDINGS: usize = 25;
 
 /// Longer answers are left out of findings.
-const LONGEST_SHOWN: usize = 20_000;
+const MAX_SHOWN_LEN: usize = 20_000;
 
 /// What a check has seen so far.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ impl Tally {
     }
 
     fn find(&mut self, subject: String, problem: String, seen: Option<&Reply>) {
-        if self.findings.len() < MOST_FINDINGS {
+        if self.findings.len() < MAX_FINDINGS {
             let seen = seen.map(|reply| shortened(&reply.exchange));
             self.findings.push(Finding { subject, problem, seen });
         }
@@ -113,7 +113,7 @@ impl Tally {
 pub(crate) fn shortened(exchange: &Exchange) -> Exchange {
     let short = |value: &serde_json::Value| {
         let text = value.to_string();
-        if text.len() <= LONGEST_SHOWN { value.clone() } else { format!("({} bytes, not shown)", text.len()).into() }
+        if text.len() <= MAX_SHOWN_LEN { value.clone() } else { format!("({} bytes, not shown)", text.len()).into() }
     };
     Exchange { tool: exchange.tool.clone(), arguments: short(&exchange.arguments), answer: short(&exchange.answer) }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::context::CheckContext;
 use crate::described::Operation;
-use crate::lab::Lab;
 use crate::reply::Reply;
 use crate::rows::{Row, page_info, rows};
 
@@ -105,7 +105,7 @@ fn distinct(rows: &[Row], field: &str) -> usize {
     values.len()
 }
 
-impl Lab<'_> {
+impl CheckContext<'_> {
     /// Walks from the start to the end, or until `most` rows were met.
     pub(crate) async fn walk(
         &mut self,

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::context::CheckContext;
 use crate::described::{Kind, Operation, Parameter};
-use crate::lab::Lab;
 use crate::reply::Reply;
 use crate::resources::{CONTROLS, Resource, referred};
 use crate::rows::{Row, object_with, same, total};
@@ -37,7 +37,7 @@ pub(crate) enum Recipe {
     Variant(usize),
 }
 
-impl Lab<'_> {
+impl CheckContext<'_> {
     /// Creates one of each thing that can be created, those first that others refer to.
     pub(crate) async fn populate(&mut self) {
         let resources = self.resources.clone();

@@ -8,11 +8,11 @@
 use std::collections::{HashMap, HashSet};
 
 use aquifer_protocol::hex::hex;
-use aquifer_protocol::operation::{LONGEST_NAME, MAX_CHOSEN_NAME, RESERVED, is_snake_case};
+use aquifer_protocol::operation::{MAX_CHOSEN_NAME, MAX_NAME_LEN, RESERVED, is_snake_case};
 use sha2::{Digest, Sha256};
 
 /// Longer names of parameters help nobody.
-const LONGEST_PARAMETER: usize = 64;
+const MAX_PARAMETER_LEN: usize = 64;
 
 /// A name that was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,13 +69,13 @@ pub fn operations<'a>(tools: impl IntoIterator<Item = &'a str>) -> Vec<Given> {
 
 /// The same beside names that are established: their tools keep them, and no other tool gets one.
 pub fn operations_beside<'a>(tools: impl IntoIterator<Item = &'a str>, established: &Established) -> Vec<Given> {
-    give(tools, RESERVED, LONGEST_NAME, "tool", established)
+    give(tools, RESERVED, MAX_NAME_LEN, "tool", established)
 }
 
 /// Names for the parameters of one operation. The original names must differ.
 pub fn parameters<'a>(originals: impl IntoIterator<Item = &'a str>) -> Vec<Given> {
     // The token that confirms a call travels under this name; an upstream's own is another thing.
-    give(originals, &["confirmation_token"], LONGEST_PARAMETER, "parameter", &Established::default())
+    give(originals, &["confirmation_token"], MAX_PARAMETER_LEN, "parameter", &Established::default())
 }
 
 /// The name, no longer than `longest`: a longer one ends in a mark of the whole, so that two of them stay apart.

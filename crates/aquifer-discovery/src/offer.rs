@@ -22,10 +22,10 @@ use crate::tool::Tool;
 use sanitize::Replacements;
 
 /// Whoever has to decide does not read more of one reason.
-const LONGEST_WORDS: usize = 1_000;
+const MAX_TEXT_LEN: usize = 1_000;
 
 /// Nor more reasons.
-const MOST_REASONS: usize = 20;
+const MAX_REASONS: usize = 20;
 
 /// The operations of one source and the calls behind them.
 #[derive(Debug, Clone, Default)]
@@ -376,10 +376,10 @@ fn evidence_of_tool(made: &NormalizedOperation, tool: &Tool) -> String {
 
 /// What the file says about confirming, cleaned: a person reads it before deciding.
 fn safeguards(reviewed: &AdapterOperation) -> Safeguards {
-    let words = |written: &String| text::shorten(&text::clean(written), LONGEST_WORDS);
+    let words = |written: &String| text::shorten(&text::clean(written), MAX_TEXT_LEN);
     Safeguards {
         always_confirm: reviewed.requires_confirmation,
-        reasons: reviewed.danger_reasons.iter().take(MOST_REASONS).map(|reason| words(reason).into()).collect(),
+        reasons: reviewed.danger_reasons.iter().take(MAX_REASONS).map(|reason| words(reason).into()).collect(),
         message: reviewed.confirmation_message.as_ref().map(|message| words(message).into()),
         cooldown: Duration::from_secs(reviewed.cooldown_seconds),
     }

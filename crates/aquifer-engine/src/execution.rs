@@ -21,8 +21,8 @@ use crate::engine::panic_message;
 use crate::source::ProgressUpdate;
 
 /// Executions kept, running or finished: of one owner, and of all. Nobody loses a result to somebody else's zeal.
-const MOST_OF_ONE: usize = 64;
-const MOST_OF_ALL: usize = 1024;
+const MAX_OF_ONE: usize = 64;
+const MAX_OF_ALL: usize = 1024;
 
 /// Where an execution stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,8 +144,8 @@ impl Executions {
     fn keep(&self, execution: Arc<Execution>) -> Result<(), Failure> {
         let mut kept = self.lock();
         let own = kept.iter().filter(|known| known.owner == execution.owner).count();
-        let crowded = own >= MOST_OF_ONE;
-        if crowded || kept.len() >= MOST_OF_ALL {
+        let crowded = own >= MAX_OF_ONE;
+        if crowded || kept.len() >= MAX_OF_ALL {
             let can_go =
                 |known: &Arc<Execution>| known.status().is_terminal() && (!crowded || known.owner == execution.owner);
             let Some(finished) = kept.iter().position(can_go) else {

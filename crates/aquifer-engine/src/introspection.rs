@@ -16,13 +16,13 @@ use crate::snapshot::Snapshot;
 use crate::source::{Context, Source, SourceStatus};
 
 /// A list longer than this pages by itself.
-const LARGEST_LIST: usize = 64 * 1024;
+const MAX_LIST_BYTES: usize = 64 * 1024;
 
 /// Every line of a search costs the model tokens, and the right operation is almost always among the first.
 const SEARCH_PAGE: usize = 5;
 
 /// More hits than this are not ranked.
-const MOST_HITS: usize = 500;
+const MAX_HITS: usize = 500;
 
 /// Answers `introspect`.
 pub(crate) async fn answer(
@@ -206,7 +206,7 @@ fn list(snapshot: &Snapshot, narrowing: &Narrowing) -> Result<Value, Failure> {
             .ok_or_else(|| Failure::invalid_value("after", "is not a cursor of this list. Start again without it"))?,
     };
     let wanted = narrowing.first.or_else(|| narrowing.search.as_ref().map(|_| SEARCH_PAGE));
-    let mut room = LARGEST_LIST;
+    let mut room = MAX_LIST_BYTES;
     let page_of: Vec<&Operation> = matching
         .iter()
         .skip(start)
@@ -245,7 +245,7 @@ fn matching<'a>(snapshot: &'a Snapshot, narrowing: &Narrowing) -> Vec<&'a Operat
         None => operations.iter().map(|op| &**op).filter(|op| admits(op)).collect(),
         Some(words) => snapshot
             .index()
-            .search_among(words, MOST_HITS, |position| operations.get(position).is_some_and(|op| admits(op)))
+            .search_among(words, MAX_HITS, |position| operations.get(position).is_some_and(|op| admits(op)))
             .into_iter()
             .filter_map(|hit| operations.get(hit.position))
             .map(|op| &**op)

@@ -99,12 +99,12 @@ pub trait Source: Send + Sync + 'static {
     fn session_ended(&self, _session: &str) {}
 
     /// What it has beside operations. Must cost next to nothing.
-    fn shelves(&self) -> Shelves {
-        Shelves::default()
+    fn capabilities(&self) -> SourceCapabilities {
+        SourceCapabilities::default()
     }
 
     /// Gets something beside operations: a list as an array of its entries, anything else as MCP answers it. Asked only
-    /// for what stands on its shelves.
+    /// for its resources and prompts.
     fn fetch(&self, _wanted: Fetch, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
         std::future::ready(Err(Failure::new(Code::NotFoundResource, "This source has nothing but operations"))).boxed()
     }
@@ -150,7 +150,7 @@ pub struct SourceStatus {
 
 /// What a source has beside operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Shelves {
+pub struct SourceCapabilities {
     /// Documents to read.
     pub resources: bool,
     /// Prompts to fill in.
@@ -159,7 +159,7 @@ pub struct Shelves {
     pub completions: bool,
 }
 
-impl Shelves {
+impl SourceCapabilities {
     /// What either has.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
@@ -366,11 +366,7 @@ pub struct Context {
     /// Where to tell how far the call is.
     pub progress: Progress,
     /// Whether the person behind the caller can be asked.
-    pub interactive: bool,
-    /// Whether that person could be asked if the call were not one of a batch.
-    pub interactive_alone: bool,
-    /// Whether the call is one of a batch.
-    pub in_batch: bool,
+    pub interaction: Interaction,
     /// The person's answers to earlier questions of this call, by key.
     pub answers: Arc<Map<String, Value>>,
     /// The client itself, where it can be asked things while the call waits.
@@ -379,7 +375,7 @@ pub struct Context {
 
 /// What a client may be able to do for a source while a call waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Favour {
+pub enum ClientCapability {
     /// Ask the person to fill in a form.
     Elicitation,
     /// Have its model complete a conversation.
@@ -391,13 +387,51 @@ pub enum Favour {
 /// The client of a call, as far as sources may turn to it. What is asked and answered has the shape that MCP gives it.
 pub trait ClientSide: Send + Sync + std::fmt::Debug + 'static {
     /// Whether it said that it can.
-    fn can(&self, favour: Favour) -> bool;
+    fn can(&self, capability: ClientCapability) -> bool;
 
     /// Asks, and waits. Refused are what it cannot do, what it declines with an error, and what takes too long.
-    fn ask(&self, favour: Favour, params: Map<String, Value>) -> BoxFuture<'_, Result<Value, Failure>>;
+    fn ask(&self, capability: ClientCapability, params: Map<String, Value>) -> BoxFuture<'_, Result<Value, Failure>>;
 
     /// Passes on what a source logs (`{level, logger?, data}`). Never waits: what the client cannot take is lost.
     fn log(&self, params: Map<String, Value>);
+}
+
+/// Whether the person behind a call can be asked while the call waits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Interaction {
+    /// The client cannot ask anybody.
+    #[default]
+    Unavailable,
+    /// The client can ask.
+    Available,
+    /// The call is one of a batch, which is never interrupted by a question.
+    Batch {
+        /// Whether the client could ask if the call came alone.
+        is_available_alone: bool,
+    },
+}
+
+impl Interaction {
+    /// The same client's call as one of a batch.
+    #[must_use]
+    pub fn in_batch(self) -> Self {
+        Self::Batch { is_available_alone: self.can_ask_alone() }
+    }
+
+    /// Whether the person can be asked now.
+    pub fn can_ask(self) -> bool {
+        self == Self::Available
+    }
+
+    /// Whether the person can be asked now, or could be if the call came alone.
+    pub fn can_ask_alone(self) -> bool {
+        matches!(self, Self::Available | Self::Batch { is_available_alone: true })
+    }
+
+    /// Whether the call is one of a batch.
+    pub fn is_batch(self) -> bool {
+        matches!(self, Self::Batch { .. })
+    }
 }
 
 impl Context {
@@ -408,9 +442,7 @@ impl Context {
             request_id: request_id.into(),
             cancelled: CancellationToken::new(),
             progress: Progress::silent(),
-            interactive: false,
-            interactive_alone: false,
-            in_batch: false,
+            interaction: Interaction::Unavailable,
             answers: Arc::default(),
             client: None,
         }

@@ -18,7 +18,7 @@ pub use memory::MemoryStore;
 pub use window::Window;
 
 /// The largest value a record may have. Stores are for small things; what is larger is refused.
-pub const LARGEST_VALUE: usize = 1 << 20;
+pub const MAX_VALUE_BYTES: usize = 1 << 20;
 
 /// A small store of small records.
 pub trait StateStore: Send + Sync + 'static {
@@ -88,7 +88,7 @@ pub struct StoreError(pub String);
 impl StoreError {
     /// The value is more than a record can hold.
     pub fn too_large(bytes: usize) -> Self {
-        Self(format!("a record of {bytes} bytes is larger than {LARGEST_VALUE}"))
+        Self(format!("a record of {bytes} bytes is larger than {MAX_VALUE_BYTES}"))
     }
 }
 

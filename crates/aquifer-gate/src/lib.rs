@@ -7,11 +7,11 @@
 pub mod audit;
 pub mod confirm;
 mod gate;
-mod patience;
 pub mod policy;
 pub mod quota;
 pub mod store;
 mod time;
+mod timeout;
 
 pub use gate::GateSettings;
 pub use gate::GateSettingsError;

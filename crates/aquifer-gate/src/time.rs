@@ -10,8 +10,8 @@ use std::time::Duration;
 use aquifer_engine::clock::{Clock as _, SteadyClock};
 use aquifer_engine::store::{HIGH_WATER, StateStore};
 
-use crate::confirm::{ConfirmSettings, LONGEST_COOLDOWN};
-use crate::patience::within;
+use crate::confirm::{ConfirmSettings, MAX_COOLDOWN};
+use crate::timeout::within;
 
 /// How often the time is written while tokens are out.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ pub async fn keep_time(clock: Arc<SteadyClock>, store: Arc<dyn StateStore>) {
         tokio::time::sleep(INTERVAL).await;
     }
     // An earlier process may have issued tokens that still hold.
-    if let Ok(until) = clock.now().checked_add(ConfirmSettings::MAX_LIFETIME + LONGEST_COOLDOWN) {
+    if let Ok(until) = clock.now().checked_add(ConfirmSettings::MAX_LIFETIME + MAX_COOLDOWN) {
         clock.need_until(until);
     }
     // Once more after the last token has ended, so that its end is in the store.

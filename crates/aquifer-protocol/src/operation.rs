@@ -27,7 +27,7 @@ pub const RESERVED: &[&str] = &[
 pub const TOKEN: &str = "confirmation_token";
 
 /// Names that are made here, of tools, tables and prefixes, are no longer than this: every mention costs tokens.
-pub const LONGEST_NAME: usize = 48;
+pub const MAX_NAME_LEN: usize = 48;
 
 /// Names that somebody chose may be this long. The specification sets no limit.
 pub const MAX_CHOSEN_NAME: usize = 256;
@@ -370,13 +370,13 @@ impl Operation {
 
     /// The first sentence: what a list of operations has room for.
     pub fn short_description(&self) -> &str {
-        const MOST: usize = 160;
+        const MAX_COUNT: usize = 160;
         let line = self.description.lines().next().unwrap_or_default().trim();
         let sentence = match line.find(". ") {
             Some(index) => line.get(..=index).unwrap_or(line),
             None => line,
         };
-        match sentence.char_indices().nth(MOST) {
+        match sentence.char_indices().nth(MAX_COUNT) {
             Some((index, _)) => sentence.get(..index).unwrap_or(sentence).trim_end(),
             None => sentence,
         }

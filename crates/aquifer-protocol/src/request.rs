@@ -86,10 +86,10 @@ impl NotARequest {
 }
 
 /// Reads the arguments of a tool call.
-pub fn parse(mut arguments: Map<String, Value>, longest_batch: usize) -> Result<Parsed, NotARequest> {
+pub fn parse(mut arguments: Map<String, Value>, max_batch_size: usize) -> Result<Parsed, NotARequest> {
     if arguments.keys().any(|name| name == "operations") {
         let operations = arguments.remove("operations").unwrap_or_default();
-        let items = batch(operations, &arguments, longest_batch).map_err(NotARequest::Batch)?;
+        let items = batch(operations, &arguments, max_batch_size).map_err(NotARequest::Batch)?;
         return Ok(Parsed::Batch(items));
     }
     let mut parts = Parts::of(arguments);

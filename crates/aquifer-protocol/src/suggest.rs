@@ -31,7 +31,7 @@ fn rank<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Vec<(f64, 
         .into_iter()
         .map(|name| {
             let shared = wrong.shared_words(name);
-            (shared.max(wrong.most_alike(name)), shared, name)
+            (shared.max(wrong.max_alike(name)), shared, name)
         })
         .filter(|(most, ..)| *most >= CLOSE_ENOUGH)
         .collect();
@@ -83,7 +83,7 @@ impl Wrong<'_> {
 
     /// No comparison letter by letter can find the names more alike than this: every letter that one has and the other
     /// has not is an error of typing.
-    fn most_alike(&self, name: &str) -> f64 {
+    fn max_alike(&self, name: &str) -> f64 {
         let longest = self.name.len().max(name.len()).max(1);
         let differences: usize = self.letters.iter().zip(letters(name)).map(|(a, b)| usize::from(a.abs_diff(b))).sum();
         1.0 - differences.div_ceil(2) as f64 / longest as f64

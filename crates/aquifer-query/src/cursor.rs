@@ -27,7 +27,7 @@ impl std::fmt::Debug for CursorKey {
 }
 
 /// Longer cursors cannot be sent. Ours are as long as the values that are sorted by, which may be long texts.
-const LONGEST: usize = 10 * 1024 * 1024;
+const MAX_LEN: usize = 10 * 1024 * 1024;
 
 impl CursorKey {
     /// A key of these bytes, which must be secret and random.
@@ -63,7 +63,7 @@ impl CursorKey {
 
     /// The bytes of a cursor, if we sealed them with this binding.
     pub fn open_bytes(&self, cursor: &str, binding: &[u8]) -> Option<Vec<u8>> {
-        if cursor.len() > LONGEST {
+        if cursor.len() > MAX_LEN {
             return None;
         }
         let sealed = URL_SAFE_NO_PAD.decode(cursor).ok()?;

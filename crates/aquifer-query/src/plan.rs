@@ -256,7 +256,7 @@ impl Aggregate {
 }
 
 /// The most groups an answer shows.
-pub const MOST_GROUPS: usize = 1_000;
+pub const MAX_GROUPS: usize = 1_000;
 
 /// A group's value as the name of its result. What is missing is `null`, and text that reads like another kind of value
 /// keeps its quotes. Lists and objects of no known type are told apart from everything else, not from each other.

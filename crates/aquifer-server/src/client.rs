@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use aquifer_engine::source::{ClientSide, Favour};
+use aquifer_engine::source::{ClientCapability, ClientSide};
 use aquifer_protocol::error::{Code, Failure};
 use futures::FutureExt;
 use futures::StreamExt;
@@ -26,16 +26,16 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
 /// Questions of one request that may wait to be asked.
-const MOST_QUESTIONS: usize = 8;
+const MAX_QUESTIONS: usize = 8;
 
 /// A person or a model that has not answered by then is taken to have refused.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The least urgent level a client wants to hear of; everything, until it says otherwise.
 #[derive(Debug, Default)]
-pub(crate) struct Volume(AtomicU8);
+pub(crate) struct LogLevelFilter(AtomicU8);
 
-impl Volume {
+impl LogLevelFilter {
     pub(crate) fn set(&self, level: LoggingLevel) {
         self.0.store(urgency(level), Ordering::Relaxed);
     }
@@ -60,7 +60,7 @@ fn urgency(level: LoggingLevel) -> u8 {
 
 /// A question on its way to the client.
 pub(crate) struct Question {
-    favour: Favour,
+    capability: ClientCapability,
     params: Map<String, Value>,
     answer: oneshot::Sender<Result<Value, Failure>>,
 }
@@ -70,7 +70,7 @@ pub(crate) struct SessionClient {
     peer: Peer<RoleServer>,
     can: [bool; 3],
     questions: mpsc::Sender<Question>,
-    volume: Arc<Volume>,
+    log_level_filter: Arc<LogLevelFilter>,
 }
 
 impl std::fmt::Debug for SessionClient {
@@ -83,32 +83,32 @@ impl SessionClient {
     /// The client behind a request, if requests can be made to it: those of the newest revision cannot.
     pub(crate) fn of(
         context: &RequestContext<RoleServer>,
-        volume: &Arc<Volume>,
+        log_level_filter: &Arc<LogLevelFilter>,
     ) -> Option<(Arc<dyn ClientSide>, mpsc::Receiver<Question>)> {
         if context.protocol_version().is_none_or(|version| version >= ProtocolVersion::V_2026_07_28) {
             return None;
         }
         let capabilities = context.client_capabilities()?;
         let can = [capabilities.elicitation.is_some(), capabilities.sampling.is_some(), capabilities.roots.is_some()];
-        let (questions, receiver) = mpsc::channel(MOST_QUESTIONS);
-        let client = Self { peer: context.peer.clone(), can, questions, volume: volume.clone() };
+        let (questions, receiver) = mpsc::channel(MAX_QUESTIONS);
+        let client = Self { peer: context.peer.clone(), can, questions, log_level_filter: log_level_filter.clone() };
         Some((Arc::new(client), receiver))
     }
 }
 
 impl ClientSide for SessionClient {
-    fn can(&self, favour: Favour) -> bool {
+    fn can(&self, capability: ClientCapability) -> bool {
         let [elicitation, sampling, roots] = self.can;
-        match favour {
-            Favour::Elicitation => elicitation,
-            Favour::Sampling => sampling,
-            Favour::Roots => roots,
+        match capability {
+            ClientCapability::Elicitation => elicitation,
+            ClientCapability::Sampling => sampling,
+            ClientCapability::Roots => roots,
         }
     }
 
-    fn ask(&self, favour: Favour, params: Map<String, Value>) -> BoxFuture<'_, Result<Value, Failure>> {
+    fn ask(&self, capability: ClientCapability, params: Map<String, Value>) -> BoxFuture<'_, Result<Value, Failure>> {
         let (answer, answered) = oneshot::channel();
-        let question = Question { favour, params, answer };
+        let question = Question { capability, params, answer };
         async move {
             self.questions.try_send(question).map_err(|_| refused("the request is over, or too many wait"))?;
             answered.await.map_err(|_| refused("the request is over"))?
@@ -119,7 +119,7 @@ impl ClientSide for SessionClient {
     fn log(&self, params: Map<String, Value>) {
         let line = serde_json::from_value::<LoggingMessageNotificationParam>(Value::Object(params));
         let Ok(line) = line else { return };
-        if !self.volume.lets(line.level) {
+        if !self.log_level_filter.lets(line.level) {
             return;
         }
         let peer = self.peer.clone();
@@ -151,10 +151,10 @@ pub(crate) async fn attended<T>(
 }
 
 async fn ask(peer: &Peer<RoleServer>, question: Question) {
-    let answer = match request(question.favour, question.params) {
+    let answer = match request(question.capability, question.params) {
         Ok(request) => {
             let mut options = PeerRequestOptions::no_options();
-            options.timeout = Some(PATIENCE);
+            options.timeout = Some(TIMEOUT);
             let sent = peer.send_request_with_option(request, options).await;
             match sent {
                 Ok(handle) => handle.await_response().await.map_err(refused).and_then(result),
@@ -167,19 +167,19 @@ async fn ask(peer: &Peer<RoleServer>, question: Question) {
     let _ = question.answer.send(answer);
 }
 
-fn request(favour: Favour, params: Map<String, Value>) -> Result<ServerRequest, Failure> {
+fn request(capability: ClientCapability, params: Map<String, Value>) -> Result<ServerRequest, Failure> {
     let params = Value::Object(params);
     let unreadable = |cause: serde_json::Error| refused(format!("a question the SDK cannot read: {cause}"));
-    Ok(match favour {
-        Favour::Elicitation => {
+    Ok(match capability {
+        ClientCapability::Elicitation => {
             let params: ElicitRequestParams = serde_json::from_value(params).map_err(unreadable)?;
             ServerRequest::ElicitRequest(ElicitRequest::new(params))
         }
-        Favour::Sampling => {
+        ClientCapability::Sampling => {
             let params: CreateMessageRequestParams = serde_json::from_value(params).map_err(unreadable)?;
             ServerRequest::CreateMessageRequest(CreateMessageRequest::new(params))
         }
-        Favour::Roots => ServerRequest::ListRootsRequest(ListRootsRequest::default()),
+        ClientCapability::Roots => ServerRequest::ListRootsRequest(ListRootsRequest::default()),
     })
 }
 

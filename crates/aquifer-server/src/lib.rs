@@ -1,18 +1,17 @@
-//! The MCP face of an engine: stdio and Streamable HTTP, every MCP revision at the same door.
+//! The MCP handler of an engine: stdio and Streamable HTTP, every MCP revision at the same door.
 //!
 //! The MCP SDK stays inside this crate. It drops what it cannot parse without an answer, so every message passes our
 //! own byte scanner first, and what that refuses is answered here and never reaches the SDK.
 
-mod bypass;
 mod client;
 mod expected;
-mod express;
-mod face;
+mod fast_path;
+mod handler;
 mod http;
-mod library;
 mod progress;
 mod question;
 mod refusal;
+mod resources;
 mod stdio;
 
 pub use http::HttpError;

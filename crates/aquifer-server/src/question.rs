@@ -13,7 +13,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value, json};
 
 /// A person who has not answered by then is taken to have refused.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// How this client's person can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(crate) async fn ask(peer: &Peer<RoleServer>, question: InputRequest) -> (Str
     let key = question.key.clone();
     let refusal = json!({ "action": "cancel" });
     let Ok(params) = form(question) else { return (key, refusal) };
-    match peer.create_elicitation_with_timeout(params, Some(PATIENCE)).await {
+    match peer.create_elicitation_with_timeout(params, Some(TIMEOUT)).await {
         Ok(result) => (key, serde_json::to_value(result).unwrap_or(refusal)),
         Err(ServiceError::Timeout { .. }) => (key, json!({ "action": "timeout" })),
         Err(cause) => {

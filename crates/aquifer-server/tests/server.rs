@@ -1,11 +1,11 @@
-//! The MCP face on streams in memory: what needs a source or a gate that the binary does not have.
+//! The MCP handler on streams in memory: what needs a source or a gate that the binary does not have.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aquifer_engine::gate::{Decision, Gate, Pass};
-use aquifer_engine::source::{Call, Favour, Offering, Outcome};
+use aquifer_engine::source::{Call, ClientCapability, Offering, Outcome};
 use aquifer_engine::{Answer, Context, Engine, InputRequest, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
@@ -43,7 +43,7 @@ impl Source for Changing {
             .boxed();
         }
         if &*call.name == "get_favours" {
-            return favours(call.context).boxed();
+            return capabilities(call.context).boxed();
         }
         let answered = call.context.answers.get("sure").cloned();
         let outcome = match &*call.name {
@@ -61,20 +61,23 @@ impl Source for Changing {
 }
 
 /// Asks the client for everything a source may ask for.
-async fn favours(context: Context) -> Outcome {
+async fn capabilities(context: Context) -> Outcome {
     let Some(client) = context.client else { return Outcome::Done(Answer::new(json!("nobody to ask"))) };
     client.log(json!({ "level": "info", "data": "quiet" }).as_object().unwrap().clone());
     client.log(json!({ "level": "error", "logger": "l", "data": { "a": 1 } }).as_object().unwrap().clone());
     let questions = [
-        (Favour::Elicitation, json!({ "message": "Who?", "requestedSchema": { "type": "object", "properties": {} } })),
-        (Favour::Sampling, json!({ "messages": [], "maxTokens": 1 })),
-        (Favour::Roots, json!({})),
+        (
+            ClientCapability::Elicitation,
+            json!({ "message": "Who?", "requestedSchema": { "type": "object", "properties": {} } }),
+        ),
+        (ClientCapability::Sampling, json!({ "messages": [], "maxTokens": 1 })),
+        (ClientCapability::Roots, json!({})),
     ];
     let mut answers = Vec::new();
-    for (favour, params) in questions {
+    for (capability, params) in questions {
         let params = params.as_object().unwrap().clone();
-        answers.push(if client.can(favour) {
-            client.ask(favour, params).await.unwrap_or_default()
+        answers.push(if client.can(capability) {
+            client.ask(capability, params).await.unwrap_or_default()
         } else {
             json!("cannot")
         });

@@ -20,16 +20,16 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
+use crate::error::SqlError;
+use crate::exposed_table::ExposedTable;
 use crate::looking::{Looking, Shown};
 use crate::name_store::NameStore;
 use crate::offer::{Action, Offer, Verb, generic as generic_tables};
 use crate::postgres::Postgres;
-use crate::served::Served;
 use crate::session::{Fault, Valid, Work};
 use crate::settings::{Settings, Target};
 use crate::sqlite::{Place, Sqlite};
 use crate::statement::Dialect;
-use crate::trouble::Trouble;
 use crate::work::Done;
 use crate::work::change::{Common, Create, Delete, Update};
 use crate::work::read::{Get, Query};
@@ -98,15 +98,15 @@ impl Database {
         let problems = settings.pattern_problems();
         if !problems.is_empty() {
             let reason = "its settings have an invalid pattern".to_owned();
-            let trouble = Trouble::Unavailable { reason, cause: problems.join("; ") };
-            return Err(trouble.into_failure(&settings.name, None));
+            let error = SqlError::Unavailable { reason, cause: problems.join("; ") };
+            return Err(error.into_failure(&settings.name, None));
         }
         let backend = match &settings.target {
             Target::Sqlite(path) => Backend::Sqlite(Sqlite::new(Place::File(path.clone()), &settings)),
             Target::Memory(name) => Backend::Sqlite(Sqlite::new(Place::Memory(name.clone()), &settings)),
             Target::Postgres(url) => {
                 let postgres = Postgres::new(url, &settings);
-                Backend::Postgres(Box::new(postgres.map_err(|trouble| trouble.into_failure(&settings.name, None))?))
+                Backend::Postgres(Box::new(postgres.map_err(|error| error.into_failure(&settings.name, None))?))
             }
         };
         let place = match &backend {
@@ -146,7 +146,7 @@ impl Database {
 
     /// Tries to look until it succeeds, at growing intervals. Ends when nobody holds the database any more: one that is no
     /// longer served is not looked for.
-    pub async fn look_until_found(database: Weak<Self>) {
+    pub async fn reflect_with_retry(database: Weak<Self>) {
         let (mut pause, longest) = RETRY;
         while let Some(database) = database.upgrade() {
             match database.look().await {
@@ -240,13 +240,13 @@ impl Database {
             offer = self.offer.load_full();
         }
         let cause = "a rehearsal is no longer proven to change nothing".to_owned();
-        Err(Trouble::SchemaChanged { cause }.into_failure(&self.settings.name, None))
+        Err(SqlError::SchemaChanged { cause }.into_failure(&self.settings.name, None))
     }
 
     async fn perform(
         &self,
         verb: Verb,
-        (served, index): (Arc<Served>, usize),
+        (served, index): (Arc<ExposedTable>, usize),
         offer: &Offer,
         now: Timestamp,
         params: Map<String, Value>,
@@ -302,10 +302,10 @@ impl Database {
         };
         outcome.map_err(|fault| match fault {
             // What is wrong with none of the other values is wrong with the key.
-            Fault::Trouble(Trouble::Invalid { problem, column: None, cause }) if verb != Verb::Create => {
+            Fault::SqlError(SqlError::Invalid { problem, column: None, cause }) if verb != Verb::Create => {
                 let mut key = served.table.key_columns().map(|column| column.name.to_string());
                 let column = key.next().filter(|_| key.next().is_none());
-                self.told(Trouble::Invalid { problem, column, cause }.into(), Some(&served))
+                self.told(SqlError::Invalid { problem, column, cause }.into(), Some(&served))
             }
             fault => self.told(fault, Some(&served)),
         })
@@ -325,7 +325,7 @@ impl Database {
     }
 
     async fn relationships(&self, offer: &Offer, now: Timestamp, params: &Map<String, Value>) -> Result<Done, Failure> {
-        const LARGEST: u64 = 100;
+        const MAX_BYTES: u64 = 100;
         let root = params.get("root").and_then(Value::as_object).cloned().unwrap_or_default();
         let table = root.get("element_type").and_then(Value::as_str).unwrap_or_default();
         let index = offer.find_table("element_type", table)?;
@@ -353,7 +353,7 @@ impl Database {
             direction: Direction::from_params(params),
             only,
             depth: number("depth").and_then(|depth| u32::try_from(depth).ok()).unwrap_or(1),
-            first: usize::try_from(wanted.min(LARGEST)).unwrap_or(100),
+            first: usize::try_from(wanted.min(MAX_BYTES)).unwrap_or(100),
             skip: 0,
             include: params
                 .get("include")
@@ -374,23 +374,23 @@ impl Database {
             })?;
         }
         let mut done = self.backend.read(walk).await.map_err(|fault| self.told(fault, Some(served)))?;
-        if wanted > LARGEST {
+        if wanted > MAX_BYTES {
             done.warnings.push(
                 aquifer_protocol::warning::Warning::new(
                     "VALIDATION_PAGE_SIZE_CLAMPED",
                     "'first' was reduced to the largest page",
                 )
                 .detail("requested", wanted)
-                .detail("applied", LARGEST),
+                .detail("applied", MAX_BYTES),
             );
         }
         Ok(done)
     }
 
-    fn told(&self, fault: Fault, served: Option<&Served>) -> Failure {
+    fn told(&self, fault: Fault, served: Option<&ExposedTable>) -> Failure {
         match fault {
             Fault::Failure(failure) => failure,
-            Fault::Trouble(trouble) => trouble.into_failure(&self.settings.name, served),
+            Fault::SqlError(error) => error.into_failure(&self.settings.name, served),
         }
     }
 }
@@ -410,7 +410,7 @@ fn named(offer: &Offer, params: &Map<String, Value>) -> Result<usize, Failure> {
 }
 
 /// The parts of a single row that are wanted, its version among them unless each was named.
-fn parts(served: &Served, params: &Map<String, Value>) -> Result<Arc<[Path]>, Failure> {
+fn parts(served: &ExposedTable, params: &Map<String, Value>) -> Result<Arc<[Path]>, Failure> {
     let chosen = params.contains_key("fields") || params.contains_key("preset");
     if let Some(whole) = served.whole.get().filter(|_| !chosen) {
         return Ok(whole.clone());
@@ -425,7 +425,7 @@ fn parts(served: &Served, params: &Map<String, Value>) -> Result<Arc<[Path]>, Fa
 }
 
 /// The values of the key, in its order.
-fn key(served: &Served, params: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
+fn key(served: &ExposedTable, params: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
     let values = served.table.key_columns().map(|column| {
         let value = params.get(&*column.name)?;
         aquifer_query::value::accept(&column.of, value).or_else(|| Some(value.clone()))
@@ -438,7 +438,7 @@ fn key(served: &Served, params: &Map<String, Value>) -> Result<Vec<Value>, Failu
 
 /// Refuses values that no database could keep as they were given: whole numbers of more than 64 bits, and text that does not
 /// decode to bytes.
-fn fit<'a>(served: &Served, values: impl Iterator<Item = (&'a str, &'a Value)>) -> Result<(), Failure> {
+fn fit<'a>(served: &ExposedTable, values: impl Iterator<Item = (&'a str, &'a Value)>) -> Result<(), Failure> {
     for (name, value) in values {
         let problem = match served.table.column(name).map(|column| &column.of) {
             Some(FieldType::Integer) if value.is_u64() && value.as_i64().is_none() => "is more than 64 bits hold",
@@ -453,7 +453,7 @@ fn fit<'a>(served: &Served, values: impl Iterator<Item = (&'a str, &'a Value)>) 
 }
 
 /// The parameters that are values of columns.
-fn columns(served: &Served, mut params: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+fn columns(served: &ExposedTable, mut params: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
     let names = served.table.columns.iter().map(|column| &column.name);
     let values: Map<String, Value> =
         names.filter_map(|name| Some((name.to_string(), params.remove(&**name)?))).collect();

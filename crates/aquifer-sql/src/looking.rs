@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 use aquifer_protocol::error::{Code, Failure};
 
 use crate::database::{Backend, Database};
+use crate::error::SqlError;
 use crate::exposure::{self, Baseline, Mismatch};
 use crate::model::{Model, Table};
 use crate::name_book::NameBook;
@@ -15,7 +16,6 @@ use crate::names::Words;
 use crate::offer::{Concealed, Offer};
 use crate::session::Fault;
 use crate::settings::Settings;
-use crate::trouble::Trouble;
 use crate::work::probe::Probe;
 
 /// What one look leaves to the next.
@@ -77,7 +77,7 @@ impl Database {
         // The store is asked meanwhile: nobody is to wait for names.
         let baseline = looking.baseline.clone();
         let (model, ()) = tokio::join!(self.reflect(&baseline), looking.load_names());
-        let mut model = model.map_err(|trouble| trouble.into_failure(&self.settings.name, None))?;
+        let mut model = model.map_err(|error| error.into_failure(&self.settings.name, None))?;
         self.report_typos(&model);
         let mismatches = exposure::restrict(&mut model, &self.settings, &mut looking.baseline);
         self.misconfigured.store(!mismatches.is_empty(), Ordering::Relaxed);
@@ -123,7 +123,7 @@ impl Database {
         is_changed
     }
 
-    async fn reflect(&self, baseline: &Baseline) -> Result<Model, Trouble> {
+    async fn reflect(&self, baseline: &Baseline) -> Result<Model, SqlError> {
         match &self.backend {
             Backend::Sqlite(sqlite) => sqlite.reflect(&self.settings).await,
             Backend::Postgres(postgres) => postgres.reflect(&self.settings, baseline).await,
@@ -178,8 +178,8 @@ impl Database {
             for computed in said {
                 let (table, dialect) = (table.quoted.clone(), self.backend.dialect());
                 let probe = Probe { dialect, table, computed: computed.clone() };
-                let Err(Fault::Trouble(trouble)) = self.backend.read(probe).await else { continue };
-                tracing::error!(source = settings.name, ?trouble, "computed field '{}' is left out", computed.name);
+                let Err(Fault::SqlError(error)) = self.backend.read(probe).await else { continue };
+                tracing::error!(source = settings.name, ?error, "computed field '{}' is left out", computed.name);
                 for known in settings.tables.values_mut() {
                     known.computed.retain(|other| other.name != computed.name || other.sql != computed.sql);
                 }

@@ -5,7 +5,7 @@ use crate::settings::TableSettings;
 
 /// The longest name of a table in an operation's name: with `search_` and a source's prefix it stays within what
 /// clients accept.
-const LONGEST: usize = 30;
+const MAX_LEN: usize = 30;
 
 /// The length of a mark with the line before it.
 const MARK: usize = 7;
@@ -69,7 +69,7 @@ pub(crate) fn chosen(said: Option<&TableSettings>) -> (Option<String>, Option<St
 pub(crate) fn marked(words: &Words, table: &str, round: u32) -> Words {
     let mark = mark(&if round == 0 { table.to_owned() } else { format!("{table}/{round}") });
     let marked = |word: &str| {
-        let kept = word.get(..LONGEST - MARK).unwrap_or(word).trim_end_matches('_');
+        let kept = word.get(..MAX_LEN - MARK).unwrap_or(word).trim_end_matches('_');
         format!("{kept}_{mark}")
     };
     Words { singular: marked(&words.singular), plural: marked(&words.plural) }
@@ -77,7 +77,7 @@ pub(crate) fn marked(words: &Words, table: &str, round: u32) -> Words {
 
 /// Whether a word can stand in the name of an operation.
 pub(crate) fn is_usable(word: &str) -> bool {
-    aquifer_protocol::operation::is_snake_case(word) && word.len() <= LONGEST + MARK
+    aquifer_protocol::operation::is_snake_case(word) && word.len() <= MAX_LEN + MARK
 }
 
 /// Whether a table's name is already the one for several.
@@ -102,10 +102,10 @@ fn last_word(name: &str, plural: bool) -> String {
 
 /// The beginning of a long name, with a mark of the rest so that two of them stay apart.
 fn shorten(name: &str) -> String {
-    if name.len() <= LONGEST {
+    if name.len() <= MAX_LEN {
         return name.to_owned();
     }
-    let kept = name.get(..LONGEST - MARK).unwrap_or(name).trim_end_matches('_');
+    let kept = name.get(..MAX_LEN - MARK).unwrap_or(name).trim_end_matches('_');
     format!("{kept}_{}", mark(name))
 }
 
@@ -148,13 +148,13 @@ mod tests {
     #[test]
     fn long_names_are_shortened_and_marks_are_of_the_table() {
         let long = words(&"very_long_name_".repeat(5), None);
-        assert!(long.plural.len() <= LONGEST, "{long:?}");
+        assert!(long.plural.len() <= MAX_LEN, "{long:?}");
         let orders = words("Orders", None);
         let marked_words = marked(&orders, "Orders", 0);
         assert!(marked_words.plural.starts_with("orders_x") && marked_words.singular.starts_with("order_x"));
         assert_eq!(marked_words, marked(&orders, "Orders", 0));
         assert_ne!(marked_words, marked(&orders, "orders", 0));
         assert_ne!(marked_words, marked(&orders, "Orders", 1));
-        assert!(marked(&long, "x", 0).plural.len() <= LONGEST);
+        assert!(marked(&long, "x", 0).plural.len() <= MAX_LEN);
     }
 }

@@ -9,8 +9,8 @@ use aquifer_query::selection::{Lists, Selection};
 use serde_json::Value;
 
 use crate::cell::string;
+use crate::exposed_table::ExposedTable;
 use crate::media_type;
-use crate::served::Served;
 
 /// How a cell is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -235,7 +235,7 @@ impl Texts {
 pub(crate) struct Collector {
     shape: Shape,
     wanted: usize,
-    most_bytes: usize,
+    max_bytes: usize,
     every_place: bool,
     items: Texts,
     /// Of every row with its cursor, else of the first and the last.
@@ -250,11 +250,11 @@ impl Collector {
         Self::new(shape, 1, usize::MAX, false)
     }
 
-    pub(crate) fn new(shape: Shape, wanted: usize, most_bytes: usize, every_place: bool) -> Self {
+    pub(crate) fn new(shape: Shape, wanted: usize, max_bytes: usize, every_place: bool) -> Self {
         Self {
             shape,
             wanted,
-            most_bytes,
+            max_bytes,
             every_place,
             items: Texts { bytes: Vec::with_capacity(if wanted == 1 { 512 } else { 4096 }), ends: Vec::new() },
             places: Texts::default(),
@@ -273,7 +273,7 @@ impl Collector {
         self.items.add(|out| {
             object(&self.shape.nodes, row, out);
         });
-        if self.items.bytes.len() + count > self.most_bytes && count > 0 {
+        if self.items.bytes.len() + count > self.max_bytes && count > 0 {
             self.items.pop();
             self.more = true;
             self.cut = true;
@@ -326,7 +326,7 @@ impl Collector {
     /// Writes `"items":[…],"pageInfo":{…}` and the like.
     pub(crate) fn finish(
         self,
-        served: &Served,
+        served: &ExposedTable,
         plan: &Plan,
         key: &CursorKey,
         total: Option<&Value>,

@@ -5,11 +5,11 @@ use aquifer_engine::Validity;
 use aquifer_protocol::error::Failure;
 use serde_json::Value;
 
+use crate::error::SqlError;
 use crate::rows::{Collector, Reader};
 use crate::sql::uniform::TimeCheck;
 use crate::statement::Statement;
 use crate::time_style::TimeStyle;
-use crate::trouble::Trouble;
 
 pub(crate) trait Session: Send {
     /// Runs a statement and hands its rows to the collector until that has enough.
@@ -17,39 +17,39 @@ pub(crate) trait Session: Send {
         &mut self,
         statement: &Statement,
         collector: &mut Collector,
-    ) -> impl Future<Output = Result<(), Trouble>> + Send;
+    ) -> impl Future<Output = Result<(), SqlError>> + Send;
 
     /// Runs a statement with few rows, all of them wanted.
     fn rows(
         &mut self,
         statement: &Statement,
         readers: &[Reader],
-    ) -> impl Future<Output = Result<Vec<Vec<Value>>, Trouble>> + Send;
+    ) -> impl Future<Output = Result<Vec<Vec<Value>>, SqlError>> + Send;
 
     /// What is known by now of the format of a column's times. Databases that have a type for times have one format.
-    fn known_time_style(&mut self, check: &TimeCheck) -> impl Future<Output = Result<TimeStyle, Trouble>> + Send {
+    fn known_time_style(&mut self, check: &TimeCheck) -> impl Future<Output = Result<TimeStyle, SqlError>> + Send {
         std::future::ready(Ok(check.style))
     }
 
     /// Looks at the times that an answer depends on. The answer is right if their format is the one it was made for.
-    fn check_times(&mut self, check: &TimeCheck) -> impl Future<Output = Result<TimeStyle, Trouble>> + Send {
+    fn check_times(&mut self, check: &TimeCheck) -> impl Future<Output = Result<TimeStyle, SqlError>> + Send {
         std::future::ready(Ok(check.style))
     }
 
     /// Runs a statement for its effect. Says how many rows it touched.
-    fn execute(&mut self, statement: &Statement) -> impl Future<Output = Result<u64, Trouble>> + Send;
+    fn execute(&mut self, statement: &Statement) -> impl Future<Output = Result<u64, SqlError>> + Send;
 }
 
 /// Why something was not done: the database's fault, or the request's.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    Trouble(Trouble),
+    SqlError(SqlError),
     Failure(Failure),
 }
 
-impl From<Trouble> for Fault {
-    fn from(trouble: Trouble) -> Self {
-        Fault::Trouble(trouble)
+impl From<SqlError> for Fault {
+    fn from(error: SqlError) -> Self {
+        Fault::SqlError(error)
     }
 }
 
@@ -68,7 +68,7 @@ pub(crate) trait Work: Send + Sync + 'static {
 
     /// Whether it is a read that most likely is done in a moment, and that takes many small steps if it is not. Counting a
     /// whole table is one step, however large the table, and ranking a text is one, however long the text.
-    fn is_soon_done(&self) -> bool {
+    fn is_cheap(&self) -> bool {
         false
     }
 
@@ -82,8 +82,8 @@ pub(crate) trait Work: Send + Sync + 'static {
     fn run<S: Session>(&self, session: &mut S) -> impl Future<Output = Result<(Self::Output, bool), Fault>> + Send;
 
     /// Says more about what went wrong. Called after everything has been undone, where nothing can be written.
-    fn explain<S: Session>(&self, _session: &mut S, trouble: Trouble) -> impl Future<Output = Trouble> + Send {
-        std::future::ready(trouble)
+    fn explain<S: Session>(&self, _session: &mut S, error: SqlError) -> impl Future<Output = SqlError> + Send {
+        std::future::ready(error)
     }
 }
 
@@ -101,8 +101,8 @@ impl<W: Work> Work for Valid<W> {
         self.work.needs_snapshot()
     }
 
-    fn is_soon_done(&self) -> bool {
-        self.work.is_soon_done()
+    fn is_cheap(&self) -> bool {
+        self.work.is_cheap()
     }
 
     fn is_rehearsal(&self) -> bool {
@@ -116,7 +116,7 @@ impl<W: Work> Work for Valid<W> {
         Ok(done)
     }
 
-    async fn explain<S: Session>(&self, session: &mut S, trouble: Trouble) -> Trouble {
-        self.work.explain(session, trouble).await
+    async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
+        self.work.explain(session, error).await
     }
 }

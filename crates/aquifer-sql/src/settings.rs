@@ -78,7 +78,7 @@ pub enum Style {
 }
 
 /// With more tables than this, [`Style::Auto`] is generic.
-pub const MOST_TABLES: usize = 50;
+pub const MAX_TABLES: usize = 50;
 
 /// What an operator says about a table.
 #[derive(Debug, Clone, Default)]
@@ -154,7 +154,7 @@ impl Settings {
         match self.style {
             Style::Tables => false,
             Style::Generic => true,
-            Style::Auto => tables > MOST_TABLES,
+            Style::Auto => tables > MAX_TABLES,
         }
     }
 

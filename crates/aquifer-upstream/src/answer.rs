@@ -15,9 +15,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::compact::compact;
+use crate::error::UpstreamError;
 use crate::message::{Json, RpcError};
-use crate::trouble::Trouble;
-use crate::words::Words;
+use crate::sanitize::Sanitizer;
 
 /// What `tools/call` answers with.
 #[derive(Deserialize)]
@@ -49,8 +49,12 @@ struct Block {
 
 /// Reads the result of a call. A tool's own error is a refusal of the upstream. With a prefix, addresses of documents get
 /// it in front: bare they would not say which source they belong to.
-pub(crate) fn read(result: &Json, words: &Words, address_prefix: Option<&str>) -> Result<Answer, Trouble> {
-    let unreadable = Trouble::Unintelligible;
+pub(crate) fn read(
+    result: &Json,
+    sanitizer: &Sanitizer,
+    address_prefix: Option<&str>,
+) -> Result<Answer, UpstreamError> {
+    let unreadable = UpstreamError::Unintelligible;
     let parsed: Result_<'_> = serde_json::from_str(result.text()).map_err(|cause| unreadable(cause.to_string()))?;
     let blocks: Vec<(Block, Cow<'_, str>)> = parsed
         .content
@@ -63,7 +67,7 @@ pub(crate) fn read(result: &Json, words: &Words, address_prefix: Option<&str>) -
         .collect::<Result<_, _>>()
         .map_err(|cause| unreadable(cause.to_string()))?;
     if parsed.is_error == Some(true) {
-        return Err(Trouble::Refused(RpcError::of_tool(said(&blocks, parsed.structured, words))));
+        return Err(UpstreamError::Refused(RpcError::of_tool(said(&blocks, parsed.structured, sanitizer))));
     }
     match parsed.structured {
         Some(structured) => {
@@ -96,13 +100,13 @@ fn qualified<'a>(raw: &'a str, prefix: &str) -> serde_json::Result<(Block, Cow<'
 }
 
 /// The upstream's words for its refusal.
-fn said(blocks: &[(Block, Cow<'_, str>)], structured: Option<&RawValue>, words: &Words) -> String {
+fn said(blocks: &[(Block, Cow<'_, str>)], structured: Option<&RawValue>, sanitizer: &Sanitizer) -> String {
     let texts: Vec<&str> = blocks.iter().filter_map(|(block, _)| block.text.as_deref()).collect();
     match structured {
         // Cleaned as a value: in its text a secret could be written with escapes.
-        Some(structured) if texts.is_empty() => {
-            serde_json::from_str(structured.get()).map(|value| words.clean_json(value).to_string()).unwrap_or_default()
-        }
+        Some(structured) if texts.is_empty() => serde_json::from_str(structured.get())
+            .map(|value| sanitizer.clean_json(value).to_string())
+            .unwrap_or_default(),
         _ => texts.join("\n"),
     }
 }
@@ -208,7 +212,7 @@ mod tests {
     fn answered(result: Value) -> Result<(Value, usize), Value> {
         let text = bytes::Bytes::from(result.to_string());
         let json = Json::part(&text, serde_json::from_slice(&text).unwrap());
-        match read(&json, &Words::new(&crate::Settings::stdio("x", "y", ["z"])), None) {
+        match read(&json, &Sanitizer::new(&crate::Settings::stdio("x", "y", ["z"])), None) {
             Ok(answer) => {
                 let value = match answer.data {
                     Data::Value(value) => value,
@@ -216,8 +220,8 @@ mod tests {
                 };
                 Ok((value, answer.attachments.len()))
             }
-            Err(Trouble::Refused(error)) => Err(error.message.into()),
-            Err(trouble) => Err(format!("{trouble:?}").into()),
+            Err(UpstreamError::Refused(error)) => Err(error.message.into()),
+            Err(error) => Err(format!("{error:?}").into()),
         }
     }
 

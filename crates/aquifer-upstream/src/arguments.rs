@@ -16,10 +16,10 @@ use serde_json::{Map, Value, json};
 use crate::schema_cost::SchemaCost;
 
 /// More steps than this no pattern may take.
-const MOST_STEPS: usize = 10_000;
+const MAX_STEPS: usize = 10_000;
 
 /// More problems than this help nobody.
-const MOST_PROBLEMS: usize = 20;
+const MAX_PROBLEMS: usize = 20;
 
 /// Patterns for names of fields. These cannot be compiled at first use.
 const MAX_NAME_PATTERNS: usize = 32;
@@ -47,7 +47,7 @@ impl ArgumentCheck {
         };
         let linear = PatternOptions::regex().size_limit(MAX_NAME_PATTERN_BYTES);
         // Patterns that look around need the other engine, on a short leash.
-        let leashed = PatternOptions::fancy_regex().backtrack_limit(MOST_STEPS).size_limit(MAX_NAME_PATTERN_BYTES);
+        let leashed = PatternOptions::fancy_regex().backtrack_limit(MAX_STEPS).size_limit(MAX_NAME_PATTERN_BYTES);
         let validator = options().with_pattern_options(linear).build(schema);
         let validator = validator.or_else(|_| options().with_pattern_options(leashed).build(schema)).ok()?;
         Some(Self { validator, cost })
@@ -74,7 +74,7 @@ impl ArgumentCheck {
     /// What is wrong with arguments that are refused. Nothing, if that would take too much memory to find out.
     fn collect<'a>(&'a self, arguments: &'a Value) -> Vec<ValidationError<'a>> {
         match self.cost.admits_collecting(arguments) {
-            true => self.validator.iter_errors(arguments).take(MOST_PROBLEMS).collect(),
+            true => self.validator.iter_errors(arguments).take(MAX_PROBLEMS).collect(),
             false => Vec::new(),
         }
     }
@@ -115,7 +115,7 @@ impl LazyPattern {
     fn build(&self, size: usize) -> Result<Validator, PatternError> {
         let schema = json!({ "pattern": self.source });
         let linear = PatternOptions::regex().size_limit(size);
-        let leashed = PatternOptions::fancy_regex().backtrack_limit(MOST_STEPS).size_limit(size);
+        let leashed = PatternOptions::fancy_regex().backtrack_limit(MAX_STEPS).size_limit(size);
         jsonschema::options()
             .with_pattern_options(linear)
             .build(&schema)
@@ -173,7 +173,7 @@ fn problem(error: &ValidationError<'_>, call: &Call) -> Problem {
 fn unwanted(kind: &Kind) -> Option<Vec<String>> {
     match kind {
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            Some(unexpected.iter().take(MOST_PROBLEMS).map(|name| shown(name)).collect())
+            Some(unexpected.iter().take(MAX_PROBLEMS).map(|name| shown(name)).collect())
         }
         Kind::PropertyNames { error } => Some(vec![shown(error.instance().as_str()?)]),
         _ => None,
@@ -182,9 +182,9 @@ fn unwanted(kind: &Kind) -> Option<Vec<String>> {
 
 /// A name of the caller's or the upstream's choice as it may stand in a message.
 fn shown(name: &str) -> String {
-    const LONGEST: usize = 128;
+    const MAX_LEN: usize = 128;
     let name = presentable(name);
-    if looks_like_a_leak(&name) { "…".to_owned() } else { name.chars().take(LONGEST).collect() }
+    if looks_like_a_leak(&name) { "…".to_owned() } else { name.chars().take(MAX_LEN).collect() }
 }
 
 /// What is wrong, without the value and without words from the schema beyond names and numbers.
@@ -214,7 +214,7 @@ fn rule(kind: &Kind) -> String {
         Kind::MultipleOf { multiple_of } => format!("is not a multiple of {multiple_of}"),
         Kind::Required { property } => format!("lacks the field '{}'", shown(property.as_str().unwrap_or_default())),
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            let names: Vec<String> = unexpected.iter().take(MOST_PROBLEMS).map(|name| shown(name)).collect();
+            let names: Vec<String> = unexpected.iter().take(MAX_PROBLEMS).map(|name| shown(name)).collect();
             format!("has unknown fields: '{}'", names.join("', '"))
         }
         other => format!("breaks the rule '{}'", other.keyword()),

@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::interrogate::Interrogation;
-use crate::link::Era;
+use crate::link::ProtocolMode;
 use crate::settings::Settings;
 
 /// A larger file is none of ours.
-const LARGEST: u64 = 64 * 1024 * 1024;
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Kept {
     version: u32,
-    pub(crate) era: Era,
+    pub(crate) mode: ProtocolMode,
     pub(crate) captured_at: String,
     protocol: String,
     server: ServerIdentity,
@@ -35,10 +35,10 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    pub(crate) fn new(said: &Interrogation, era: Era, captured_at: String) -> Self {
+    pub(crate) fn new(said: &Interrogation, mode: ProtocolMode, captured_at: String) -> Self {
         Self {
             version: VERSION,
-            era,
+            mode,
             captured_at,
             protocol: said.protocol.clone(),
             server: said.server.clone(),
@@ -87,7 +87,7 @@ impl Kept {
 /// The text of a file of ours.
 pub(crate) fn read_bounded(path: &Path) -> Option<String> {
     // Opening a pipe waits for somebody to write into it, so what it is has to be known before.
-    let is_readable = |facts: std::fs::Metadata| facts.is_file() && facts.len() <= LARGEST;
+    let is_readable = |facts: std::fs::Metadata| facts.is_file() && facts.len() <= MAX_BYTES;
     if !is_readable(std::fs::metadata(path).ok()?) {
         return None;
     }
@@ -96,7 +96,7 @@ pub(crate) fn read_bounded(path: &Path) -> Option<String> {
         return None;
     }
     let mut text = String::new();
-    opened.take(LARGEST).read_to_string(&mut text).ok()?;
+    opened.take(MAX_BYTES).read_to_string(&mut text).ok()?;
     Some(text)
 }
 

@@ -9,18 +9,18 @@ use aquifer_engine::source::{ClientSide, Progress};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use crate::error::{Gone, UpstreamError};
 use crate::message::Json;
-use crate::trouble::{Gone, Trouble};
 
 /// A call that reports progress may take this many times its timeout.
-const LONGEST: u32 = 10;
+const MAX_LEN: u32 = 10;
 
 /// Questions for a person or a model that one call may put. A person who is asked again and again stops reading.
 const MAX_QUESTIONS: usize = 32;
 
 /// Who is behind a call, and its last sign of life.
 #[derive(Debug)]
-pub(crate) struct Companion {
+pub(crate) struct CallOrigin {
     pub(crate) progress: Progress,
     pub(crate) client: Option<Arc<dyn ClientSide>>,
     /// The session of the caller, to tell clients apart.
@@ -33,7 +33,7 @@ pub(crate) struct Companion {
     asked: AtomicUsize,
 }
 
-impl Companion {
+impl CallOrigin {
     pub(crate) fn new(progress: Progress, client: Option<Arc<dyn ClientSide>>, session: Option<Arc<str>>) -> Self {
         let (begun, heard) = (Instant::now(), AtomicU64::new(0));
         let (asking, asked) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -69,13 +69,13 @@ impl Companion {
             return Some(now + timeout);
         }
         let last = self.begun + Duration::from_millis(self.heard.load(Ordering::Relaxed)) + timeout;
-        let next = last.min(self.begun + timeout * LONGEST);
+        let next = last.min(self.begun + timeout * MAX_LEN);
         (next > now).then_some(next)
     }
 }
 
 /// As long as it is held, the person is being asked.
-pub(crate) struct Asking(Arc<Companion>);
+pub(crate) struct Asking(Arc<CallOrigin>);
 
 impl Drop for Asking {
     fn drop(&mut self) {
@@ -84,10 +84,10 @@ impl Drop for Asking {
     }
 }
 
-type Waiter = oneshot::Sender<Result<Json, Trouble>>;
+type Waiter = oneshot::Sender<Result<Json, UpstreamError>>;
 
 struct Open {
-    companion: Arc<Companion>,
+    call_origin: Arc<CallOrigin>,
     waiter: Option<Waiter>,
 }
 
@@ -115,12 +115,17 @@ impl Calls {
     }
 
     /// Enters a call. With a waiter, its answer goes there.
-    pub(crate) fn begin(&self, id: u64, companion: Arc<Companion>, waiter: Option<Waiter>) -> Result<(), Trouble> {
+    pub(crate) fn begin(
+        &self,
+        id: u64,
+        call_origin: Arc<CallOrigin>,
+        waiter: Option<Waiter>,
+    ) -> Result<(), UpstreamError> {
         let mut registry = self.registry();
         if let Some(gone) = &registry.gone {
             return Err(gone.clone().into());
         }
-        registry.open.insert(id, Open { companion, waiter });
+        registry.open.insert(id, Open { call_origin, waiter });
         Ok(())
     }
 
@@ -130,7 +135,7 @@ impl Calls {
     }
 
     /// Gives an answer to whoever waits for it. Says whether anybody does.
-    pub(crate) fn settle(&self, id: u64, outcome: Result<Json, Trouble>) -> bool {
+    pub(crate) fn settle(&self, id: u64, outcome: Result<Json, UpstreamError>) -> bool {
         let open = self.registry().open.remove(&id);
         // A receiver that is gone no longer wants it.
         open.and_then(|open| open.waiter).map(|waiter| waiter.send(outcome)).is_some()
@@ -149,8 +154,8 @@ impl Calls {
     }
 
     /// Who is behind a call.
-    pub(crate) fn companion(&self, id: u64) -> Option<Arc<Companion>> {
-        self.registry().open.get(&id).map(|open| open.companion.clone())
+    pub(crate) fn call_origin(&self, id: u64) -> Option<Arc<CallOrigin>> {
+        self.registry().open.get(&id).map(|open| open.call_origin.clone())
     }
 
     /// The id of the only call under way.
@@ -161,18 +166,18 @@ impl Calls {
     }
 
     /// Whether calls of other clients than this one are under way.
-    pub(crate) fn has_others(&self, than: &Companion) -> bool {
+    pub(crate) fn has_others(&self, than: &CallOrigin) -> bool {
         let registry = self.registry();
-        registry.open.values().any(|open| open.companion.client.is_some() && open.companion.session != than.session)
+        registry.open.values().any(|open| open.call_origin.client.is_some() && open.call_origin.session != than.session)
     }
 
     /// Who is behind the calls under way, if all of them are of one client.
-    pub(crate) fn sole_client(&self) -> Option<Arc<Companion>> {
+    pub(crate) fn sole_client(&self) -> Option<Arc<CallOrigin>> {
         let registry = self.registry();
-        let mut with_client = registry.open.values().filter(|open| open.companion.client.is_some());
-        let first = with_client.next()?.companion.clone();
-        let same = first.session.is_some() && with_client.all(|open| open.companion.session == first.session);
-        let alone = registry.open.values().filter(|open| open.companion.client.is_some()).count() == 1;
+        let mut with_client = registry.open.values().filter(|open| open.call_origin.client.is_some());
+        let first = with_client.next()?.call_origin.clone();
+        let same = first.session.is_some() && with_client.all(|open| open.call_origin.session == first.session);
+        let alone = registry.open.values().filter(|open| open.call_origin.client.is_some()).count() == 1;
         (same || alone).then_some(first)
     }
 }

@@ -13,8 +13,8 @@ use tokio::net::unix::pipe;
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
-use crate::trouble::Gone;
-use crate::words::Words;
+use crate::error::Gone;
+use crate::sanitize::Sanitizer;
 
 /// What a child needs of our environment to find programs, its home and its language. Everything else is named in its
 /// configuration or not there.
@@ -43,7 +43,7 @@ pub(crate) const NOT_FOUND: &str = ": command not found";
 const LINES_KEPT: usize = 8;
 
 /// Longer lines are cut. The log shows far less of them: a secret on the border of what is shown has to be seen whole.
-const LONGEST_LINE: usize = 16_000;
+const MAX_LINE_LEN: usize = 16_000;
 
 /// Lines of one private key that are left out at most, so that a beginning without an end does not silence a server.
 const MAX_KEY_LINES: usize = 200;
@@ -74,7 +74,7 @@ impl Child {
         env: &[(String, String)],
         cwd: Option<&Path>,
         name: &Arc<str>,
-        words: &Words,
+        sanitizer: &Sanitizer,
     ) -> Result<(Self, Pipes), Gone> {
         const REASON: &str = "it cannot be started";
         let mut program = Command::new(command);
@@ -103,7 +103,7 @@ impl Child {
         let input = pipe::Sender::from_owned_fd(input).map_err(|cause| Gone::new(REASON, cause))?;
         let output = pipe::Receiver::from_owned_fd(output).map_err(|cause| Gone::new(REASON, cause))?;
         // At the latest it ends when the group is killed.
-        child.listening = Some(tokio::spawn(listen(errors, name.clone(), words.clone(), last_words)));
+        child.listening = Some(tokio::spawn(listen(errors, name.clone(), sanitizer.clone(), last_words)));
         Ok((child, Pipes { input, output }))
     }
 
@@ -170,7 +170,7 @@ impl Drop for Child {
 async fn listen(
     mut errors: impl AsyncRead + Unpin,
     name: Arc<str>,
-    words: Words,
+    sanitizer: Sanitizer,
     last_words: Arc<Mutex<VecDeque<String>>>,
 ) {
     let mut chunk = vec![0; 4096];
@@ -183,21 +183,27 @@ async fn listen(
         };
         for byte in chunk.iter().take(read) {
             match byte {
-                b'\n' => say(&mut line, &mut key_lines, &name, &words, &last_words),
-                byte if line.len() < LONGEST_LINE => line.push(*byte),
+                b'\n' => say(&mut line, &mut key_lines, &name, &sanitizer, &last_words),
+                byte if line.len() < MAX_LINE_LEN => line.push(*byte),
                 _ => {}
             }
         }
         if read == 0 {
-            say(&mut line, &mut key_lines, &name, &words, &last_words);
+            say(&mut line, &mut key_lines, &name, &sanitizer, &last_words);
             return;
         }
     }
 }
 
-fn say(line: &mut Vec<u8>, key_lines: &mut KeyLines, name: &str, words: &Words, last_words: &Mutex<VecDeque<String>>) {
+fn say(
+    line: &mut Vec<u8>,
+    key_lines: &mut KeyLines,
+    name: &str,
+    sanitizer: &Sanitizer,
+    last_words: &Mutex<VecDeque<String>>,
+) {
     let is_key = key_lines.take(line);
-    let text = words.for_log(&String::from_utf8_lossy(line));
+    let text = sanitizer.for_log(&String::from_utf8_lossy(line));
     line.clear();
     if is_key || text.trim().is_empty() {
         return;

@@ -1,7 +1,7 @@
 //! JSON text without the blanks between its parts. A model pays for every one of them.
 
 /// Deeper than this nothing may be nested: readers further on give up at 128.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// The same JSON without blanks. None if it is no JSON, or nested too deeply.
 pub(crate) fn compact(text: &str) -> Option<String> {
@@ -25,7 +25,7 @@ pub(crate) fn compact(text: &str) -> Option<String> {
             b'"' => in_string = true,
             b'[' | b'{' => {
                 depth += 1;
-                if depth > DEEPEST {
+                if depth > MAX_DEPTH {
                     return None;
                 }
             }

@@ -121,7 +121,7 @@ pub(crate) fn spellings(secret: &str) -> Vec<String> {
     all
 }
 
-/// Words before a credential in a header.
+/// Sanitizer before a credential in a header.
 fn is_scheme(word: &str) -> bool {
     ["bearer", "basic", "token", "digest", "apikey"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
 }

@@ -8,18 +8,18 @@ use aquifer_protocol::error::Failure;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::calls::Companion;
+use crate::calls::CallOrigin;
 use crate::delivery::Delivery;
+use crate::error::UpstreamError;
 use crate::interrogate;
-use crate::link::{Era, Link, capabilities};
+use crate::link::{Link, ProtocolMode, capabilities};
 use crate::message::Json;
+use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
-use crate::trouble::Trouble;
-use crate::words::Words;
 
 /// What a client says that a server may ask it for. Some servers have more tools for those that can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Favours {
+pub enum ClientCapabilities {
     /// Whatever an [`Upstream`](crate::Upstream) says.
     AsUpstream,
     /// Nothing.
@@ -30,7 +30,7 @@ pub enum Favours {
 pub struct Connection {
     link: Link,
     settings: Settings,
-    words: Words,
+    sanitizer: Sanitizer,
 }
 
 impl fmt::Debug for Connection {
@@ -49,17 +49,17 @@ struct Params<'a> {
 
 impl Connection {
     /// Starts or reaches a server, and greets it.
-    pub async fn open(settings: Settings, favours: Favours) -> Result<Self, Failure> {
-        let words = Words::new(&settings);
-        let capabilities = match favours {
-            Favours::AsUpstream => capabilities(settings.allow),
-            Favours::None => json!({}),
+    pub async fn open(settings: Settings, offered: ClientCapabilities) -> Result<Self, Failure> {
+        let sanitizer = Sanitizer::new(&settings);
+        let capabilities = match offered {
+            ClientCapabilities::AsUpstream => capabilities(settings.allow),
+            ClientCapabilities::None => json!({}),
         };
-        let opened = Box::pin(Link::offering(capabilities, &settings, &words, Era::default()));
+        let opened = Box::pin(Link::offering(capabilities, &settings, &sanitizer, ProtocolMode::default()));
         match tokio::time::timeout(settings.start_timeout, opened).await {
-            Ok(Ok(link)) => Ok(Self { link, settings, words }),
-            Ok(Err(trouble)) => Err(trouble.into_start_failure(&settings, &words)),
-            Err(_) => Err(Trouble::TimedOut.into_start_failure(&settings, &words)),
+            Ok(Ok(link)) => Ok(Self { link, settings, sanitizer }),
+            Ok(Err(error)) => Err(error.into_start_failure(&settings, &sanitizer)),
+            Err(_) => Err(UpstreamError::TimedOut.into_start_failure(&settings, &sanitizer)),
         }
     }
 
@@ -80,30 +80,30 @@ impl Connection {
             for page in interrogate::pages(&self.link, &self.settings, "tools/list").await? {
                 match read(&page)?.get_mut("tools").map(Value::take) {
                     Some(Value::Array(listed)) => tools.extend(listed),
-                    _ => return Err(Trouble::Unintelligible("a list of tools without tools".to_owned())),
+                    _ => return Err(UpstreamError::Unintelligible("a list of tools without tools".to_owned())),
                 }
             }
             Ok(tools)
         };
-        asked.await.map_err(|trouble| self.told(trouble))
+        asked.await.map_err(|error| self.told(error))
     }
 
     /// Calls a tool. What it answers with is given as it came, a failure of the tool's own included.
     pub async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, Failure> {
         let params = |_| Params { name: tool, arguments, meta: self.link.meta(None) };
-        let nobody = Arc::new(Companion::nobody());
+        let nobody = Arc::new(CallOrigin::nobody());
         let (mut delivery, timeout) = (Delivery::once_only(), self.settings.timeout);
         let answer = self.link.deliver(&mut delivery, "tools/call", Some(tool), nobody, timeout, params).await;
-        let Settings { name, largest_answer, .. } = &self.settings;
-        let told = |trouble: Trouble| trouble.into_call_failure(&delivery, name, &self.words, *largest_answer);
+        let Settings { name, max_answer_bytes, .. } = &self.settings;
+        let told = |error: UpstreamError| error.into_call_failure(&delivery, name, &self.sanitizer, *max_answer_bytes);
         answer.and_then(|answer| read(&answer)).map_err(told)
     }
 
-    fn told(&self, trouble: Trouble) -> Failure {
-        trouble.into_failure(&self.settings.name, &self.words, self.settings.largest_answer)
+    fn told(&self, error: UpstreamError) -> Failure {
+        error.into_failure(&self.settings.name, &self.sanitizer, self.settings.max_answer_bytes)
     }
 }
 
-fn read(answer: &Json) -> Result<Value, Trouble> {
-    serde_json::from_str(answer.text()).map_err(|cause| Trouble::Unintelligible(cause.to_string()))
+fn read(answer: &Json) -> Result<Value, UpstreamError> {
+    serde_json::from_str(answer.text()).map_err(|cause| UpstreamError::Unintelligible(cause.to_string()))
 }

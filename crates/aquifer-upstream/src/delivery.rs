@@ -10,7 +10,7 @@
 
 use aquifer_engine::Validity;
 
-use crate::trouble::Trouble;
+use crate::error::UpstreamError;
 
 /// Requests that change nothing, so that a second copy does no harm. What is not listed here is sent once.
 const REPEATABLE: &[&str] = &[
@@ -68,12 +68,12 @@ impl Delivery {
 
     /// Asks to send a copy now. Fails if that would be the second copy of a request that is sent once, or if the request
     /// must not be carried out any more.
-    pub(crate) fn begin(&mut self) -> Result<(), Trouble> {
+    pub(crate) fn begin(&mut self) -> Result<(), UpstreamError> {
         if !self.may_send() {
-            return Err(Trouble::AlreadySent);
+            return Err(UpstreamError::AlreadySent);
         }
         if self.validity.is_over() {
-            return Err(Trouble::ConfigurationChanged);
+            return Err(UpstreamError::ConfigurationChanged);
         }
         self.sent = self.sent.saturating_add(1);
         Ok(())
@@ -137,7 +137,7 @@ mod tests {
         assert!(delivery.may_start_again() && !delivery.is_in_doubt());
         assert!(delivery.begin().is_ok());
         assert!(delivery.is_in_doubt() && !delivery.may_start_again());
-        assert!(matches!(delivery.begin(), Err(Trouble::AlreadySent)));
+        assert!(matches!(delivery.begin(), Err(UpstreamError::AlreadySent)));
         // A connection that was never made.
         delivery.never_left();
         assert!(delivery.may_start_again() && !delivery.is_in_doubt());

@@ -13,15 +13,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::calls::Companion;
-use crate::link::{Era, Link};
+use crate::calls::CallOrigin;
+use crate::error::UpstreamError;
+use crate::link::{Link, ProtocolMode};
 use crate::message::Json;
+use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
-use crate::trouble::Trouble;
-use crate::words::Words;
 
 /// No server has more pages than this; one that always has another is stopped here.
-const MOST_PAGES: usize = 1_000;
+const MAX_PAGES: usize = 1_000;
 
 /// What a server said of itself.
 #[derive(Debug, Clone)]
@@ -75,17 +75,17 @@ impl Interrogation {
 
 /// Asks a server who it is and which tools it has. No tool is called, and the server is left again.
 pub async fn interrogate(settings: &Settings) -> Result<Interrogation, Failure> {
-    let words = Words::new(settings);
-    let told = |trouble: Trouble| trouble.into_start_failure(settings, &words);
+    let sanitizer = Sanitizer::new(settings);
+    let told = |error: UpstreamError| error.into_start_failure(settings, &sanitizer);
     let asked = async {
-        let link = Link::open(settings, &words, Era::default()).await?;
+        let link = Link::open(settings, &sanitizer, ProtocolMode::default()).await?;
         let listed = list(&link, settings).await?;
         Ok(Interrogation::of(&link, listed.capture, listed.left_out))
     };
     // Boxed, so that callers' futures do not hold all that it takes.
     match tokio::time::timeout(settings.start_timeout, Box::pin(asked)).await {
         Ok(asked) => asked.map_err(told),
-        Err(_) => Err(told(Trouble::TimedOut)),
+        Err(_) => Err(told(UpstreamError::TimedOut)),
     }
 }
 
@@ -99,11 +99,13 @@ pub(crate) struct Listed {
 
 /// Every page of the tools, without those that exceed a limit. From here on the connection is not fresh until
 /// [`Link::mark_fresh`] says that the list was taken over: what is served does not match it yet.
-pub(crate) async fn list(link: &Link, settings: &Settings) -> Result<Listed, Trouble> {
+pub(crate) async fn list(link: &Link, settings: &Settings) -> Result<Listed, UpstreamError> {
     let changes = *link.shared.tools_changed.borrow();
     let (pages, is_cut) = match pages_of(link, settings, "tools/list", Some(settings.limits.max_tools)).await {
         // A server without tools need not know the question.
-        Err(Trouble::Refused(error)) if error.code == -32601 && link.greeting.capabilities.get("tools").is_none() => {
+        Err(UpstreamError::Refused(error))
+            if error.code == -32601 && link.greeting.capabilities.get("tools").is_none() =>
+        {
             (Vec::new(), false)
         }
         pages => pages?,
@@ -113,13 +115,13 @@ pub(crate) async fn list(link: &Link, settings: &Settings) -> Result<Listed, Tro
     if texts.is_empty() {
         texts.push("{\"tools\":[]}");
     }
-    let capture = RawCapture::of_pages(&texts).map_err(|cause| Trouble::Unintelligible(cause.to_string()))?;
+    let capture = RawCapture::of_pages(&texts).map_err(|cause| UpstreamError::Unintelligible(cause.to_string()))?;
     let (capture, left_out) = capture.within(&settings.limits);
     Ok(Listed { capture, left_out: LeftOut { is_cut, ..left_out }, changes })
 }
 
 /// Every page of a list, as long as it ends and all of it is no larger than one answer may be.
-pub(crate) async fn pages(link: &Link, settings: &Settings, method: &str) -> Result<Vec<Json>, Trouble> {
+pub(crate) async fn pages(link: &Link, settings: &Settings, method: &str) -> Result<Vec<Json>, UpstreamError> {
     pages_of(link, settings, method, None).await.map(|(pages, _)| pages)
 }
 
@@ -130,7 +132,7 @@ async fn pages_of(
     settings: &Settings,
     method: &str,
     max_tools: Option<usize>,
-) -> Result<(Vec<Json>, bool), Trouble> {
+) -> Result<(Vec<Json>, bool), UpstreamError> {
     #[derive(Serialize)]
     struct Params<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,12 +151,12 @@ async fn pages_of(
     let (mut pages, mut bytes, mut tools): (Vec<Json>, usize, usize) = (Vec::new(), 0, 0);
     let (mut cursor, mut seen): (Option<String>, HashSet<String>) = (None, HashSet::new());
     loop {
-        let nobody = Arc::new(Companion::nobody());
+        let nobody = Arc::new(CallOrigin::nobody());
         let params = |_| Params { cursor: cursor.as_deref(), meta: link.meta(None) };
         let page = link.request(method, None, nobody, settings.start_timeout, params).await?;
         bytes += page.text().len();
-        if bytes > settings.largest_answer {
-            return if pages.is_empty() { Err(Trouble::TooLarge { size: bytes }) } else { Ok((pages, true)) };
+        if bytes > settings.max_answer_bytes {
+            return if pages.is_empty() { Err(UpstreamError::TooLarge { size: bytes }) } else { Ok((pages, true)) };
         }
         let read = serde_json::from_str::<Page>(page.text()).ok();
         tools += read.as_ref().map_or(0, |page| page.tools.len());
@@ -162,7 +164,7 @@ async fn pages_of(
         let is_full = max_tools.is_some_and(|max_tools| tools > max_tools);
         match read.and_then(|page| page.next).filter(|next| !next.is_empty()) {
             None => return Ok((pages, false)),
-            Some(next) if pages.len() < MOST_PAGES && !is_full && seen.insert(next.clone()) => cursor = Some(next),
+            Some(next) if pages.len() < MAX_PAGES && !is_full && seen.insert(next.clone()) => cursor = Some(next),
             Some(_) => {
                 tracing::warn!(source = &*link.shared.name, method, "the list is too long; the rest is left out");
                 return Ok((pages, true));

@@ -1,6 +1,6 @@
 //! MCP servers behind us: connect, interrogate, call, supervise, reload.
 //!
-//! An [`Upstream`] is a source of the engine. One task, the keeper, starts the server when it is wanted and watches over
+//! An [`Upstream`] is a source of the engine. One task, the supervisor, starts the server when it is wanted and watches over
 //! it; a `Link` is one live connection, over the pipes of a child process or over HTTP; what it offers is a snapshot
 //! that is replaced whole. Calls go straight from the caller's task to the wire.
 //!
@@ -18,10 +18,9 @@ mod compact;
 mod configured;
 mod connection;
 mod delivery;
+mod error;
 mod http;
 mod interrogate;
-mod keeper;
-mod library;
 mod link;
 mod message;
 mod oauth;
@@ -30,21 +29,23 @@ mod pinning;
 mod pipe;
 mod quarantine;
 mod relay;
+mod resources;
 mod review;
 mod roots;
-mod rounds;
+mod sanitize;
 mod schema_cost;
 mod served;
 mod settings;
 mod shared;
 mod sse;
 mod stdio;
-mod trouble;
+mod supervisor;
+mod tool_call;
 mod upstream;
-mod words;
 
+pub use connection::ClientCapabilities;
 pub use connection::Connection;
-pub use connection::Favours;
+pub use error::describe_failure;
 pub use interrogate::Interrogation;
 pub use interrogate::interrogate;
 pub use oauth::Attempt;
@@ -64,5 +65,4 @@ pub use settings::Allowed;
 pub use settings::Bearer;
 pub use settings::Settings;
 pub use settings::Transport;
-pub use trouble::describe_failure;
 pub use upstream::Upstream;

@@ -11,16 +11,16 @@ use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::calls::Companion;
+use crate::calls::CallOrigin;
 use crate::child::Child;
 use crate::delivery::Delivery;
+use crate::error::{Gone, UpstreamError};
 use crate::http::{About, Http};
 use crate::message::{self, Json};
+use crate::sanitize::Sanitizer;
 use crate::settings::{Allowed, Settings, Transport};
 use crate::shared::{Out, Shared, told};
 use crate::stdio;
-use crate::trouble::{Gone, Trouble};
-use crate::words::Words;
 
 /// What we say we speak. Older servers answer with what they speak.
 /// No count of announced changes.
@@ -32,7 +32,7 @@ const STATELESS: &str = "2026-07-28";
 /// Which of the two kinds of MCP an upstream speaks. Greeting it in the wrong way may cost seconds, so it is remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Era {
+pub(crate) enum ProtocolMode {
     /// A greeting first, then requests that refer to it; the upstream may ask back.
     #[default]
     Sessions,
@@ -53,7 +53,7 @@ pub(crate) struct Greeting {
 /// everything that belongs to it ends, its session last.
 pub(crate) struct Link {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) era: Era,
+    pub(crate) mode: ProtocolMode,
     pub(crate) greeting: Greeting,
     /// How many changes of its tools had been announced when those were listed that are served now; [`NEVER`] while a list
     /// is being taken over.
@@ -68,28 +68,32 @@ pub(crate) struct Link {
 
 impl Link {
     /// Connects and greets for clients of all kinds. The caller bounds how long that may take.
-    pub(crate) async fn open(settings: &Settings, words: &Words, remembered: Era) -> Result<Self, Trouble> {
-        Self::offering(capabilities(settings.allow), settings, words, remembered).await
+    pub(crate) async fn open(
+        settings: &Settings,
+        sanitizer: &Sanitizer,
+        remembered: ProtocolMode,
+    ) -> Result<Self, UpstreamError> {
+        Self::offering(capabilities(settings.allow), settings, sanitizer, remembered).await
     }
 
     /// The same with what the asker can do for the upstream.
     pub(crate) async fn offering(
         capabilities: Value,
         settings: &Settings,
-        words: &Words,
-        remembered: Era,
-    ) -> Result<Self, Trouble> {
-        let shared = Shared::new(&settings.name, words.clone());
+        sanitizer: &Sanitizer,
+        remembered: ProtocolMode,
+    ) -> Result<Self, UpstreamError> {
+        let shared = Shared::new(&settings.name, sanitizer.clone());
         let mut session = None;
         match &settings.transport {
             Transport::Stdio { command, args, env, cwd } => {
-                let (child, pipes) = Child::start(command, args, env, cwd.as_deref(), &shared.name, words)?;
-                stdio::serve(child, pipes, &shared, settings.largest_answer);
+                let (child, pipes) = Child::start(command, args, env, cwd.as_deref(), &shared.name, sanitizer)?;
+                stdio::serve(child, pipes, &shared, settings.max_answer_bytes);
             }
             Transport::Http { url, headers, bearer } => {
-                let mut http = Http::new(url, headers, bearer.as_ref(), settings.largest_answer)?;
+                let mut http = Http::new(url, headers, bearer.as_ref(), settings.max_answer_bytes)?;
                 if let Some(login) = &settings.login {
-                    http.log_in(login, words);
+                    http.log_in(login, sanitizer);
                 }
                 let http = Arc::new(http);
                 session = Some(end_session_after(http.clone()));
@@ -99,7 +103,7 @@ impl Link {
         // From here on dropping ends what was begun.
         let mut link = Self {
             shared,
-            era: remembered,
+            mode: remembered,
             greeting: Greeting::default(),
             taken_over: AtomicU64::new(NEVER),
             meta: json!({
@@ -111,15 +115,15 @@ impl Link {
             _session: session,
         };
         let other = match remembered {
-            Era::Sessions => Era::Stateless,
-            Era::Stateless => Era::Sessions,
+            ProtocolMode::Sessions => ProtocolMode::Stateless,
+            ProtocolMode::Stateless => ProtocolMode::Sessions,
         };
         match link.greet(remembered, settings.start_timeout).await {
             // It does not speak that; perhaps the other.
-            Err(Trouble::Refused(first) | Trouble::ServerError { error: Some(first), .. }) => {
+            Err(UpstreamError::Refused(first) | UpstreamError::ServerError { error: Some(first), .. }) => {
                 match link.greet(other, settings.start_timeout).await {
-                    Err(Trouble::Refused(_)) => {
-                        return Err(Trouble::gone("it does not speak MCP", words.for_log(&told(&first))));
+                    Err(UpstreamError::Refused(_)) => {
+                        return Err(UpstreamError::gone("it does not speak MCP", sanitizer.for_log(&told(&first))));
                     }
                     greeted => greeted?,
                 }
@@ -130,27 +134,27 @@ impl Link {
         Ok(link)
     }
 
-    async fn greet(&mut self, era: Era, timeout: Duration) -> Result<(), Trouble> {
-        self.era = era;
-        let nobody = || Arc::new(Companion::nobody());
-        self.greeting = match era {
-            Era::Sessions => {
+    async fn greet(&mut self, mode: ProtocolMode, timeout: Duration) -> Result<(), UpstreamError> {
+        self.mode = mode;
+        let nobody = || Arc::new(CallOrigin::nobody());
+        self.greeting = match mode {
+            ProtocolMode::Sessions => {
                 let params = json!({
                     "protocolVersion": SESSIONS,
                     "capabilities": self.capabilities,
                     "clientInfo": ourselves(),
                 });
                 let result = self.request("initialize", None, nobody(), timeout, |_| &params).await?;
-                let greeting = read_greeting(&result, "serverInfo", &self.shared.words)?;
+                let greeting = read_greeting(&result, "serverInfo", &self.shared.sanitizer)?;
                 self.speak(&greeting.protocol);
                 self.tell("notifications/initialized").await?;
                 greeting
             }
-            Era::Stateless => {
+            ProtocolMode::Stateless => {
                 self.speak(STATELESS);
                 let params = json!({ "_meta": self.meta });
                 let result = self.request("server/discover", None, nobody(), timeout, |_| &params).await?;
-                let mut greeting = read_greeting(&result, "", &self.shared.words)?;
+                let mut greeting = read_greeting(&result, "", &self.shared.sanitizer)?;
                 greeting.protocol = STATELESS.to_owned();
                 greeting
             }
@@ -160,12 +164,12 @@ impl Link {
 
     fn speak(&self, protocol: &str) {
         if let Some(Out::Http(http)) = self.shared.out.get() {
-            http.speak(protocol, self.era == Era::Stateless);
+            http.speak(protocol, self.mode == ProtocolMode::Stateless);
         }
     }
 
     /// Tells without expecting an answer, and waits until it was taken: what comes next must not overtake it.
-    async fn tell(&self, method: &str) -> Result<(), Trouble> {
+    async fn tell(&self, method: &str) -> Result<(), UpstreamError> {
         let message = message::notification(method, None);
         match self.shared.out.get() {
             Some(Out::Http(http)) => http.send(message).await,
@@ -179,15 +183,15 @@ impl Link {
     /// Listens to what the upstream says unasked, where that takes a stream of its own.
     fn overhear(&self) {
         let shared = self.shared.clone();
-        match (self.shared.out.get(), self.era) {
-            (Some(Out::Http(http)), Era::Sessions) => {
+        match (self.shared.out.get(), self.mode) {
+            (Some(Out::Http(http)), ProtocolMode::Sessions) => {
                 let http = http.clone();
                 tokio::spawn(async move {
                     let ended = shared.ended.clone();
                     ended.run_until_cancelled(http.overhear(shared)).await;
                 });
             }
-            (Some(out), Era::Stateless) => {
+            (Some(out), ProtocolMode::Stateless) => {
                 let id = self.shared.calls.next_id();
                 let params = json!({ "notifications": { "toolsListChanged": true }, "_meta": self.meta });
                 let Ok(line) = message::request(id, "subscriptions/listen", &params) else { return };
@@ -197,7 +201,7 @@ impl Link {
                         let http = http.clone();
                         tokio::spawn(async move {
                             let about = About { id, method: "subscriptions/listen", name: None };
-                            let nobody = Arc::new(Companion::nobody());
+                            let nobody = Arc::new(CallOrigin::nobody());
                             let ended = shared.ended.clone();
                             let mut delivery = Delivery::for_method(about.method);
                             let listening = http.exchange(&shared, about, line, &mut delivery, &nobody);
@@ -230,12 +234,12 @@ impl Link {
         self.taken_over.store(changes, Ordering::Release);
     }
 
-    /// What a request of this era must say beside its parameters.
+    /// What a request of this mode must say beside its parameters.
     pub(crate) fn meta(&self, progress_token: Option<u64>) -> Option<Value> {
-        let mut meta = match self.era {
-            Era::Sessions if progress_token.is_none() => return None,
-            Era::Sessions => json!({}),
-            Era::Stateless => self.meta.clone(),
+        let mut meta = match self.mode {
+            ProtocolMode::Sessions if progress_token.is_none() => return None,
+            ProtocolMode::Sessions => json!({}),
+            ProtocolMode::Stateless => self.meta.clone(),
         };
         if let (Some(token), Some(fields)) = (progress_token, meta.as_object_mut()) {
             fields.insert("progressToken".to_owned(), token.into());
@@ -248,11 +252,11 @@ impl Link {
         &self,
         method: &str,
         name: Option<&str>,
-        companion: Arc<Companion>,
+        call_origin: Arc<CallOrigin>,
         timeout: Duration,
         params: impl FnOnce(u64) -> P,
-    ) -> Result<Json, Trouble> {
-        self.deliver(&mut Delivery::for_method(method), method, name, companion, timeout, params).await
+    ) -> Result<Json, UpstreamError> {
+        self.deliver(&mut Delivery::for_method(method), method, name, call_origin, timeout, params).await
     }
 
     /// Asks and waits for the answer. `params` gets the request's id. When this is dropped, the upstream is told that nobody
@@ -262,18 +266,18 @@ impl Link {
         delivery: &mut Delivery,
         method: &str,
         name: Option<&str>,
-        companion: Arc<Companion>,
+        call_origin: Arc<CallOrigin>,
         timeout: Duration,
         params: impl FnOnce(u64) -> P,
-    ) -> Result<Json, Trouble> {
+    ) -> Result<Json, UpstreamError> {
         let id = self.shared.calls.next_id();
         let message = message::request(id, method, &params(id))
-            .map_err(|cause| Trouble::Unsent(Gone::new("the request cannot be written", cause)))?;
+            .map_err(|cause| UpstreamError::Unsent(Gone::new("the request cannot be written", cause)))?;
         match self.shared.out.get() {
             Some(Out::Pipe(pipe)) => {
                 delivery.begin()?;
                 let (sender, mut answer) = oneshot::channel();
-                let begun = self.shared.calls.begin(id, companion.clone(), Some(sender));
+                let begun = self.shared.calls.begin(id, call_origin.clone(), Some(sender));
                 begun.map_err(unsent).inspect_err(|_| delivery.never_left())?;
                 let mut unanswered = Unanswered { shared: &self.shared, id, waits: true };
                 if let Err(gone) = pipe.send(message) {
@@ -281,25 +285,26 @@ impl Link {
                     unanswered.waits = false;
                     let gone = if pipe.is_broken() { self.why_broken(gone, answer).await } else { gone };
                     self.shared.close(&gone);
-                    return Err(Trouble::Unsent(gone));
+                    return Err(UpstreamError::Unsent(gone));
                 }
                 loop {
-                    let deadline = companion.deadline(timeout).ok_or(Trouble::TimedOut)?;
+                    let deadline = call_origin.deadline(timeout).ok_or(UpstreamError::TimedOut)?;
                     if let Ok(answer) = timeout_at(deadline, &mut answer).await {
                         unanswered.waits = false;
-                        return answer.unwrap_or_else(|_| Err(Trouble::gone("its process ended", "nobody answers")));
+                        return answer
+                            .unwrap_or_else(|_| Err(UpstreamError::gone("its process ended", "nobody answers")));
                     }
                 }
             }
             Some(Out::Http(http)) => {
-                self.shared.calls.begin(id, companion.clone(), None).map_err(unsent)?;
+                self.shared.calls.begin(id, call_origin.clone(), None).map_err(unsent)?;
                 let mut unanswered = Unanswered { shared: &self.shared, id, waits: true };
                 let about = About { id, method, name };
                 let answer = {
                     let mut exchange =
-                        std::pin::pin!(http.exchange(&self.shared, about, message, delivery, &companion));
+                        std::pin::pin!(http.exchange(&self.shared, about, message, delivery, &call_origin));
                     loop {
-                        let deadline = companion.deadline(timeout).ok_or(Trouble::TimedOut)?;
+                        let deadline = call_origin.deadline(timeout).ok_or(UpstreamError::TimedOut)?;
                         if let Ok(answer) = timeout_at(deadline, &mut exchange).await {
                             break answer;
                         }
@@ -309,39 +314,45 @@ impl Link {
                 self.shared.calls.end(id);
                 match answer {
                     Ok(answer) => Ok(answer),
-                    Err(trouble) => Err(self.after_trouble(http, method, delivery, trouble).await),
+                    Err(error) => Err(self.after_trouble(http, method, delivery, error).await),
                 }
             }
-            None => Err(Trouble::gone("it is not connected", "no transport")),
+            None => Err(UpstreamError::gone("it is not connected", "no transport")),
         }
     }
 
     /// Why a child reads nothing any more: its own last words, if they come soon.
-    async fn why_broken(&self, gone: Gone, closed: oneshot::Receiver<Result<Json, Trouble>>) -> Gone {
+    async fn why_broken(&self, gone: Gone, closed: oneshot::Receiver<Result<Json, UpstreamError>>) -> Gone {
         match tokio::time::timeout(stdio::ENDING_TIMEOUT, closed).await {
-            Ok(Ok(Err(Trouble::Gone(told)))) => told,
+            Ok(Ok(Err(UpstreamError::Gone(told)))) => told,
             _ => gone,
         }
     }
 
     /// Closes the connection, or finds out whether it still works, after a request over HTTP failed.
-    async fn after_trouble(&self, http: &Arc<Http>, method: &str, delivery: &Delivery, trouble: Trouble) -> Trouble {
-        match &trouble {
-            Trouble::Gone(gone) | Trouble::Unsent(gone) => self.shared.close(gone),
-            Trouble::SessionLost => self.shared.close(&Gone::new("it lost our session", "a request")),
+    async fn after_trouble(
+        &self,
+        http: &Arc<Http>,
+        method: &str,
+        delivery: &Delivery,
+        error: UpstreamError,
+    ) -> UpstreamError {
+        match &error {
+            UpstreamError::Gone(gone) | UpstreamError::Unsent(gone) => self.shared.close(gone),
+            UpstreamError::SessionLost => self.shared.close(&Gone::new("it lost our session", "a request")),
             // Before the greeting is over nothing else can be asked.
             doubtful if http.is_doubtful(doubtful) && !matches!(method, "initialize" | "server/discover" | "ping") => {
                 let waits = delivery.is_repeatable();
                 let probe = tokio::spawn(http.clone().probe(self.shared.clone(), self.meta(None), waits));
                 // Only what may be asked again waits for the result, to be asked where it will be answered.
                 let works = !waits || probe.await.unwrap_or(true);
-                if !works && matches!(trouble, Trouble::Refused(_)) {
-                    return Trouble::SessionLost;
+                if !works && matches!(error, UpstreamError::Refused(_)) {
+                    return UpstreamError::SessionLost;
                 }
             }
             _ => {}
         }
-        trouble
+        error
     }
 }
 
@@ -379,9 +390,9 @@ impl Drop for Unanswered<'_> {
     }
 }
 
-fn unsent(trouble: Trouble) -> Trouble {
-    match trouble {
-        Trouble::Gone(gone) => Trouble::Unsent(gone),
+fn unsent(error: UpstreamError) -> UpstreamError {
+    match error {
+        UpstreamError::Gone(gone) => UpstreamError::Unsent(gone),
         other => other,
     }
 }
@@ -402,15 +413,15 @@ pub(crate) fn capabilities(allowed: Allowed) -> Value {
     capabilities
 }
 
-fn read_greeting(result: &Json, identity: &str, words: &Words) -> Result<Greeting, Trouble> {
+fn read_greeting(result: &Json, identity: &str, sanitizer: &Sanitizer) -> Result<Greeting, UpstreamError> {
     let value: Value = serde_json::from_str(result.text())
-        .map_err(|cause| Trouble::Unintelligible(format!("its greeting: {cause}")))?;
+        .map_err(|cause| UpstreamError::Unintelligible(format!("its greeting: {cause}")))?;
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let server = value.get(identity).or_else(|| value.get("_meta")?.get("io.modelcontextprotocol/serverInfo"));
     Ok(Greeting {
-        server: server.map(|server| ServerIdentity::read(&words.clean_json(server.clone()))).unwrap_or_default(),
+        server: server.map(|server| ServerIdentity::read(&sanitizer.clean_json(server.clone()))).unwrap_or_default(),
         protocol: text("protocolVersion").unwrap_or_default().chars().take(32).collect(),
-        instructions: text("instructions").map(|said| words.presentable(said)),
+        instructions: text("instructions").map(|said| sanitizer.presentable(said)),
         capabilities: value.get("capabilities").cloned().unwrap_or_default(),
     })
 }

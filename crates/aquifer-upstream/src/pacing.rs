@@ -15,7 +15,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 const UNSAID: Duration = Duration::from_secs(1);
 
 /// No header keeps an upstream away for longer: what it says may be wrong.
-const LONGEST: Duration = Duration::from_secs(60 * 60);
+const MAX_LEN: Duration = Duration::from_secs(60 * 60);
 
 /// A number as large as this is a moment, not a span: servers write both.
 const A_MOMENT: u64 = 1_000_000_000;
@@ -76,7 +76,7 @@ fn span(text: &str, now: Timestamp) -> Option<Duration> {
         Ok(seconds) => until(Timestamp::from_second(i64::try_from(seconds).ok()?).ok()?),
         Err(_) => until(jiff::fmt::rfc2822::parse(text).ok()?.timestamp()),
     };
-    Some(span.min(LONGEST))
+    Some(span.min(MAX_LEN))
 }
 
 #[cfg(test)]

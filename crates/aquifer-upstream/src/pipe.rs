@@ -12,10 +12,10 @@ use bytes::{Buf, Bytes};
 use tokio::net::unix::pipe;
 use tokio::sync::Notify;
 
-use crate::trouble::Gone;
+use crate::error::Gone;
 
 /// Bytes kept for a child that does not read.
-const MOST_KEPT: usize = 64 * 1024 * 1024;
+const MAX_KEPT: usize = 64 * 1024 * 1024;
 
 const DEAF: &str = "it does not read what it is sent";
 const CLOSED: &str = "its process ended";
@@ -50,7 +50,7 @@ impl Pipe {
         let mut line = Bytes::from(line);
         let mut kept = self.kept();
         let waiting = kept.bytes + line.len();
-        if waiting > MOST_KEPT {
+        if waiting > MAX_KEPT {
             return Err(Gone::new(DEAF, format!("{waiting} bytes wait to be read")));
         }
         if kept.lines.is_empty() {

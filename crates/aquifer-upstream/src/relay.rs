@@ -6,11 +6,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use aquifer_engine::source::Favour;
+use aquifer_engine::source::ClientCapability;
 use aquifer_protocol::text;
 use serde_json::{Map, Value, json};
 
-use crate::words::{Words, shortened};
+use crate::sanitize::{Sanitizer, shortened};
 
 /// The most characters of one question. A person decides by it, so it is longer than other words.
 const MAX_QUESTION: usize = 8_000;
@@ -58,55 +58,62 @@ impl Question {
 }
 
 /// The question to pass on, or none if it is declined.
-pub(crate) fn question(words: &Words, favour: Favour, params: Map<String, Value>) -> Option<Question> {
-    match favour {
-        Favour::Roots => Some(Question { params: Map::new(), exact_values: Vec::new() }),
-        Favour::Elicitation => {
-            if !words.allowed().elicitation {
-                explain(words, "elicitation", &words.explained().elicitation);
+pub(crate) fn question(
+    sanitizer: &Sanitizer,
+    capability: ClientCapability,
+    params: Map<String, Value>,
+) -> Option<Question> {
+    match capability {
+        ClientCapability::Roots => Some(Question { params: Map::new(), exact_values: Vec::new() }),
+        ClientCapability::Elicitation => {
+            if !sanitizer.allowed().elicitation {
+                explain(sanitizer, "elicitation", &sanitizer.explained().elicitation);
                 return None;
             }
-            elicitation(words, params)
+            elicitation(sanitizer, params)
         }
-        Favour::Sampling => {
-            if !words.allowed().sampling {
-                explain(words, "sampling", &words.explained().sampling);
+        ClientCapability::Sampling => {
+            if !sanitizer.allowed().sampling {
+                explain(sanitizer, "sampling", &sanitizer.explained().sampling);
                 return None;
             }
-            Some(Question { params: sampling(words, params), exact_values: Vec::new() })
+            Some(Question { params: sampling(sanitizer, params), exact_values: Vec::new() })
         }
     }
 }
 
 /// Says once why a source gets no answer.
-fn explain(words: &Words, what: &str, said: &AtomicBool) {
+fn explain(sanitizer: &Sanitizer, what: &str, said: &AtomicBool) {
     if !said.swap(true, Ordering::Relaxed) {
         tracing::warn!(
-            source = words.source(),
+            source = sanitizer.source(),
             "the server asks for {what}, which is declined: the configuration does not allow it. To allow it, add \
              allow = [\"{what}\"] to its [[source]]"
         );
     }
 }
 
-fn elicitation(words: &Words, mut params: Map<String, Value>) -> Option<Question> {
+fn elicitation(sanitizer: &Sanitizer, mut params: Map<String, Value>) -> Option<Question> {
     let mode = params.get("mode");
     if mode.is_some_and(|mode| mode != "form") {
-        if !words.explained().url.swap(true, Ordering::Relaxed) {
-            tracing::warn!(source = words.source(), "the server wants to send the person to a URL, which is declined");
+        if !sanitizer.explained().url.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                source = sanitizer.source(),
+                "the server wants to send the person to a URL, which is declined"
+            );
         }
         return None;
     }
     let message = params.get("message").and_then(Value::as_str).unwrap_or_default();
-    let message = shortened(words.presentable(message).trim(), MAX_QUESTION);
+    let message = shortened(sanitizer.presentable(message).trim(), MAX_QUESTION);
     let mut asked = Map::new();
     if let Some(mode) = params.remove("mode") {
         asked.insert("mode".to_owned(), mode);
     }
-    asked.insert("message".to_owned(), format!("Source '{}' asks: {}", words.source(), quoted(&message)).into());
+    asked.insert("message".to_owned(), format!("Source '{}' asks: {}", sanitizer.source(), quoted(&message)).into());
     let mut exact_values = Vec::new();
     if let Some(schema) = params.remove("requestedSchema") {
-        asked.insert("requestedSchema".to_owned(), form(words, schema, &mut exact_values)?);
+        asked.insert("requestedSchema".to_owned(), form(sanitizer, schema, &mut exact_values)?);
     }
     Some(Question { params: asked, exact_values })
 }
@@ -143,12 +150,12 @@ fn reads_like_ours(text: &str) -> bool {
 
 /// The form that a person fills in. Names of fields go back to the server, so a form with one that is not clean is
 /// declined; values to choose from are shown clean and translated back.
-fn form(words: &Words, schema: Value, exact_values: &mut Vec<(String, String, String)>) -> Option<Value> {
+fn form(sanitizer: &Sanitizer, schema: Value, exact_values: &mut Vec<(String, String, String)>) -> Option<Value> {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (field, property) in properties.into_iter().flatten() {
-        if shown_in_form(words, field) != *field {
-            if !words.explained().form.swap(true, Ordering::Relaxed) {
-                let source = words.source();
+        if shown_in_form(sanitizer, field) != *field {
+            if !sanitizer.explained().form.swap(true, Ordering::Relaxed) {
+                let source = sanitizer.source();
                 tracing::warn!(source, "a form of the server is declined: the name of a field has hidden characters");
             }
             return None;
@@ -156,7 +163,7 @@ fn form(words: &Words, schema: Value, exact_values: &mut Vec<(String, String, St
         let mut choices = Vec::new();
         choices_of(property, &mut choices);
         for &exact in &choices {
-            let shown = shown_in_form(words, exact);
+            let shown = shown_in_form(sanitizer, exact);
             // Of two values that look alike the clean one is meant.
             let is_taken = choices.contains(&shown.as_str())
                 || exact_values.iter().any(|(known, taken, _)| known == field && *taken == shown);
@@ -165,12 +172,12 @@ fn form(words: &Words, schema: Value, exact_values: &mut Vec<(String, String, St
             }
         }
     }
-    Some(text::clean_json(schema, &|said| shown_in_form(words, said)))
+    Some(text::clean_json(schema, &|said| shown_in_form(sanitizer, said)))
 }
 
-/// Words of a form as the person sees them.
-fn shown_in_form(words: &Words, said: &str) -> String {
-    quoted_alone(&words.presentable(said))
+/// Sanitizer of a form as the person sees them.
+fn shown_in_form(sanitizer: &Sanitizer, said: &str) -> String {
+    quoted_alone(&sanitizer.presentable(said))
 }
 
 /// The values that a field offers: its default, `enum` and `const`, also of its alternatives and elements.
@@ -186,16 +193,16 @@ fn choices_of<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
     }
 }
 
-fn sampling(words: &Words, mut params: Map<String, Value>) -> Map<String, Value> {
+fn sampling(sanitizer: &Sanitizer, mut params: Map<String, Value>) -> Map<String, Value> {
     params.retain(|name, _| SAMPLING.contains(&name.as_str()));
-    let by = format!("Requested by MCP server '{}'.", words.source());
+    let by = format!("Requested by MCP server '{}'.", sanitizer.source());
     let prompt = match params.get("systemPrompt").and_then(Value::as_str) {
-        Some(said) => format!("{by}\n\n{}", prompt(&words.presentable(said))),
+        Some(said) => format!("{by}\n\n{}", prompt(&sanitizer.presentable(said))),
         None => by,
     };
     let clean = |(name, value): (String, Value)| match name.as_str() {
-        "messages" => (name, clean_messages(words, value)),
-        _ => (name, words.clean_json(value)),
+        "messages" => (name, clean_messages(sanitizer, value)),
+        _ => (name, sanitizer.clean_json(value)),
     };
     let mut asked: Map<String, Value> = params.into_iter().map(clean).collect();
     asked.insert("systemPrompt".to_owned(), json!(prompt));
@@ -204,20 +211,20 @@ fn sampling(words: &Words, mut params: Map<String, Value>) -> Map<String, Value>
 
 /// Cleans everything but pictures and sound, which are no text. These are content of a message, or of the result of a
 /// tool in one.
-fn clean_messages(words: &Words, said: Value) -> Value {
+fn clean_messages(sanitizer: &Sanitizer, said: Value) -> Value {
     match said {
-        Value::Array(items) => items.into_iter().map(|item| clean_messages(words, item)).collect(),
+        Value::Array(items) => items.into_iter().map(|item| clean_messages(sanitizer, item)).collect(),
         Value::Object(fields) => {
             let kind = fields.get("type").and_then(Value::as_str);
             let is_medium = matches!(kind, Some("image" | "audio"));
             let clean = |(name, value): (String, Value)| match name.as_str() {
                 "data" if is_medium && is_base64(&value) => (name, value),
-                "content" => (name, clean_messages(words, value)),
-                _ => (words.presentable(&name), words.clean_json(value)),
+                "content" => (name, clean_messages(sanitizer, value)),
+                _ => (sanitizer.presentable(&name), sanitizer.clean_json(value)),
             };
             Value::Object(fields.into_iter().map(clean).collect())
         }
-        other => words.clean_json(other),
+        other => sanitizer.clean_json(other),
     }
 }
 

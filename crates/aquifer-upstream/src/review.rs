@@ -19,9 +19,9 @@ use crate::accepted;
 use crate::interrogate::interrogate;
 use crate::pinning::{Ledger, Pinning, Written};
 use crate::quarantine::{QuarantinePolicy, Reason};
+use crate::sanitize::Sanitizer;
 use crate::served::{Capture, Draft, Origin};
 use crate::settings::Settings;
-use crate::words::Words;
 
 /// How long it is remembered what a look has shown.
 const SHOWN_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -114,7 +114,7 @@ pub async fn examine(settings: Settings, pinning: Pinning, clock: SharedClock) -
     if is_unreadable {
         judged_by.quarantine = QuarantinePolicy::New;
     }
-    let draft = Draft::new(&judged_by, &Words::new(&settings), &capture, book.as_ref());
+    let draft = Draft::new(&judged_by, &Sanitizer::new(&settings), &capture, book.as_ref());
     let judgement = draft.judge(Ok(book.as_ref()), false, milliseconds(clock.now()));
     let accepted = book.as_ref().map(|book| accepted::read(&settings, book)).unwrap_or_default();
     let reviewed = reviewed_with_adapter(&settings);
@@ -216,7 +216,7 @@ impl Examination {
     }
 
     fn pin(&self, accepted: &[&Finding], book: &mut PinBook) -> Result<(), ReviewError> {
-        let draft = Draft::new(&self.settings, &Words::new(&self.settings), &self.capture, Some(book));
+        let draft = Draft::new(&self.settings, &Sanitizer::new(&self.settings), &self.capture, Some(book));
         let operations: HashMap<&str, &Operation> =
             draft.operations().iter().filter_map(|one| Some((one.backing.tool()?, one))).collect();
         let pins: HashMap<&str, &Pin> = self.capture.pins.iter().map(|pin| (pin.tool.as_str(), pin)).collect();

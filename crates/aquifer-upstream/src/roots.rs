@@ -4,10 +4,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use aquifer_engine::source::Favour;
+use aquifer_engine::source::ClientCapability;
 use serde_json::{Map, Value, json};
 
-use crate::calls::Companion;
+use crate::calls::CallOrigin;
 use crate::message;
 use crate::shared::Shared;
 
@@ -50,20 +50,20 @@ fn none() -> Value {
 
 /// Before a call: asks the client behind it for its roots, unless they are known or nobody wants them, and tells the
 /// upstream if they are others. While calls of several clients are under way, nobody's count.
-pub(crate) async fn bring(shared: &Arc<Shared>, companion: &Companion, patience: Duration) {
-    if !shared.roots.with(|known| known.wanted && known.of != companion.session) {
+pub(crate) async fn bring(shared: &Arc<Shared>, call_origin: &CallOrigin, timeout: Duration) {
+    if !shared.roots.with(|known| known.wanted && known.of != call_origin.session) {
         return;
     }
-    let client = companion.client.as_ref().filter(|client| client.can(Favour::Roots));
+    let client = call_origin.client.as_ref().filter(|client| client.can(ClientCapability::Roots));
     // Whoever could not be asked now is asked with the next call.
     let (of, list) = match client {
-        None => (companion.session.clone(), none()),
-        Some(_) if shared.calls.has_others(companion) => (None, none()),
-        Some(client) => match tokio::time::timeout(patience, client.ask(Favour::Roots, Map::new())).await {
-            Ok(Ok(list)) => (companion.session.clone(), list),
+        None => (call_origin.session.clone(), none()),
+        Some(_) if shared.calls.has_others(call_origin) => (None, none()),
+        Some(client) => match tokio::time::timeout(timeout, client.ask(ClientCapability::Roots, Map::new())).await {
+            Ok(Ok(list)) => (call_origin.session.clone(), list),
             Ok(Err(_)) => (None, none()),
             // Every call would take as long again.
-            Err(_) => (companion.session.clone(), none()),
+            Err(_) => (call_origin.session.clone(), none()),
         },
     };
     let others = shared.roots.with(|known| {

@@ -112,7 +112,7 @@ impl Work {
     }
 
     /// The same for any value, to be multiplied by the weight of all values.
-    fn most_steps(&self) -> u64 {
+    fn max_steps(&self) -> u64 {
         let own = self.names.saturating_add(self.per_field).saturating_add(self.per_text);
         own.saturating_add(self.compared / COMPARED_IN_STEP).saturating_add(1)
     }
@@ -352,7 +352,7 @@ impl Unfolding<'_> {
         }
         let nodes = self.nodes;
         let node = nodes.get(index)?;
-        let mut steps = node.work.most_steps();
+        let mut steps = node.work.max_steps();
         for part in &node.same_value {
             steps = steps.saturating_add(self.count(*part, depth + 1)?.saturating_mul(self.factor));
         }

@@ -21,8 +21,8 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use crate::arguments::ArgumentCheck;
 use crate::interrogate::Interrogation;
 use crate::quarantine::{Candidate, Judgement, Reason};
+use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
-use crate::words::Words;
 
 /// Characters of a server's version that are shown.
 const MAX_VERSION: usize = 64;
@@ -87,11 +87,16 @@ pub(crate) struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     /// The operations of every tool, accepted or not. Nothing here is shown to anybody yet.
-    pub(crate) fn new(settings: &'a Settings, words: &Words, capture: &'a Capture, book: Option<&PinBook>) -> Self {
-        off_worker(|| Self::build(settings, words, capture, book))
+    pub(crate) fn new(
+        settings: &'a Settings,
+        sanitizer: &Sanitizer,
+        capture: &'a Capture,
+        book: Option<&PinBook>,
+    ) -> Self {
+        off_worker(|| Self::build(settings, sanitizer, capture, book))
     }
 
-    fn build(settings: &'a Settings, words: &Words, capture: &'a Capture, book: Option<&PinBook>) -> Self {
+    fn build(settings: &'a Settings, sanitizer: &Sanitizer, capture: &'a Capture, book: Option<&PinBook>) -> Self {
         let tools = &capture.listing.tools;
         let mut offer = match &settings.adapter {
             Some(adapter) => {
@@ -104,9 +109,9 @@ impl<'a> Draft<'a> {
             None => Offer::of_listing(&capture.bundle(settings, book), tools, &settings.name, |_| true),
         };
         decide_danger(settings, &mut offer);
-        offer.sanitize(&|text| words.without_secrets(text.to_owned()));
+        offer.sanitize(&|text| sanitizer.without_secrets(text.to_owned()));
         let version = capture.said.server.version.as_deref();
-        let shown = |version: &str| words.without_secrets(presentable(version)).chars().take(MAX_VERSION).collect();
+        let shown = |version: &str| sanitizer.without_secrets(presentable(version)).chars().take(MAX_VERSION).collect();
         let version = version.map(|version| Arc::from(String::into_boxed_str(shown(version))));
         Self { settings, capture, offer, version }
     }
@@ -304,7 +309,7 @@ pub(crate) struct Tool {
 
 impl Served {
     /// Nothing is known yet but what an adapter's file says.
-    pub(crate) fn unknown(settings: &Settings, words: &Words) -> Self {
+    pub(crate) fn unknown(settings: &Settings, sanitizer: &Sanitizer) -> Self {
         let Some(adapter) = &settings.adapter else {
             let nothing = Self::from_offer(settings, Offer::default(), BTreeMap::new());
             return Self { is_known: false, origin: Origin::Nothing, ..nothing };
@@ -313,7 +318,7 @@ impl Served {
         let known = Known { live: None, decisions: decisions.as_ref(), is_settled: settings.is_adapter_settled };
         let mut offer = Offer::of_adapter_knowing(adapter, &settings.name, &known);
         decide_danger(settings, &mut offer);
-        offer.sanitize(&|text| words.without_secrets(text.to_owned()));
+        offer.sanitize(&|text| sanitizer.without_secrets(text.to_owned()));
         Self { origin: Origin::File, ..Self::from_offer(settings, offer, BTreeMap::new()) }
     }
 

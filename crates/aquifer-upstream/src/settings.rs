@@ -30,7 +30,7 @@ pub struct Settings {
     /// How many calls may be under way at once; more wait for their turn.
     pub concurrency: usize,
     /// The most bytes of one answer.
-    pub largest_answer: usize,
+    pub max_answer_bytes: usize,
     /// Where catalogues are kept between runs.
     pub cache_dir: Option<PathBuf>,
     /// What a reviewer decided, applied to what the server says.
@@ -121,7 +121,7 @@ impl Settings {
             timeout: Duration::from_secs(60),
             start_timeout: Duration::from_secs(30),
             concurrency: 32,
-            largest_answer: 16 * 1024 * 1024,
+            max_answer_bytes: 16 * 1024 * 1024,
             cache_dir: None,
             overrides: None,
             adapter: None,
@@ -268,7 +268,7 @@ impl fmt::Debug for Settings {
             .field("timeout", &self.timeout)
             .field("start_timeout", &self.start_timeout)
             .field("concurrency", &self.concurrency)
-            .field("largest_answer", &self.largest_answer)
+            .field("max_answer_bytes", &self.max_answer_bytes)
             .finish_non_exhaustive()
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use aquifer_engine::ProgressUpdate;
-use aquifer_engine::source::{ClientSide, Favour};
+use aquifer_engine::source::{ClientCapability, ClientSide};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,17 +11,17 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::calls::{Calls, Companion};
+use crate::calls::{CallOrigin, Calls};
+use crate::error::{Gone, UpstreamError};
 use crate::http::Http;
 use crate::message::{self, Incoming, RpcError};
 use crate::pipe::Pipe;
 use crate::relay;
 use crate::roots::Roots;
-use crate::trouble::{Gone, Trouble};
-use crate::words::{Words, shortened};
+use crate::sanitize::{Sanitizer, shortened};
 
 /// Questions of one upstream that may wait for somebody at once. More are declined.
-const MOST_QUESTIONS: usize = 8;
+const MAX_QUESTIONS: usize = 8;
 
 /// Characters of one log message that are passed on.
 const MAX_LOG_DATA: usize = 16 * 1024;
@@ -35,7 +35,7 @@ pub(crate) enum Out {
 /// What the tasks of one connection share.
 pub(crate) struct Shared {
     pub(crate) name: Arc<str>,
-    pub(crate) words: Words,
+    pub(crate) sanitizer: Sanitizer,
     pub(crate) calls: Calls,
     /// Fires when the connection is to end, or has.
     pub(crate) ended: CancellationToken,
@@ -52,21 +52,21 @@ pub(crate) struct Shared {
 enum Recent {
     #[default]
     Nobody,
-    One(Arc<Companion>),
+    One(Arc<CallOrigin>),
     Several,
 }
 
 impl Shared {
-    pub(crate) fn new(name: &str, words: Words) -> Arc<Self> {
+    pub(crate) fn new(name: &str, sanitizer: Sanitizer) -> Arc<Self> {
         Arc::new(Self {
             name: name.into(),
-            words,
+            sanitizer,
             calls: Calls::default(),
             ended: CancellationToken::new(),
             tools_changed: watch::Sender::new(0),
             out: OnceLock::new(),
             roots: Roots::default(),
-            questions: Arc::new(Semaphore::new(MOST_QUESTIONS)),
+            questions: Arc::new(Semaphore::new(MAX_QUESTIONS)),
             recent: Mutex::default(),
         })
     }
@@ -78,26 +78,26 @@ impl Shared {
     }
 
     /// Remembers who used the connection last: what comes without a call belongs to them, as long as they are alone.
-    pub(crate) fn used_by(&self, companion: &Arc<Companion>) {
-        if companion.client.is_none() {
+    pub(crate) fn used_by(&self, call_origin: &Arc<CallOrigin>) {
+        if call_origin.client.is_none() {
             return;
         }
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         *recent = match std::mem::take(&mut *recent) {
-            Recent::One(known) if known.session != companion.session => Recent::Several,
+            Recent::One(known) if known.session != call_origin.session => Recent::Several,
             Recent::Several => Recent::Several,
-            _ => Recent::One(companion.clone()),
+            _ => Recent::One(call_origin.clone()),
         };
     }
 
-    fn client(&self, origin: Option<&Arc<Companion>>) -> Option<(Arc<Companion>, Arc<dyn ClientSide>)> {
+    fn client(&self, origin: Option<&Arc<CallOrigin>>) -> Option<(Arc<CallOrigin>, Arc<dyn ClientSide>)> {
         let recent = || match &*self.recent.lock().unwrap_or_else(PoisonError::into_inner) {
-            Recent::One(companion) => Some(companion.clone()),
+            Recent::One(call_origin) => Some(call_origin.clone()),
             _ => None,
         };
-        let companion = origin.cloned().or_else(|| self.calls.sole_client()).or_else(recent)?;
-        let client = companion.client.clone()?;
-        Some((companion, client))
+        let call_origin = origin.cloned().or_else(|| self.calls.sole_client()).or_else(recent)?;
+        let client = call_origin.client.clone()?;
+        Some((call_origin, client))
     }
 
     /// Sends a message. It never waits; what cannot be sent ends the connection, which is how its failure is learned.
@@ -116,10 +116,10 @@ impl Shared {
     }
 
     /// Takes one message. `origin` is the call on whose stream it came, where that is known.
-    pub(crate) fn take(self: &Arc<Self>, text: &Bytes, message: &Incoming<'_>, origin: Option<&Arc<Companion>>) {
+    pub(crate) fn take(self: &Arc<Self>, text: &Bytes, message: &Incoming<'_>, origin: Option<&Arc<CallOrigin>>) {
         let Some(method) = message.method.as_deref() else {
             if let Some(id) = message.answers() {
-                self.calls.settle(id, message.outcome(text).map_err(Trouble::Refused));
+                self.calls.settle(id, message.outcome(text).map_err(UpstreamError::Refused));
             }
             return;
         };
@@ -130,18 +130,22 @@ impl Shared {
         }
     }
 
-    fn hear(&self, method: &str, params: &str, origin: Option<&Arc<Companion>>) {
+    fn hear(&self, method: &str, params: &str, origin: Option<&Arc<CallOrigin>>) {
         match method {
             "notifications/progress" => self.progress(params),
             "notifications/message" => {
                 let Ok(params) = serde_json::from_str::<Value>(params) else { return };
-                let Value::Object(mut params) = self.words.clean_json(params) else { return };
+                let Value::Object(mut params) = self.sanitizer.clean_json(params) else { return };
                 let data = params.get("data").map(Value::to_string).unwrap_or_default();
-                let said = self.words.for_log(&data);
+                let said = self.sanitizer.for_log(&data);
                 let level = params.get("level").and_then(Value::as_str).unwrap_or("info");
-                tracing::debug!(source = &*self.name, level = &*self.words.for_log(level), "the upstream logs: {said}");
+                tracing::debug!(
+                    source = &*self.name,
+                    level = &*self.sanitizer.for_log(level),
+                    "the upstream logs: {said}"
+                );
                 let logger = match params.get("logger").and_then(Value::as_str) {
-                    Some(logger) => format!("{}/{}", self.name, self.words.for_log(logger)),
+                    Some(logger) => format!("{}/{}", self.name, self.sanitizer.for_log(logger)),
                     None => self.name.to_string(),
                 };
                 params.insert("logger".to_owned(), logger.into());
@@ -168,64 +172,66 @@ impl Shared {
         }
         let Ok(params) = serde_json::from_str::<Params>(params) else { return };
         let token = params.token.as_u64().or_else(|| params.token.as_str()?.parse().ok());
-        let Some(companion) = token.and_then(|id| self.calls.companion(id)) else { return };
-        companion.hear();
-        let message = params.message.map(|words| self.words.for_caller(&words));
-        companion.progress.tell(ProgressUpdate { current: params.progress, total: params.total, message });
+        let Some(call_origin) = token.and_then(|id| self.calls.call_origin(id)) else { return };
+        call_origin.hear();
+        let message = params.message.map(|words| self.sanitizer.for_caller(&words));
+        call_origin.progress.tell(ProgressUpdate { current: params.progress, total: params.total, message });
     }
 
     /// Answers a request of theirs.
-    fn answer(self: &Arc<Self>, id: &RawValue, method: &str, params: &str, origin: Option<&Arc<Companion>>) {
-        let favour = match method {
+    fn answer(self: &Arc<Self>, id: &RawValue, method: &str, params: &str, origin: Option<&Arc<CallOrigin>>) {
+        let capability = match method {
             "ping" => return self.send(message::answer(id, Ok(json!({})))),
-            "elicitation/create" => Favour::Elicitation,
-            "sampling/createMessage" => Favour::Sampling,
+            "elicitation/create" => ClientCapability::Elicitation,
+            "sampling/createMessage" => ClientCapability::Sampling,
             "roots/list" => {
                 self.roots.want();
-                Favour::Roots
+                ClientCapability::Roots
             }
             _ => return self.send(message::answer(id, Err((-32601, "This client does not know the method")))),
         };
         // Asked first, because the log has to say why a source is declined whoever is behind the call.
         let question =
-            serde_json::from_str(params).ok().and_then(|params| relay::question(&self.words, favour, params));
-        let asked = self.client(origin).filter(|(_, client)| client.can(favour));
+            serde_json::from_str(params).ok().and_then(|params| relay::question(&self.sanitizer, capability, params));
+        let asked = self.client(origin).filter(|(_, client)| client.can(capability));
         let place = self.questions.clone().try_acquire_owned();
-        let asked = asked.filter(|(companion, _)| {
-            question.is_none() || place.is_err() || favour == Favour::Roots || companion.may_question()
+        let asked = asked.filter(|(call_origin, _)| {
+            question.is_none() || place.is_err() || capability == ClientCapability::Roots || call_origin.may_question()
         });
-        let (Some((companion, client)), Ok(place), Some(mut question)) = (asked, place, question) else {
+        let (Some((call_origin, client)), Ok(place), Some(mut question)) = (asked, place, question) else {
             let cause = "it is not allowed, it asks too often, or there is nobody to ask";
             tracing::debug!(source = &*self.name, method, cause, "a question is declined");
-            return self.decline(id, favour);
+            return self.decline(id, capability);
         };
         let (shared, id) = (self.clone(), id.to_owned());
         tokio::spawn(async move {
             let _place = place;
-            let asking = companion.ask();
+            let asking = call_origin.ask();
             let params = std::mem::take(&mut question.params);
             let ended = shared.ended.clone();
             let answer = tokio::select! {
                 () = ended.cancelled() => return,
-                answer = client.ask(favour, params) => answer,
+                answer = client.ask(capability, params) => answer,
             };
             drop(asking);
             match answer {
                 Ok(result) => shared.send(message::answer(&id, Ok(question.translate(result)))),
                 Err(failure) => {
                     tracing::debug!(source = &*shared.name, cause = failure.cause(), "the client did not answer");
-                    shared.decline(&id, favour);
+                    shared.decline(&id, capability);
                 }
             }
         });
     }
 
     /// Answers when nobody can be asked.
-    fn decline(self: &Arc<Self>, id: &RawValue, favour: Favour) {
-        self.send(match favour {
-            Favour::Elicitation => message::answer(id, Ok(json!({ "action": "decline" }))),
-            Favour::Sampling => message::answer(id, Err((-32601, "The client behind this call offers no sampling"))),
-            Favour::Roots => message::answer(id, Ok(self.roots.list())),
+    fn decline(self: &Arc<Self>, id: &RawValue, capability: ClientCapability) {
+        self.send(match capability {
+            ClientCapability::Elicitation => message::answer(id, Ok(json!({ "action": "decline" }))),
+            ClientCapability::Sampling => {
+                message::answer(id, Err((-32601, "The client behind this call offers no sampling")))
+            }
+            ClientCapability::Roots => message::answer(id, Ok(self.roots.list())),
         });
     }
 }

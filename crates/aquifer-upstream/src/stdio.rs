@@ -8,13 +8,13 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::child::{Child, Pipes};
+use crate::error::{Gone, UpstreamError};
 use crate::message;
 use crate::pipe::Pipe;
 use crate::shared::{Out, Shared};
-use crate::trouble::{Gone, Trouble};
 
 /// Lines in a row that are no messages, before we believe that this is no MCP server.
-const MOST_NONSENSE: usize = 1_000;
+const MAX_NONSENSE: usize = 1_000;
 
 /// How long the rest of what an ended process wrote may take to be read.
 const LAST_LINES: Duration = Duration::from_secs(1);
@@ -80,10 +80,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                             tracing::warn!(
                                 source = &*shared.name,
                                 "the upstream writes to its standard output what is no message: {}",
-                                shared.words.for_log(&cause.to_string())
+                                shared.sanitizer.for_log(&cause.to_string())
                             );
                         }
-                        if nonsense > MOST_NONSENSE {
+                        if nonsense > MAX_NONSENSE {
                             return Gone::new("it does not speak MCP", "nothing but lines that are no messages");
                         }
                     }
@@ -139,7 +139,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         let size = salvaged.bytes;
         tracing::warn!(source = &*shared.name, size, "an answer of the upstream is too large and was thrown away");
         if let Some(id) = id.or_else(|| shared.calls.only()) {
-            shared.calls.settle(id, Err(Trouble::TooLarge { size }));
+            shared.calls.settle(id, Err(UpstreamError::TooLarge { size }));
         }
         Ok(())
     }
@@ -151,21 +151,21 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::calls::Companion;
+    use crate::calls::CallOrigin;
+    use crate::sanitize::Sanitizer;
     use crate::settings::Settings;
-    use crate::words::Words;
 
     /// Writing fails before anybody has read what the child said. Nothing else runs while this test blocks.
     #[tokio::test]
     async fn last_words_are_read_when_writing_fails_first() {
         let args = ["-c".to_owned(), "exec <&-; echo 'fatal: no such repository' >&2; exit 3".to_owned()];
         let settings = Settings::stdio("git", "sh", args.clone());
-        let words = Words::new(&settings);
-        let shared = Shared::new("git", words.clone());
-        let (child, pipes) = Child::start("sh", &args, &[], None, &shared.name, &words).unwrap();
+        let sanitizer = Sanitizer::new(&settings);
+        let shared = Shared::new("git", sanitizer.clone());
+        let (child, pipes) = Child::start("sh", &args, &[], None, &shared.name, &sanitizer).unwrap();
         serve(child, pipes, &shared, 1_000);
         let (sender, answer) = tokio::sync::oneshot::channel();
-        shared.calls.begin(shared.calls.next_id(), Arc::new(Companion::nobody()), Some(sender)).unwrap();
+        shared.calls.begin(shared.calls.next_id(), Arc::new(CallOrigin::nobody()), Some(sender)).unwrap();
         let Some(Out::Pipe(pipe)) = shared.out.get() else { panic!("no pipe") };
         let deadline = Instant::now() + Duration::from_secs(60);
         while !pipe.is_broken() {
@@ -174,8 +174,8 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
         }
         assert!(!shared.ended.is_cancelled());
-        let trouble = answer.await.unwrap().unwrap_err();
-        assert!(format!("{trouble:?}").contains("fatal: no such repository"), "{trouble:?}");
+        let error = answer.await.unwrap().unwrap_err();
+        assert!(format!("{error:?}").contains("fatal: no such repository"), "{error:?}");
         assert!(shared.ended.is_cancelled());
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
-use aquifer_engine::source::{Answer, Call, Context, Fetch, Outcome, Shelves, SourceStatus};
+use aquifer_engine::source::{Answer, Call, Context, Fetch, Outcome, SourceCapabilities, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
@@ -15,17 +15,17 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::answer;
-use crate::calls::Companion;
+use crate::calls::CallOrigin;
 use crate::delivery::Delivery;
-use crate::keeper::Upkeep;
-use crate::library;
-use crate::link::{Era, Link};
+use crate::error::UpstreamError;
+use crate::link::{Link, ProtocolMode};
 use crate::message::RpcError;
 use crate::pinning::Pinning;
-use crate::rounds;
+use crate::resources;
 use crate::served::{Origin, Served};
 use crate::settings::Settings;
-use crate::trouble::Trouble;
+use crate::supervisor::Supervisor;
+use crate::tool_call;
 
 /// How long an upstream that did not answer a call may take to answer whether it is alive: as long as a call, within
 /// these.
@@ -39,14 +39,14 @@ const CONFIRMED_IN: Duration = Duration::from_secs(5);
 
 /// An MCP server that answers calls. When the last handle is dropped, its process and all its children are gone.
 pub struct Upstream {
-    upkeep: Arc<Upkeep>,
+    supervisor: Arc<Supervisor>,
     stop: CancellationToken,
     _stops: DropGuard,
 }
 
 impl std::fmt::Debug for Upstream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Upstream").field("settings", &self.upkeep.settings).finish_non_exhaustive()
+        f.debug_struct("Upstream").field("settings", &self.supervisor.settings).finish_non_exhaustive()
     }
 }
 
@@ -55,54 +55,54 @@ impl Upstream {
     /// once. In any case the server is asked in the background, again and again until it answers. Must be called inside a
     /// tokio runtime.
     pub fn new(settings: Settings, clock: SharedClock) -> Arc<Self> {
-        let upkeep = Upkeep::new(settings, clock.clone(), Pinning::in_memory(clock));
+        let supervisor = Supervisor::new(settings, clock.clone(), Pinning::in_memory(clock));
         // A memory answers at once.
-        let era = upkeep.remember().now_or_never().unwrap_or_default();
-        Self::keep(upkeep, era)
+        let mode = supervisor.remember().now_or_never().unwrap_or_default();
+        Self::supervise(supervisor, mode)
     }
 
     /// The same with definitions that are pinned in a state store. Waits a moment for what is pinned there: without it
     /// nothing that is remembered could be called.
     pub async fn open(settings: Settings, clock: SharedClock, pinning: Pinning) -> Arc<Self> {
-        let upkeep = Upkeep::new(settings, clock, pinning);
-        let era = upkeep.remember().await;
-        Self::keep(upkeep, era)
+        let supervisor = Supervisor::new(settings, clock, pinning);
+        let mode = supervisor.remember().await;
+        Self::supervise(supervisor, mode)
     }
 
-    fn keep(upkeep: Upkeep, era: Era) -> Arc<Self> {
-        let upkeep = Arc::new(upkeep);
+    fn supervise(supervisor: Supervisor, mode: ProtocolMode) -> Arc<Self> {
+        let supervisor = Arc::new(supervisor);
         let stop = CancellationToken::new();
-        let (keeper, stopped) = (upkeep.clone(), stop.clone());
+        let (task, stopped) = (supervisor.clone(), stop.clone());
         tokio::spawn(async move {
-            stopped.run_until_cancelled(keeper.clone().keep(era)).await;
+            stopped.run_until_cancelled(task.clone().run(mode)).await;
             // The connection's last handles; what waits for them is told.
-            keeper.link.store(None);
-            keeper.state.send_replace(crate::keeper::State::Down(crate::trouble::unavailable(
-                &keeper.settings.name,
+            task.link.store(None);
+            task.state.send_replace(crate::supervisor::State::Down(crate::error::unavailable(
+                &task.settings.name,
                 "it was stopped",
             )));
         });
-        Arc::new(Self { upkeep, _stops: stop.clone().drop_guard(), stop })
+        Arc::new(Self { supervisor, _stops: stop.clone().drop_guard(), stop })
     }
 
     /// Waits until it is connected and has said what it offers, or has failed to.
     pub async fn ready(&self) -> Result<(), Failure> {
-        self.upkeep.live().await.map(|_| ())
+        self.supervisor.live().await.map(|_| ())
     }
 
     /// Whether it is connected now.
     pub fn is_up(&self) -> bool {
-        self.upkeep.link.load().as_ref().is_some_and(|link| link.is_alive())
+        self.supervisor.link.load().as_ref().is_some_and(|link| link.is_alive())
     }
 
     /// Whether it is known what it offers, from itself, from before or from a reviewed adapter.
     pub fn is_known(&self) -> bool {
-        self.upkeep.served.load().is_known
+        self.supervisor.served.load().is_known
     }
 
     /// The operations that cannot be called until somebody accepts their definitions.
     pub fn quarantined(&self) -> Vec<Arc<str>> {
-        self.upkeep.served.load().refused().keys().cloned().collect()
+        self.supervisor.served.load().refused().keys().cloned().collect()
     }
 
     /// Ends the connection and its process for good.
@@ -111,11 +111,11 @@ impl Upstream {
     }
 
     async fn answer(&self, call: Call) -> Result<Answer, Failure> {
-        let upkeep = &*self.upkeep;
-        let served = upkeep.served.load_full();
+        let supervisor = &*self.supervisor;
+        let served = supervisor.served.load_full();
         if served.tool(&call.name).is_none() && is_status(&call.name) && served.admit(&call.name).is_ok() {
-            upkeep.live().await?;
-            let operations = upkeep.served.load().len();
+            supervisor.live().await?;
+            let operations = supervisor.served.load().len();
             return Ok(Answer::new(json!({ "available": true, "operations": operations })));
         }
         let Call { name, operation, params, context, address_prefix, validity } = call;
@@ -124,8 +124,8 @@ impl Upstream {
         let mut known = served;
         let mut delivery: Option<Delivery> = None;
         for attempt in 0..2 {
-            let link = upkeep.live().await?;
-            let now = upkeep.served.load_full();
+            let link = supervisor.live().await?;
+            let now = supervisor.served.load_full();
             if !Arc::ptr_eq(&known, &now) {
                 // Its tools are others by now: what was right may no longer be.
                 let params = known.tool(&name).map(|tool| tool.params(arguments)).unwrap_or_default();
@@ -138,21 +138,21 @@ impl Upstream {
             if !tool.only_reads() {
                 delivery.restrict();
             }
-            let result = rounds::call(upkeep, &link, &known, &tool.name, &arguments, &context, delivery).await;
-            match result.and_then(|result| answer::read(&result, &upkeep.words, address_prefix.as_deref())) {
+            let result = tool_call::call(supervisor, &link, &known, &tool.name, &arguments, &context, delivery).await;
+            match result.and_then(|result| answer::read(&result, &supervisor.sanitizer, address_prefix.as_deref())) {
                 Ok(answer) => return Ok(answer),
-                Err(trouble) if attempt == 0 && trouble.is_transient() && delivery.may_start_again() => {}
-                Err(trouble) => {
-                    if let Some(error) = trouble.as_unknown_tool()
+                Err(error) if attempt == 0 && error.is_transient() && delivery.may_start_again() => {}
+                Err(error) => {
+                    if let Some(error) = error.as_unknown_tool()
                         && self.turns_out_gone(error, &link, &name, tool.only_reads()).await
                     {
                         return Err(gone(&name));
                     }
-                    if matches!(trouble, Trouble::TimedOut) {
-                        end_if_dead(link, upkeep.settings.timeout);
+                    if matches!(error, UpstreamError::TimedOut) {
+                        end_if_dead(link, supervisor.settings.timeout);
                     }
-                    let Settings { name, largest_answer, .. } = &upkeep.settings;
-                    return Err(trouble.into_call_failure(delivery, name, &upkeep.words, *largest_answer));
+                    let Settings { name, max_answer_bytes, .. } = &supervisor.settings;
+                    return Err(error.into_call_failure(delivery, name, &supervisor.sanitizer, *max_answer_bytes));
                 }
             }
         }
@@ -162,23 +162,23 @@ impl Upstream {
     /// Has the tools listed again after the upstream said that there is no such tool, and says whether that is so. A tool's own
     /// error does not say that nothing was done: one that may have changed something is never called gone.
     async fn turns_out_gone(&self, error: &RpcError, link: &Link, operation: &str, only_reads: bool) -> bool {
-        self.upkeep.list_soon(link)
+        self.supervisor.list_soon(link)
             && (error.is_refusal() || only_reads)
-            && self.upkeep.live_within(LISTED_IN).await
-            && self.upkeep.served.load().tool(operation).is_none()
+            && self.supervisor.live_within(LISTED_IN).await
+            && self.supervisor.served.load().tool(operation).is_none()
     }
 }
 
 /// An upstream that let a call run out of time is asked whether it is alive. If it does not say so, it is ended, and
 /// the next call starts it again.
 fn end_if_dead(link: Arc<Link>, timeout: Duration) {
-    let patience = timeout.clamp(PING.0, PING.1);
+    let timeout = timeout.clamp(PING.0, PING.1);
     tokio::spawn(async move {
-        let nobody = Arc::new(Companion::nobody());
+        let nobody = Arc::new(CallOrigin::nobody());
         let ping =
-            link.request("ping", None, nobody, patience, |_| json!({ "_meta": link.meta(None).unwrap_or_default() }));
-        if let Err(Trouble::TimedOut) = ping.await {
-            link.shared.close(&crate::trouble::Gone::new("it does not answer", "a ping without an answer"));
+            link.request("ping", None, nobody, timeout, |_| json!({ "_meta": link.meta(None).unwrap_or_default() }));
+        if let Err(UpstreamError::TimedOut) = ping.await {
+            link.shared.close(&crate::error::Gone::new("it does not answer", "a ping without an answer"));
         }
     });
 }
@@ -221,33 +221,33 @@ fn changed(operation: &str) -> Failure {
 
 impl Source for Upstream {
     fn name(&self) -> &str {
-        &self.upkeep.settings.name
+        &self.supervisor.settings.name
     }
 
     fn offering(&self) -> Offering {
-        self.upkeep.served.load().offering.clone()
+        self.supervisor.served.load().offering.clone()
     }
 
     fn removed_operation(&self, operation: &str) -> Option<Operation> {
-        self.upkeep.served.load().removed(operation).cloned()
+        self.supervisor.served.load().removed(operation).cloned()
     }
 
     fn changes(&self) -> Option<watch::Receiver<u64>> {
-        Some(self.upkeep.changes.subscribe())
+        Some(self.supervisor.changes.subscribe())
     }
 
     fn generation(&self) -> u64 {
-        *self.upkeep.changes.borrow()
+        *self.supervisor.changes.borrow()
     }
 
     fn freshen(&self) -> BoxFuture<'_, ()> {
         // A server that said its tools are others is about to list them: that is soon known. And somebody may have accepted
         // what is quarantined.
         async move {
-            self.upkeep.freshen_pins().await;
-            let stale = self.upkeep.link.load_full().is_some_and(|link| link.is_alive() && !link.is_fresh());
-            if stale && !self.upkeep.live_within(LISTED_IN).await {
-                tracing::debug!(source = self.upkeep.settings.name, "the changed tools are not listed yet");
+            self.supervisor.freshen_pins().await;
+            let stale = self.supervisor.link.load_full().is_some_and(|link| link.is_alive() && !link.is_fresh());
+            if stale && !self.supervisor.live_within(LISTED_IN).await {
+                tracing::debug!(source = self.supervisor.settings.name, "the changed tools are not listed yet");
             }
         }
         .boxed()
@@ -256,11 +256,11 @@ impl Source for Upstream {
     fn confirm_catalog(&self) -> BoxFuture<'_, ()> {
         async move {
             let is_unconfirmed = {
-                let served = self.upkeep.served.load();
+                let served = self.supervisor.served.load();
                 served.origin == Origin::Cache && served.failure.is_none()
             };
-            if is_unconfirmed && !self.upkeep.live_within(CONFIRMED_IN).await {
-                tracing::debug!(source = self.upkeep.settings.name, "the cached catalog is not confirmed yet");
+            if is_unconfirmed && !self.supervisor.live_within(CONFIRMED_IN).await {
+                tracing::debug!(source = self.supervisor.settings.name, "the cached catalog is not confirmed yet");
             }
         }
         .boxed()
@@ -268,28 +268,28 @@ impl Source for Upstream {
 
     fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {
         async move {
-            let link = self.upkeep.live().await?;
+            let link = self.supervisor.live().await?;
             link.shared.tools_changed.send_modify(|count| *count += 1);
-            self.upkeep.live().await.map(|_| ())
+            self.supervisor.live().await.map(|_| ())
         }
         .boxed()
     }
 
     fn version(&self) -> Option<Arc<str>> {
-        let of_file = self.upkeep.settings.adapter.as_ref().map(|adapter| adapter.version.as_str().into());
-        of_file.or_else(|| self.upkeep.served.load().version.clone())
+        let of_file = self.supervisor.settings.adapter.as_ref().map(|adapter| adapter.version.as_str().into());
+        of_file.or_else(|| self.supervisor.served.load().version.clone())
     }
 
     fn status(&self) -> SourceStatus {
-        self.upkeep.status()
+        self.supervisor.status()
     }
 
-    fn shelves(&self) -> Shelves {
-        **self.upkeep.shelves.load()
+    fn capabilities(&self) -> SourceCapabilities {
+        **self.supervisor.source_capabilities.load()
     }
 
     fn fetch(&self, wanted: Fetch, context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
-        library::fetch(&self.upkeep, wanted, context).boxed()
+        resources::fetch(&self.supervisor, wanted, context).boxed()
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {

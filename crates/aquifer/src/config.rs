@@ -57,6 +57,29 @@ pub(crate) struct Config {
     pub(crate) meta: bool,
 }
 
+/// Keys that had other names in earlier versions.
+const RENAMED_KEYS: &[(&str, &str)] = &[
+    ("most_sessions", "max_sessions"),
+    ("longest", "max_operations"),
+    ("largest_answer", "max_answer_bytes"),
+    ("largest_page", "max_page_size"),
+    ("concurrency", "max_concurrent_calls"),
+    ("connections", "max_connections"),
+    ("page_bytes", "max_page_bytes"),
+    ("text_bytes", "max_text_bytes"),
+    ("largest_held", "max_result_bytes"),
+    ("held_bytes", "max_held_bytes"),
+    ("held_seconds", "held_ttl_seconds"),
+    ("lifetime_seconds", "ttl_seconds"),
+    ("forbidden_lifetime_seconds", "forbidden_ttl_seconds"),
+    ("quota_lifetime_seconds", "quota_ttl_seconds"),
+    ("issued_per_minute", "max_issued_per_minute"),
+    ("wrong_per_minute", "max_wrong_per_minute"),
+    ("file_bytes", "max_file_bytes"),
+    ("files", "max_files"),
+    ("store_days", "store_ttl_days"),
+];
+
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SurfaceConfig {
@@ -83,7 +106,7 @@ pub(crate) struct HttpConfig {
     pub(crate) allowed_hosts: Vec<String>,
     #[serde(default)]
     pub(crate) allowed_origins: Vec<String>,
-    pub(crate) most_sessions: Option<usize>,
+    pub(crate) max_sessions: Option<usize>,
     /// Bytes held for all connections together.
     pub(crate) max_unread_bytes: Option<usize>,
     /// How long a client may take nothing of what waits for it.
@@ -93,7 +116,7 @@ pub(crate) struct HttpConfig {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchConfig {
-    pub(crate) longest: Option<usize>,
+    pub(crate) max_operations: Option<usize>,
     /// `halt` or `skip`.
     pub(crate) on_confirmation: Option<OnConfirmation>,
 }
@@ -154,9 +177,9 @@ pub(crate) struct SourceConfig {
     pub(crate) overrides: Option<PathBuf>,
     pub(crate) start_timeout_seconds: Option<u64>,
     /// Calls under way at once.
-    pub(crate) concurrency: Option<usize>,
+    pub(crate) max_concurrent_calls: Option<usize>,
     /// The most bytes of one answer.
-    pub(crate) largest_answer: Option<usize>,
+    pub(crate) max_answer_bytes: Option<usize>,
     /// Which definitions wait until somebody accepts them; else what `[gate]` says.
     pub(crate) quarantine: Option<QuarantineConfig>,
     /// How many tools are taken of it.
@@ -184,9 +207,9 @@ pub(crate) struct SourceConfig {
     pub(crate) read_only: bool,
     pub(crate) style: Option<TableStyle>,
     pub(crate) timeout_seconds: Option<u64>,
-    pub(crate) connections: Option<usize>,
+    pub(crate) max_connections: Option<usize>,
     pub(crate) page_size: Option<usize>,
-    pub(crate) largest_page: Option<usize>,
+    pub(crate) max_page_size: Option<usize>,
     #[serde(default)]
     pub(crate) tables: BTreeMap<String, TableConfig>,
     /// What its `${NAME}` stand for.
@@ -355,8 +378,14 @@ impl Config {
             };
             let mut words = message.split('`').skip(1).step_by(2);
             let wrong = words.next().unwrap_or_default();
-            let meant = suggest::nearest(wrong, words).filter(|_| message.starts_with("unknown"));
-            let suggestion = meant.map(|word| format!("Did you mean '{word}'?"));
+            let known: Vec<&str> = words.collect();
+            let renamed = RENAMED_KEYS.iter().find(|(old, new)| *old == wrong && known.contains(new));
+            let suggestion = match renamed {
+                Some((_, new)) => Some(format!("It is called '{new}' now.")),
+                None => suggest::nearest(wrong, known.into_iter())
+                    .filter(|_| message.starts_with("unknown"))
+                    .map(|word| format!("Did you mean '{word}'?")),
+            };
             FileProblem { code, path: String::new(), line, column, message, suggestion }
         })
     }
@@ -445,5 +474,27 @@ impl LimitsConfig {
             max_array_elements: self.max_array_elements.unwrap_or(default.max_array_elements),
             max_nesting_depth: self.max_nesting_depth.unwrap_or(default.max_nesting_depth),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn renamed_keys_are_reported_with_their_new_names() {
+        const TABLES: [&str; 6] = ["[http]", "[batch]", "[[source]]", "[results]", "[gate.confirmation]", "[audit]"];
+        for (old, new) in RENAMED_KEYS {
+            let suggestions: Vec<String> = TABLES
+                .iter()
+                .filter_map(|table| Config::parse(&format!("{table}\n{old} = 1\n")).err()?.suggestion)
+                .filter(|suggestion| suggestion == &format!("It is called '{new}' now."))
+                .collect();
+            assert!(!suggestions.is_empty(), "{old}");
+        }
+        // Where nothing was renamed, the key is merely unknown.
+        let problem = Config::parse("[surface]\nlongest = 1\n").unwrap_err();
+        assert!(problem.message.starts_with("unknown field `longest`"), "{}", problem.message);
+        assert!(problem.suggestion.is_none_or(|words| !words.contains("now")));
     }
 }

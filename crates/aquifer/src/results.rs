@@ -15,26 +15,26 @@ const MIB: usize = 1_024 * KIB;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ResultsConfig {
-    largest_page: Option<usize>,
-    page_bytes: Option<usize>,
-    text_bytes: Option<usize>,
-    largest_held: Option<usize>,
-    held_bytes: Option<usize>,
-    held_seconds: Option<usize>,
+    max_page_size: Option<usize>,
+    max_page_bytes: Option<usize>,
+    max_text_bytes: Option<usize>,
+    max_result_bytes: Option<usize>,
+    max_held_bytes: Option<usize>,
+    held_ttl_seconds: Option<usize>,
 }
 
 impl ResultsConfig {
     /// As the engine wants it, everything else at its default.
     pub(crate) fn settings(&self) -> Settings {
         let default = Settings::default();
-        let held_bytes = self.held_bytes.unwrap_or(default.held_bytes);
+        let held_bytes = self.max_held_bytes.unwrap_or(default.held_bytes);
         Settings {
-            largest_page: self.largest_page.unwrap_or(default.largest_page),
-            page_bytes: self.page_bytes.unwrap_or(default.page_bytes),
-            text_bytes: self.text_bytes.unwrap_or(default.text_bytes),
-            largest_held: self.largest_held.unwrap_or(default.largest_held).min(held_bytes),
+            max_page_size: self.max_page_size.unwrap_or(default.max_page_size),
+            page_bytes: self.max_page_bytes.unwrap_or(default.page_bytes),
+            text_bytes: self.max_text_bytes.unwrap_or(default.text_bytes),
+            max_result_bytes: self.max_result_bytes.unwrap_or(default.max_result_bytes).min(held_bytes),
             held_bytes,
-            keep: self.held_seconds.map_or(default.keep, |seconds| Duration::from_secs(seconds as u64)),
+            keep: self.held_ttl_seconds.map_or(default.keep, |seconds| Duration::from_secs(seconds as u64)),
             ..default
         }
     }
@@ -42,12 +42,12 @@ impl ResultsConfig {
     /// Everything outside of its range.
     pub(crate) fn check(&self) -> Vec<OutOfRange> {
         let all = [
-            ("largest_page", self.largest_page, 1, 1_000),
-            ("page_bytes", self.page_bytes, KIB, 10 * MIB),
-            ("text_bytes", self.text_bytes, KIB, 10 * MIB),
-            ("largest_held", self.largest_held, 0, 1_024 * MIB),
-            ("held_bytes", self.held_bytes, 0, 16 * 1_024 * MIB),
-            ("held_seconds", self.held_seconds, 1, 24 * 60 * 60),
+            ("max_page_size", self.max_page_size, 1, 1_000),
+            ("max_page_bytes", self.max_page_bytes, KIB, 10 * MIB),
+            ("max_text_bytes", self.max_text_bytes, KIB, 10 * MIB),
+            ("max_result_bytes", self.max_result_bytes, 0, 1_024 * MIB),
+            ("max_held_bytes", self.max_held_bytes, 0, 16 * 1_024 * MIB),
+            ("held_ttl_seconds", self.held_ttl_seconds, 1, 24 * 60 * 60),
         ];
         let wrong = all.into_iter().filter_map(|(name, value, min, max)| {
             let value = value.filter(|value| !(min..=max).contains(value))?;

@@ -257,7 +257,7 @@ pub(crate) fn engine(
             Some(config::OnConfirmation::Skip) => OnConfirmation::Skip,
             Some(config::OnConfirmation::Halt) | None => OnConfirmation::Halt,
         },
-        longest_batch: config.batch.longest.unwrap_or(defaults.longest_batch),
+        max_batch_size: config.batch.max_operations.unwrap_or(defaults.max_batch_size),
         meta: config.meta,
     };
     let (shaping, key) = (config.results.settings(), state::cursor_key(&config.state)?);

@@ -25,7 +25,7 @@ const ENTRIES: &[&str] = &["cursor.key", "admin.key", "catalogues", "logins", "a
 const MAX_SMALL_FILE_BYTES: u64 = 64 * 1024;
 
 /// A configured secret must have as many characters.
-const SHORTEST_SECRET: usize = 16;
+const MIN_SECRET_LEN: usize = 16;
 
 /// Where things are kept.
 pub(crate) struct Kept {
@@ -101,8 +101,8 @@ pub(crate) fn check_secret(config: &StateConfig) -> anyhow::Result<()> {
 fn configured_secret(config: &StateConfig) -> anyhow::Result<Option<String>> {
     let Some(secret) = &config.cursor_secret else { return Ok(None) };
     let secret = config.variables.expand(secret)?;
-    if secret.len() < SHORTEST_SECRET {
-        bail!("state.cursor_secret must have {SHORTEST_SECRET} characters or more");
+    if secret.len() < MIN_SECRET_LEN {
+        bail!("state.cursor_secret must have {MIN_SECRET_LEN} characters or more");
     }
     Ok(Some(secret))
 }

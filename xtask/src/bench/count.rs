@@ -65,11 +65,11 @@ fn engine(programs: &Programs, table: &mut Table) -> Result<()> {
 
 /// What the gate adds to a call that it lets pass.
 fn gate(programs: &Programs, table: &mut Table) -> Result<()> {
-    const MOST: f64 = 10_000.0;
+    const MAX_COUNT: f64 = 10_000.0;
     let bare = scenario(programs, "engine", 1, 20_000)?;
     for (name, what) in [("gated", "no limits"), ("gated-limited", "memory store, two limits")] {
         let gated = scenario(programs, name, 1, 20_000)?;
-        let aim = Aim::at_most("10,000 more", gated - bare <= MOST);
+        let aim = Aim::at_most("10,000 more", gated - bare <= MAX_COUNT);
         table.push(row(format!("a gated call that is allowed, {what}"), gated, "the same call ungated", bare, aim));
     }
     Ok(())

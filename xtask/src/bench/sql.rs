@@ -92,12 +92,12 @@ pub(super) fn time(microseconds: f64) -> String {
 }
 
 /// The largest page there is, of rows that hold 10 KB each.
-const LARGEST_PAGE: &str = r#"{"operation":"list_documents","params":{"first":100,"fields":"full"}}"#;
+const MAX_PAGE_SIZE: &str = r#"{"operation":"list_documents","params":{"first":100,"fields":"full"}}"#;
 
 fn memory(programs: &Programs, database: &Database, table: &mut Table) -> Result<()> {
     const FLAT: f64 = 1.1;
     // Enough of them that every cache is full when the first storms are over.
-    let figures = programs.load("memory", &["--requests", "400"], &[programs.mcp(LARGEST_PAGE, &database.target)])?;
+    let figures = programs.load("memory", &["--requests", "400"], &[programs.mcp(MAX_PAGE_SIZE, &database.target)])?;
     let [before, one, many, again] =
         ["0.before_kb", "0.one_kb", "0.many_kb", "0.again_kb"].map(|name| figures.get(name));
     let (before, one, many, again) = (before?, one?, many?, again?);

@@ -31,7 +31,7 @@ const COLUMNS: [(&str, &str); 10] = [
     ("replays", "replays refused"),
     ("crossed", "crossed or forged, refused"),
     ("entries", "audit entries, whole"),
-    ("longest_ms", "longest call, ms"),
+    ("max_ms", "longest call, ms"),
     ("seconds", "seconds"),
 ];
 

@@ -19,10 +19,10 @@ pub(crate) const FAULTS: [(&str, &str, &str); 7] = [
 ];
 
 /// Allocators keep some of what they got; what leaks grows with the rounds.
-const MOST_GROWTH_MB: f64 = 32.0;
+const MAX_GROWTH_MB: f64 = 32.0;
 
 /// What the connections and threads of a pool may differ by between two moments.
-const MOST_MORE: f64 = 4.0;
+const MAX_MORE: f64 = 4.0;
 
 pub(crate) struct Report(HashMap<String, f64>);
 
@@ -55,9 +55,9 @@ impl Report {
                 (self.of(fault, "recovered") != rounds, "it did not always recover"),
                 (self.of(fault, "healthy_failed") > 0.0, "calls to the healthy upstream failed"),
                 (more("processes") > 0.0, "there are more processes than before"),
-                (more("descriptors") > MOST_MORE, "there are more file descriptors than before"),
-                (more("threads") > MOST_MORE, "there are more threads than before"),
-                (more("kb") / 1024.0 > MOST_GROWTH_MB, "memory has grown"),
+                (more("descriptors") > MAX_MORE, "there are more file descriptors than before"),
+                (more("threads") > MAX_MORE, "there are more threads than before"),
+                (more("kb") / 1024.0 > MAX_GROWTH_MB, "memory has grown"),
                 (self.of(fault, "left") > 0.0, "processes outlived the gateway"),
             ] {
                 if wrong {

@@ -127,7 +127,7 @@ fn ratios(figures: &mut Figures, all: &[Measured]) {
 
 /// Calls with so many under way: `N.cpu_us` of the server for one, `N.per_second`, and `ratio.N` of the processor time.
 pub(crate) fn in_flight(targets: &[Target], plan: &Plan) -> anyhow::Result<Figures> {
-    const MOST: usize = 16;
+    const MAX_COUNT: usize = 16;
     let mut all: Vec<Measured> = targets.iter().map(|_| Measured::default()).collect();
     for _ in 0..plan.runs {
         let servers = targets.iter().map(|target| Running::start(target, plan));
@@ -140,7 +140,7 @@ pub(crate) fn in_flight(targets: &[Target], plan: &Plan) -> anyhow::Result<Figur
             for (server, measured) in pairs {
                 let process = server.connected.server.as_ref().context("the server is not ours")?;
                 let (before, begun) = (process.cpu_us()?, Instant::now());
-                server.connected.connection.send_many(&server.call, plan.calls, MOST)?;
+                server.connected.connection.send_many(&server.call, plan.calls, MAX_COUNT)?;
                 let cpu = process.cpu_us()? - before;
                 // The first turn only gets everybody warm.
                 if turn > 0 {

@@ -8,7 +8,7 @@ use aquifer_bench::mcp::{FIRST_ID, Prepared, Ready};
 use serde_json::{Value, json};
 
 /// Nothing a gateway is asked here may take longer.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 pub(crate) struct Asker {
     http: Http,
@@ -18,7 +18,7 @@ pub(crate) struct Asker {
 impl Asker {
     pub(crate) fn open(address: &Address) -> anyhow::Result<Self> {
         let http = Http::open(address)?;
-        http.wait_at_most(PATIENCE)?;
+        http.wait_at_most(TIMEOUT)?;
         Ok(Self { http, address: address.clone() })
     }
 

@@ -66,12 +66,12 @@ pub(crate) const FAULTS: [Fault; 7] = [
 ];
 
 /// How long an upstream may take to do what it is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// Asks until the answer is yes. False if that takes too long.
 pub(crate) fn before_long(mut ask: impl FnMut() -> anyhow::Result<bool>) -> anyhow::Result<bool> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !ask()? {
         if Instant::now() > deadline {
             return Ok(false);
@@ -88,7 +88,7 @@ fn killed(patient: &mut Patient, _: usize) -> anyhow::Result<Value> {
     let (address, slow) = (patient.address.clone(), patient.operation("slow"));
     let answer = std::thread::scope(|scope| {
         let call = scope.spawn(|| Asker::open(&address)?.ask(&slow, &json!({ "seconds": 30 })));
-        let arrived = before_long(|| Ok(number(&patient.ask("most_at_once", &json!({}))?)? > 0));
+        let arrived = before_long(|| Ok(number(&patient.ask("max_at_once", &json!({}))?)? > 0));
         kill(id)?;
         let answer = call.join().unwrap_or_else(|_| bail!("the call panicked"));
         if arrived? { answer } else { bail!("the call did not arrive") }

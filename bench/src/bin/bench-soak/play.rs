@@ -17,7 +17,7 @@ use crate::{Plan, healthy};
 /// Rounds before anything is counted: pools and caches fill.
 const WARM_UP: usize = 10;
 /// A fault that goes wrong this often in a row is not worth going on with.
-const MOST_IN_A_ROW: usize = 5;
+const MAX_IN_A_ROW: usize = 5;
 /// How long a gateway has nothing to do before it is looked at.
 const REST: Duration = Duration::from_secs(3);
 
@@ -73,7 +73,7 @@ impl Scene<'_> {
 
     fn rounds(&self, patients: &mut [Patient], tally: &mut Tally, count: usize) -> anyhow::Result<()> {
         let (mut left, mut wrong_in_a_row) = (count, 0);
-        while left > 0 && Instant::now() < self.plan.deadline && wrong_in_a_row < MOST_IN_A_ROW {
+        while left > 0 && Instant::now() < self.plan.deadline && wrong_in_a_row < MAX_IN_A_ROW {
             // The last few may be fewer than there are upstreams.
             let some: Vec<&mut Patient> = patients.iter_mut().take(left).collect();
             left -= some.len();

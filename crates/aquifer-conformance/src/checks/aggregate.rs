@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Check;
+use crate::context::CheckContext;
 use crate::feature::Feature;
-use crate::lab::Lab;
 use crate::reply::Reply;
 use crate::report::Category::LevelTwoFeatures;
 use crate::tally::Tally;
@@ -19,7 +19,7 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "counts",
         "no collection with aggregates could be walked to its end",
-        |lab, tally| Box::pin(count(lab, tally)),
+        |context, tally| Box::pin(count(context, tally)),
     )
     .of(Feature::Aggregates)
     .needs(&["requests.effect", "requests.accepted"]),
@@ -29,7 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "groupings",
         "no collection with aggregates has a field to group by",
-        |lab, tally| Box::pin(groups(lab, tally)),
+        |context, tally| Box::pin(groups(context, tally)),
     )
     .of(Feature::Aggregates)
     .needs(&["requests.effect", "requests.accepted"]),
@@ -39,21 +39,21 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "numbers",
         "no collection with aggregates has a field of numbers",
-        |lab, tally| Box::pin(numbers(lab, tally)),
+        |context, tally| Box::pin(numbers(context, tally)),
     )
     .of(Feature::Aggregates)
     .needs(&["requests.effect", "requests.accepted"]),
 ];
 
-fn aggregated(lab: &Lab<'_>) -> Vec<Arc<Collection>> {
+fn aggregated(context: &CheckContext<'_>) -> Vec<Arc<Collection>> {
     let with = |own: &&Arc<Collection>| own.complete && own.operation.has("aggregate") && !own.rows.is_empty();
-    lab.collections.iter().filter(with).cloned().collect()
+    context.collections.iter().filter(with).cloned().collect()
 }
 
-async fn ask(lab: &mut Lab<'_>, collection: &Collection, expression: Value) -> Reply {
+async fn ask(context: &mut CheckContext<'_>, collection: &Collection, expression: Value) -> Reply {
     let mut params = collection.params.clone();
     params.insert("aggregate".into(), json!({"asked": expression}));
-    lab.call(&collection.operation, params).await
+    context.call(&collection.operation, params).await
 }
 
 fn answer(reply: &Reply) -> Option<&Value> {
@@ -65,9 +65,9 @@ fn number(value: &Value, function: &str) -> Option<f64> {
     value.as_f64().or_else(|| value.get(function)?.as_f64())
 }
 
-async fn count(lab: &mut Lab<'_>, tally: &mut Tally) {
-    for collection in aggregated(lab) {
-        let reply = ask(lab, &collection, json!({"count": true})).await;
+async fn count(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    for collection in aggregated(context) {
+        let reply = ask(context, &collection, json!({"count": true})).await;
         let counted = answer(&reply).and_then(|value| number(value, "count"));
         let right = counted == Some(collection.rows.len() as f64);
         let problem = format!("it counted {counted:?} of {} rows", collection.rows.len());
@@ -90,8 +90,8 @@ fn group_name(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-async fn groups(lab: &mut Lab<'_>, tally: &mut Tally) {
-    for collection in aggregated(lab) {
+async fn groups(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    for collection in aggregated(context) {
         let groupable = declared(&collection, "groupable_fields");
         let fits = |field: &&String| {
             let few = collection.distinct(field) < 50;
@@ -100,7 +100,7 @@ async fn groups(lab: &mut Lab<'_>, tally: &mut Tally) {
         };
         let fields = collection.plain_fields();
         let Some(field) = fields.iter().find(fits) else { continue };
-        let reply = ask(lab, &collection, json!({"group_by": field, "count": true})).await;
+        let reply = ask(context, &collection, json!({"group_by": field, "count": true})).await;
         tally.look();
         let subject = format!("{}.{field}", collection.operation.name);
         let Some(found) = answer(&reply).and_then(Value::as_object) else {
@@ -124,8 +124,8 @@ async fn groups(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn numbers(lab: &mut Lab<'_>, tally: &mut Tally) {
-    for collection in aggregated(lab) {
+async fn numbers(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    for collection in aggregated(context) {
         let numeric = declared(&collection, "numeric_fields");
         let fits = |field: &&String| {
             (numeric.is_empty() || numeric.contains(field))
@@ -146,7 +146,7 @@ async fn numbers(lab: &mut Lab<'_>, tally: &mut Tally) {
             if !functions.is_empty() && !functions.iter().any(|own| own == function) {
                 continue;
             }
-            let reply = ask(lab, &collection, json!({function: field})).await;
+            let reply = ask(context, &collection, json!({function: field})).await;
             let came = answer(&reply).and_then(|value| number(value, function));
             let near = came.is_some_and(|came| (came - expected).abs() <= 1e-6 * expected.abs().max(1.0));
             let subject = format!("{}.{function}.{field}", collection.operation.name);

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Check;
+use crate::context::CheckContext;
 use crate::feature::Feature;
-use crate::lab::Lab;
 use crate::record::Purpose;
 use crate::reply::Reply;
 use crate::report::Category::LevelTwoFeatures;
@@ -18,7 +18,7 @@ pub(super) const LOOKING: &[Check] = &[
         LevelTwoFeatures,
         "results",
         "nothing answers introspection",
-        |lab, tally| Box::pin(results(lab, tally)),
+        |context, tally| Box::pin(results(context, tally)),
     ),
     Check::new(
         "batch.failure",
@@ -26,7 +26,7 @@ pub(super) const LOOKING: &[Check] = &[
         LevelTwoFeatures,
         "batches",
         "nothing answers introspection",
-        |lab, tally| Box::pin(failure(lab, tally)),
+        |context, tally| Box::pin(failure(context, tally)),
     )
     .needs(&["batch.results"]),
     Check::new(
@@ -35,7 +35,7 @@ pub(super) const LOOKING: &[Check] = &[
         LevelTwoFeatures,
         "batches",
         "nothing answers introspection",
-        |lab, tally| Box::pin(malformed(lab, tally)),
+        |context, tally| Box::pin(malformed(context, tally)),
     )
     .needs(&["batch.results"]),
 ];
@@ -47,7 +47,7 @@ pub(super) const WRITING: &[Check] = &[
         LevelTwoFeatures,
         "batches",
         "no operation of another family needs a parameter",
-        |lab, tally| Box::pin(foreign(lab, tally)),
+        |context, tally| Box::pin(foreign(context, tally)),
     )
     .of(Feature::Families)
     .needs(&["batch.results", "batch.failure"])
@@ -58,7 +58,7 @@ pub(super) const WRITING: &[Check] = &[
         LevelTwoFeatures,
         "batches",
         "nothing of ours is left that wants to be confirmed",
-        |lab, tally| Box::pin(halts(lab, tally)),
+        |context, tally| Box::pin(halts(context, tally)),
     )
     .of(Feature::Confirmation)
     .needs(&["batch.results", "confirm.asked"])
@@ -66,23 +66,23 @@ pub(super) const WRITING: &[Check] = &[
 ];
 
 /// Three requests that the introspection tool answers.
-fn items(lab: &Lab<'_>) -> Vec<Value> {
-    let described = &lab.described;
+fn items(context: &CheckContext<'_>) -> Vec<Value> {
+    let described = &context.described;
     if described.operations_list.is_empty() {
         return Vec::new();
     }
     let on_same_tool = |name: &&String| described.operation(name).is_some_and(|own| own.tool == described.tool);
     // Without parameters: what others name may be gone by now.
-    let reads = lab.working.iter().filter(|(name, params)| on_same_tool(name) && params.is_empty());
+    let reads = context.working.iter().filter(|(name, params)| on_same_tool(name) && params.is_empty());
     let mut items = vec![json!({"operation": "introspect", "params": {"query": "types"}})];
     items.extend(reads.take(1).map(|(name, params)| json!({"operation": name, "params": params})));
     items.push(json!({"operation": "introspect", "params": {"query": "operations", "name": "introspect"}}));
     items
 }
 
-async fn send(lab: &mut Lab<'_>, items: &[Value]) -> Reply {
-    let tool = lab.described.tool.clone();
-    lab.send(&tool, json!({"operations": items})).await
+async fn send(context: &mut CheckContext<'_>, items: &[Value]) -> Reply {
+    let tool = context.described.tool.clone();
+    context.send(&tool, json!({"operations": items})).await
 }
 
 fn listed(reply: &Reply) -> Vec<Value> {
@@ -93,18 +93,18 @@ fn summary(reply: &Reply, key: &str) -> Option<u64> {
     reply.exchange.answer.get("summary")?.get(key)?.as_u64()
 }
 
-async fn results(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let items = items(lab);
+async fn results(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let items = items(context);
     if items.is_empty() {
         return;
     }
-    let reply = send(lab, &items).await;
+    let reply = send(context, &items).await;
     tally.look();
     let found = listed(&reply);
     if !reply.ok() || found.len() != items.len() {
         return tally.fail("batch", "a batch is not answered with one result for each operation", Some(&reply));
     }
-    let tool = lab.described.tool.clone();
+    let tool = context.described.tool.clone();
     for (place, (item, result)) in items.iter().zip(&found).enumerate() {
         tally.look();
         let subject = format!("results[{place}]");
@@ -114,7 +114,7 @@ async fn results(lab: &mut Lab<'_>, tally: &mut Tally) {
         if result.get("operation") != item.get("operation") {
             tally.fail(&subject, "it names another operation than was asked for there", Some(&reply));
         }
-        let alone = lab.send(&tool, item.clone()).await;
+        let alone = context.send(&tool, item.clone()).await;
         let same = result.get("result").map(settled) == Some(settled(&alone.exchange.answer));
         if !same {
             tally.fail(&subject, "the result differs from the same request made alone", Some(&reply));
@@ -125,16 +125,16 @@ async fn results(lab: &mut Lab<'_>, tally: &mut Tally) {
     tally.holds(counts == (all, all, Some(0)), "summary", "the counts are wrong", Some(&reply));
     let null = reply.exchange.answer.get("data").is_none_or(Value::is_null);
     tally.holds(null, "data", "'data' of a batch is not null", Some(&reply));
-    lab.keep(Purpose::Batch, &reply);
+    context.keep(Purpose::Batch, &reply);
 }
 
-async fn failure(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let mut items = items(lab);
+async fn failure(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let mut items = items(context);
     if items.is_empty() {
         return;
     }
     items.insert(1, json!({"operation": "no_such_operation_7f3a", "params": {}}));
-    let reply = send(lab, &items).await;
+    let reply = send(context, &items).await;
     tally.look();
     let states: Vec<Option<bool>> =
         listed(&reply).iter().map(|result| result.pointer("/result/success").and_then(Value::as_bool)).collect();
@@ -147,11 +147,11 @@ async fn failure(lab: &mut Lab<'_>, tally: &mut Tally) {
     tally.holds(counts == (Some(good), Some(1)), "summary", "the failure is counted wrongly", Some(&reply));
 }
 
-async fn malformed(lab: &mut Lab<'_>, tally: &mut Tally) {
-    if items(lab).is_empty() {
+async fn malformed(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    if items(context).is_empty() {
         return;
     }
-    let tool = lab.described.tool.clone();
+    let tool = context.described.tool.clone();
     let cases = [
         ("an empty list", json!([])),
         ("text for a list", json!("introspect")),
@@ -159,20 +159,20 @@ async fn malformed(lab: &mut Lab<'_>, tally: &mut Tally) {
         ("an item without operation", json!([{"params": {"query": "types"}}])),
     ];
     for (case, operations) in cases {
-        let reply = lab.send_malformed(&tool, json!({"operations": operations})).await;
+        let reply = context.send_malformed(&tool, json!({"operations": operations})).await;
         let problem = format!("{case} was not refused");
         tally.holds(reply.refused(), "batch", &problem, Some(&reply));
     }
 }
 
-async fn foreign(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
-    let mut items = items(lab);
+async fn foreign(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
+    let mut items = items(context);
     // It lacks what it needs, so that it cannot run even where it is let through.
     let needy = described.writes().find(|own| own.tool != described.tool && own.required().next().is_some());
     let (Some(other), false) = (needy, items.is_empty()) else { return };
     items.insert(1, json!({"operation": other.name, "params": {}}));
-    let reply = send(lab, &items).await;
+    let reply = send(context, &items).await;
     tally.look();
     let found = listed(&reply);
     let states: Vec<Option<bool>> =
@@ -188,14 +188,14 @@ async fn foreign(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn halts(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let resources = lab.resources.clone();
-    for made in lab.sandbox.left() {
+async fn halts(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let resources = context.resources.clone();
+    for made in context.sandbox.left() {
         let Some(resource) = resources.iter().find(|resource| resource.noun == made.noun) else { continue };
         let asks = |own: &&crate::described::Operation| own.has("confirmation_token");
         let (Some(delete), Some(get)) = (resource.delete.as_ref().filter(asks), &resource.get) else { continue };
         let item = delete.request(made.key.clone());
-        let reply = lab.send(&delete.tool, json!({"operations": [item, item]})).await;
+        let reply = context.send(&delete.tool, json!({"operations": [item, item]})).await;
         tally.look();
         let answer = &reply.exchange.answer;
         let halted = answer.pointer("/halted_at/index").and_then(Value::as_u64) == Some(0)
@@ -213,7 +213,7 @@ async fn halts(lab: &mut Lab<'_>, tally: &mut Tally) {
                 Some(&reply),
             );
         }
-        let still = lab.call(get, made.key.clone()).await;
+        let still = context.call(get, made.key.clone()).await;
         tally.holds(!still.absent(), &delete.name, "it ran in a batch without being confirmed", Some(&reply));
         return;
     }

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::Check;
+use crate::context::CheckContext;
 use crate::feature::Feature;
-use crate::lab::Lab;
 use crate::report::Category::LevelTwoFeatures;
 use crate::tally::Tally;
 
@@ -17,7 +17,7 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "operations",
         NOTHING,
-        |lab, tally| Box::pin(asked(lab, tally)),
+        |context, tally| Box::pin(asked(context, tally)),
     )
     .of(Feature::Confirmation)
     .writes(),
@@ -27,7 +27,7 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "operations",
         NOTHING,
-        |lab, tally| Box::pin(token(lab, tally)),
+        |context, tally| Box::pin(token(context, tally)),
     )
     .of(Feature::Confirmation)
     .needs(&["confirm.asked"])
@@ -35,15 +35,15 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// Sends each delete of a row of ours with these parameters beside the key, and looks whether the row is still there.
-async fn try_each(lab: &mut Lab<'_>, tally: &mut Tally, invented: Option<&str>, problem: &str) {
-    let resources = lab.resources.clone();
-    for made in lab.sandbox.left() {
+async fn try_each(context: &mut CheckContext<'_>, tally: &mut Tally, invented: Option<&str>, problem: &str) {
+    let resources = context.resources.clone();
+    for made in context.sandbox.left() {
         let Some(resource) = resources.iter().find(|resource| resource.noun == made.noun) else { continue };
         let Some(delete) = resource.delete.as_ref().filter(|delete| delete.has("confirmation_token")) else { continue };
         let mut params = made.key.clone();
         params.extend(invented.map(|invented| ("confirmation_token".to_owned(), json!(invented))));
-        let reply = lab.call(delete, params).await;
-        let still = lab.read_back(resource, &made.key).await.is_none_or(|(read, _)| !read.absent());
+        let reply = context.call(delete, params).await;
+        let still = context.read_back(resource, &made.key).await.is_none_or(|(read, _)| !read.absent());
         tally.holds(reply.refused() && still, &delete.name, problem, Some(&reply));
         if invented.is_none() && reply.refused() && !reply.code().is_empty() {
             let required = reply.code() == "CONFIRMATION_REQUIRED";
@@ -53,11 +53,11 @@ async fn try_each(lab: &mut Lab<'_>, tally: &mut Tally, invented: Option<&str>, 
     }
 }
 
-async fn asked(lab: &mut Lab<'_>, tally: &mut Tally) {
-    try_each(lab, tally, None, "it ran without being confirmed").await;
+async fn asked(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    try_each(context, tally, None, "it ran without being confirmed").await;
 }
 
-async fn token(lab: &mut Lab<'_>, tally: &mut Tally) {
+async fn token(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let invented = "conf_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-    try_each(lab, tally, Some(invented), "an invented token was taken for a confirmation").await;
+    try_each(context, tally, Some(invented), "an invented token was taken for a confirmation").await;
 }

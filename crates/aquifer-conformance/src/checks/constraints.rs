@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Check;
-use crate::lab::Lab;
+use crate::context::CheckContext;
 use crate::probe::breaches;
 use crate::record::Purpose;
 use crate::report::Category::ConstraintDocumentation;
@@ -16,7 +16,7 @@ pub(super) const CHECKS: &[Check] = &[
         ConstraintDocumentation,
         "constraints",
         "no parameter has a constraint",
-        |lab, tally| Box::pin(enforced(lab, tally)),
+        |context, tally| Box::pin(enforced(context, tally)),
     )
     .needs(&["introspection.bad_query"]),
     Check::new(
@@ -25,7 +25,7 @@ pub(super) const CHECKS: &[Check] = &[
         ConstraintDocumentation,
         "operations",
         "there is no row of ours that can be updated",
-        |lab, tally| Box::pin(identifiers(lab, tally)),
+        |context, tally| Box::pin(identifiers(context, tally)),
     )
     .writes(),
     Check::new(
@@ -34,7 +34,7 @@ pub(super) const CHECKS: &[Check] = &[
         ConstraintDocumentation,
         "operations",
         "there is no row of ours that can be updated through 'input'",
-        |lab, tally| Box::pin(input_fields(lab, tally)),
+        |context, tally| Box::pin(input_fields(context, tally)),
     )
     .writes(),
 ];
@@ -51,19 +51,19 @@ const BREACHED: &[&str] = &[
     "INTROSPECTION_ERROR",
 ];
 
-async fn enforced(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn enforced(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     let mut left_out = 0;
     for operation in &described.operations {
-        if !operation.reads() && !lab.options.allow_writes {
+        if !operation.reads() && !context.options.allow_writes {
             left_out += 1;
             continue;
         }
         for parameter in &operation.parameters {
             for (constraint, value) in breaches(parameter) {
-                let Some(mut params) = lab.breakable(operation) else { break };
+                let Some(mut params) = context.breakable(operation) else { break };
                 params.insert(parameter.name.clone(), value);
-                let reply = lab.call(operation, params).await;
+                let reply = context.call(operation, params).await;
                 let subject = format!("{}.{}", operation.name, parameter.name);
                 tally.look();
                 // A page that is too large may be cut down, as long as that is said.
@@ -74,8 +74,8 @@ async fn enforced(lab: &mut Lab<'_>, tally: &mut Tally) {
                         tally.fail(&subject, format!("a value against its '{constraint}' was accepted"), Some(&reply));
                     }
                     (true, _) => {
-                        lab.watch.expect_code(&subject, BREACHED, &reply);
-                        lab.watch.expect_words(&subject, &[std::slice::from_ref(&parameter.name)], &reply);
+                        context.watch.expect_code(&subject, BREACHED, &reply);
+                        context.watch.expect_words(&subject, &[std::slice::from_ref(&parameter.name)], &reply);
                     }
                 }
             }
@@ -86,10 +86,12 @@ async fn enforced(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn identifiers(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let resources = lab.resources.clone();
+async fn identifiers(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let resources = context.resources.clone();
     for resource in resources.iter() {
-        let (Some(update), Some(made)) = (&resource.update, lab.sandbox.row(&resource.noun).cloned()) else { continue };
+        let (Some(update), Some(made)) = (&resource.update, context.sandbox.row(&resource.noun).cloned()) else {
+            continue;
+        };
         let Some(key) = resource.key.first().filter(|_| update.has("input")) else { continue };
         let other = match made.key.get(key) {
             Some(Value::Number(_)) => json!(2_147_483_002),
@@ -97,12 +99,12 @@ async fn identifiers(lab: &mut Lab<'_>, tally: &mut Tally) {
         };
         let mut params = made.key.clone();
         params.insert("input".into(), json!({key: other}));
-        let reply = lab.call(update, params).await;
+        let reply = context.call(update, params).await;
         let subject = format!("{}.input.{key}", update.name);
-        let field = lab.updatable(update).into_iter().find(|field| field.name == *key);
+        let field = context.updatable(update).into_iter().find(|field| field.name == *key);
         let words = field.as_ref().map(|field| field.description.to_lowercase()).unwrap_or_default();
         let documented = field.is_none() || words.contains("read-only") || words.contains("read only");
-        let unharmed = match lab.read_back(resource, &made.key).await {
+        let unharmed = match context.read_back(resource, &made.key).await {
             Some((read, _)) => !read.absent(),
             None => true,
         };
@@ -111,24 +113,27 @@ async fn identifiers(lab: &mut Lab<'_>, tally: &mut Tally) {
                 tally.warn(&subject, "it is refused, but introspection lists it as a field to change", Some(&reply));
             }
             let name = format!("identifier of {}", update.name);
-            lab.keep(Purpose::Constraint { name, documented }, &reply);
+            context.keep(Purpose::Constraint { name, documented }, &reply);
         }
     }
 }
 
-async fn input_fields(lab: &mut Lab<'_>, tally: &mut Tally) {
+async fn input_fields(context: &mut CheckContext<'_>, tally: &mut Tally) {
     const NAME: &str = "no_such_field_7f3a";
-    let resources = lab.resources.clone();
+    let resources = context.resources.clone();
     for resource in resources.iter() {
-        let (Some(update), Some(made)) = (&resource.update, lab.sandbox.row(&resource.noun).cloned()) else { continue };
+        let (Some(update), Some(made)) = (&resource.update, context.sandbox.row(&resource.noun).cloned()) else {
+            continue;
+        };
         if !update.has("input") {
             continue;
         }
         let mut params: Map<String, Value> = made.key.clone();
         params.insert("input".into(), json!({NAME: "x"}));
-        let reply = lab.call(update, params).await;
+        let reply = context.call(update, params).await;
         let problem = "an unknown field was neither refused by name nor warned of";
         tally.holds(reply.tells_of(NAME), &update.name, problem, Some(&reply));
-        lab.keep(Purpose::Constraint { name: format!("unknown field of {}", update.name), documented: true }, &reply);
+        context
+            .keep(Purpose::Constraint { name: format!("unknown field of {}", update.name), documented: true }, &reply);
     }
 }

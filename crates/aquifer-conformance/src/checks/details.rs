@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::Check;
 use super::shape::{Is, Member, PARAMETER, differences};
+use crate::context::{CheckContext, example_params};
 use crate::described::CATEGORIES;
 use crate::feature::Feature;
-use crate::lab::{Lab, example_params};
 use crate::report::Category::IntrospectionFidelity;
 use crate::tally::Tally;
 
@@ -57,7 +57,7 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "operations",
         "no operation is listed by a name",
-        |lab, tally| Box::pin(shape(lab, tally)),
+        |context, tally| Box::pin(shape(context, tally)),
     ),
     Check::new(
         "details.agreement",
@@ -65,7 +65,7 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "operations",
         "no operation has details",
-        |lab, tally| Box::pin(agreement(lab, tally)),
+        |context, tally| Box::pin(agreement(context, tally)),
     )
     .needs(&["introspection.operations"]),
     Check::new(
@@ -74,7 +74,7 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "operations",
         "no operation has details",
-        |lab, tally| Box::pin(permissions(lab, tally)),
+        |context, tally| Box::pin(permissions(context, tally)),
     )
     .needs(&["details.shape"]),
     Check::new(
@@ -83,7 +83,7 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "operations",
         "no operation has details",
-        |lab, tally| Box::pin(tools(lab, tally)),
+        |context, tally| Box::pin(tools(context, tally)),
     ),
     Check::new(
         "details.tool_schemas",
@@ -91,7 +91,7 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "tools",
         "no tool takes operations",
-        |lab, tally| Box::pin(tool_schemas(lab, tally)),
+        |context, tally| Box::pin(tool_schemas(context, tally)),
     ),
     Check::new(
         "details.examples",
@@ -99,14 +99,14 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "examples",
         "there are no examples",
-        |lab, tally| Box::pin(examples(lab, tally)),
+        |context, tally| Box::pin(examples(context, tally)),
     )
     .of(Feature::Examples)
     .needs(&["details.shape"]),
 ];
 
-async fn shape(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn shape(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     if described.left_out > 0 {
         tally.note(format!("{} operations beyond the limit of a run were left out", described.left_out));
     }
@@ -142,8 +142,8 @@ async fn shape(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn agreement(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn agreement(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     for (name, reply) in &described.operation_replies {
         let listed =
             described.operations_list.iter().find(|item| item.get("name").is_some_and(|own| own == name.as_str()));
@@ -173,8 +173,8 @@ fn shown(value: Option<&Value>) -> String {
     value.map_or_else(|| "missing".to_owned(), Value::to_string)
 }
 
-async fn permissions(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn permissions(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     for operation in described.operations.iter().chain(&described.unplaced) {
         let permissions = operation.raw.get("permissions");
         let flag = |name: &str| permissions.and_then(|permissions| permissions.get(name)).and_then(Value::as_bool);
@@ -191,8 +191,8 @@ async fn permissions(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn tools(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn tools(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     tally.looked_at = described.operations.len() + described.unplaced.len();
     for operation in &described.unplaced {
         let problem = format!("its tool '{}' is not among the tools that take operations", operation.tool);
@@ -200,9 +200,9 @@ async fn tools(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn tool_schemas(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let names = lab.client.aql_tools();
-    let tools = lab.client.tools.clone();
+async fn tool_schemas(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let names = context.client.aql_tools();
+    let tools = context.client.tools.clone();
     for tool in &tools {
         let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
         if !names.iter().any(|own| own == name) {
@@ -229,8 +229,8 @@ async fn tool_schemas(lab: &mut Lab<'_>, tally: &mut Tally) {
 }
 
 /// Examples that read are tried. Those that write are only compared with the description: they would touch real things.
-async fn examples(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn examples(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     for operation in &described.operations {
         for example in operation.examples() {
             tally.look();
@@ -254,7 +254,7 @@ async fn examples(lab: &mut Lab<'_>, tally: &mut Tally) {
                 continue;
             }
             if operation.reads() {
-                let reply = lab.call(operation, params).await;
+                let reply = context.call(operation, params).await;
                 if !reply.ok() && !reply.not_found() {
                     tally.fail(&operation.name, "the example of its own description fails", Some(&reply));
                 }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Check;
+use crate::context::CheckContext;
 use crate::feature::Feature;
-use crate::lab::Lab;
 use crate::record::Purpose;
 use crate::report::Category::ErrorQuality;
 use crate::tally::Tally;
@@ -16,7 +16,7 @@ pub(super) const CHECKS: &[Check] = &[
         ErrorQuality,
         "tools",
         "nothing answers introspection",
-        |lab, tally| Box::pin(unknown_operation(lab, tally)),
+        |context, tally| Box::pin(unknown_operation(context, tally)),
     ),
     Check::new(
         "errors.not_found",
@@ -24,23 +24,23 @@ pub(super) const CHECKS: &[Check] = &[
         ErrorQuality,
         "operations",
         "no get operation has a key that can be made up",
-        |lab, tally| Box::pin(not_found(lab, tally)),
+        |context, tally| Box::pin(not_found(context, tally)),
     )
     .of(Feature::Getting),
 ];
 
-async fn unknown_operation(lab: &mut Lab<'_>, tally: &mut Tally) {
+async fn unknown_operation(context: &mut CheckContext<'_>, tally: &mut Tally) {
     const NAME: &str = "no_such_operation_7f3a";
-    if lab.described.operations_list.is_empty() {
+    if context.described.operations_list.is_empty() {
         return;
     }
-    for tool in lab.client.aql_tools() {
-        let reply = lab.send(&tool, json!({"operation": NAME, "params": {}})).await;
+    for tool in context.client.aql_tools() {
+        let reply = context.send(&tool, json!({"operation": NAME, "params": {}})).await;
         let named = reply.refused() && reply.message().contains(NAME);
         if tally.holds(named, &tool, "an unknown operation was not refused by its name", Some(&reply)) {
-            lab.watch.expect_code(&tool, &["NOT_FOUND_OPERATION", "VALIDATION_UNKNOWN_OPERATION"], &reply);
+            context.watch.expect_code(&tool, &["NOT_FOUND_OPERATION", "VALIDATION_UNKNOWN_OPERATION"], &reply);
             let name = format!("unknown operation on {tool}");
-            lab.keep(Purpose::Error { name, must_mention: vec![NAME.to_owned()] }, &reply);
+            context.keep(Purpose::Error { name, must_mention: vec![NAME.to_owned()] }, &reply);
         }
     }
 }
@@ -57,24 +57,24 @@ fn nobodys(value: &Value) -> Option<Value> {
     }
 }
 
-async fn not_found(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let resources = lab.resources.clone();
+async fn not_found(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let resources = context.resources.clone();
     for resource in resources.iter() {
         let Some(get) = &resource.get else { continue };
-        let Some(mut params) = lab.valid(get) else { continue };
+        let Some(mut params) = context.valid(get) else { continue };
         let Some(key) = resource.key.first() else { continue };
         let Some(other) = params.get(key).and_then(nobodys) else { continue };
         let said = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
         params.insert(key.clone(), other);
-        let reply = lab.call(get, params).await;
+        let reply = context.call(get, params).await;
         let problem = "something that is not there was answered with success";
         if tally.holds(reply.refused(), &get.name, problem, Some(&reply)) {
-            lab.watch.expect_code(&get.name, &["NOT_FOUND_RESOURCE"], &reply);
+            context.watch.expect_code(&get.name, &["NOT_FOUND_RESOURCE"], &reply);
             let mut words = vec![said, resource.noun.clone()];
             words.extend(resource.noun.split('_').filter(|word| word.len() > 3).map(str::to_owned));
-            lab.watch.expect_words(&get.name, &[&words], &reply);
+            context.watch.expect_words(&get.name, &[&words], &reply);
             let name = format!("not found by {}", get.name);
-            lab.keep(Purpose::Error { name, must_mention: Vec::new() }, &reply);
+            context.keep(Purpose::Error { name, must_mention: Vec::new() }, &reply);
         }
     }
 }

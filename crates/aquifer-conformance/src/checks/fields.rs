@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::Check;
+use crate::context::CheckContext;
 use crate::described::{Kind, Operation};
 use crate::feature::{Feature, computed, presets};
-use crate::lab::Lab;
 use crate::record::Purpose;
 use crate::report::Category::LevelTwoFeatures;
 use crate::rows::{Row, rows};
@@ -18,7 +18,7 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "selections",
         "no READ operation that works documents 'fields'",
-        |lab, tally| Box::pin(subset(lab, tally)),
+        |context, tally| Box::pin(subset(context, tally)),
     )
     .needs(&["requests.effect", "requests.accepted"]),
     Check::new(
@@ -27,7 +27,7 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "selections",
         "no READ operation that works documents 'fields'",
-        |lab, tally| Box::pin(unknown(lab, tally)),
+        |context, tally| Box::pin(unknown(context, tally)),
     )
     .needs(&["requests.effect", "requests.accepted"]),
     Check::new(
@@ -36,7 +36,7 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "presets",
         "no row was there to select from",
-        |lab, tally| Box::pin(preset(lab, tally)),
+        |context, tally| Box::pin(preset(context, tally)),
     )
     .of(Feature::Presets)
     .needs(&["fields.subset"]),
@@ -46,16 +46,18 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "computed fields",
         "no row was there to select from",
-        |lab, tally| Box::pin(computed_fields(lab, tally)),
+        |context, tally| Box::pin(computed_fields(context, tally)),
     )
     .of(Feature::Computed)
     .needs(&["fields.subset", "requests.effect"]),
 ];
 
 /// READ operations that work and document `fields`, with the parameters that work.
-fn selecting(lab: &Lab<'_>) -> Vec<(Operation, Map<String, Value>)> {
-    let found =
-        lab.working.iter().filter_map(|(name, params)| Some((lab.described.operation(name)?.clone(), params.clone())));
+fn selecting(context: &CheckContext<'_>) -> Vec<(Operation, Map<String, Value>)> {
+    let found = context
+        .working
+        .iter()
+        .filter_map(|(name, params)| Some((context.described.operation(name)?.clone(), params.clone())));
     found.filter(|(operation, _)| operation.has("fields")).take(40).collect()
 }
 
@@ -77,9 +79,9 @@ fn selection(operation: &Operation, fields: &[&str]) -> Value {
     if list { json!(fields) } else { json!(fields.join(",")) }
 }
 
-async fn subset(lab: &mut Lab<'_>, tally: &mut Tally) {
-    for (operation, params) in selecting(lab) {
-        let whole = lab.call(&operation, params.clone()).await;
+async fn subset(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    for (operation, params) in selecting(context) {
+        let whole = context.call(&operation, params.clone()).await;
         let Some(row) = first_row(whole.data()) else { continue };
         let names: Vec<&str> = row.keys().map(String::as_str).filter(|name| !name.starts_with('_')).collect();
         let (Some(first), Some(last)) = (names.first(), names.last()) else { continue };
@@ -88,7 +90,7 @@ async fn subset(lab: &mut Lab<'_>, tally: &mut Tally) {
             wanted.dedup();
             let mut asked = params.clone();
             asked.insert("fields".into(), selection(&operation, &wanted));
-            let reply = lab.call(&operation, asked).await;
+            let reply = context.call(&operation, asked).await;
             tally.look();
             let Some(selected) = first_row(reply.data()).filter(|_| reply.ok()) else {
                 tally.fail(&operation.name, "fields that its rows have cannot be selected", Some(&reply));
@@ -103,30 +105,30 @@ async fn subset(lab: &mut Lab<'_>, tally: &mut Tally) {
             } else if wanted.iter().any(|name| selected.get(*name) != row.get(*name)) {
                 tally.fail(&operation.name, "a selected field has another value", Some(&reply));
             } else {
-                lab.keep(Purpose::Valid { operation: operation.name.clone() }, &reply);
+                context.keep(Purpose::Valid { operation: operation.name.clone() }, &reply);
             }
         }
     }
 }
 
-async fn unknown(lab: &mut Lab<'_>, tally: &mut Tally) {
+async fn unknown(context: &mut CheckContext<'_>, tally: &mut Tally) {
     const NAME: &str = "no_such_field_7f3a";
-    for (operation, params) in selecting(lab) {
+    for (operation, params) in selecting(context) {
         let mut asked = params.clone();
         asked.insert("fields".into(), selection(&operation, &[NAME]));
-        let reply = lab.call(&operation, asked).await;
+        let reply = context.call(&operation, asked).await;
         let problem = "an unknown field was neither refused by name nor warned of";
         tally.holds(reply.tells_of(NAME), &operation.name, problem, Some(&reply));
     }
 }
 
-async fn preset(lab: &mut Lab<'_>, tally: &mut Tally) {
-    for (operation, params) in selecting(lab) {
+async fn preset(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    for (operation, params) in selecting(context) {
         let mut smaller: Option<Row> = None;
         for preset in presets(&operation) {
             let mut asked = params.clone();
             asked.insert("fields".into(), json!(preset));
-            let reply = lab.call(&operation, asked).await;
+            let reply = context.call(&operation, asked).await;
             if !reply.ok() {
                 tally.look();
                 tally.fail(&operation.name, format!("the documented preset '{preset}' is refused"), Some(&reply));
@@ -146,14 +148,14 @@ async fn preset(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn computed_fields(lab: &mut Lab<'_>, tally: &mut Tally) {
-    for (operation, params) in selecting(lab) {
+async fn computed_fields(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    for (operation, params) in selecting(context) {
         // Of an operation that serves several kinds of things, each kind may have its own.
         let mut ways = vec![params];
         let kinds =
-            lab.resources.iter().filter(|own| own.list.as_ref().is_some_and(|list| list.name == operation.name));
+            context.resources.iter().filter(|own| own.list.as_ref().is_some_and(|list| list.name == operation.name));
         ways.extend(kinds.map(|own| own.list_params.clone()).filter(|params| !params.is_empty()));
-        let serves_kinds = lab
+        let serves_kinds = context
             .resources
             .iter()
             .any(|own| own.list_params.keys().next().is_some_and(|selector| operation.parameter(selector).is_some()));
@@ -164,7 +166,7 @@ async fn computed_fields(lab: &mut Lab<'_>, tally: &mut Tally) {
             for params in &ways {
                 let mut asked = params.clone();
                 asked.insert("fields".into(), selection(&operation, &[path.as_str()]));
-                let reply = lab.call(&operation, asked).await;
+                let reply = context.call(&operation, asked).await;
                 let row = first_row(reply.data());
                 if reply.ok() && row.is_none() {
                     continue;

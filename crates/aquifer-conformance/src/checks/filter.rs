@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::Check;
+use crate::context::CheckContext;
 use crate::feature::{Feature, tells_ranges};
-use crate::lab::Lab;
 use crate::reply::Reply;
 use crate::report::Category::LevelTwoFeatures;
 use crate::rows::{Row, same};
@@ -17,7 +17,7 @@ use crate::walk::{Collection, Paging, Walk};
 type Comparison = fn(f64, f64) -> bool;
 
 /// So many rows of a filtered collection are walked.
-const MOST_FILTERED: usize = 300;
+const MAX_FILTERED: usize = 300;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::new(
@@ -26,7 +26,7 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "filters",
         "no collection that documents 'filter' has rows",
-        |lab, tally| Box::pin(equal(lab, tally)),
+        |context, tally| Box::pin(equal(context, tally)),
     )
     .of(Feature::Filters)
     .needs(&["requests.effect", "requests.accepted"]),
@@ -36,7 +36,7 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "filters",
         "no collection with comparisons has numbers",
-        |lab, tally| Box::pin(range(lab, tally)),
+        |context, tally| Box::pin(range(context, tally)),
     )
     .of(Feature::Ranges)
     .needs(&["requests.effect", "requests.accepted"]),
@@ -46,34 +46,34 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "filters",
         "no collection that documents 'filter' works",
-        |lab, tally| Box::pin(unknown(lab, tally)),
+        |context, tally| Box::pin(unknown(context, tally)),
     )
     .of(Feature::Filters)
     .needs(&["requests.effect", "requests.accepted"]),
 ];
 
 /// Collections that document `filter`.
-fn filtered(lab: &Lab<'_>) -> Vec<Arc<Collection>> {
-    lab.collections.iter().filter(|collection| collection.operation.has("filter")).cloned().collect()
+fn filtered(context: &CheckContext<'_>) -> Vec<Arc<Collection>> {
+    context.collections.iter().filter(|collection| collection.operation.has("filter")).cloned().collect()
 }
 
 /// The fields to filter by: those that the filter's own type names, else those that rows have.
-pub(super) fn fields_to_filter(lab: &Lab<'_>, collection: &Collection) -> Vec<String> {
+pub(super) fn fields_to_filter(context: &CheckContext<'_>, collection: &Collection) -> Vec<String> {
     let named = collection.operation.parameter("filter").map(|filter| filter.named()).unwrap_or_default();
     let told: Vec<&str> = named
         .iter()
-        .filter_map(|name| lab.described.types.get(*name))
+        .filter_map(|name| context.described.types.get(*name))
         .flat_map(|own| own.fields.iter().map(|field| field.name.as_str()))
         .collect();
     let fields = collection.plain_fields().into_iter();
     fields.filter(|field| told.is_empty() || told.contains(&field.as_str())).take(4).collect()
 }
 
-async fn walk_with(lab: &mut Lab<'_>, collection: &Collection, filter: Value) -> Walk {
+async fn walk_with(context: &mut CheckContext<'_>, collection: &Collection, filter: Value) -> Walk {
     let mut params = collection.params.clone();
     params.insert("filter".into(), filter);
     let paging = Paging::of(&collection.operation).first().copied().unwrap_or(Paging::Whole);
-    lab.walk(&collection.operation, &params, paging, 100, MOST_FILTERED).await
+    context.walk(&collection.operation, &params, paging, 100, MAX_FILTERED).await
 }
 
 /// Compares what a filter let through with what should have been.
@@ -95,13 +95,13 @@ fn not_filterable(reply: Option<&Reply>) -> bool {
     reply.is_some_and(Reply::invalid)
 }
 
-async fn equal(lab: &mut Lab<'_>, tally: &mut Tally) {
-    for collection in filtered(lab) {
+async fn equal(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    for collection in filtered(context) {
         let mut refused: Option<Reply> = None;
         let mut worked = false;
-        for field in fields_to_filter(lab, &collection) {
+        for field in fields_to_filter(context, &collection) {
             let Some(value) = middle(&collection, &field) else { continue };
-            let walk = walk_with(lab, &collection, json!({&field: value})).await;
+            let walk = walk_with(context, &collection, json!({&field: value})).await;
             if not_filterable(walk.first.as_ref()) {
                 refused = refused.or(walk.first);
                 continue;
@@ -125,8 +125,8 @@ fn middle(collection: &Collection, field: &str) -> Option<Value> {
     values.get(values.len() / 2).map(|value| (*value).clone())
 }
 
-async fn range(lab: &mut Lab<'_>, tally: &mut Tally) {
-    for collection in filtered(lab).into_iter().filter(|collection| tells_ranges(&collection.operation)) {
+async fn range(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    for collection in filtered(context).into_iter().filter(|collection| tells_ranges(&collection.operation)) {
         let numeric = |field: &String| {
             collection.rows.iter().all(|row| row.get(field).is_some_and(Value::is_number))
                 && collection.distinct(field) > 2
@@ -145,7 +145,7 @@ async fn range(lab: &mut Lab<'_>, tally: &mut Tally) {
             ("lte", |value, bound| value <= bound),
         ];
         for (operator, holds) in cases {
-            let walk = walk_with(lab, &collection, json!({&field: {operator: bound_value}})).await;
+            let walk = walk_with(context, &collection, json!({&field: {operator: bound_value}})).await;
             let subject = format!("{}.filter.{field}.{operator}", collection.operation.name);
             if not_filterable(walk.first.as_ref()) {
                 tally.note(format!("{subject} is refused"));
@@ -156,12 +156,12 @@ async fn range(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn unknown(lab: &mut Lab<'_>, tally: &mut Tally) {
+async fn unknown(context: &mut CheckContext<'_>, tally: &mut Tally) {
     const NAME: &str = "no_such_field_7f3a";
-    for collection in filtered(lab) {
+    for collection in filtered(context) {
         let mut params: Map<String, Value> = collection.params.clone();
         params.insert("filter".into(), json!({NAME: "x"}));
-        let reply = lab.call(&collection.operation, params).await;
+        let reply = context.call(&collection.operation, params).await;
         let problem = "a filter by an unknown field was neither refused by name nor warned of";
         tally.holds(reply.tells_of(NAME), &collection.operation.name, problem, Some(&reply));
     }

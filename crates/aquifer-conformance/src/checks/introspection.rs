@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::Check;
 use super::shape::{Is, Member, PARAMETER, differences, snake_case};
+use crate::context::CheckContext;
 use crate::described::CATEGORIES;
-use crate::lab::Lab;
 use crate::reply::Reply;
 use crate::report::Category::IntrospectionFidelity;
 use crate::rows::settled;
@@ -29,7 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "operations listed",
         "nothing answers introspection",
-        |lab, tally| Box::pin(operations(lab, tally)),
+        |context, tally| Box::pin(operations(context, tally)),
     ),
     Check::new(
         "introspection.protocol",
@@ -37,7 +37,7 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "facts",
         "nothing answers introspection",
-        |lab, tally| Box::pin(protocol(lab, tally)),
+        |context, tally| Box::pin(protocol(context, tally)),
     ),
     Check::new(
         "introspection.itself",
@@ -45,7 +45,7 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "facts",
         "nothing answers introspection",
-        |lab, tally| Box::pin(itself(lab, tally)),
+        |context, tally| Box::pin(itself(context, tally)),
     ),
     Check::new(
         "introspection.types",
@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "types listed",
         "nothing answers introspection",
-        |lab, tally| Box::pin(types(lab, tally)),
+        |context, tally| Box::pin(types(context, tally)),
     ),
     Check::new(
         "introspection.type_details",
@@ -61,7 +61,7 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "types",
         "no type is listed by a name",
-        |lab, tally| Box::pin(type_details(lab, tally)),
+        |context, tally| Box::pin(type_details(context, tally)),
     )
     .needs(&["introspection.types"]),
     Check::new(
@@ -70,7 +70,7 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "types named",
         "there are no parameters",
-        |lab, tally| Box::pin(type_references(lab, tally)),
+        |context, tally| Box::pin(type_references(context, tally)),
     )
     .needs(&["introspection.types", "introspection.type_details"]),
     Check::new(
@@ -79,7 +79,7 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "unknown names",
         "nothing answers introspection",
-        |lab, tally| Box::pin(unknown_names(lab, tally)),
+        |context, tally| Box::pin(unknown_names(context, tally)),
     ),
     Check::new(
         "introspection.bad_query",
@@ -87,7 +87,7 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "queries",
         "nothing answers introspection",
-        |lab, tally| Box::pin(bad_query(lab, tally)),
+        |context, tally| Box::pin(bad_query(context, tally)),
     ),
     Check::new(
         "introspection.stable",
@@ -95,13 +95,13 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "answers",
         "nothing answers introspection",
-        |lab, tally| Box::pin(stable(lab, tally)),
+        |context, tally| Box::pin(stable(context, tally)),
     ),
 ];
 
-async fn ask(lab: &mut Lab<'_>, params: Value) -> Reply {
-    let tool = lab.described.tool.clone();
-    lab.send(&tool, json!({"operation": "introspect", "params": params})).await
+async fn ask(context: &mut CheckContext<'_>, params: Value) -> Reply {
+    let tool = context.described.tool.clone();
+    context.send(&tool, json!({"operation": "introspect", "params": params})).await
 }
 
 /// What a list's envelope holds beside what it should.
@@ -112,10 +112,10 @@ fn beside(reply: &Reply, allowed: &[&str]) -> Option<String> {
         .map(|key| format!("'data.{key}' is not a published member"))
 }
 
-async fn operations(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn operations(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     let Some(reply) = &described.operations_reply else {
-        let listed = lab.client.tools.len();
+        let listed = context.client.tools.len();
         let problem = format!(
             "this is no MCP-AQL server: none of its {listed} tools has 'operation' in its input schema, so there is \
              nothing to ask for introspection"
@@ -126,7 +126,7 @@ async fn operations(lab: &mut Lab<'_>, tally: &mut Tally) {
     if !reply.ok() {
         tally.look();
         tally.fail("introspect", "no tool answers the operations query with success", Some(reply));
-        let bare = lab.send(&described.tool, json!({"operation": "introspect"})).await;
+        let bare = context.send(&described.tool, json!({"operation": "introspect"})).await;
         if bare.ok() {
             tally.note("without 'query' it is answered, but 'query' and 'name' are how it is published");
         }
@@ -160,8 +160,8 @@ async fn operations(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn protocol(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn protocol(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     let Some(reply) = described.operations_reply.as_ref().filter(|reply| reply.ok()) else { return };
     let protocol = described.protocol();
     if !tally.holds(protocol.is_object(), "_protocol", "the operations list has no '_protocol'", Some(reply)) {
@@ -183,8 +183,8 @@ async fn protocol(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn itself(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn itself(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     if described.operations_list.is_empty() {
         return;
     }
@@ -200,8 +200,8 @@ async fn itself(lab: &mut Lab<'_>, tally: &mut Tally) {
     tally.holds(introspect.has("name"), "introspect.name", "the parameter is not described", None);
 }
 
-async fn types(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn types(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     let Some(reply) = &described.types_reply else { return };
     tally.look();
     if !reply.ok() || !reply.data().get("types").is_some_and(Value::is_array) {
@@ -228,8 +228,8 @@ async fn types(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn type_details(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn type_details(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     for (name, reply) in &described.type_replies {
         tally.look();
         let Some(details) = reply.data().get("type").filter(|details| details.is_object()) else {
@@ -262,8 +262,8 @@ async fn type_details(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn type_references(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn type_references(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     let mut told = Vec::new();
     for operation in &described.operations {
         for parameter in &operation.parameters {
@@ -279,32 +279,32 @@ async fn type_references(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn unknown_names(lab: &mut Lab<'_>, tally: &mut Tally) {
-    if lab.described.operations_list.is_empty() {
+async fn unknown_names(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    if context.described.operations_list.is_empty() {
         return;
     }
     for (query, key) in [("operations", "operation"), ("types", "type")] {
-        let reply = ask(lab, json!({"query": query, "name": "no_such_name_7f3a"})).await;
+        let reply = ask(context, json!({"query": query, "name": "no_such_name_7f3a"})).await;
         let null = reply.ok() && reply.data().get(key) == Some(&Value::Null);
         let problem = format!("an unknown name is not answered with success and '{key}: null'");
         tally.holds(null, query, &problem, Some(&reply));
     }
 }
 
-async fn bad_query(lab: &mut Lab<'_>, tally: &mut Tally) {
-    if lab.described.operations_list.is_empty() {
+async fn bad_query(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    if context.described.operations_list.is_empty() {
         return;
     }
-    let reply = ask(lab, json!({"query": "no_such_query_7f3a"})).await;
+    let reply = ask(context, json!({"query": "no_such_query_7f3a"})).await;
     tally.holds(reply.refused(), "introspect.query", "a kind of query that is not there was answered", Some(&reply));
 }
 
-async fn stable(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn stable(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     let lists = described.operations_reply.iter().chain(&described.types_reply);
     let details = described.operation_replies.iter().chain(&described.type_replies).map(|(_, reply)| reply);
     for before in lists.chain(details).filter(|reply| reply.ok()).take(40) {
-        let now = lab.send(&before.exchange.tool, before.exchange.arguments.clone()).await;
+        let now = context.send(&before.exchange.tool, before.exchange.arguments.clone()).await;
         let same = settled(&before.exchange.answer) == settled(&now.exchange.answer);
         let asked = before.exchange.arguments.get("params").map(Value::to_string).unwrap_or_default();
         tally.holds(same, &asked, "the same question was answered differently", Some(&now));

@@ -9,6 +9,7 @@ mod errors;
 mod fields;
 mod filter;
 mod introspection;
+mod invariants;
 mod modes;
 mod pages;
 mod parameters;
@@ -18,17 +19,16 @@ mod roundtrip;
 mod routing;
 mod shape;
 mod sort;
-mod whole;
 
 use futures::future::BoxFuture;
 
+use crate::context::CheckContext;
 use crate::feature::Feature;
-use crate::lab::Lab;
 use crate::report::Category;
 use crate::tally::Tally;
 
 /// What a check does: it looks, and counts what it sees.
-type Body = for<'a> fn(&'a mut Lab<'_>, &'a mut Tally) -> BoxFuture<'a, ()>;
+type Body = for<'a> fn(&'a mut CheckContext<'_>, &'a mut Tally) -> BoxFuture<'a, ()>;
 
 /// One check.
 pub struct Check {
@@ -118,7 +118,7 @@ pub(crate) fn probing() -> Vec<&'static Check> {
         batch::WRITING,
         roundtrip::LAST,
         robust::CHECKS,
-        whole::CHECKS,
+        invariants::CHECKS,
     ];
     tables.into_iter().flatten().collect()
 }

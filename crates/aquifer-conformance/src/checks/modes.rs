@@ -3,16 +3,16 @@
 use serde_json::{Value, json};
 
 use super::Check;
+use crate::context::{CheckContext, Second};
 use crate::feature::{ALL, Feature};
-use crate::lab::{Lab, Second};
 use crate::record::{Mode, Purpose};
 use crate::report::Category::LevelTwoFeatures;
 use crate::rows::settled;
 use crate::tally::Tally;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::new("modes.both", "Both endpoint modes are supported", LevelTwoFeatures, "modes", "", |lab, tally| {
-        Box::pin(both(lab, tally))
+    Check::new("modes.both", "Both endpoint modes are supported", LevelTwoFeatures, "modes", "", |context, tally| {
+        Box::pin(both(context, tally))
     }),
     Check::new(
         "modes.same",
@@ -20,7 +20,7 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "requests",
         "there is no second mode to compare with",
-        |lab, tally| Box::pin(same(lab, tally)),
+        |context, tally| Box::pin(same(context, tally)),
     )
     .needs(&["modes.both"]),
     Check::new(
@@ -29,49 +29,49 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "capabilities",
         "no capabilities are told in '_protocol'",
-        |lab, tally| Box::pin(capabilities(lab, tally)),
+        |context, tally| Box::pin(capabilities(context, tally)),
     )
     .needs(&["introspection.protocol"]),
 ];
 
-async fn both(lab: &mut Lab<'_>, tally: &mut Tally) {
-    if lab.client.aql_tools().is_empty() {
+async fn both(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    if context.client.aql_tools().is_empty() {
         return tally.note("no tool takes operations, in whatever mode");
     }
-    lab.open_second().await;
-    let single_tool = lab.single_tool.clone().unwrap_or_default();
-    match &lab.second {
+    context.open_second().await;
+    let single_tool = context.single_tool.clone().unwrap_or_default();
+    match &context.second {
         Second::None(reason) => return tally.note(reason.clone()),
         Second::Same => {}
         Second::Own(client) => {
             let tools = client.aql_tools();
-            let same = tools == lab.client.aql_tools();
+            let same = tools == context.client.aql_tools();
             if same {
                 tally.look();
-                let asked = if lab.mode == Mode::Single { "semantic" } else { "single" };
+                let asked = if context.mode == Mode::Single { "semantic" } else { "single" };
                 let problem = format!(
                     "only one mode: asked for '{asked}' (through MCP_AQL_ENDPOINT_MODE, or at the second address) \
                      the server shows the same tools again"
                 );
                 tally.fail("modes", problem, None);
-                lab.second = Second::None("there is only one mode".into());
+                context.second = Second::None("there is only one mode".into());
                 // What was asked for and not given is no surface.
-                lab.record.surfaces.pop();
+                context.record.surfaces.pop();
                 return;
             }
-            let one_tool = lab.mode == Mode::Single || tools.len() == 1;
+            let one_tool = context.mode == Mode::Single || tools.len() == 1;
             tally.holds(one_tool, "single", "in single mode there is more than one tool for operations", None);
         }
     }
     let asked = json!({"operation": "introspect", "params": {"query": "operations"}});
-    let reply = lab.call_second(asked).await;
+    let reply = context.call_second(asked).await;
     tally.holds(reply.ok(), &single_tool, "introspection is not answered in the other mode", Some(&reply));
     tally.look();
     if reply.ok() {
         let names =
             |list: &[Value]| -> Vec<Value> { list.iter().filter_map(|item| item.get("name").cloned()).collect() };
         let other = reply.data().get("operations").and_then(Value::as_array).cloned().unwrap_or_default();
-        let first = lab
+        let first = context
             .described
             .operations_reply
             .as_ref()
@@ -82,42 +82,43 @@ async fn both(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn same(lab: &mut Lab<'_>, tally: &mut Tally) {
-    if matches!(lab.second, Second::None(_)) {
+async fn same(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    if matches!(context.second, Second::None(_)) {
         return;
     }
-    if lab.working.is_empty() {
+    if context.working.is_empty() {
         return tally.note("no READ operation works that could be asked in both");
     }
-    let described = lab.described.clone();
-    for (name, params) in lab.working.clone().into_iter().take(12) {
+    let described = context.described.clone();
+    for (name, params) in context.working.clone().into_iter().take(12) {
         let Some(operation) = described.operation(&name) else { continue };
-        let first = lab.call(operation, params.clone()).await;
-        let second = lab.call_second(json!({"operation": name, "params": params})).await;
+        let first = context.call(operation, params.clone()).await;
+        let second = context.call_second(json!({"operation": name, "params": params})).await;
         let same = settled(first.data()) == settled(second.data()) && first.ok() == second.ok();
-        if !same && lab.restless(operation, &params, &first).await {
+        if !same && context.restless(operation, &params, &first).await {
             tally.note(format!("{name} was left out: it answers differently each time"));
             continue;
         }
         tally.holds(same, &name, "the other mode gives another answer", Some(&second));
-        lab.keep(Purpose::Valid { operation: name }, &second);
+        context.keep(Purpose::Valid { operation: name }, &second);
     }
 }
 
-async fn capabilities(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let protocol = lab.described.protocol().clone();
+async fn capabilities(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let protocol = context.described.protocol().clone();
     let capability = |name: &str| protocol.pointer(&format!("/capabilities/{name}")).and_then(Value::as_bool);
     // What introspection takes for itself says nothing of the operations.
-    let any = |names: [&str; 2]| lab.described.reads().any(|operation| names.iter().all(|name| operation.has(name)));
+    let any =
+        |names: [&str; 2]| context.described.reads().any(|operation| names.iter().all(|name| operation.has(name)));
     let reads_fields = any(["fields", "fields"]);
     let pages = any(["first", "after"]) || any(["limit", "offset"]) || any(["page", "page_size"]);
-    let relationships = lab.described.reads().any(|operation| {
+    let relationships = context.described.reads().any(|operation| {
         operation.name == "query_relationships" || operation.raw.get("relationship_capabilities").is_some()
     });
     let facts = [
         ("field_selection", reads_fields),
-        ("aggregations", Feature::Aggregates.offered(lab)),
-        ("computed_fields", Feature::Computed.offered(lab)),
+        ("aggregations", Feature::Aggregates.offered(context)),
+        ("computed_fields", Feature::Computed.offered(context)),
         ("pagination", pages),
         ("relationship_queries", relationships),
     ];
@@ -134,7 +135,8 @@ async fn capabilities(lab: &mut Lab<'_>, tally: &mut Tally) {
         tally.look();
         tally.warn("_protocol.capabilities", "the capabilities are not told", None);
     }
-    let absent: Vec<&str> = ALL.iter().filter(|(feature, _)| !feature.offered(lab)).map(|(_, name)| *name).collect();
+    let absent: Vec<&str> =
+        ALL.iter().filter(|(feature, _)| !feature.offered(context)).map(|(_, name)| *name).collect();
     if !absent.is_empty() {
         tally.note(format!("not offered, and therefore not checked: {}", absent.join(", ")));
     }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::Check;
 use super::sort::sorted_by;
+use crate::context::CheckContext;
 use crate::feature::Feature;
-use crate::lab::Lab;
 use crate::report::Category::LevelTwoFeatures;
 use crate::rows::{page_info, rows, total};
 use crate::tally::Tally;
@@ -17,7 +17,7 @@ use crate::walk::{Collection, Paging};
 const ODD_SIZE: usize = 7;
 
 /// So many rows are walked in small pages.
-const MOST_WALKED: usize = 210;
+const MAX_WALKED: usize = 210;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::new(
@@ -26,7 +26,7 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "walks",
         "no collection with cursors has rows",
-        |lab, tally| Box::pin(walk(lab, tally)),
+        |context, tally| Box::pin(walk(context, tally)),
     )
     .of(Feature::Cursors)
     .needs(&["requests.effect", "pages.info", "requests.accepted"]),
@@ -36,7 +36,7 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "pages",
         "no collection with cursors has rows",
-        |lab, tally| Box::pin(info(lab, tally)),
+        |context, tally| Box::pin(info(context, tally)),
     )
     .of(Feature::Cursors)
     .needs(&["requests.effect", "requests.accepted"]),
@@ -46,7 +46,7 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "cursors",
         "no collection with cursors works",
-        |lab, tally| Box::pin(cursor(lab, tally)),
+        |context, tally| Box::pin(cursor(context, tally)),
     )
     .of(Feature::Cursors)
     .needs(&["requests.accepted"]),
@@ -56,7 +56,7 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "pages",
         "no collection with pages works",
-        |lab, tally| Box::pin(size(lab, tally)),
+        |context, tally| Box::pin(size(context, tally)),
     )
     .of(Feature::Cursors)
     .needs(&["requests.effect", "requests.accepted"]),
@@ -66,7 +66,7 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "walks",
         "no collection with limit and offset has rows",
-        |lab, tally| Box::pin(offset(lab, tally)),
+        |context, tally| Box::pin(offset(context, tally)),
     )
     .of(Feature::Offsets)
     .needs(&["requests.effect", "requests.accepted"]),
@@ -76,17 +76,17 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "totals",
         "no collection with totals could be walked to its end",
-        |lab, tally| Box::pin(totals(lab, tally)),
+        |context, tally| Box::pin(totals(context, tally)),
     )
     .of(Feature::Totals)
     .needs(&["requests.effect", "requests.accepted"]),
 ];
 
-fn paged(lab: &Lab<'_>, style: Paging) -> Vec<Arc<Collection>> {
+fn paged(context: &CheckContext<'_>, style: Paging) -> Vec<Arc<Collection>> {
     let with = |collection: &&Arc<Collection>| {
         Paging::of(&collection.operation).contains(&style) && !collection.rows.is_empty()
     };
-    lab.collections.iter().filter(with).cloned().collect()
+    context.collections.iter().filter(with).cloned().collect()
 }
 
 /// What is wrong with a walk, compared with the rows that are known.
@@ -107,9 +107,9 @@ fn difference(collection: &Collection, walked: &[crate::rows::Row]) -> Option<St
     (expected != met).then(|| "the rows are not those of one large page".to_owned())
 }
 
-async fn walk(lab: &mut Lab<'_>, tally: &mut Tally) {
-    for collection in paged(lab, Paging::Cursor) {
-        let walk = lab.walk(&collection.operation, &collection.params, Paging::Cursor, ODD_SIZE, MOST_WALKED).await;
+async fn walk(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    for collection in paged(context, Paging::Cursor) {
+        let walk = context.walk(&collection.operation, &collection.params, Paging::Cursor, ODD_SIZE, MAX_WALKED).await;
         tally.look();
         let name = &collection.operation.name;
         if let Some(problem) = difference(&collection, &walk.rows) {
@@ -117,18 +117,18 @@ async fn walk(lab: &mut Lab<'_>, tally: &mut Tally) {
         } else if collection.complete && walk.complete && walk.rows.len() != collection.rows.len() {
             let problem = format!("{} rows were met, {} are there", walk.rows.len(), collection.rows.len());
             tally.fail(name, problem, walk.last.as_ref());
-        } else if !walk.complete && walk.rows.len() < MOST_WALKED.min(collection.rows.len()) {
+        } else if !walk.complete && walk.rows.len() < MAX_WALKED.min(collection.rows.len()) {
             tally.fail(name, "the walk broke off", walk.last.as_ref());
         }
     }
 }
 
-async fn info(lab: &mut Lab<'_>, tally: &mut Tally) {
-    for collection in paged(lab, Paging::Cursor) {
+async fn info(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    for collection in paged(context, Paging::Cursor) {
         let name = &collection.operation.name;
         let mut params = collection.params.clone();
         params.insert("first".into(), json!(1));
-        let reply = lab.call(&collection.operation, params).await;
+        let reply = context.call(&collection.operation, params).await;
         if !reply.ok() {
             continue;
         }
@@ -144,37 +144,37 @@ async fn info(lab: &mut Lab<'_>, tally: &mut Tally) {
         tally.holds(!more || cursor.is_some(), name, "there is more, but no 'endCursor'", Some(&reply));
         let before = reply.data().pointer("/pageInfo/hasPreviousPage").and_then(Value::as_bool);
         tally.holds(before != Some(true), name, "hasPreviousPage is true on the first page", Some(&reply));
-        let walk = lab.walk(&collection.operation, &collection.params, Paging::Cursor, 100, 500).await;
+        let walk = context.walk(&collection.operation, &collection.params, Paging::Cursor, 100, 500).await;
         let end = walk.wrong_ends.first().copied();
         tally.holds(end.is_none(), name, end.unwrap_or_default(), walk.last.as_ref());
     }
 }
 
-async fn cursor(lab: &mut Lab<'_>, tally: &mut Tally) {
-    for collection in paged(lab, Paging::Cursor) {
+async fn cursor(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    for collection in paged(context, Paging::Cursor) {
         let mut params = collection.params.clone();
         params.insert("first".into(), json!(1));
         params.insert("after".into(), json!("not-a-cursor-7f3a"));
-        let reply = lab.call(&collection.operation, params).await;
+        let reply = context.call(&collection.operation, params).await;
         tally.holds(reply.refused(), &collection.operation.name, "an invented cursor was accepted", Some(&reply));
-        foreign(lab, &collection, tally).await;
+        foreign(context, &collection, tally).await;
     }
 }
 
 /// A cursor of one order means nothing in another.
-async fn foreign(lab: &mut Lab<'_>, collection: &Collection, tally: &mut Tally) {
+async fn foreign(context: &mut CheckContext<'_>, collection: &Collection, tally: &mut Tally) {
     let fields = collection.plain_fields();
     let several = fields.iter().find(|field| collection.distinct(field) > 1);
     let Some(field) = several.filter(|_| collection.operation.has("sort") && collection.rows.len() > 1) else { return };
     let mut params = sorted_by(&collection.operation, &collection.params, field, "asc");
     params.insert("first".into(), json!(1));
-    let page = lab.call(&collection.operation, params).await;
+    let page = context.call(&collection.operation, params).await;
     let Some((_, Some(cursor))) = page_info(page.data()) else { return };
     let cursor = cursor.to_owned();
     let mut params = sorted_by(&collection.operation, &collection.params, field, "desc");
     params.insert("first".into(), json!(1));
     params.insert("after".into(), json!(cursor));
-    let reply = lab.call(&collection.operation, params).await;
+    let reply = context.call(&collection.operation, params).await;
     tally.look();
     if !reply.refused() {
         let problem = "a cursor of one order was accepted in another, where it points nowhere";
@@ -182,20 +182,20 @@ async fn foreign(lab: &mut Lab<'_>, collection: &Collection, tally: &mut Tally) 
     }
 }
 
-async fn size(lab: &mut Lab<'_>, tally: &mut Tally) {
-    for collection in paged(lab, Paging::Cursor) {
+async fn size(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    for collection in paged(context, Paging::Cursor) {
         let name = &collection.operation.name;
         for first in [1, 3] {
             let mut params = collection.params.clone();
             params.insert("first".into(), json!(first));
-            let reply = lab.call(&collection.operation, params).await;
+            let reply = context.call(&collection.operation, params).await;
             let came = rows(reply.data()).map(|rows| rows.len()).unwrap_or_default();
             let problem = format!("{came} rows came for a page of {first}");
             tally.holds(reply.ok() && came == first.min(collection.rows.len()), name, &problem, Some(&reply));
         }
         let mut params = collection.params.clone();
         params.insert("first".into(), json!(1_000_000));
-        let reply = lab.call(&collection.operation, params).await;
+        let reply = context.call(&collection.operation, params).await;
         let open = reply.refused() || !reply.warnings().is_empty();
         let came = rows(reply.data()).map(|rows| rows.len()).unwrap_or_default();
         let problem = "a page of a million was cut down without a word";
@@ -203,9 +203,9 @@ async fn size(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn offset(lab: &mut Lab<'_>, tally: &mut Tally) {
-    for collection in paged(lab, Paging::Offset) {
-        let walk = lab.walk(&collection.operation, &collection.params, Paging::Offset, ODD_SIZE, MOST_WALKED).await;
+async fn offset(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    for collection in paged(context, Paging::Offset) {
+        let walk = context.walk(&collection.operation, &collection.params, Paging::Offset, ODD_SIZE, MAX_WALKED).await;
         tally.look();
         if let Some(problem) = difference(&collection, &walk.rows) {
             tally.fail(&collection.operation.name, problem, walk.last.as_ref());
@@ -215,12 +215,12 @@ async fn offset(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn totals(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let collections = lab.collections.clone();
+async fn totals(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let collections = context.collections.clone();
     for collection in collections.iter().filter(|own| own.complete && own.operation.has("total")) {
         let mut params = collection.params.clone();
         params.insert("total".into(), json!(true));
-        let reply = lab.call(&collection.operation, params).await;
+        let reply = context.call(&collection.operation, params).await;
         let said = total(reply.data());
         let problem = match said {
             None => "a total was asked for and not given".to_owned(),

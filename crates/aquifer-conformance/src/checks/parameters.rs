@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::Check;
 use super::shape::snake_case;
+use crate::context::CheckContext;
 use crate::described::Operation;
 use crate::feature::Feature;
-use crate::lab::Lab;
 use crate::probe::wrong_type;
 use crate::record::Purpose;
 use crate::report::Category::ParameterHandling;
@@ -20,7 +20,7 @@ pub(super) const CHECKS: &[Check] = &[
         ParameterHandling,
         "required parameters",
         "no operation has a required parameter",
-        |lab, tally| Box::pin(required(lab, tally)),
+        |context, tally| Box::pin(required(context, tally)),
     ),
     Check::new(
         "parameters.required_named",
@@ -28,7 +28,7 @@ pub(super) const CHECKS: &[Check] = &[
         ParameterHandling,
         "required parameters",
         "no operation has a required parameter",
-        |lab, tally| Box::pin(required_named(lab, tally)),
+        |context, tally| Box::pin(required_named(context, tally)),
     )
     .needs(&["parameters.required"]),
     Check::new(
@@ -37,7 +37,7 @@ pub(super) const CHECKS: &[Check] = &[
         ParameterHandling,
         "operations",
         "no operation could be tried",
-        |lab, tally| Box::pin(unknown(lab, tally)),
+        |context, tally| Box::pin(unknown(context, tally)),
     ),
     Check::new(
         "parameters.types",
@@ -45,7 +45,7 @@ pub(super) const CHECKS: &[Check] = &[
         ParameterHandling,
         "parameters",
         "no parameter has a type that a value could break",
-        |lab, tally| Box::pin(types(lab, tally)),
+        |context, tally| Box::pin(types(context, tally)),
     ),
     Check::new(
         "parameters.defaults",
@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
         ParameterHandling,
         "defaults",
         "no operation that works documents a default",
-        |lab, tally| Box::pin(defaults(lab, tally)),
+        |context, tally| Box::pin(defaults(context, tally)),
     )
     .of(Feature::Defaults)
     .needs(&["requests.accepted"]),
@@ -63,7 +63,7 @@ pub(super) const CHECKS: &[Check] = &[
         ParameterHandling,
         "parameters",
         "no operation has parameters",
-        |lab, tally| Box::pin(names(lab, tally)),
+        |context, tally| Box::pin(names(context, tally)),
     ),
     Check::new(
         "parameters.aliases",
@@ -71,7 +71,7 @@ pub(super) const CHECKS: &[Check] = &[
         ParameterHandling,
         "parameters",
         "no operation that works has a parameter of several words with a default",
-        |lab, tally| Box::pin(aliases(lab, tally)),
+        |context, tally| Box::pin(aliases(context, tally)),
     )
     .of(Feature::LongNames)
     .needs(&["parameters.snake_case"]),
@@ -81,7 +81,7 @@ pub(super) const CHECKS: &[Check] = &[
         ParameterHandling,
         "requests",
         "nothing answers introspection",
-        |lab, tally| Box::pin(precedence(lab, tally)),
+        |context, tally| Box::pin(precedence(context, tally)),
     ),
 ];
 
@@ -92,34 +92,34 @@ fn note_left_out(left_out: usize, tally: &mut Tally) {
     }
 }
 
-async fn required(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn required(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     let mut left_out = 0;
     for operation in &described.operations {
-        if !operation.reads() && !lab.options.allow_writes {
+        if !operation.reads() && !context.options.allow_writes {
             left_out += usize::from(operation.required().next().is_some());
             continue;
         }
         for parameter in operation.required() {
-            let Some(mut params) = lab.breakable(operation) else {
+            let Some(mut params) = context.breakable(operation) else {
                 tally.note(format!("{}: we could not think of a request", operation.name));
                 break;
             };
             params.remove(&parameter.name);
-            let reply = lab.call(operation, params).await;
+            let reply = context.call(operation, params).await;
             let subject = format!("{}.{}", operation.name, parameter.name);
             if tally.holds(reply.refused(), &subject, "a request without it was not refused", Some(&reply)) {
-                lab.watch.expect_code(&subject, &["VALIDATION_MISSING_PARAM"], &reply);
+                context.watch.expect_code(&subject, &["VALIDATION_MISSING_PARAM"], &reply);
             }
             let (operation, parameter) = (operation.name.clone(), parameter.name.clone());
-            lab.keep(Purpose::MissingParameter { operation, parameter }, &reply);
+            context.keep(Purpose::MissingParameter { operation, parameter }, &reply);
         }
     }
     note_left_out(left_out, tally);
 }
 
-async fn required_named(lab: &mut Lab<'_>, tally: &mut Tally) {
-    for seen in &lab.record.seen {
+async fn required_named(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    for seen in &context.record.seen {
         let Purpose::MissingParameter { operation, parameter } = &seen.purpose else { continue };
         let answer = &seen.exchange.answer;
         if answer.get("success") == Some(&Value::Bool(true)) || answer.is_null() {
@@ -139,32 +139,32 @@ async fn required_named(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn unknown(lab: &mut Lab<'_>, tally: &mut Tally) {
+async fn unknown(context: &mut CheckContext<'_>, tally: &mut Tally) {
     const NAME: &str = "no_such_parameter_7f3a";
-    let described = lab.described.clone();
+    let described = context.described.clone();
     let mut left_out = 0;
     let mut without_row: Vec<&str> = Vec::new();
     for operation in &described.operations {
-        if !operation.reads() && !lab.options.allow_writes {
+        if !operation.reads() && !context.options.allow_writes {
             left_out += 1;
             continue;
         }
-        let Some(mut params) = lab.harmless(operation) else {
+        let Some(mut params) = context.harmless(operation) else {
             if !operation.reads() {
                 without_row.push(&operation.name);
             }
             continue;
         };
         params.insert(NAME.to_owned(), json!("x"));
-        let reply = lab.call(operation, params).await;
+        let reply = context.call(operation, params).await;
         let problem = "an unknown parameter was neither refused by name nor warned of";
         if tally.holds(reply.tells_of(NAME), &operation.name, problem, Some(&reply)) {
-            lab.watch.expect_code(&operation.name, &["VALIDATION_UNKNOWN_PARAM"], &reply);
+            context.watch.expect_code(&operation.name, &["VALIDATION_UNKNOWN_PARAM"], &reply);
             let name = format!("unknown parameter of {}", operation.name);
-            lab.keep(Purpose::Error { name, must_mention: vec![NAME.to_owned()] }, &reply);
+            context.keep(Purpose::Error { name, must_mention: vec![NAME.to_owned()] }, &reply);
         }
         let operation = operation.name.clone();
-        lab.keep(Purpose::UnknownParameter { operation, parameter: NAME.to_owned() }, &reply);
+        context.keep(Purpose::UnknownParameter { operation, parameter: NAME.to_owned() }, &reply);
     }
     if !without_row.is_empty() {
         let names = without_row.join(", ");
@@ -173,19 +173,19 @@ async fn unknown(lab: &mut Lab<'_>, tally: &mut Tally) {
     note_left_out(left_out, tally);
 }
 
-async fn types(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn types(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     let mut left_out = 0;
     for operation in &described.operations {
-        if !operation.reads() && !lab.options.allow_writes {
+        if !operation.reads() && !context.options.allow_writes {
             left_out += 1;
             continue;
         }
         for parameter in &operation.parameters {
             let Some(wrong) = wrong_type(parameter, &described.types) else { continue };
-            let Some(mut params) = lab.breakable(operation) else { break };
+            let Some(mut params) = context.breakable(operation) else { break };
             params.insert(parameter.name.clone(), wrong);
-            let reply = lab.call(operation, params).await;
+            let reply = context.call(operation, params).await;
             let subject = format!("{}.{}", operation.name, parameter.name);
             let problem = format!("a value that is no '{}' was not refused", parameter.words);
             if !tally.holds(reply.refused(), &subject, &problem, Some(&reply)) {
@@ -193,12 +193,12 @@ async fn types(lab: &mut Lab<'_>, tally: &mut Tally) {
             }
             // An enum may be missed before a type is.
             if parameter.allowed.is_empty() {
-                lab.watch.expect_code(&subject, &["VALIDATION_INVALID_TYPE"], &reply);
+                context.watch.expect_code(&subject, &["VALIDATION_INVALID_TYPE"], &reply);
             }
             let expected: Vec<String> = expected_words(parameter);
-            lab.watch.expect_words(&subject, &[std::slice::from_ref(&parameter.name), &expected], &reply);
+            context.watch.expect_words(&subject, &[std::slice::from_ref(&parameter.name), &expected], &reply);
             let name = format!("wrong type of {subject}");
-            lab.keep(Purpose::Error { name, must_mention: vec![parameter.name.clone()] }, &reply);
+            context.keep(Purpose::Error { name, must_mention: vec![parameter.name.clone()] }, &reply);
         }
     }
     note_left_out(left_out, tally);
@@ -216,24 +216,24 @@ fn expected_words(parameter: &crate::described::Parameter) -> Vec<String> {
     words
 }
 
-async fn defaults(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn defaults(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     for operation in described.reads() {
-        let Some(base) = lab.working.get(&operation.name).cloned() else { continue };
+        let Some(base) = context.working.get(&operation.name).cloned() else { continue };
         for parameter in operation.parameters.iter().filter(|parameter| !parameter.required) {
             let Some(default) = parameter.default.clone().filter(|default| !default.is_null()) else { continue };
             let mut base = base.clone();
             base.remove(&parameter.name);
-            let without = lab.call(operation, base.clone()).await;
+            let without = context.call(operation, base.clone()).await;
             let mut params = base.clone();
             params.insert(parameter.name.clone(), default.clone());
-            let with = lab.call(operation, params).await;
+            let with = context.call(operation, params).await;
             if !with.ok() || !without.ok() {
                 continue;
             }
             let subject = format!("{}.{}", operation.name, parameter.name);
             let same = settled(with.data()) == settled(without.data());
-            if !same && lab.restless(operation, &base, &without).await {
+            if !same && context.restless(operation, &base, &without).await {
                 tally.note(format!("{} was left out: it answers differently each time", operation.name));
                 continue;
             }
@@ -242,7 +242,7 @@ async fn defaults(lab: &mut Lab<'_>, tally: &mut Tally) {
             if let Some(path) = shown_at(without.data(), &parameter.name, &default) {
                 let path = format!("data.{path}");
                 let (operation, parameter) = (operation.name.clone(), parameter.name.clone());
-                lab.keep(Purpose::Default { operation, parameter, path, value: default }, &without);
+                context.keep(Purpose::Default { operation, parameter, path, value: default }, &without);
             }
         }
     }
@@ -263,8 +263,8 @@ fn shown_at(data: &Value, name: &str, value: &Value) -> Option<String> {
     }
 }
 
-async fn names(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn names(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     for operation in &described.operations {
         for parameter in &operation.parameters {
             let subject = format!("{}.{}", operation.name, parameter.name);
@@ -288,26 +288,26 @@ fn camel_case(name: &str) -> String {
 }
 
 /// Parameters of several words, with a value for each.
-fn long_parameters(lab: &Lab<'_>, operation: &Operation) -> Vec<(String, Value)> {
+fn long_parameters(context: &CheckContext<'_>, operation: &Operation) -> Vec<(String, Value)> {
     let long = operation.parameters.iter().filter(|own| own.name.contains('_') && snake_case(&own.name));
-    long.filter_map(|own| Some((own.name.clone(), lab.made_up(own)?))).take(2).collect()
+    long.filter_map(|own| Some((own.name.clone(), context.made_up(own)?))).take(2).collect()
 }
 
-async fn aliases(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn aliases(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     for operation in described.reads().take(10) {
-        let parameters = long_parameters(lab, operation);
-        let Some(base) = lab.working.get(&operation.name).cloned() else { continue };
+        let parameters = long_parameters(context, operation);
+        let Some(base) = context.working.get(&operation.name).cloned() else { continue };
         for (name, value) in parameters {
             let mut snake = base.clone();
             snake.insert(name.clone(), value.clone());
-            if !lab.call(operation, snake).await.ok() {
+            if !context.call(operation, snake).await.ok() {
                 continue;
             }
             let mut camel = base.clone();
             camel.remove(&name);
             camel.insert(camel_case(&name), value);
-            let reply = lab.call(operation, camel).await;
+            let reply = context.call(operation, camel).await;
             tally.look();
             if !reply.ok() {
                 let problem = format!("'{}' is not taken for it", camel_case(&name));
@@ -317,16 +317,16 @@ async fn aliases(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn precedence(lab: &mut Lab<'_>, tally: &mut Tally) {
-    if lab.described.operations_list.is_empty() {
+async fn precedence(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    if context.described.operations_list.is_empty() {
         return;
     }
-    let tool = lab.described.tool.clone();
+    let tool = context.described.tool.clone();
     let asked = json!({"operation": "introspect", "query": "types", "params": {"query": "operations"}});
-    let reply = lab.send(&tool, asked).await;
+    let reply = context.send(&tool, asked).await;
     let right = reply.ok() && reply.data().get("operations").is_some();
     tally.holds(right, "introspect.query", "the value in 'params' did not win", Some(&reply));
-    let reply = lab.send(&tool, json!({"operation": "introspect", "query": "types"})).await;
+    let reply = context.send(&tool, json!({"operation": "introspect", "query": "types"})).await;
     tally.look();
     if !(reply.ok() && reply.data().get("types").is_some()) {
         tally.warn("introspect.query", "a parameter beside 'operation' is not taken", Some(&reply));

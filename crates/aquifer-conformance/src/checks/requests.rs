@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use super::Check;
 use super::filter::fields_to_filter;
 use super::sort::sorted_by;
+use crate::context::CheckContext;
 use crate::described::{Operation, Parameter};
 use crate::feature::Feature;
-use crate::lab::Lab;
 use crate::record::Purpose;
 use crate::reply::Reply;
 use crate::report::Category::IntrospectionFidelity;
@@ -22,7 +22,7 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "operations",
         "there is no operation to try",
-        |lab, tally| Box::pin(accuracy(lab, tally)),
+        |context, tally| Box::pin(accuracy(context, tally)),
     )
     .needs(&["introspection.type_references"]),
     Check::new(
@@ -31,7 +31,7 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "parameters",
         "no operation that works has an optional parameter",
-        |lab, tally| Box::pin(accepted(lab, tally)),
+        |context, tally| Box::pin(accepted(context, tally)),
     ),
     Check::new(
         "requests.undocumented",
@@ -39,7 +39,7 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "parameters",
         "no READ operation works",
-        |lab, tally| Box::pin(undocumented(lab, tally)),
+        |context, tally| Box::pin(undocumented(context, tally)),
     )
     .needs(&["parameters.unknown"]),
     Check::new(
@@ -48,20 +48,20 @@ pub(super) const CHECKS: &[Check] = &[
         IntrospectionFidelity,
         "parameters",
         "no parameter has an effect that could be seen",
-        |lab, tally| Box::pin(effect(lab, tally)),
+        |context, tally| Box::pin(effect(context, tally)),
     )
     .of(Feature::Controls)
     .needs(&["requests.accepted"]),
 ];
 
-async fn accuracy(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
-    for (name, reason) in &lab.silent {
+async fn accuracy(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
+    for (name, reason) in &context.silent {
         tally.look();
         tally.fail(name, format!("the server was lost over it ({reason}); no other check asks for it"), None);
     }
     for operation in described.reads() {
-        let Some(reply) = lab.tried.get(&operation.name) else {
+        let Some(reply) = context.tried.get(&operation.name) else {
             tally.note(format!("{}: we could not think of a request", operation.name));
             continue;
         };
@@ -74,7 +74,7 @@ async fn accuracy(lab: &mut Lab<'_>, tally: &mut Tally) {
             tally.fail(&operation.name, "a request that follows its description was refused", Some(reply));
         }
     }
-    for (noun, reply) in &lab.creations {
+    for (noun, reply) in &context.creations {
         tally.look();
         if reply.invalid() {
             tally.fail(format!("create_{noun}"), "a request that follows its description was refused", Some(reply));
@@ -85,11 +85,11 @@ async fn accuracy(lab: &mut Lab<'_>, tally: &mut Tally) {
 }
 
 /// What a parameter can only stand beside; `None` where we cannot think of it.
-fn beside(lab: &Lab<'_>, operation: &Operation, name: &str) -> Option<Map<String, Value>> {
+fn beside(context: &CheckContext<'_>, operation: &Operation, name: &str) -> Option<Map<String, Value>> {
     let beside = match name {
         "after" => json!({"first": 1}),
         "before" => json!({"last": 1}),
-        "order" => json!({"sort": some_field(lab, operation)?}),
+        "order" => json!({"sort": some_field(context, operation)?}),
         "include_items" => json!({"aggregate": {"n": {"count": true}}}),
         "offset" => json!({"limit": 1}),
         "page" => json!({"page_size": 1}),
@@ -100,21 +100,26 @@ fn beside(lab: &Lab<'_>, operation: &Operation, name: &str) -> Option<Map<String
 }
 
 /// A field that rows of this operation have.
-fn some_field(lab: &Lab<'_>, operation: &Operation) -> Option<String> {
-    let collection = lab.collections.iter().find(|own| own.operation.name == operation.name);
+fn some_field(context: &CheckContext<'_>, operation: &Operation) -> Option<String> {
+    let collection = context.collections.iter().find(|own| own.operation.name == operation.name);
     let plain = collection.and_then(|own| own.plain_fields().into_iter().next());
-    plain.or_else(|| lab.described_field(operation))
+    plain.or_else(|| context.described_field(operation))
 }
 
 /// A value to try a documented parameter with: one that its rows know, or one from its description.
-fn value_for(lab: &Lab<'_>, operation: &Operation, parameter: &Parameter, first: Option<&Reply>) -> Option<Value> {
-    let collection = lab.collections.iter().find(|own| own.operation.name == operation.name);
-    let field = some_field(lab, operation);
+fn value_for(
+    context: &CheckContext<'_>,
+    operation: &Operation,
+    parameter: &Parameter,
+    first: Option<&Reply>,
+) -> Option<Value> {
+    let collection = context.collections.iter().find(|own| own.operation.name == operation.name);
+    let field = some_field(context, operation);
     let page = |key: &str| first.and_then(|reply| reply.data().pointer(&format!("/pageInfo/{key}")).cloned());
     match parameter.name.as_str() {
         "filter" => {
             let collection = collection?;
-            let field = fields_to_filter(lab, collection).into_iter().next()?;
+            let field = fields_to_filter(context, collection).into_iter().next()?;
             let value = collection.rows.iter().filter_map(|row| row.get(&field)).find(|value| !value.is_null())?;
             Some(json!({field: value}))
         }
@@ -125,46 +130,46 @@ fn value_for(lab: &Lab<'_>, operation: &Operation, parameter: &Parameter, first:
         "fields" => Some(json!([field?])),
         "preset" if parameter.allowed.is_empty() => {
             let known = crate::feature::presets(operation).first().map(|preset| json!(preset));
-            known.or_else(|| lab.made_up(parameter))
+            known.or_else(|| context.made_up(parameter))
         }
         "aggregate" => Some(json!({"n": {"count": true}})),
         "after" | "cursor" => page("endCursor").or_else(|| page("startCursor")).filter(Value::is_string),
         "before" => page("endCursor").filter(Value::is_string),
         "confirmation_token" | "if_match" => None,
-        _ => lab
+        _ => context
             .known_value(operation, parameter)
             .or_else(|| parameter.default.clone())
-            .or_else(|| lab.made_up(parameter)),
+            .or_else(|| context.made_up(parameter)),
     }
 }
 
-async fn accepted(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn accepted(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     let mut left_out = 0;
     for operation in described.reads() {
-        let Some(base) = lab.working.get(&operation.name).cloned() else { continue };
+        let Some(base) = context.working.get(&operation.name).cloned() else { continue };
         let mut first = base.clone();
         first.extend(operation.has("first").then(|| ("first".to_owned(), json!(1))));
-        let page = lab.call(operation, first).await;
+        let page = context.call(operation, first).await;
         for parameter in operation.parameters.iter().filter(|parameter| !parameter.required) {
-            let Some(value) = value_for(lab, operation, parameter, Some(&page)) else {
+            let Some(value) = value_for(context, operation, parameter, Some(&page)) else {
                 left_out += 1;
                 continue;
             };
-            let Some(mut params) = beside(lab, operation, &parameter.name) else {
+            let Some(mut params) = beside(context, operation, &parameter.name) else {
                 left_out += 1;
                 continue;
             };
             params.extend(base.clone());
             params.insert(parameter.name.clone(), value);
-            let reply = lab.call(operation, params).await;
+            let reply = context.call(operation, params).await;
             tally.look();
             let subject = format!("{}.{}", operation.name, parameter.name);
             if reply.refused() && !reply.not_found() {
                 tally.warn(&subject, "it is documented, but a request with it was refused", Some(&reply));
             }
             let (operation, parameter) = (operation.name.clone(), parameter.name.clone());
-            lab.keep(Purpose::Accepted { operation, parameter }, &reply);
+            context.keep(Purpose::Accepted { operation, parameter }, &reply);
         }
     }
     if left_out > 0 {
@@ -172,8 +177,8 @@ async fn accepted(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn undocumented(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let described = lab.described.clone();
+async fn undocumented(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let described = context.described.clone();
     let cross_cutting = [
         ("fields", json!(["id"])),
         ("filter", json!({})),
@@ -187,11 +192,11 @@ async fn undocumented(lab: &mut Lab<'_>, tally: &mut Tally) {
         ("dry_run", json!(true)),
     ];
     for operation in described.reads() {
-        let Some(base) = lab.working.get(&operation.name).cloned() else { continue };
+        let Some(base) = context.working.get(&operation.name).cloned() else { continue };
         for (name, value) in cross_cutting.iter().filter(|(name, _)| !operation.has(name)) {
             let mut params = base.clone();
             params.insert((*name).to_owned(), value.clone());
-            let reply = lab.call(operation, params).await;
+            let reply = context.call(operation, params).await;
             tally.look();
             if reply.ok() && reply.warnings().is_empty() {
                 let subject = format!("{}.{name}", operation.name);
@@ -203,17 +208,17 @@ async fn undocumented(lab: &mut Lab<'_>, tally: &mut Tally) {
 
 const IGNORED: &str = "it is documented and accepted, and changes nothing";
 
-async fn effect(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let collections = lab.collections.clone();
+async fn effect(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let collections = context.collections.clone();
     for collection in collections.iter().filter(|own| own.rows.len() > 1) {
         let operation = &collection.operation;
-        let plain = lab.call(operation, collection.params.clone()).await;
+        let plain = context.call(operation, collection.params.clone()).await;
         let page = rows(plain.data()).unwrap_or_default();
         let came = page.len();
         let mut sorted = false;
         let mut unsorted: Option<Reply> = None;
-        for (name, params) in telling(lab, collection, &page) {
-            let reply = lab.call(operation, params).await;
+        for (name, params) in telling(context, collection, &page) {
+            let reply = context.call(operation, params).await;
             if !reply.ok() {
                 continue;
             }
@@ -242,7 +247,11 @@ async fn effect(lab: &mut Lab<'_>, tally: &mut Tally) {
 }
 
 /// Requests whose answer must differ from the plain one.
-fn telling(lab: &Lab<'_>, collection: &Collection, page: &[Row]) -> Vec<(&'static str, Map<String, Value>)> {
+fn telling(
+    context: &CheckContext<'_>,
+    collection: &Collection,
+    page: &[Row],
+) -> Vec<(&'static str, Map<String, Value>)> {
     let operation = &collection.operation;
     let mut found: Vec<(&'static str, Map<String, Value>)> = Vec::new();
     let mut add = |name: &'static str, value: Value| {
@@ -263,7 +272,7 @@ fn telling(lab: &Lab<'_>, collection: &Collection, page: &[Row]) -> Vec<(&'stati
         let listed = operation.parameter("fields").is_some_and(Parameter::takes_list);
         add("fields", if listed { json!([field]) } else { json!(field) });
     }
-    if let Some((field, value)) = telling_filter(lab, collection, page) {
+    if let Some((field, value)) = telling_filter(context, collection, page) {
         add("filter", json!({field: value}));
     }
     if operation.has("sort")
@@ -290,8 +299,8 @@ fn several_values(collection: &Collection, field: &str) -> bool {
 }
 
 /// A filter that must change the first page: some row of it does not match.
-fn telling_filter(lab: &Lab<'_>, collection: &Collection, page: &[Row]) -> Option<(String, Value)> {
-    fields_to_filter(lab, collection).into_iter().find_map(|field| {
+fn telling_filter(context: &CheckContext<'_>, collection: &Collection, page: &[Row]) -> Option<(String, Value)> {
+    fields_to_filter(context, collection).into_iter().find_map(|field| {
         let differs = |value: &Value| page.iter().any(|row| row.get(&field) != Some(value));
         let values = collection.rows.iter().filter_map(|row| row.get(&field)).filter(|value| !value.is_null());
         let value = values.into_iter().find(|value| differs(value))?.clone();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Check;
-use crate::lab::Lab;
+use crate::context::CheckContext;
 use crate::reply::Kind;
 use crate::report::Category::ErrorQuality;
 use crate::tally::Tally;
@@ -15,7 +15,7 @@ pub(super) const CHECKS: &[Check] = &[
         ErrorQuality,
         "requests",
         "nothing answers introspection",
-        |lab, tally| Box::pin(malformed(lab, tally)),
+        |context, tally| Box::pin(malformed(context, tally)),
     ),
     Check::new(
         "robust.oversized",
@@ -23,7 +23,7 @@ pub(super) const CHECKS: &[Check] = &[
         ErrorQuality,
         "requests",
         "nothing answers introspection",
-        |lab, tally| Box::pin(oversized(lab, tally)),
+        |context, tally| Box::pin(oversized(context, tally)),
     ),
     Check::new(
         "robust.garbage",
@@ -31,15 +31,15 @@ pub(super) const CHECKS: &[Check] = &[
         ErrorQuality,
         "messages",
         "nothing answers introspection",
-        |lab, tally| Box::pin(garbage(lab, tally)),
+        |context, tally| Box::pin(garbage(context, tally)),
     ),
 ];
 
-async fn malformed(lab: &mut Lab<'_>, tally: &mut Tally) {
-    if lab.described.operations_list.is_empty() {
+async fn malformed(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    if context.described.operations_list.is_empty() {
         return;
     }
-    let tool = lab.described.tool.clone();
+    let tool = context.described.tool.clone();
     let cases = [
         ("no operation", json!({})),
         ("a number for the operation", json!({"operation": 7})),
@@ -49,24 +49,24 @@ async fn malformed(lab: &mut Lab<'_>, tally: &mut Tally) {
         ("an operation in another spelling", json!({"operation": "Introspect", "params": {"query": "operations"}})),
     ];
     for (case, arguments) in cases {
-        let reply = lab.send_malformed(&tool, arguments).await;
+        let reply = context.send_malformed(&tool, arguments).await;
         tally.holds(reply.refused(), case, "it was not refused", Some(&reply));
     }
-    alive(lab, tally).await;
+    alive(context, tally).await;
 }
 
-async fn alive(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let tool = lab.described.tool.clone();
-    let reply = lab.send(&tool, json!({"operation": "introspect", "params": {"query": "types"}})).await;
+async fn alive(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let tool = context.described.tool.clone();
+    let reply = context.send(&tool, json!({"operation": "introspect", "params": {"query": "types"}})).await;
     tally.holds(reply.ok(), "afterwards", "a plain request was not answered any more", Some(&reply));
 }
 
-async fn oversized(lab: &mut Lab<'_>, tally: &mut Tally) {
-    if lab.described.operations_list.is_empty() {
+async fn oversized(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    if context.described.operations_list.is_empty() {
         return;
     }
-    let tool = lab.described.tool.clone();
-    let limit = lab.described.protocol().pointer("/limits/max_request_size").and_then(Value::as_u64);
+    let tool = context.described.tool.clone();
+    let limit = context.described.protocol().pointer("/limits/max_request_size").and_then(Value::as_u64);
     let size = limit.and_then(|limit| usize::try_from(limit).ok()).map_or(2 << 20, |limit| (limit + 1).min(12 << 20));
     let mut deep = json!(1);
     for _ in 0..100 {
@@ -81,7 +81,7 @@ async fn oversized(lab: &mut Lab<'_>, tally: &mut Tally) {
         ("a deep nesting", json!({"operation": "introspect", "params": {"query": "operations", "name": deep}}), true),
     ];
     for (case, arguments, must_refuse) in cases {
-        let reply = lab.send_malformed(&tool, arguments).await;
+        let reply = context.send_malformed(&tool, arguments).await;
         let orderly = !matches!(reply.kind, Kind::Odd | Kind::Lost);
         tally.holds(orderly, case, "it was not answered in an orderly way", Some(&reply));
         if orderly && must_refuse {
@@ -90,11 +90,11 @@ async fn oversized(lab: &mut Lab<'_>, tally: &mut Tally) {
             tally.holds(reply.refused(), case, problem, Some(&reply));
         }
     }
-    alive(lab, tally).await;
+    alive(context, tally).await;
 }
 
-async fn garbage(lab: &mut Lab<'_>, tally: &mut Tally) {
-    if lab.described.operations_list.is_empty() {
+async fn garbage(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    if context.described.operations_list.is_empty() {
         return;
     }
     for (case, bytes) in [
@@ -102,7 +102,7 @@ async fn garbage(lab: &mut Lab<'_>, tally: &mut Tally) {
         ("no UTF-8", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}".as_slice()),
         ("JSON that is no message", b"[1, 2, 3]".as_slice()),
     ] {
-        let survived = lab.client.disturb(bytes).await;
+        let survived = context.client.disturb(bytes).await;
         tally.holds(survived, case, "the server did not survive it", None);
     }
 }

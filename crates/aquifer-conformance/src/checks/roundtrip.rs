@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::Check;
+use crate::context::CheckContext;
 use crate::described::{Kind, Operation, Parameter};
 use crate::feature::Feature;
-use crate::lab::Lab;
 use crate::record::Purpose;
 use crate::report::Category::{LevelTwoFeatures, RoundTripIntegrity};
 use crate::resources::CONTROLS;
@@ -29,7 +29,7 @@ pub(super) const FIRST: &[Check] = &[Check::new(
     RoundTripIntegrity,
     "fields",
     NOTHING_MADE,
-    |lab, tally| Box::pin(create(lab, tally)),
+    |context, tally| Box::pin(create(context, tally)),
 )
 .writes()];
 
@@ -40,7 +40,7 @@ pub(super) const CHECKS: &[Check] = &[
         RoundTripIntegrity,
         "updates",
         NOTHING_MADE,
-        |lab, tally| Box::pin(preserved(lab, tally)),
+        |context, tally| Box::pin(preserved(context, tally)),
     )
     .writes(),
     Check::new(
@@ -49,7 +49,7 @@ pub(super) const CHECKS: &[Check] = &[
         RoundTripIntegrity,
         "updates",
         NOTHING_MADE,
-        |lab, tally| Box::pin(update(lab, tally)),
+        |context, tally| Box::pin(update(context, tally)),
     )
     .writes(),
     Check::new(
@@ -58,7 +58,7 @@ pub(super) const CHECKS: &[Check] = &[
         RoundTripIntegrity,
         "updates",
         "no row of ours has a field that may be null and can be set",
-        |lab, tally| Box::pin(null(lab, tally)),
+        |context, tally| Box::pin(null(context, tally)),
     )
     .of(Feature::Nullable)
     .needs(&["roundtrip.update"])
@@ -69,7 +69,7 @@ pub(super) const CHECKS: &[Check] = &[
         RoundTripIntegrity,
         "operations",
         NOTHING_MADE,
-        |lab, tally| Box::pin(duplicate(lab, tally)),
+        |context, tally| Box::pin(duplicate(context, tally)),
     )
     .of(Feature::OwnKeys)
     .writes(),
@@ -79,7 +79,7 @@ pub(super) const CHECKS: &[Check] = &[
         LevelTwoFeatures,
         "operations",
         NOTHING_MADE,
-        |lab, tally| Box::pin(dry_run(lab, tally)),
+        |context, tally| Box::pin(dry_run(context, tally)),
     )
     .of(Feature::DryRuns)
     .writes(),
@@ -91,7 +91,7 @@ pub(super) const LAST: &[Check] = &[Check::new(
     RoundTripIntegrity,
     "rows",
     NOTHING_MADE,
-    |lab, tally| Box::pin(delete(lab, tally)),
+    |context, tally| Box::pin(delete(context, tally)),
 )
 .needs(&["errors.not_found"])
 .writes()];
@@ -107,11 +107,13 @@ fn scalar(value: &Value) -> bool {
     !value.is_object() && !value.is_array() && !value.is_null()
 }
 
-async fn create(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let resources = lab.resources.clone();
+async fn create(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let resources = context.resources.clone();
     for resource in resources.iter() {
-        let (Some(create), Some(made)) = (&resource.create, lab.sandbox.row(&resource.noun).cloned()) else { continue };
-        let Some((reply, row)) = lab.read_back(resource, &made.key).await else { continue };
+        let (Some(create), Some(made)) = (&resource.create, context.sandbox.row(&resource.noun).cloned()) else {
+            continue;
+        };
+        let Some((reply, row)) = context.read_back(resource, &made.key).await else { continue };
         let mut expected = Map::new();
         for (name, value) in &made.submitted {
             let secret = create.parameter(name).is_none_or(|parameter| parameter.sensitive);
@@ -130,22 +132,24 @@ async fn create(lab: &mut Lab<'_>, tally: &mut Tally) {
             }
         }
         if !expected.is_empty() {
-            lab.keep(Purpose::RoundTrip { resource: resource.noun.clone(), expected }, &reply);
+            context.keep(Purpose::RoundTrip { resource: resource.noun.clone(), expected }, &reply);
         }
     }
 }
 
 /// Changes one field of each row of ours, and hands over what it was before and is afterwards.
-async fn change_each(lab: &mut Lab<'_>, tally: &mut Tally) -> Vec<Changed> {
-    let resources = lab.resources.clone();
+async fn change_each(context: &mut CheckContext<'_>, tally: &mut Tally) -> Vec<Changed> {
+    let resources = context.resources.clone();
     let mut all = Vec::new();
     for resource in resources.iter() {
-        let (Some(update), Some(made)) = (&resource.update, lab.sandbox.row(&resource.noun).cloned()) else { continue };
-        let Some((_, before)) = lab.read_back(resource, &made.key).await else { continue };
+        let (Some(update), Some(made)) = (&resource.update, context.sandbox.row(&resource.noun).cloned()) else {
+            continue;
+        };
+        let Some((_, before)) = context.read_back(resource, &made.key).await else { continue };
         let mut chosen = None;
-        for (field, value) in lab.changes(resource, &before).into_iter().take(MAX_FIELDS_TRIED) {
-            let params = Lab::update_params(update, &made.key, &field, value.clone());
-            let answer = lab.call_confirmed(update, params).await;
+        for (field, value) in context.changes(resource, &before).into_iter().take(MAX_FIELDS_TRIED) {
+            let params = CheckContext::update_params(update, &made.key, &field, value.clone());
+            let answer = context.call_confirmed(update, params).await;
             // A rule between fields or rows need not be told by introspection; another field may be free of it.
             let conflicts = answer.code().starts_with("CONFLICT");
             chosen = Some((field, value, answer));
@@ -161,9 +165,9 @@ async fn change_each(lab: &mut Lab<'_>, tally: &mut Tally) -> Vec<Changed> {
             tally.note(format!("{}: every change met a rule of the server", resource.noun));
             continue;
         }
-        let Some((reply, after)) = lab.read_back(resource, &made.key).await else { continue };
+        let Some((reply, after)) = context.read_back(resource, &made.key).await else { continue };
         let noun = resource.noun.clone();
-        let settable = lab.updatable(update).into_iter().map(|field| field.name);
+        let settable = context.updatable(update).into_iter().map(|field| field.name);
         let kept = settable.chain(made.key.keys().cloned()).collect();
         all.push(Changed { noun, operation: update.name.clone(), field, value, before, after, kept, answer, reply });
     }
@@ -183,8 +187,8 @@ struct Changed {
     reply: crate::reply::Reply,
 }
 
-async fn update(lab: &mut Lab<'_>, tally: &mut Tally) {
-    for changed in change_each(lab, tally).await {
+async fn update(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    for changed in change_each(context, tally).await {
         let subject = format!("{}.{}", changed.operation, changed.field);
         tally.look();
         if !changed.answer.ok() {
@@ -195,8 +199,8 @@ async fn update(lab: &mut Lab<'_>, tally: &mut Tally) {
     }
 }
 
-async fn preserved(lab: &mut Lab<'_>, tally: &mut Tally) {
-    for changed in change_each(lab, tally).await.into_iter().filter(|changed| changed.answer.ok()) {
+async fn preserved(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    for changed in change_each(context, tally).await.into_iter().filter(|changed| changed.answer.ok()) {
         tally.look();
         let is_other = |name: &String| *name != changed.field && changed.kept.contains(name) && !restless(name);
         let others = changed.before.iter().filter(|(name, _)| is_other(name));
@@ -211,25 +215,28 @@ async fn preserved(lab: &mut Lab<'_>, tally: &mut Tally) {
             }
         }
         if !preserved.is_empty() {
-            lab.keep(Purpose::UpdatePreservation { resource: changed.noun, preserved }, &changed.reply);
+            context.keep(Purpose::UpdatePreservation { resource: changed.noun, preserved }, &changed.reply);
         }
     }
 }
 
-async fn null(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let resources = lab.resources.clone();
+async fn null(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let resources = context.resources.clone();
     for resource in resources.iter() {
-        let (Some(update), Some(made)) = (&resource.update, lab.sandbox.row(&resource.noun).cloned()) else { continue };
-        let Some((_, before)) = lab.read_back(resource, &made.key).await else { continue };
-        let nullable = lab.updatable(update).into_iter().filter(|field| field.takes(&Kind::Null) && !field.sensitive);
-        let Some(field) = set_field(lab, update, &made.key, &before, nullable.collect()).await else { continue };
-        let params = Lab::update_params(update, &made.key, &field.name, Value::Null);
-        let answer = lab.call_confirmed(update, params).await;
+        let (Some(update), Some(made)) = (&resource.update, context.sandbox.row(&resource.noun).cloned()) else {
+            continue;
+        };
+        let Some((_, before)) = context.read_back(resource, &made.key).await else { continue };
+        let nullable =
+            context.updatable(update).into_iter().filter(|field| field.takes(&Kind::Null) && !field.sensitive);
+        let Some(field) = set_field(context, update, &made.key, &before, nullable.collect()).await else { continue };
+        let params = CheckContext::update_params(update, &made.key, &field.name, Value::Null);
+        let answer = context.call_confirmed(update, params).await;
         let subject = format!("{}.{}", update.name, field.name);
         if !tally.holds(answer.ok(), &subject, "it may be null, but null is refused", Some(&answer)) {
             continue;
         }
-        let Some((reply, after)) = lab.read_back(resource, &made.key).await else { continue };
+        let Some((reply, after)) = context.read_back(resource, &made.key).await else { continue };
         // A map or a list is cleared where nothing is left in it.
         let empty = |value: &Value| value.is_null() || *value == json!({}) || *value == json!([]);
         let cleared = after.get(&field.name).is_none_or(empty);
@@ -239,7 +246,7 @@ async fn null(lab: &mut Lab<'_>, tally: &mut Tally) {
 
 /// One of these fields that holds a value: as the row is, or after one was set.
 async fn set_field(
-    lab: &mut Lab<'_>,
+    context: &mut CheckContext<'_>,
     update: &Operation,
     key: &Map<String, Value>,
     row: &Row,
@@ -250,86 +257,88 @@ async fn set_field(
         return Some(field.clone());
     }
     for field in fields.into_iter().take(MAX_FIELDS_TRIED) {
-        let Some(value) = lab.value_of(&field) else { continue };
-        let params = Lab::update_params(update, key, &field.name, value);
-        if lab.call_confirmed(update, params).await.ok() {
+        let Some(value) = context.value_of(&field) else { continue };
+        let params = CheckContext::update_params(update, key, &field.name, value);
+        if context.call_confirmed(update, params).await.ok() {
             return Some(field);
         }
     }
     None
 }
 
-async fn duplicate(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let resources = lab.resources.clone();
+async fn duplicate(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let resources = context.resources.clone();
     for resource in resources.iter() {
-        let (Some(create), Some(made)) = (&resource.create, lab.sandbox.row(&resource.noun).cloned()) else { continue };
+        let (Some(create), Some(made)) = (&resource.create, context.sandbox.row(&resource.noun).cloned()) else {
+            continue;
+        };
         if !resource.key.iter().all(|key| create.has(key)) {
             continue;
         }
-        let Some(mut params) = lab.creation(resource) else { continue };
+        let Some(mut params) = context.creation(resource) else { continue };
         params.extend(made.key.clone());
-        let reply = lab.call(create, params).await;
+        let reply = context.call(create, params).await;
         let problem = "a second one with the same identifier was created";
         tally.holds(reply.refused(), &create.name, problem, Some(&reply));
     }
 }
 
-async fn dry_run(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let resources = lab.resources.clone();
-    let ours = resources.iter().filter(|resource| lab.sandbox.row(&resource.noun).is_some());
+async fn dry_run(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let resources = context.resources.clone();
+    let ours = resources.iter().filter(|resource| context.sandbox.row(&resource.noun).is_some());
     let chosen: Vec<_> = ours.take(MAX_DRY_RUNS).cloned().collect();
     for resource in &chosen {
         let rehearsed = |operation: &&Operation| operation.has("dry_run");
         if let Some(create) = resource.create.as_ref().filter(rehearsed)
-            && let Some(before) = lab.count(resource).await
-            && let Some(mut params) = lab.creation(resource)
+            && let Some(before) = context.count(resource).await
+            && let Some(mut params) = context.creation(resource)
         {
             params.insert("dry_run".into(), json!(true));
-            let reply = lab.call(create, params).await;
-            let after = lab.count(resource).await;
+            let reply = context.call(create, params).await;
+            let after = context.count(resource).await;
             tally.holds(after == Some(before), &create.name, "a dry run created something", Some(&reply));
             if reply.ok() && after != Some(before) {
                 let row = object_with(reply.data(), &resource.key).cloned().unwrap_or_default();
                 tally.note(format!("left behind: {} {}", resource.noun, Value::Object(row)));
             }
         }
-        let Some(made) = lab.sandbox.row(&resource.noun).cloned() else { continue };
-        let Some((_, before)) = lab.read_back(resource, &made.key).await else { continue };
+        let Some(made) = context.sandbox.row(&resource.noun).cloned() else { continue };
+        let Some((_, before)) = context.read_back(resource, &made.key).await else { continue };
         if let Some(update) = resource.update.as_ref().filter(rehearsed)
-            && let Some((field, value)) = lab.change(resource, &before)
+            && let Some((field, value)) = context.change(resource, &before)
         {
-            let mut params = Lab::update_params(update, &made.key, &field, value);
+            let mut params = CheckContext::update_params(update, &made.key, &field, value);
             params.insert("dry_run".into(), json!(true));
-            let reply = lab.call_confirmed(update, params).await;
-            let after = lab.read_back(resource, &made.key).await.map(|(_, row)| row);
+            let reply = context.call_confirmed(update, params).await;
+            let after = context.read_back(resource, &made.key).await.map(|(_, row)| row);
             tally.holds(after.as_ref() == Some(&before), &update.name, "a dry run changed something", Some(&reply));
         }
         if let Some(delete) = resource.delete.as_ref().filter(rehearsed) {
             let mut params = made.key.clone();
             params.insert("dry_run".into(), json!(true));
-            let reply = lab.call_confirmed(delete, params).await;
-            let gone = lab.read_back(resource, &made.key).await.is_some_and(|(read, _)| read.absent());
+            let reply = context.call_confirmed(delete, params).await;
+            let gone = context.read_back(resource, &made.key).await.is_some_and(|(read, _)| read.absent());
             if !tally.holds(!gone, &delete.name, "a dry run deleted something", Some(&reply)) {
-                lab.sandbox.forget(&made);
+                context.sandbox.forget(&made);
             }
         }
     }
 }
 
 /// Deletes everything that the run made, and looks whether it is gone.
-async fn delete(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let resources = lab.resources.clone();
-    for made in lab.sandbox.left() {
+async fn delete(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let resources = context.resources.clone();
+    for made in context.sandbox.left() {
         let Some(resource) = resources.iter().find(|resource| resource.noun == made.noun) else { continue };
         let shown = format!("{} {}", made.noun, Value::Object(made.key.clone()));
         let Some(delete) = &resource.delete else {
             tally.note(format!("left behind, as nothing deletes it: {shown}"));
             continue;
         };
-        let reply = lab.call_confirmed(delete, made.key.clone()).await;
+        let reply = context.call_confirmed(delete, made.key.clone()).await;
         if !reply.ok() {
             // Deleting one may have taken others with it.
-            let gone = lab.read_back(resource, &made.key).await.is_some_and(|(read, _)| read.absent());
+            let gone = context.read_back(resource, &made.key).await.is_some_and(|(read, _)| read.absent());
             if gone {
                 continue;
             }
@@ -342,7 +351,7 @@ async fn delete(lab: &mut Lab<'_>, tally: &mut Tally) {
             tally.fail(&shown, words, Some(&reply));
             continue;
         }
-        let Some((read, _)) = lab.read_back(resource, &made.key).await else { continue };
+        let Some((read, _)) = context.read_back(resource, &made.key).await else { continue };
         tally.holds(read.absent(), &shown, "it was deleted and is still there", Some(&read));
     }
 }

@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value, json};
 
 use super::Check;
+use crate::context::CheckContext;
 use crate::described::{Kind, Operation};
 use crate::feature::Feature;
-use crate::lab::Lab;
 use crate::reply::Reply;
 use crate::report::Category::LevelTwoFeatures;
 use crate::rows::{Row, rows};
@@ -19,7 +19,7 @@ pub(super) const CHECKS: &[Check] = &[Check::new(
     LevelTwoFeatures,
     "orders",
     "no collection that documents 'sort' has different rows",
-    |lab, tally| Box::pin(order(lab, tally)),
+    |context, tally| Box::pin(order(context, tally)),
 )
 .of(Feature::Sorting)
 .needs(&["requests.effect", "requests.accepted"])];
@@ -49,8 +49,8 @@ pub(super) fn sorted_by(
     params
 }
 
-async fn order(lab: &mut Lab<'_>, tally: &mut Tally) {
-    let collections = lab.collections.clone();
+async fn order(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let collections = context.collections.clone();
     for collection in collections.iter().filter(|collection| collection.operation.has("sort")) {
         let mut worked = 0;
         let mut refused: Option<Reply> = None;
@@ -60,7 +60,7 @@ async fn order(lab: &mut Lab<'_>, tally: &mut Tally) {
         for field in fields.iter().take(4) {
             for (direction, forward) in [("asc", true), ("desc", false)] {
                 let asked = sorted_by(&collection.operation, &collection.params, field, direction);
-                let reply = lab.call(&collection.operation, asked).await;
+                let reply = context.call(&collection.operation, asked).await;
                 if reply.invalid() {
                     refused = refused.or(Some(reply));
                     continue;

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::{Described, Operation, Type};
 use crate::client::Client;
+use crate::progress::Watch;
 use crate::reply::Reply;
-use crate::watch::Watch;
 
 /// More pages than this are a server that turns in circles.
-const MOST_PAGES: usize = 100;
+const MAX_PAGES: usize = 100;
 
 /// Reads the lists, then the details of up to `most` operations and as many types.
 pub(crate) async fn read(client: &mut Client, watch: &mut Watch, most: usize) -> Described {
@@ -63,7 +63,7 @@ async fn find_tool(client: &mut Client, watch: &mut Watch, described: &mut Descr
 
 async fn read_pages(client: &mut Client, watch: &mut Watch, described: &mut Described) {
     let mut page = described.protocol().get("page").cloned().unwrap_or_default();
-    for _ in 0..MOST_PAGES {
+    for _ in 0..MAX_PAGES {
         let more = page.get("hasNextPage").and_then(Value::as_bool).unwrap_or_default();
         let Some(cursor) = page.get("endCursor").filter(|cursor| more && cursor.is_string()) else { return };
         let reply = ask(client, watch, &described.tool, json!({"query": "operations", "after": cursor})).await;

@@ -9,7 +9,7 @@ use super::value::TEXTS;
 use crate::described::{Kind, Parameter, Type};
 
 /// A longer text would rather meet the limit on requests.
-const LONGEST_TRIED: usize = 20_000;
+const MAX_TRIED_LEN: usize = 20_000;
 
 /// A value of a type that the description does not allow; `None` where everything is allowed or nothing is known.
 pub(crate) fn wrong_type(parameter: &Parameter, types: &BTreeMap<String, Type>) -> Option<Value> {
@@ -59,7 +59,7 @@ pub(crate) fn breaches(parameter: &Parameter) -> Vec<(&'static str, Value)> {
         if let Some(shortest) = parameter.min_length.filter(|shortest| *shortest > 0) {
             found.push(("minLength", json!("x".repeat(shortest - 1))));
         }
-        if let Some(longest) = parameter.max_length.filter(|longest| *longest < LONGEST_TRIED) {
+        if let Some(longest) = parameter.max_length.filter(|longest| *longest < MAX_TRIED_LEN) {
             found.push(("maxLength", json!("x".repeat(longest + 1))));
         }
         if let Some(pattern) = parameter.pattern.as_ref().and_then(|pattern| Regex::new(pattern).ok()) {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::described::{Kind, Parameter, Type};
 
 /// How deep named types are followed.
-const DEEPEST: usize = 6;
+const MAX_DEPTH: usize = 6;
 
 /// Texts that are tried against a pattern.
 pub(super) const TEXTS: [&str; 18] = [
@@ -88,7 +88,7 @@ impl Values<'_> {
     }
 
     fn named(&self, name: &str, depth: usize) -> Option<Value> {
-        let known = self.types.get(name).filter(|_| depth < DEEPEST)?;
+        let known = self.types.get(name).filter(|_| depth < MAX_DEPTH)?;
         match known.kind.as_str() {
             "enum" => known.values.first().cloned(),
             "object" => {

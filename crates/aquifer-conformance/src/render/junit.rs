@@ -7,7 +7,7 @@ use crate::report::{Outcome, Report, Section, Summary, Verdict};
 use super::{is_hidden, shortened};
 
 /// So much is kept of what was said in one exchange.
-const MOST_OF_EXCHANGE: usize = 1_000;
+const MAX_OF_EXCHANGE: usize = 1_000;
 
 /// The report as XML.
 #[must_use]
@@ -73,8 +73,8 @@ fn findings(test: &Outcome) -> String {
         let _ = writeln!(out, "{}: {}", finding.subject, finding.problem);
         if let Some(seen) = &finding.seen {
             let (asked, answered) = (seen.arguments.to_string(), seen.answer.to_string());
-            let _ = writeln!(out, "  > {} {}", seen.tool, shortened(&asked, MOST_OF_EXCHANGE));
-            let _ = writeln!(out, "  < {}", shortened(&answered, MOST_OF_EXCHANGE));
+            let _ = writeln!(out, "  > {} {}", seen.tool, shortened(&asked, MAX_OF_EXCHANGE));
+            let _ = writeln!(out, "  < {}", shortened(&answered, MAX_OF_EXCHANGE));
         }
     }
     out

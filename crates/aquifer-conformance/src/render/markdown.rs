@@ -9,9 +9,9 @@ use crate::report::{Finding, Outcome, Report, Summary, Verdict};
 use super::{badge, claim, counted, needed_for, reasons, shortened, smallest, verdict, visible};
 
 /// So many findings of a check are listed.
-const MOST_FINDINGS: usize = 20;
+const MAX_FINDINGS: usize = 20;
 /// So much is shown of what was said.
-const MOST_OF_EXCHANGE: usize = 1_600;
+const MAX_OF_EXCHANGE: usize = 1_600;
 
 /// The report as Markdown.
 #[must_use]
@@ -127,11 +127,11 @@ impl Page {
         self.line("");
         self.line(&plain(&test.detail));
         self.line("");
-        for finding in test.findings.iter().take(MOST_FINDINGS) {
+        for finding in test.findings.iter().take(MAX_FINDINGS) {
             self.line(&format!("- **{}**: {}", plain(&finding.subject), plain(&finding.problem)));
         }
-        if test.findings.len() > MOST_FINDINGS {
-            self.line(&format!("- … and {} more", test.findings.len() - MOST_FINDINGS));
+        if test.findings.len() > MAX_FINDINGS {
+            self.line(&format!("- … and {} more", test.findings.len() - MAX_FINDINGS));
         }
         if let Some(finding) = smallest(&test.findings) {
             self.exchange(finding);
@@ -164,7 +164,7 @@ impl Page {
 fn pretty(value: &Value) -> String {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let lines: Vec<String> = text.lines().map(visible).collect();
-    shortened(&lines.join("\n"), MOST_OF_EXCHANGE)
+    shortened(&lines.join("\n"), MAX_OF_EXCHANGE)
 }
 
 /// Text that means nothing to Markdown, on one line, for a cell of a table or anywhere else. Character references and not

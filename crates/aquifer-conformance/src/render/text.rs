@@ -7,9 +7,9 @@ use super::{badge, claim, counted, needed_for, reasons, shortened, smallest, ver
 /// Longer lines are broken.
 const WIDTH: usize = 100;
 /// So many findings of a check are shown; the rest is in the JSON.
-const MOST_FINDINGS: usize = 5;
+const MAX_FINDINGS: usize = 5;
 /// So much is shown of what was said.
-const MOST_OF_EXCHANGE: usize = 320;
+const MAX_OF_EXCHANGE: usize = 320;
 
 /// The report as lines for people.
 #[must_use]
@@ -85,11 +85,11 @@ impl Page {
         // The one that is seen in an exchange comes first: it says most.
         let first = shown.into_iter();
         let rest = test.findings.iter().filter(|finding| !shown.is_some_and(|shown| std::ptr::eq(shown, *finding)));
-        for finding in first.chain(rest).take(MOST_FINDINGS) {
+        for finding in first.chain(rest).take(MAX_FINDINGS) {
             self.finding(finding, shown.is_some_and(|shown| std::ptr::eq(shown, finding)));
         }
-        if test.findings.len() > MOST_FINDINGS {
-            let more = test.findings.len() - MOST_FINDINGS;
+        if test.findings.len() > MAX_FINDINGS {
+            let more = test.findings.len() - MAX_FINDINGS;
             self.line(&format!("        … and {more} more"));
         }
     }
@@ -98,8 +98,8 @@ impl Page {
         let said = format!("{}: {}", visible(&finding.subject), visible(&finding.problem));
         self.wrapped(&said, "        - ", "          ");
         let Some(seen) = finding.seen.as_ref().filter(|_| with_exchange) else { return };
-        let arguments = shortened(&visible(&seen.arguments.to_string()), MOST_OF_EXCHANGE);
-        let answer = shortened(&visible(&seen.answer.to_string()), MOST_OF_EXCHANGE);
+        let arguments = shortened(&visible(&seen.arguments.to_string()), MAX_OF_EXCHANGE);
+        let answer = shortened(&visible(&seen.answer.to_string()), MAX_OF_EXCHANGE);
         self.wrapped(&format!("{} {arguments}", visible(&seen.tool)), "          > ", "            ");
         self.wrapped(&answer, "          < ", "            ");
     }

@@ -8,7 +8,7 @@ use super::seen::{self, Seen};
 use super::server::{Server, Unanswered};
 
 /// Pages of a list that are read before it is taken for endless.
-const MOST_PAGES: usize = 1_000;
+const MAX_PAGES: usize = 1_000;
 
 /// A server that answers `introspect`.
 pub(crate) struct Aql<'a, S> {
@@ -102,7 +102,7 @@ impl<'a, S: Server> Aql<'a, S> {
         let mut operations = Vec::new();
         let mut costs = Vec::new();
         let mut params = json!({ "query": "operations" });
-        while costs.len() < MOST_PAGES {
+        while costs.len() < MAX_PAGES {
             let said = self.introspect(params).await?;
             costs.push(said.cost());
             let data = said.data().ok_or_else(|| Unanswered(said.refusal()))?;

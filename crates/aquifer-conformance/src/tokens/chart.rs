@@ -6,7 +6,7 @@ use super::report::{Kind, Outcome, Report, Task, Way};
 use super::seen::Apart;
 
 /// As many of the largest are shown; the report has more.
-const LARGEST: usize = 5;
+const MAX_BYTES: usize = 5;
 
 /// Everything that is drawn.
 #[derive(Clone, Debug, PartialEq)]
@@ -271,7 +271,7 @@ fn answers(report: &Report) -> Section {
 }
 
 fn largest(title: &str, offenders: &[Offender], surface: Option<Kind>) -> Section {
-    let bars = offenders.iter().take(LARGEST).map(|offender| {
+    let bars = offenders.iter().take(MAX_BYTES).map(|offender| {
         let parts = [
             ("description", offender.description.o200k_base),
             ("schema", offender.schema.o200k_base),

@@ -14,7 +14,7 @@ use super::task::{self, Known, Task};
 use super::ways::{Direct, Ways};
 
 /// Details that are looked at; of more, as many at even distances.
-const MOST_DETAILS: usize = 500;
+const MAX_DETAILS: usize = 500;
 
 /// Operations that are searched for by their names, at even distances, too. Whatever the tasks are, it is the same figure.
 const SEARCHES: usize = 10;
@@ -145,7 +145,7 @@ impl Catalogue {
         let word = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let operations: Vec<(String, String)> =
             listed.iter().map(|one| (word(one, "name"), word(one, "semantic_category"))).collect();
-        let every = operations.len().div_ceil(MOST_DETAILS).max(1);
+        let every = operations.len().div_ceil(MAX_DETAILS).max(1);
         let looked_at: Vec<String> = operations.iter().step_by(every).map(|(name, _)| name.clone()).collect();
         let mut catalogue = Self { operations, details: BTreeMap::new(), costs: Vec::new(), list };
         for name in &looked_at {

@@ -9,7 +9,7 @@ use super::count::Counts;
 use super::seen::{self, Apart};
 
 /// As many are reported, the most expensive first.
-pub(crate) const MOST: usize = 20;
+pub(crate) const MAX_COUNT: usize = 20;
 
 /// One tool, or one operation as introspection shows it, and what it costs.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -66,7 +66,7 @@ impl Offender {
     /// The most expensive of many.
     pub(crate) fn largest(mut all: Vec<Self>) -> Vec<Self> {
         all.sort_by(|a, b| b.tokens.o200k_base.cmp(&a.tokens.o200k_base).then_with(|| a.name.cmp(&b.name)));
-        all.truncate(MOST);
+        all.truncate(MAX_COUNT);
         all
     }
 }
@@ -162,7 +162,7 @@ mod tests {
         let tools =
             (0..30).map(|n| Offender::tool(&json!({ "name": format!("t{n:02}"), "description": "word ".repeat(n) })));
         let largest = Offender::largest(tools.collect());
-        assert_eq!(largest.len(), MOST);
+        assert_eq!(largest.len(), MAX_COUNT);
         assert_eq!(largest.first().unwrap().name, "t29");
     }
 }

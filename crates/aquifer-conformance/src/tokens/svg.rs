@@ -12,10 +12,10 @@ const ROW: usize = 24;
 /// Where bars begin,
 const BARS: usize = 260;
 /// and how long the longest is: the rest is for its number.
-const LONGEST: f64 = 390.0;
+const MAX_LEN: f64 = 390.0;
 /// Longer texts are cut; the whole is in the tooltip.
-const LONGEST_LABEL: usize = 34;
-const LONGEST_LINE: usize = 112;
+const MAX_LABEL_LEN: usize = 34;
+const MAX_LINE_LEN: usize = 112;
 
 const STYLE: &str = "\
 svg{background:#fff;color-scheme:light dark}\
@@ -33,26 +33,26 @@ pub fn draw(chart: &Chart) -> String {
     text(&mut body, MARGIN, y, "title", &cut(&chart.title, 90));
     for sentence in &chart.lead {
         y += ROW;
-        text(&mut body, MARGIN, y, "", &cut(sentence, LONGEST_LINE));
+        text(&mut body, MARGIN, y, "", &cut(sentence, MAX_LINE_LEN));
     }
     y += ROW;
     let legend = "Tokens of o200k_base, in brackets those of cl100k_base. Bars are compared within a block.";
     text(&mut body, MARGIN, y, "small", legend);
     for section in &chart.sections {
         y += ROW + ROW / 2;
-        text(&mut body, MARGIN, y, "head", &cut(&section.title, LONGEST_LINE));
+        text(&mut body, MARGIN, y, "head", &cut(&section.title, MAX_LINE_LEN));
         for bar in &section.bars {
             if let Some(group) = &bar.group {
                 y += ROW;
-                text(&mut body, MARGIN, y, "small", &cut(group, LONGEST_LINE));
+                text(&mut body, MARGIN, y, "small", &cut(group, MAX_LINE_LEN));
             }
             y += ROW;
-            let length = section.length(bar, LONGEST).max(1.0);
+            let length = section.length(bar, MAX_LEN).max(1.0);
             let numbers = format!("{} ({})", thousands(bar.tokens.o200k_base), thousands(bar.tokens.cl100k_base));
             let whole = [bar.label.trim(), &numbers, &bar.note].join(" ");
             let class = bar.surface.map_or("bar", Kind::as_str);
             let _ = write!(body, "<g><title>{}</title>", escaped(whole.trim()));
-            text(&mut body, MARGIN, y, "", &cut(&bar.label, LONGEST_LABEL));
+            text(&mut body, MARGIN, y, "", &cut(&bar.label, MAX_LABEL_LEN));
             let top = y - 13;
             let _ =
                 write!(body, r#"<rect class="{class}" x="{BARS}" y="{top}" width="{length:.1}" height="17" rx="2"/>"#);
@@ -66,7 +66,7 @@ pub fn draw(chart: &Chart) -> String {
     }
     for remark in &chart.remarks {
         y += ROW;
-        text(&mut body, MARGIN, y, "small", &cut(&format!("Note: {remark}."), LONGEST_LINE));
+        text(&mut body, MARGIN, y, "small", &cut(&format!("Note: {remark}."), MAX_LINE_LEN));
     }
     let height = y + MARGIN;
     let title = escaped(&chart.title);

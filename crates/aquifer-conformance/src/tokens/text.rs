@@ -19,13 +19,13 @@ impl Canvas {
 }
 
 /// A label is cut after as many columns.
-const LONGEST_LABEL: usize = 34;
+const MAX_LABEL_LEN: usize = 34;
 /// A column of numbers.
 const NUMBER: usize = 12;
 /// No bar is scaled to less.
-const SHORTEST: usize = 8;
+const MIN_LEN: usize = 8;
 /// No bar is scaled to more.
-const LONGEST: usize = 48;
+const MAX_LEN: usize = 48;
 
 /// Draws it.
 #[must_use]
@@ -35,8 +35,8 @@ pub fn draw(chart: &Chart, canvas: Canvas) -> String {
         out.push_str(&wrapped(sentence, canvas.width));
     }
     let labels = chart.sections.iter().flat_map(|section| &section.bars).map(|bar| bar.label.chars().count());
-    let room = canvas.width.saturating_sub(2 + 2 * NUMBER + 2 + SHORTEST).max(SHORTEST);
-    let label = labels.max().unwrap_or_default().min(LONGEST_LABEL).min(room);
+    let room = canvas.width.saturating_sub(2 + 2 * NUMBER + 2 + MIN_LEN).max(MIN_LEN);
+    let label = labels.max().unwrap_or_default().min(MAX_LABEL_LEN).min(room);
     for (index, section) in chart.sections.iter().enumerate() {
         out.push('\n');
         if index == 0 {
@@ -72,7 +72,7 @@ fn line(section: &Section, bar: &Bar, label: usize, canvas: Canvas) -> String {
     // Where something is said beside the bars they leave room for it.
     let note = section.bars.iter().map(|bar| bar.note.chars().count()).max().unwrap_or_default();
     let note = if note == 0 { 0 } else { (note + 1).min(room * 2 / 3) };
-    let width = room.saturating_sub(note).clamp(SHORTEST, LONGEST);
+    let width = room.saturating_sub(note).clamp(MIN_LEN, MAX_LEN);
     let length = section.length(bar, width as f64);
     line.push_str(&if canvas.blocks { blocks(length) } else { signs(length) });
     if !bar.note.is_empty() {

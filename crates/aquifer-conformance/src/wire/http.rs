@@ -7,7 +7,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 use serde_json::{Value, json};
 
-use super::{Broken, LARGEST_ANSWER, Wire, answers, reply_to};
+use super::{Broken, MAX_ANSWER_BYTES, Wire, answers, reply_to};
 
 const SESSION: &str = "mcp-session-id";
 const PROTOCOL: &str = "mcp-protocol-version";
@@ -94,8 +94,8 @@ impl Http {
         let mut data = Vec::new();
         while let Some(piece) = response.chunk().await.map_err(cut_off)? {
             buffer.extend_from_slice(&piece);
-            if buffer.len() + data.len() > LARGEST_ANSWER {
-                return Err(Broken(format!("an answer is larger than {LARGEST_ANSWER} bytes")));
+            if buffer.len() + data.len() > MAX_ANSWER_BYTES {
+                return Err(Broken(format!("an answer is larger than {MAX_ANSWER_BYTES} bytes")));
             }
             while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = buffer.drain(..=end).collect();
@@ -148,13 +148,13 @@ impl Wire for Http {
         })
     }
 
-    fn raw<'a>(&'a mut self, bytes: &'a [u8], patience: Duration) -> BoxFuture<'a, Result<Option<Value>, Broken>> {
+    fn raw<'a>(&'a mut self, bytes: &'a [u8], timeout: Duration) -> BoxFuture<'a, Result<Option<Value>, Broken>> {
         Box::pin(async move {
             let answered = async {
                 let response = self.post(bytes.to_vec()).await?;
                 self.read(response, |_| true).await
             };
-            tokio::time::timeout(patience, answered).await.unwrap_or(Ok(None))
+            tokio::time::timeout(timeout, answered).await.unwrap_or(Ok(None))
         })
     }
 }
@@ -168,8 +168,8 @@ async fn whole(mut response: Response) -> Result<Vec<u8>, Broken> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(cut_off)? {
         body.extend_from_slice(&piece);
-        if body.len() > LARGEST_ANSWER {
-            return Err(Broken(format!("an answer is larger than {LARGEST_ANSWER} bytes")));
+        if body.len() > MAX_ANSWER_BYTES {
+            return Err(Broken(format!("an answer is larger than {MAX_ANSWER_BYTES} bytes")));
         }
     }
     Ok(body)

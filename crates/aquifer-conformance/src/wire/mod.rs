@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::record::Mode;
 
 /// Answers larger than this end the connection.
-const LARGEST_ANSWER: usize = 64 << 20;
+const MAX_ANSWER_BYTES: usize = 64 << 20;
 
 /// One connection to a server.
 pub trait Wire: Send {
@@ -22,8 +22,8 @@ pub trait Wire: Send {
     /// Sends a notification, which nobody answers.
     fn tell<'a>(&'a mut self, notification: &'a Value) -> BoxFuture<'a, Result<(), Broken>>;
 
-    /// Sends bytes as they are, and gives what was answered within `patience`; silence is an answer, too.
-    fn raw<'a>(&'a mut self, bytes: &'a [u8], patience: Duration) -> BoxFuture<'a, Result<Option<Value>, Broken>>;
+    /// Sends bytes as they are, and gives what was answered within `timeout`; silence is an answer, too.
+    fn raw<'a>(&'a mut self, bytes: &'a [u8], timeout: Duration) -> BoxFuture<'a, Result<Option<Value>, Broken>>;
 }
 
 /// Why a connection is of no use any more.

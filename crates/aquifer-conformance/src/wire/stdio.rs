@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufRead
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-use super::{Broken, LARGEST_ANSWER, Wire, answers, reply_to};
+use super::{Broken, MAX_ANSWER_BYTES, Wire, answers, reply_to};
 
 /// So much of the end of its standard error is kept to tell why it died.
 const LAST_WORDS: usize = 2_000;
@@ -64,12 +64,12 @@ impl Stdio {
     async fn read(&mut self) -> Result<Value, Broken> {
         loop {
             let mut line = Vec::new();
-            let read = (&mut self.output).take(LARGEST_ANSWER as u64).read_until(b'\n', &mut line).await;
+            let read = (&mut self.output).take(MAX_ANSWER_BYTES as u64).read_until(b'\n', &mut line).await;
             if !matches!(read, Ok(read) if read > 0) {
                 return Err(self.died().await);
             }
-            if line.len() >= LARGEST_ANSWER {
-                return Err(Broken(format!("an answer is larger than {LARGEST_ANSWER} bytes")));
+            if line.len() >= MAX_ANSWER_BYTES {
+                return Err(Broken(format!("an answer is larger than {MAX_ANSWER_BYTES} bytes")));
             }
             if let Ok(message) = serde_json::from_slice::<Value>(&line) {
                 return Ok(message);
@@ -117,10 +117,10 @@ impl Wire for Stdio {
         Box::pin(async move { self.write(notification.to_string().as_bytes()).await })
     }
 
-    fn raw<'a>(&'a mut self, bytes: &'a [u8], patience: Duration) -> BoxFuture<'a, Result<Option<Value>, Broken>> {
+    fn raw<'a>(&'a mut self, bytes: &'a [u8], timeout: Duration) -> BoxFuture<'a, Result<Option<Value>, Broken>> {
         Box::pin(async move {
             self.write(bytes).await?;
-            tokio::time::timeout(patience, self.read()).await.map_or(Ok(None), |read| read.map(Some))
+            tokio::time::timeout(timeout, self.read()).await.map_or(Ok(None), |read| read.map(Some))
         })
     }
 }

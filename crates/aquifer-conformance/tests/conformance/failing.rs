@@ -91,8 +91,8 @@ impl Wire for Line {
         self.good.tell(notification)
     }
 
-    fn raw<'a>(&'a mut self, bytes: &'a [u8], patience: Duration) -> BoxFuture<'a, Result<Option<Value>, Broken>> {
-        self.good.raw(bytes, patience)
+    fn raw<'a>(&'a mut self, bytes: &'a [u8], timeout: Duration) -> BoxFuture<'a, Result<Option<Value>, Broken>> {
+        self.good.raw(bytes, timeout)
     }
 }
 

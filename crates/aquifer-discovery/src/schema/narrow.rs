@@ -38,10 +38,10 @@ const HELD: &[&str] = &[
 ];
 
 /// Names that refer to names end here.
-const MOST_NAMES: usize = 8;
+const MAX_NAMES: usize = 8;
 
 /// A union of unions with more members than this is anything.
-const MOST_MEMBERS: usize = 500;
+const MAX_MEMBERS: usize = 500;
 
 /// How much the parameters of one tool may repeat of the types they share: members of unions and words of lists.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ pub(crate) fn narrow(parameter: &InputParameter, types: &Types, shared: &mut Roo
     if values.is_some() && allowed.is_none() {
         left_out.push("enum".to_owned());
     }
-    let mut room = MOST_MEMBERS.min(shared.0);
+    let mut room = MAX_MEMBERS.min(shared.0);
     let before = room;
     let type_name = match type_name(own, types, 0, &mut room) {
         any if any == "any" => values.and_then(|values| common_type(values)).unwrap_or("any").to_owned(),
@@ -106,7 +106,7 @@ pub(crate) fn narrow(parameter: &InputParameter, types: &Types, shared: &mut Roo
 
 fn resolve<'a>(schema: &'a Schema, types: &'a Types) -> &'a Schema {
     let mut schema = schema;
-    for _ in 0..MOST_NAMES {
+    for _ in 0..MAX_NAMES {
         match &schema.kind {
             Kind::Named(name) => match types.get(name) {
                 Some(target) => schema = target,
@@ -131,7 +131,7 @@ fn type_name(schema: &Schema, types: &Types, depth: usize, room: &mut usize) -> 
         Kind::String => vec!["string".to_owned()],
         Kind::Array(_) => vec!["array".to_owned()],
         Kind::Object(_) => vec!["object".to_owned()],
-        Kind::Union(_) if depth > MOST_NAMES || *room == 0 => vec!["any".to_owned()],
+        Kind::Union(_) if depth > MAX_NAMES || *room == 0 => vec!["any".to_owned()],
         Kind::Union(members) => members
             .iter()
             .flat_map(|member| {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::definition;
 
 /// Schemas that refer to each other in a circle end here.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// Schemas and parameters that are looked at: alternatives that refer to alternatives would multiply without end.
 const MAX_STEPS: usize = 20_000;
@@ -90,7 +90,7 @@ impl<'a> Search<'a> {
     }
 
     fn gather(&mut self, node: &'a Value, path: &str, depth: usize, found: &mut Properties<'a>) {
-        let Some(object) = node.as_object().filter(|_| depth < DEEPEST) else { return };
+        let Some(object) = node.as_object().filter(|_| depth < MAX_DEPTH) else { return };
         if !self.step() {
             return;
         }

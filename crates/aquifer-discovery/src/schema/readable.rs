@@ -8,10 +8,10 @@ use super::properties::segment;
 use crate::text;
 
 /// Deeper schemas are read as "anything": they come from outside and reading them must end.
-const DEEPEST: usize = 96;
+const MAX_DEPTH: usize = 96;
 
 /// More notes of a kind help nobody.
-const MOST_NOTES: usize = 20;
+const MAX_NOTES: usize = 20;
 
 /// Parts of an `allOf` with more text than this are not merged into one schema.
 const MAX_MERGED_BYTES: usize = 4 * 1_024;
@@ -87,7 +87,7 @@ struct Copier<'a> {
 impl Copier<'_> {
     fn schema(&mut self, json: &Value, path: &Path<'_>, depth: usize) -> Value {
         let object = match json {
-            Value::Object(object) if depth < DEEPEST => object,
+            Value::Object(object) if depth < MAX_DEPTH => object,
             // `true` and `{}` admit anything, `false` nothing; the reader knows no "nothing" and admits it too.
             Value::Bool(_) => return Value::Object(Map::new()),
             Value::Object(_) => {
@@ -213,20 +213,20 @@ impl Copier<'_> {
 
     fn text(&mut self, words: &str, path: &Path<'_>) -> String {
         let cleaned = text::presentable(words);
-        if cleaned != words && self.notes.hidden.len() < MOST_NOTES {
+        if cleaned != words && self.notes.hidden.len() < MAX_NOTES {
             self.notes.hidden.push(path.to_string());
         }
         cleaned
     }
 
     fn note_broken(&mut self, what: impl FnOnce() -> String) {
-        if self.notes.broken.len() < MOST_NOTES {
+        if self.notes.broken.len() < MAX_NOTES {
             self.notes.broken.push(text::shorten(&text::presentable(&what()), 200));
         }
     }
 
     fn note_not_read(&mut self, path: &Path<'_>, what: &str) {
-        if self.notes.not_read.len() < MOST_NOTES {
+        if self.notes.not_read.len() < MAX_NOTES {
             self.notes.not_read.push((path.to_string(), what.to_owned()));
         }
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::text::is_hidden;
 
 /// Longer keys need a form of their own in YAML.
-const LONGEST_KEY: usize = 512;
+const MAX_KEY_LEN: usize = 512;
 
 /// The value as a YAML document.
 pub fn write(value: &Value) -> String {
@@ -32,7 +32,7 @@ fn entries(map: &Map<String, Value>, indent: usize, inline_first: bool, text: &m
             pad(indent, text);
         }
         let key = string(key, None);
-        if key.len() > LONGEST_KEY {
+        if key.len() > MAX_KEY_LEN {
             text.push_str(&format!("? {key}\n"));
             pad(indent, text);
         } else {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use aquifer_discovery::bundle::{Bundle, RawCapture};
-use aquifer_protocol::operation::{LONGEST_NAME, RESERVED, is_snake_case};
+use aquifer_protocol::operation::{MAX_NAME_LEN, RESERVED, is_snake_case};
 use serde_json::Value;
 
 use crate::fixture::{bundles, captures};
@@ -33,7 +33,7 @@ fn r_dis_3_no_tool_and_no_parameter_is_lost() {
         for (tool, operation) in tools.iter().zip(operations) {
             assert_eq!(tool.name, operation.source_tool_name);
             assert_eq!(operation.maps_to, format!("tool:{}", tool.name));
-            let is_valid = is_snake_case(&operation.operation_name) && operation.operation_name.len() <= LONGEST_NAME;
+            let is_valid = is_snake_case(&operation.operation_name) && operation.operation_name.len() <= MAX_NAME_LEN;
             assert!(is_valid && !RESERVED.contains(&operation.operation_name.as_str()), "{operation:?}");
             assert!(names.insert(&operation.operation_name), "{operation:?}");
             let properties = tool.input_schema().and_then(|schema| schema.get("properties"));

@@ -3,13 +3,13 @@
 use serde_json::{Map, Value, json};
 
 /// Deeper than this only what must be there is made: schemas may be recursive.
-const DEEPEST: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 /// A few values for a schema, right ones and wrong ones. Whether one is valid is for somebody else to say.
 fn values(schema: &Value, root: &Value, depth: usize) -> Vec<Value> {
     if let Some(reference) = schema["$ref"].as_str() {
         let target = root.pointer(reference.trim_start_matches('#')).unwrap_or(&Value::Null);
-        return if depth > DEEPEST { Vec::new() } else { values(target, root, depth + 1) };
+        return if depth > MAX_DEPTH { Vec::new() } else { values(target, root, depth + 1) };
     }
     if let Some(words) = schema["enum"].as_array() {
         return [words.as_slice(), &[json!("no such word")]].concat();
@@ -62,7 +62,7 @@ fn typed(of: &str, schema: &Value, root: &Value, depth: usize) -> Vec<Value> {
         }
         "boolean" => vec![json!(true), json!(false), json!("true")],
         "array" => {
-            let items = if depth > DEEPEST { Vec::new() } else { values(&schema["items"], root, depth + 1) };
+            let items = if depth > MAX_DEPTH { Vec::new() } else { values(&schema["items"], root, depth + 1) };
             let each = items.iter().take(12).map(|item| json!([item]));
             each.chain([json!([]), Value::Array(items.iter().take(2).cloned().collect())]).collect()
         }
@@ -78,7 +78,7 @@ pub(crate) fn objects(schema: &Value, root: &Value, depth: usize) -> Vec<Value> 
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let choices: Vec<(&String, Vec<Value>)> = properties
         .iter()
-        .filter(|(name, _)| depth <= DEEPEST || required.contains(&name.as_str()))
+        .filter(|(name, _)| depth <= MAX_DEPTH || required.contains(&name.as_str()))
         .map(|(name, schema)| (name, values(schema, root, depth + 1)))
         .collect();
     let first = |wanted: &dyn Fn(&str) -> bool| -> Map<String, Value> {

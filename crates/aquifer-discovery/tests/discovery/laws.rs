@@ -10,7 +10,7 @@ use aquifer_discovery::text::is_clean;
 use aquifer_discovery::{Adapter, Bundle, Offer, PinBook, normalize};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
-use aquifer_protocol::operation::{LONGEST_NAME, RESERVED, is_snake_case};
+use aquifer_protocol::operation::{MAX_NAME_LEN, RESERVED, is_snake_case};
 use aquifer_protocol::schema::input_schema;
 use aquifer_protocol::text::clean_json;
 use proptest::prelude::*;
@@ -93,7 +93,7 @@ fn hold(bundle: &Bundle) {
     let operations = &bundle.normalized_bundle.operations;
     let mut names = HashSet::new();
     for operation in operations {
-        assert!(is_snake_case(&operation.operation_name) && operation.operation_name.len() <= LONGEST_NAME);
+        assert!(is_snake_case(&operation.operation_name) && operation.operation_name.len() <= MAX_NAME_LEN);
         assert!(!RESERVED.contains(&operation.operation_name.as_str()));
         assert!(names.insert(operation.operation_name.clone()), "{operation:?}");
         let shown = [Some(&operation.description), operation.title.as_ref()].into_iter().flatten();

@@ -178,7 +178,7 @@ impl<T: JsonSchema> JsonSchema for Patch<T> {
 
 /// The schema of a change to a value of this schema: every field optional, no defaults, `null` where a field can go.
 fn patch_of(schema: &Value, generator: &SchemaGenerator, depth: usize) -> Value {
-    const DEEPEST: usize = 8;
+    const MAX_DEPTH: usize = 8;
     let Some(object) = schema.as_object() else { return schema.clone() };
     if let Some([one, other]) = object.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) {
         // How an optional struct is written: it, or null.
@@ -189,7 +189,7 @@ fn patch_of(schema: &Value, generator: &SchemaGenerator, depth: usize) -> Value 
             _ => without_default(schema),
         };
     }
-    if let Some(target) = object.get("$ref").and_then(Value::as_str).filter(|_| depth < DEEPEST) {
+    if let Some(target) = object.get("$ref").and_then(Value::as_str).filter(|_| depth < MAX_DEPTH) {
         let definition = target.rsplit('/').next().and_then(|name| generator.definitions().get(name));
         let is_object = definition.is_some_and(|definition| definition.get("properties").is_some());
         if let (Some(definition), true) = (definition, is_object) {

@@ -32,7 +32,7 @@ pub struct Settings {
     /// What happens when an operation of a batch needs confirmation.
     pub on_confirmation: OnConfirmation,
     /// The most operations a batch may have.
-    pub longest_batch: usize,
+    pub max_batch_size: usize,
     /// Whether answers carry `_meta`.
     pub meta: bool,
 }
@@ -43,7 +43,7 @@ impl Default for Settings {
             limits: Limits::default(),
             strictness: Strictness::Strict,
             on_confirmation: OnConfirmation::Halt,
-            longest_batch: 100,
+            max_batch_size: 100,
             meta: false,
         }
     }
@@ -217,7 +217,7 @@ pub(super) fn check_names(mounts: &[Mount]) -> Result<(), BuildError> {
 }
 
 pub(super) fn facts(settings: &Settings, gate: &dyn Gate) -> Facts {
-    Facts { limits: settings.limits, longest_batch: settings.longest_batch, confirmation: gate.confirms() }
+    Facts { limits: settings.limits, max_batch_size: settings.max_batch_size, confirmation: gate.confirms() }
 }
 
 impl Engine {

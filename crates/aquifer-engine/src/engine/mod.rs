@@ -1,8 +1,8 @@
 //! The pipeline: parse, route, check, gate, source, shape, envelope. Forward only.
 
 mod builder;
-mod library;
 mod mounts;
+mod resources;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -118,7 +118,7 @@ impl Engine {
             self.confirm_catalogs(&snapshot, name).boxed().await;
             snapshot = self.snapshot.load_full();
         }
-        match parse(arguments, self.settings.longest_batch) {
+        match parse(arguments, self.settings.max_batch_size) {
             Ok(Parsed::One(request)) => self.one(&snapshot, receiver, request, context).await,
             // What is rare is boxed, here and below: a future is moved about with all that it may ever hold.
             Ok(Parsed::Batch(items)) => Reply::Response(self.batch(receiver, items, context).boxed().await),
@@ -177,7 +177,7 @@ impl Engine {
             return Success::new(answer.data);
         }
         // Nor has the published schema of a batch's results room for it.
-        let meta = (self.settings.meta && !context.in_batch)
+        let meta = (self.settings.meta && !context.interaction.is_batch())
             .then(|| Meta { request_id: context.request_id.to_string(), duration_ms: took.as_secs_f64() * 1000.0 });
         let warnings = match answer.warnings {
             none if none.is_empty() => none,
@@ -208,7 +208,7 @@ impl Engine {
         let mut answer = BatchAnswer::new(items.len(), &self.settings.limits);
         let mut items = items.into_iter().enumerate();
         // Asking in the middle would run the operations before it again when the request is repeated: halt instead.
-        let context = Context { interactive: false, interactive_alone: context.interactive, in_batch: true, ..context };
+        let context = Context { interaction: context.interaction.in_batch(), ..context };
         for (index, item) in items.by_ref() {
             let response = match item.request {
                 Err(failure) => Response::Failure(failure),

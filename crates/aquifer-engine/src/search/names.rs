@@ -31,7 +31,7 @@ pub(super) struct Names {
 }
 
 /// The longest name that typos are looked for in.
-const LONGEST: usize = 80;
+const MAX_LEN: usize = 80;
 /// How many words of a query may be names.
 const WORDS: usize = 64;
 /// How many words a prefix may have.
@@ -65,7 +65,7 @@ impl Names {
             return;
         }
         let length = squeezed.chars().count();
-        if forgiven(length) > 0 && length <= LONGEST {
+        if forgiven(length) > 0 && length <= MAX_LEN {
             if self.by_length.len() <= length {
                 self.by_length.resize_with(length + 1, Vec::new);
             }
@@ -88,7 +88,7 @@ impl Names {
         found.extend(self.exact.get(query.as_str()).into_iter().flatten());
         let length = query.chars().count();
         let most = forgiven(length);
-        if most > 0 && length <= LONGEST + most {
+        if most > 0 && length <= MAX_LEN + most {
             let letters = Letters::of(&query);
             for spelling in self.by_length.iter().take(length + most + 1).skip(length - most).flatten() {
                 if !spelling.letters.within(&letters, most) {

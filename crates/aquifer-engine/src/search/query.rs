@@ -16,7 +16,7 @@ pub(super) const CHARACTERS: usize = 1_000;
 /// How far a verb's particle may stand from it.
 const PARTICLE_DISTANCE: usize = 4;
 /// How many words a phrase may have after its first.
-const LONGEST_PHRASE: usize = 4;
+const MAX_PHRASE_LEN: usize = 4;
 /// How many words that nobody knows are guessed at.
 const GUESSES: usize = 8;
 
@@ -186,6 +186,6 @@ fn gather_particles(surfaces: &mut Vec<(String, bool)>) {
 fn begins_phrase(surfaces: &[(String, bool)]) -> bool {
     let mut stems = surfaces.iter().map(|(surface, _)| THESAURUS.normal(surface));
     let known = stems.next().and_then(|first| THESAURUS.phrases.get(&first));
-    let after: Vec<String> = stems.take(LONGEST_PHRASE).collect();
+    let after: Vec<String> = stems.take(MAX_PHRASE_LEN).collect();
     known.is_some_and(|known| known.iter().any(|phrase| after.starts_with(&phrase.rest)))
 }

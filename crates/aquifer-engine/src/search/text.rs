@@ -1,7 +1,7 @@
 //! Cutting text into words: identifiers and prose, any script.
 
 /// The longest word that is looked at, in bytes; longer runs are encoded data, not language.
-const LONGEST_WORD: usize = 160;
+const MAX_WORD_LEN: usize = 160;
 
 /// Calls `each` with every raw word of `text`, in order and as written.
 ///
@@ -9,7 +9,7 @@ const LONGEST_WORD: usize = 160;
 /// word per character, which finds them without a dictionary.
 pub(super) fn raw_words<'t>(text: &'t str, mut each: impl FnMut(&'t str)) {
     let mut word = |word: &'t str| {
-        if !word.is_empty() && word.len() <= LONGEST_WORD {
+        if !word.is_empty() && word.len() <= MAX_WORD_LEN {
             each(word);
         }
     };

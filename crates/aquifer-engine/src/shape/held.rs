@@ -91,7 +91,7 @@ impl Held {
     }
 
     fn has_room(&self, weight: usize) -> bool {
-        weight <= self.settings.largest_held.min(self.settings.held_bytes) && self.settings.most_held > 0
+        weight <= self.settings.max_result_bytes.min(self.settings.held_bytes) && self.settings.max_held > 0
     }
 
     /// Holds a result. Others make room for it.
@@ -103,7 +103,7 @@ impl Held {
         self.with(|inner, now| {
             inner.remove(id);
             inner.remove_where(|entry| entry.until <= now);
-            while inner.entries.len() >= self.settings.most_held
+            while inner.entries.len() >= self.settings.max_held
                 || inner.weight.saturating_add(weight) > self.settings.held_bytes
             {
                 let Some(first) = inner.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(id, _)| id.clone())
@@ -139,7 +139,7 @@ impl Held {
 
     /// Writes a small result where other processes find it. If that fails, this one still has it.
     async fn write_down(&self, id: &str, content: &Content) {
-        if content.weight() > self.settings.largest_stored {
+        if content.weight() > self.settings.max_stored_bytes {
             return;
         }
         let until = self.clock.now().saturating_add(self.settings.keep).unwrap_or(Timestamp::MAX);
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn r_dis_8_bytes_and_number_stay_within_bounds_whatever_is_put() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string());
-        let settings = Settings { held_bytes: 100_000, most_held: 20, ..Settings::default() };
+        let settings = Settings { held_bytes: 100_000, max_held: 20, ..Settings::default() };
         let held = held(settings);
         let all = runtime.map(|runtime| {
             runtime.block_on(async {
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn r_dis_8_what_weighs_too_much_has_no_room() {
-        let held = held(Settings { largest_held: 1_000, ..Settings::default() });
+        let held = held(Settings { max_result_bytes: 1_000, ..Settings::default() });
         assert!(held.has_room_for(&[json!({ "a": 1 })]));
         assert!(!held.has_room_for(&vec![json!({ "a": 1 }); 100]));
         assert!(held.has_room_for_text(&"x".repeat(1_000)));

@@ -39,19 +39,19 @@ pub use aquifer_query::shape::parameters;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// The largest page of rows that can be asked for.
-    pub largest_page: usize,
+    pub max_page_size: usize,
     /// Rows of more bytes than this page by themselves.
     pub page_bytes: usize,
     /// Text of more bytes than this pages by itself.
     pub text_bytes: usize,
     /// Results of more bytes in memory than this are not held.
-    pub largest_held: usize,
+    pub max_result_bytes: usize,
     /// All held results together have no more bytes in memory than this.
     pub held_bytes: usize,
     /// No more results than this are held.
-    pub most_held: usize,
+    pub max_held: usize,
     /// Results of more bytes than this are held in this process only, not in the state store.
-    pub largest_stored: usize,
+    pub max_stored_bytes: usize,
     /// How long a result is held.
     pub keep: Duration,
 }
@@ -60,13 +60,13 @@ impl Default for Settings {
     fn default() -> Self {
         const KIB: usize = 1_024;
         Self {
-            largest_page: 1_000,
+            max_page_size: 1_000,
             page_bytes: 64 * KIB,
             text_bytes: 64 * KIB,
-            largest_held: 32 * KIB * KIB,
+            max_result_bytes: 32 * KIB * KIB,
             held_bytes: 128 * KIB * KIB,
-            most_held: 256,
-            largest_stored: 256 * KIB,
+            max_held: 256,
+            max_stored_bytes: 256 * KIB,
             keep: Duration::from_secs(10 * 60),
         }
     }

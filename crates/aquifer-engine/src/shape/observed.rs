@@ -8,7 +8,7 @@ use aquifer_query::shape::Observation;
 use serde_json::Value;
 
 /// More operations than this are not remembered.
-const MOST: usize = 2_000;
+const MAX_COUNT: usize = 2_000;
 
 /// Results that show nothing (none at all, plain values) are not looked into more often than this.
 const TRIES: u8 = 3;
@@ -31,14 +31,14 @@ impl Observed {
     pub(super) fn is_curious(&self, operation: &str) -> bool {
         self.with(|all| match all.get(operation) {
             Some(seen) => seen.last.is_none() && seen.in_vain < TRIES,
-            None => all.len() < MOST,
+            None => all.len() < MAX_COUNT,
         })
     }
 
     /// Remembers what was seen. Nothing seen takes nothing away from what was seen before.
     pub(super) fn note(&self, operation: &Arc<str>, seen: Option<Observation>) {
         self.with(|all| {
-            if all.len() >= MOST && !all.contains_key(operation) {
+            if all.len() >= MAX_COUNT && !all.contains_key(operation) {
                 return;
             }
             let known = all.entry(operation.clone()).or_default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::warning::Warning;
 use aquifer_query::collection::Pages;
-use aquifer_query::shape::{Cursors, From, Picked, Rows, beside, not_applied, text_page};
+use aquifer_query::shape::{Cursors, PageStart, Picked, Rows, beside, not_applied, text_page};
 use serde_json::Value;
 
 use super::held::Content;
@@ -42,7 +42,7 @@ impl Shaper {
                 let problem = "leads into a result no longer held. Call again without it";
                 return Some(Err(Failure::invalid_value(sent.name, problem)));
             };
-            let from = if sent.name == "after" { From::After(position) } else { From::Before(position) };
+            let from = if sent.name == "after" { PageStart::After(position) } else { PageStart::Before(position) };
             return Some(match &*content {
                 Content::Rows(rows) => self.later_rows(shaping, rows, from, &id),
                 Content::Text(text) => Ok(self.text(shaping, text, position, &id)),
@@ -54,13 +54,13 @@ impl Shaper {
         let id = self.id(shaping)?;
         let content = self.held.get(&id.key()).await?;
         match &*content {
-            Content::Rows(rows) => Some(self.later_rows(shaping, rows, From::Start, &id)),
+            Content::Rows(rows) => Some(self.later_rows(shaping, rows, PageStart::Start, &id)),
             Content::Text(_) => None,
         }
     }
 
     pub(super) async fn first_rows(&self, shaping: &Shaping, rows: Vec<Value>, around: Value) -> Shaped {
-        let mut picked = self.pick(&rows, shaping, From::Start)?;
+        let mut picked = self.pick(&rows, shaping, PageStart::Start)?;
         let mut warnings = std::mem::take(&mut picked.warnings);
         let has_items = picked.has_items();
         let id = if picked.is_part() { self.id(shaping) } else { None };
@@ -83,7 +83,7 @@ impl Shaper {
         Ok((data, warnings))
     }
 
-    fn later_rows(&self, shaping: &Shaping, rows: &[Value], from: From, id: &Id) -> Shaped {
+    fn later_rows(&self, shaping: &Shaping, rows: &[Value], from: PageStart, id: &Id) -> Shaped {
         let mut picked = self.pick(rows, shaping, from)?;
         let warnings = std::mem::take(&mut picked.warnings);
         Ok((self.write(shaping, picked, Rows::Held(rows), Some(id)), warnings))
@@ -137,8 +137,8 @@ impl Shaper {
         not_applied(&others, "text")
     }
 
-    fn pick(&self, rows: &[Value], shaping: &Shaping, from: From) -> Result<Picked, Failure> {
-        let pages = Pages { default: 1, largest: self.settings.largest_page, bytes: self.settings.page_bytes };
+    fn pick(&self, rows: &[Value], shaping: &Shaping, from: PageStart) -> Result<Picked, Failure> {
+        let pages = Pages { default: 1, largest: self.settings.max_page_size, bytes: self.settings.page_bytes };
         apart(rows.len() > MANY_ROWS, || Picked::new(rows, &shaping.asked, from, pages))
     }
 

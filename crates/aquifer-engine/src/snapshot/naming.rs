@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use aquifer_protocol::operation::{LONGEST_NAME, MAX_CHOSEN_NAME, Operation, RESERVED};
+use aquifer_protocol::operation::{MAX_CHOSEN_NAME, MAX_NAME_LEN, Operation, RESERVED};
 
 use super::prefix::RetiredPrefixes;
 
@@ -54,7 +54,7 @@ pub(super) fn assign(
             continue;
         }
         // A long name of the source's own was chosen by somebody, who knows the operation by it.
-        let max = if operation.own_name.len() > LONGEST_NAME { MAX_CHOSEN_NAME } else { LONGEST_NAME };
+        let max = if operation.own_name.len() > MAX_NAME_LEN { MAX_CHOSEN_NAME } else { MAX_NAME_LEN };
         let fits = |name: &str| name.len() <= max && !RESERVED.contains(&name);
         // A name that our own source chose badly is its author's mistake, which the catalog reports.
         let is_retired = || {
@@ -76,14 +76,14 @@ const MARK: usize = 6;
 
 /// Whether a name is another one with a mark.
 fn is_mark_of(name: &str, other: &str) -> bool {
-    let kept: String = other.chars().take(LONGEST_NAME - MARK).collect();
+    let kept: String = other.chars().take(MAX_NAME_LEN - MARK).collect();
     let mark = name.strip_prefix(kept.trim_end_matches('_')).and_then(|rest| rest.strip_prefix('_'));
     mark.is_some_and(|mark| mark.len() == MARK - 1 && mark.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// The name, cut where it is too long, with a mark of the whole so that two of them stay apart.
 fn marked(name: &str, is_free: impl Fn(&str) -> bool) -> String {
-    let kept: String = name.chars().take(LONGEST_NAME - MARK).collect();
+    let kept: String = name.chars().take(MAX_NAME_LEN - MARK).collect();
     let kept = kept.trim_end_matches('_');
     let mut made = String::new();
     for round in 0..1_000_u64 {

@@ -8,11 +8,11 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
 
-use super::{LARGEST_VALUE, Record, Spent, StateStore, StoreError, Window, milliseconds};
+use super::{MAX_VALUE_BYTES, Record, Spent, StateStore, StoreError, Window, milliseconds};
 use crate::clock::SharedClock;
 
 /// What all records together may weigh.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 /// State in this process, lost with it. Bounded: when full, what expires first goes first.
 pub struct MemoryStore {
@@ -67,13 +67,13 @@ impl Inner {
     /// Makes room for one more record. An eighth of the store is cleared at once, so that a full store is not searched
     /// for every new record.
     fn make_room(&mut self, most: usize, weight: usize, now: Timestamp) {
-        if self.records.len() < most && self.bytes.saturating_add(weight) <= MOST_BYTES {
+        if self.records.len() < most && self.bytes.saturating_add(weight) <= MAX_BYTES {
             return;
         }
         let mut order: Vec<(Timestamp, String)> =
             self.records.iter().map(|(key, kept)| (kept.until, key.clone())).collect();
         order.sort_unstable();
-        let (fewer, lighter) = (below(most), below(MOST_BYTES).saturating_sub(weight));
+        let (fewer, lighter) = (below(most), below(MAX_BYTES).saturating_sub(weight));
         for (until, key) in order {
             if until > now && self.records.len() <= fewer && self.bytes <= lighter {
                 return;
@@ -169,7 +169,7 @@ impl StateStore for MemoryStore {
         value: Vec<u8>,
         keep: Duration,
     ) -> BoxFuture<'a, Result<bool, StoreError>> {
-        if value.len() > LARGEST_VALUE {
+        if value.len() > MAX_VALUE_BYTES {
             return std::future::ready(Err(StoreError::too_large(value.len()))).boxed();
         }
         let done = self.with(|inner, now| {

@@ -12,7 +12,7 @@ use super::Spent;
 const BUCKETS: u64 = 60;
 const WHOLE: u64 = 1000;
 /// Some 34 years, in milliseconds.
-const LONGEST: u64 = 1 << 40;
+const MAX_LEN: u64 = 1 << 40;
 
 /// A sliding window. What was spent belongs to a key and a window: with another window, counting begins anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,11 +22,11 @@ pub struct Window {
 
 impl Window {
     /// The largest amount there is. More than this is never accepted, whatever the limit says.
-    pub const LARGEST: u64 = 1 << 43;
+    pub const MAX_BYTES: u64 = 1 << 43;
 
     /// A window of this length, to the millisecond; rounded up so that its buckets are equal.
     pub fn new(length: Duration) -> Self {
-        let length = u64::try_from(length.as_millis()).unwrap_or(LONGEST).min(LONGEST);
+        let length = u64::try_from(length.as_millis()).unwrap_or(MAX_LEN).min(MAX_LEN);
         Self { width: length.div_ceil(BUCKETS).max(1) }
     }
 
@@ -60,7 +60,7 @@ impl Window {
     /// ascending order; if it is accepted, the caller adds the amount to the bucket of now.
     pub fn judge(self, buckets: &[(u64, u64)], now: u64, amount: u64, most: u64) -> Spent {
         let living = self.living(now);
-        let most = most.min(Self::LARGEST);
+        let most = most.min(Self::MAX_BYTES);
         let counted = || buckets.iter().filter(|(bucket, _)| living.contains(bucket));
         let sum = counted().map(|(_, spent)| *spent).fold(0, u64::saturating_add);
         // Only the first of them can be just that old.
@@ -129,7 +129,7 @@ mod tests {
     fn r_saf_4_what_never_fits_is_told_so() {
         assert_eq!(MINUTE.judge(&[], 0, 6, 5), Spent { accepted: false, total: 0, frees: Duration::MAX });
         assert!(!MINUTE.judge(&[], 0, u64::MAX, u64::MAX).accepted);
-        assert!(MINUTE.judge(&[], 0, Window::LARGEST, u64::MAX).accepted);
+        assert!(MINUTE.judge(&[], 0, Window::MAX_BYTES, u64::MAX).accepted);
     }
 
     #[test]

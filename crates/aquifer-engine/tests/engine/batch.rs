@@ -94,7 +94,7 @@ async fn r_bat_3_a_batch_never_asks_and_skips_only_by_configuration() {
     let engine = builder().gate(Arc::new(Careful)).settings(settings).build().unwrap();
     ask(&engine, operation("create_task", json!({ "title": "a" }))).await;
     let request = batch(json!([{ "operation": "delete_task", "params": { "id": 1 } }, { "operation": "list_tasks" }]));
-    let interactive = aquifer_engine::Context { interactive: true, ..context() };
+    let interactive = aquifer_engine::Context { interaction: aquifer_engine::Interaction::Available, ..context() };
     let answer = crate::fixture::ask_as(&engine, request, interactive).await;
     assert_eq!(answer["results"][0]["status"], "pending_confirmation");
     assert_eq!(answer["summary"], json!({ "total": 2, "succeeded": 1, "failed": 0, "pending_confirmation": 1 }));

@@ -91,7 +91,7 @@ impl Gate for Careful {
         let confirmed = request.metadata().confirmation.is_some() || context.answers.contains_key("sure");
         let decision = if &*request.operation().name != "delete_task" || confirmed {
             Decision::Allow(Pass::default())
-        } else if context.interactive {
+        } else if context.interaction.can_ask() {
             Decision::Ask(InputRequest { key: "sure".to_owned(), message: "Sure?".to_owned(), schema: Map::new() })
         } else {
             Decision::Refuse(Failure::new(Code::ConfirmationRequired, "This operation requires confirmation"))

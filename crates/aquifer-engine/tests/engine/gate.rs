@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use aquifer_engine::gate::{Decision, Gate, Pass, Receipt};
-use aquifer_engine::source::{Call, Fetch, Offering, Outcome, Shelves};
+use aquifer_engine::source::{Call, Fetch, Offering, Outcome, SourceCapabilities};
 use aquifer_engine::{Context, Engine, Mount, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
@@ -114,8 +114,8 @@ impl Source for Echo {
         .boxed()
     }
 
-    fn shelves(&self) -> Shelves {
-        Shelves { resources: true, ..Shelves::default() }
+    fn capabilities(&self) -> SourceCapabilities {
+        SourceCapabilities { resources: true, ..SourceCapabilities::default() }
     }
 
     fn fetch(&self, wanted: Fetch, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {

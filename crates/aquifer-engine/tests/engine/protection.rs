@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use aquifer_engine::gate::{Decision, Gate, Pass};
-use aquifer_engine::source::{Call, Fetch, Offering, Outcome, Resolved, Shelves};
+use aquifer_engine::source::{Call, Fetch, Offering, Outcome, Resolved, SourceCapabilities};
 use aquifer_engine::{Context, Engine, Mount, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -61,8 +61,8 @@ impl Source for Named {
         async move { Outcome::from(Ok(answer)) }.boxed()
     }
 
-    fn shelves(&self) -> Shelves {
-        Shelves { resources: true, prompts: true, completions: true }
+    fn capabilities(&self) -> SourceCapabilities {
+        SourceCapabilities { resources: true, prompts: true, completions: true }
     }
 
     fn fetch(&self, wanted: Fetch, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {

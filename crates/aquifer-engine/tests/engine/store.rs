@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aquifer_engine::clock::Clock;
-use aquifer_engine::store::{LARGEST_VALUE, MemoryStore, Spent, StateStore};
+use aquifer_engine::store::{MAX_VALUE_BYTES, MemoryStore, Spent, StateStore};
 use jiff::Timestamp;
 
 struct HandClock(Mutex<Timestamp>);
@@ -81,12 +81,14 @@ async fn records_together_weigh_no_more_than_the_store_may() {
     let (clock, store) = store(1_000);
     for key in 0..100 {
         clock.pass(1);
-        assert!(store.compare_and_set(&format!("{key:03}"), None, vec![0; LARGEST_VALUE], MINUTE * 60).await.unwrap());
+        assert!(
+            store.compare_and_set(&format!("{key:03}"), None, vec![0; MAX_VALUE_BYTES], MINUTE * 60).await.unwrap()
+        );
     }
     let left = store.list("", 1_000).await.unwrap();
     assert!((50..64).contains(&left.len()), "{} MiB are left", left.len());
     assert_eq!(left.last().unwrap().0, "099");
-    assert!(store.compare_and_set("x", None, vec![0; LARGEST_VALUE + 1], MINUTE).await.is_err());
+    assert!(store.compare_and_set("x", None, vec![0; MAX_VALUE_BYTES + 1], MINUTE).await.is_err());
 }
 
 #[tokio::test]

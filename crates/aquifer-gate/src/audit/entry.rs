@@ -15,7 +15,7 @@ use super::line::fingerprint;
 use super::redact::{redact, shortened, words};
 
 /// An entry's text is never longer, whatever it is made of.
-const MOST_BYTES: usize = 16 * 1024;
+const MAX_BYTES: usize = 16 * 1024;
 /// Characters kept of a reason.
 const REASON: usize = 500;
 /// Characters kept of any name.
@@ -311,7 +311,7 @@ impl Entry {
     /// The members of its JSON object.
     pub(super) fn members(mut self) -> String {
         let text = members_of(&self);
-        if text.len() <= MOST_BYTES {
+        if text.len() <= MAX_BYTES {
             return text;
         }
         // Escapes can make much of little. Without the parameters every part has its own bound.

@@ -13,7 +13,7 @@ use super::entry::{Entry, Event};
 pub(super) const ONE_BY_ONE: u64 = 120;
 
 /// More principals than this are not told apart.
-const MOST: usize = 1_000;
+const MAX_COUNT: usize = 1_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Floods(Mutex<HashMap<Key, Flood>>);
@@ -40,7 +40,7 @@ impl Floods {
         let mut floods = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let over = take(&mut floods, |flood| flood.minute != minute);
         let key = (key.0, key.1.map(str::to_owned));
-        let key = if floods.len() < MOST || floods.contains_key(&key) { key } else { (key.0, None) };
+        let key = if floods.len() < MAX_COUNT || floods.contains_key(&key) { key } else { (key.0, None) };
         let flood = floods.entry(key).or_insert(Flood { minute, heard: 0 });
         flood.heard += 1;
         (flood.heard <= ONE_BY_ONE, over)
@@ -95,10 +95,10 @@ mod tests {
     #[test]
     fn r_saf_5_what_was_counted_is_told_at_the_end_and_names_are_bounded() {
         let floods = Floods::default();
-        for number in 0..MOST + 200 {
+        for number in 0..MAX_COUNT + 200 {
             floods.hear(("DENIED", Some(&format!("nobody {number}"))), at(0));
         }
-        assert!(floods.0.lock().unwrap().len() <= MOST + 1);
+        assert!(floods.0.lock().unwrap().len() <= MAX_COUNT + 1);
         let told = serde_json::to_string(&floods.settle()).unwrap();
         assert!(told.contains(&format!("{} more", 200 - ONE_BY_ONE)), "{told}");
         assert!(floods.settle().is_empty());

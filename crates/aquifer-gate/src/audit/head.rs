@@ -6,7 +6,7 @@ use aquifer_engine::store::{StateStore, StoreError};
 use serde::{Deserialize, Serialize};
 
 /// Heads read at once: as many as files are.
-const MOST: usize = 100_000;
+const MAX_COUNT: usize = 100_000;
 /// Heads stand under this and their chain's id.
 pub(super) const PREFIX: &str = "audit/head/";
 /// How long a head is kept: longer than anybody keeps files.
@@ -70,7 +70,7 @@ impl Heads {
     /// All heads, as the store has them now.
     pub async fn all(store: &dyn StateStore) -> Result<Self, StoreError> {
         let mut heads = Self::default();
-        for (key, record) in store.list(PREFIX, MOST).await? {
+        for (key, record) in store.list(PREFIX, MAX_COUNT).await? {
             heads.add(&key, &record.value);
         }
         Ok(heads)

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 pub(super) const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// No line we write is longer than this, so nobody who reads has to hold more.
-pub(super) const LONGEST: usize = 64 * 1024;
+pub(super) const MAX_LEN: usize = 64 * 1024;
 
 const TAIL_OPENS: &[u8] = b",\"hash\":\"";
 const TAIL_CLOSES: &[u8] = b"\"}";

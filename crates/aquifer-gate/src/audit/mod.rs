@@ -14,8 +14,8 @@ mod head;
 mod line;
 mod redact;
 mod retention;
-mod shelf;
 mod stderr;
+mod store_sink;
 mod verify;
 mod writer;
 
@@ -62,14 +62,14 @@ pub struct AuditSettings {
     /// Whether operations that must be on record are refused while it cannot be written.
     pub required: bool,
     /// How long an entry may take until it is on record.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// Entries that may wait.
     pub queue: usize,
 }
 
 impl Default for AuditSettings {
     fn default() -> Self {
-        Self { sinks: Vec::new(), required: true, patience: Duration::from_secs(5), queue: 4096 }
+        Self { sinks: Vec::new(), required: true, timeout: Duration::from_secs(5), queue: 4096 }
     }
 }
 
@@ -161,7 +161,7 @@ struct Inner {
     clock: Time,
     queue: Option<mpsc::Sender<writer::Job>>,
     required: bool,
-    patience: Duration,
+    timeout: Duration,
     state: Arc<State>,
     floods: Floods,
 }
@@ -192,9 +192,9 @@ impl State {
     }
 
     /// Whether the writer has been at the same thing for so long.
-    fn is_stuck(&self, patience: Duration) -> bool {
+    fn is_stuck(&self, timeout: Duration) -> bool {
         let since = *self.busy_since.lock().unwrap_or_else(PoisonError::into_inner);
-        since.is_some_and(|since| since.elapsed() > patience)
+        since.is_some_and(|since| since.elapsed() > timeout)
     }
 }
 
@@ -206,17 +206,17 @@ impl Audit {
             true => None,
             false => Some(writer::start(&settings, clock.wall_time(), store, state.clone())?),
         };
-        let AuditSettings { required, patience, .. } = settings;
+        let AuditSettings { required, timeout, .. } = settings;
         Ok(Self {
-            inner: Arc::new(Inner { clock: Time(clock), queue, required, patience, state, floods: Floods::default() }),
+            inner: Arc::new(Inner { clock: Time(clock), queue, required, timeout, state, floods: Floods::default() }),
         })
     }
 
     /// No audit.
     pub fn off(clock: SharedClock) -> Self {
-        let (clock, queue, required, patience) = (Time(clock), None, false, Duration::ZERO);
+        let (clock, queue, required, timeout) = (Time(clock), None, false, Duration::ZERO);
         let (state, floods) = (Arc::default(), Floods::default());
-        Self { inner: Arc::new(Inner { clock, queue, required, patience, state, floods }) }
+        Self { inner: Arc::new(Inner { clock, queue, required, timeout, state, floods }) }
     }
 
     /// Whether entries go anywhere. If not, there is no point in making any.
@@ -244,10 +244,10 @@ impl Audit {
     pub(crate) async fn enqueue(&self, entry: Entry, handle: Option<EntryHandle>) -> Result<Pending, AuditError> {
         let queue = self.inner.queue.as_ref().ok_or(AuditError::Closed)?;
         // Whoever comes while nothing moves need not wait to hear it.
-        if self.inner.state.is_stuck(self.inner.patience) {
+        if self.inner.state.is_stuck(self.inner.timeout) {
             return Err(AuditError::Busy);
         }
-        let deadline = tokio::time::Instant::now() + self.inner.patience;
+        let deadline = tokio::time::Instant::now() + self.inner.timeout;
         let (reply, answer) = oneshot::channel();
         let job = self.job(entry, Some(reply), handle);
         match tokio::time::timeout_at(deadline, queue.send(job)).await {
@@ -261,7 +261,7 @@ impl Audit {
     /// again, nothing should rely on one that it has not seen written.
     pub fn is_failing(&self) -> bool {
         let state = &self.inner.state;
-        state.is_failing.load(Ordering::Relaxed) || state.is_stuck(self.inner.patience)
+        state.is_failing.load(Ordering::Relaxed) || state.is_stuck(self.inner.timeout)
     }
 
     /// Hands in the last entry of an operation, where nobody can wait any more. If the queue is full, a task waits for
@@ -273,11 +273,11 @@ impl Audit {
             other => return other.map_err(|error| unsent(&error)),
         };
         // Nobody knows when a writer that does not move takes anything again.
-        if self.inner.state.is_stuck(self.inner.patience) {
+        if self.inner.state.is_stuck(self.inner.timeout) {
             return Err(AuditError::Busy);
         }
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| AuditError::Busy)?;
-        let (queue, timeout) = (queue.clone(), self.inner.patience);
+        let (queue, timeout) = (queue.clone(), self.inner.timeout);
         runtime.spawn(async move {
             if tokio::time::timeout(timeout, queue.send(job)).await.is_err() {
                 tracing::error!("an outcome is not on record: the audit cannot keep up");
@@ -313,7 +313,7 @@ impl Audit {
             queue.send(writer::Job::Flush(reply)).await.map_err(|_| AuditError::Closed)?;
             answer.await.map_err(|_| AuditError::Closed)
         };
-        tokio::time::timeout(self.inner.patience, through).await.unwrap_or(Err(AuditError::Busy))
+        tokio::time::timeout(self.inner.timeout, through).await.unwrap_or(Err(AuditError::Busy))
     }
 
     /// How much has been written.

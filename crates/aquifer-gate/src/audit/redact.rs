@@ -14,17 +14,17 @@ use sha2::{Digest, Sha256};
 
 const CUT: &str = "…";
 /// Bytes of names and values in all.
-const MOST_BYTES: usize = 4096;
+const MAX_BYTES: usize = 4096;
 /// Characters of one text.
-const MOST_TEXT: usize = 200;
+const MAX_TEXT: usize = 200;
 /// Characters of one name.
-const MOST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 /// No request is nested deeper than the largest limit that can be configured. JSON inside text could be.
 const MAX_DEPTH: usize = 64;
 /// Names and unions that refer to each other are followed this far.
 const MAX_REFERENCES: usize = 8;
 /// Text that holds JSON is looked into up to here.
-const MOST_PARSED: usize = 64 * 1024;
+const MAX_PARSED: usize = 64 * 1024;
 
 /// Names of values that let their holder do something, although they name no secret: ids of sessions and our own metadata.
 const ALSO_LEFT_OUT: &[&str] = &["sid", "sessionid", "confirmation", "quotacontinue"];
@@ -35,7 +35,7 @@ const NAMES_NEIGHBOURS: &[&str] = &["name", "key", "field", "header", "column", 
 /// The parameters without secrets, for the audit.
 pub(crate) fn redact(operation: &Operation, types: Option<&Types>, params: &Map<String, Value>) -> Value {
     let schema = schema_of(operation);
-    Walk { types, left: MOST_BYTES, view: View::Audit }.object(params, &[&schema], 0)
+    Walk { types, left: MAX_BYTES, view: View::Audit }.object(params, &[&schema], 0)
 }
 
 /// The parameters for a person who decides about them: everything, in up to about `max_bytes` bytes, with secrets
@@ -100,7 +100,7 @@ impl<'a> Walk<'a> {
                 let text = number.to_string();
                 self.spend(text.len());
                 match self.view {
-                    View::Audit if text.len() > MOST_NAME => shortened(&text, MOST_NAME).into(),
+                    View::Audit if text.len() > MAX_NAME => shortened(&text, MAX_NAME).into(),
                     _ => value.clone(),
                 }
             }
@@ -128,7 +128,7 @@ impl<'a> Walk<'a> {
             let (name, value) = match self.view {
                 View::Audit => {
                     let is_secret = is_sensitive || is_left_out(name) || (is_neighbour && !names_neighbours(name));
-                    let shown = words(name, MOST_NAME);
+                    let shown = words(name, MAX_NAME);
                     self.spend(shown.len() + 4);
                     let value = match is_secret && !value.is_null() {
                         true => self.write(REDACTED.to_owned()),
@@ -176,7 +176,7 @@ impl<'a> Walk<'a> {
             (View::Audit, Some(_)) if depth >= MAX_DEPTH => CUT.into(),
             // Its own text again, so that a reader sees that it was text.
             (View::Audit, Some(inner)) => self.value(&inner, &[], depth + 1).to_string().into(),
-            (View::Audit, None) => self.write(words(text, MOST_TEXT)),
+            (View::Audit, None) => self.write(words(text, MAX_TEXT)),
         }
     }
 
@@ -253,7 +253,7 @@ fn through<'a, T>(
 /// JSON inside text.
 fn inner_json(text: &str) -> Option<Value> {
     let text = text.trim();
-    if text.len() > MOST_PARSED || !text.starts_with(['{', '[']) {
+    if text.len() > MAX_PARSED || !text.starts_with(['{', '[']) {
         return None;
     }
     serde_json::from_str(text).ok()

@@ -16,9 +16,9 @@ use super::head::Beginning;
 use super::line;
 
 /// Dropped at once; the rest has to wait for the next time.
-const MOST_AT_ONCE: usize = 64;
+const MAX_AT_ONCE: usize = 64;
 /// Files in a directory, however small they are.
-const MOST_FILES: usize = 4096;
+const MAX_FILES: usize = 4096;
 
 /// What is to be dropped, as it is written down.
 #[derive(Debug, Serialize)]
@@ -57,7 +57,7 @@ pub(super) fn plan(directory: &Path, most: u64, current: Option<&str>) -> io::Re
     let mut plan = Plan { event: "FILES_DROPPED", files: Vec::new(), beginnings: Vec::new(), paths: Vec::new() };
     let mut touched = BTreeSet::new();
     for (_, chain, _) in ages {
-        if (bytes <= most && count <= MOST_FILES) || plan.files.len() >= MOST_AT_ONCE {
+        if (bytes <= most && count <= MAX_FILES) || plan.files.len() >= MAX_AT_ONCE {
             break;
         }
         // Of a chain always the first, whatever the times say, so that what remains of it is one piece.
@@ -109,6 +109,6 @@ pub(super) fn in_use(path: &Path) -> bool {
 /// The first line of a file, if it is one.
 pub(super) fn first_line(path: &Path) -> Option<line::Sealed> {
     let mut text = Vec::new();
-    BufReader::new(File::open(path).ok()?).take(line::LONGEST as u64 + 1).read_until(b'\n', &mut text).ok()?;
+    BufReader::new(File::open(path).ok()?).take(line::MAX_LEN as u64 + 1).read_until(b'\n', &mut text).ok()?;
     line::read(text.strip_suffix(b"\n")?).ok()
 }

@@ -21,8 +21,8 @@ use super::handle::EntryHandle;
 use super::head::{self, Head};
 use super::line::Link;
 use super::retention::{self, Plan};
-use super::shelf::{self, Shelf};
 use super::stderr::Stderr;
+use super::store_sink::{self, StoreSink};
 use super::{AuditError, AuditSettings, Noted, Sink, State};
 
 /// Entries written together.
@@ -77,12 +77,12 @@ struct Chain {
 
 struct Writer {
     files: Option<Files>,
-    most_bytes: u64,
+    max_bytes: u64,
     stderr: Option<Stderr>,
-    shelf: Option<Shelf>,
+    store_sink: Option<StoreSink>,
     store: Arc<dyn StateStore>,
     runtime: Handle,
-    patience: Duration,
+    timeout: Duration,
     started: Timestamp,
     chain: Chain,
     state: Arc<State>,
@@ -124,22 +124,23 @@ pub(super) fn start(
 ) -> Result<mpsc::Sender<Job>, AuditError> {
     let runtime = Handle::try_current().map_err(|error| AuditError::Settings(error.to_string()))?;
     let chain = Chain::fresh()?;
-    let (mut files, mut most_bytes, mut stderr, mut shelf) = (None, u64::MAX, None, None);
+    let (mut files, mut max_bytes, mut stderr, mut store_sink) = (None, u64::MAX, None, None);
     for sink in &settings.sinks {
         match sink {
             Sink::File { .. } if files.is_some() => {
                 return Err(AuditError::Settings("one directory is enough".to_owned()));
             }
             Sink::File { directory, size, keep } => {
-                most_bytes = size.saturating_mul(u64::from((*keep).max(1)));
+                max_bytes = size.saturating_mul(u64::from((*keep).max(1)));
                 files = Some(Files::new(directory, *size, &chain.id)?);
             }
             Sink::Stderr => stderr = Some(Stderr::new(settings.sinks.len() == 1)?),
-            Sink::Store { keep } => shelf = Some(Shelf::new(*keep)),
+            Sink::Store { keep } => store_sink = Some(StoreSink::new(*keep)),
         }
     }
-    let (patience, failing) = (settings.patience, false);
-    let writer = Writer { files, most_bytes, stderr, shelf, store, runtime, patience, started, chain, state, failing };
+    let (timeout, failing) = (settings.timeout, false);
+    let writer =
+        Writer { files, max_bytes, stderr, store_sink, store, runtime, timeout, started, chain, state, failing };
     let (sender, queue) = mpsc::channel(settings.queue.max(1));
     std::thread::Builder::new()
         .name("audit".to_owned())
@@ -216,7 +217,7 @@ impl Writer {
 
     /// Puts the entries on record, and says which numbers they got.
     fn write(&mut self, entries: &[Waiting]) -> Result<Vec<u64>, AuditError> {
-        if self.shelf.as_ref().is_some_and(|shelf| !shelf.has_room(entries.len() + 2)) {
+        if self.store_sink.as_ref().is_some_and(|sink| !sink.has_room(entries.len() + 2)) {
             self.catch_up()?;
         }
         let mut draft = self.draft(entries)?;
@@ -234,10 +235,10 @@ impl Writer {
             }
         }
         let told = self.stderr.as_ref().map_or(Ok(()), |stderr| stderr.tell(&draft.text));
-        if let Some(shelf) = &mut self.shelf {
+        if let Some(sink) = &mut self.store_sink {
             let lines = draft.text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
             for (sequence, line) in (draft.first..).zip(lines) {
-                shelf.add(&self.chain.id, sequence, line);
+                sink.add(&self.chain.id, sequence, line);
             }
         }
         self.catch_up()?;
@@ -308,7 +309,7 @@ impl Writer {
 
     /// What is to be dropped now that there will be another file. Not being able to look is no reason not to write.
     fn retention(&self, files: &Files) -> Option<Plan> {
-        let most = self.most_bytes.saturating_sub(files.size());
+        let most = self.max_bytes.saturating_sub(files.size());
         retention::plan(files.directory(), most, files.current().as_deref()).unwrap_or_else(|error| {
             tracing::warn!(%error, "old audit files cannot be looked through");
             None
@@ -317,11 +318,11 @@ impl Writer {
 
     /// Writes to the store whatever it does not have yet.
     fn catch_up(&mut self) -> Result<(), AuditError> {
-        let Some(shelf) = &self.shelf else { return Ok(()) };
-        let (lines, keep) = (shelf.waiting(), shelf.keep);
-        self.ask(move |store| Box::pin(async move { shelf::write(&*store, lines, keep).await }))?;
-        if let Some(shelf) = &mut self.shelf {
-            shelf.done();
+        let Some(sink) = &self.store_sink else { return Ok(()) };
+        let (lines, keep) = (sink.waiting(), sink.keep);
+        self.ask(move |store| Box::pin(async move { store_sink::write(&*store, lines, keep).await }))?;
+        if let Some(sink) = &mut self.store_sink {
+            sink.done();
         }
         Ok(())
     }
@@ -336,8 +337,8 @@ impl Writer {
             file: self.files.as_ref().and_then(Files::current),
             beginning: beginnings.iter().find(|beginning| *beginning.chain == *self.chain.id).cloned(),
         };
-        let keep = match (&self.files, &self.shelf) {
-            (None, Some(shelf)) => shelf.keep,
+        let keep = match (&self.files, &self.store_sink) {
+            (None, Some(sink)) => sink.keep,
             _ => head::KEEP,
         };
         self.ask(move |store| {
@@ -362,7 +363,7 @@ impl Writer {
             let _ = sender.send(work.await);
         });
         // Half, so that whoever waits for the entry still hears why.
-        match answer.recv_timeout(self.patience / 2) {
+        match answer.recv_timeout(self.timeout / 2) {
             Ok(done) => Ok(done?),
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
                 task.abort();

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::call::{self, WholeCall};
 use super::message::Asked;
 use super::record::{Held, State, later};
-use crate::patience::within;
+use crate::timeout::within;
 
 pub use super::call::MAX_CALL_BYTES;
 pub use super::render::escape;
@@ -31,7 +31,7 @@ const CALL_PREFIX: &str = "gate/call/";
 const PART_BYTES: usize = 512 * 1024;
 
 /// More than this nobody reads; callers are limited in how many they open, and none stays for long.
-const MOST: usize = 10_000;
+const MAX_COUNT: usize = 10_000;
 
 /// How long an approval is still listed when it is over.
 const LISTED: Duration = Duration::from_secs(10 * 60);
@@ -260,7 +260,7 @@ fn new_id() -> Result<String, StoreError> {
 /// What waits for a person and what was decided lately, oldest first.
 pub async fn list(store: &dyn StateStore, clock: &dyn Clock) -> Result<Vec<Approval>, StoreError> {
     let mut approvals = Vec::new();
-    for (_, record) in within(store.list(PREFIX, MOST)).await? {
+    for (_, record) in within(store.list(PREFIX, MAX_COUNT)).await? {
         let Ok(Announced { mut approval, token, .. }) = serde_json::from_slice(&record.value) else { continue };
         let Some((held, _)) = held(store, &token).await? else { continue };
         approval.status = status(&held, clock.now());

@@ -27,8 +27,8 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::validate::Checked;
 use jiff::Timestamp;
 
-use crate::patience::within;
 use crate::policy::Strength;
+use crate::timeout::within;
 use approvals::{MAX_CALL_BYTES, StoredCall};
 use record::{Held, later};
 use scope::Difference;
@@ -49,7 +49,7 @@ pub(crate) use token::Purpose;
 const SHARED: u64 = 10;
 
 /// A longer rest than this is cut: a token has to end some time.
-pub(crate) const LONGEST_COOLDOWN: Duration = Duration::from_secs(5 * 60);
+pub(crate) const MAX_COOLDOWN: Duration = Duration::from_secs(5 * 60);
 
 /// Somebody may take a token, approve it or use it up between reading and writing; nobody does so for ever.
 const ATTEMPTS: usize = 8;
@@ -135,7 +135,7 @@ impl Confirmations {
             Purpose::Quota => self.settings.quota_lifetime,
             Purpose::Confirmation | Purpose::Question => self.settings.lifetime_of(operation.danger),
         };
-        let ready_at = later(now, cooldown.min(LONGEST_COOLDOWN));
+        let ready_at = later(now, cooldown.min(MAX_COOLDOWN));
         let expires_at = later(ready_at, lifetime);
         let (token, key) = new_token(purpose)?;
         let state = if strength == Strength::Approval { State::Pending } else { State::Ready };

@@ -7,7 +7,7 @@ use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
 
 use super::receipt::OnRecord;
-use super::{Passing, SafetyGate, Stopped, refused};
+use super::{Evaluation, SafetyGate, Stopped, refused};
 use crate::audit::Event;
 
 /// Whether an operation may change something: everything but reads, and reads that are said to be more than that.
@@ -20,7 +20,11 @@ impl SafetyGate {
     ///
     /// What is destructive or was confirmed waits until its intent is on disk. What can be undone only hands it to the
     /// writer, unless the writer is failing.
-    pub(super) async fn intend(&self, passing: Passing<'_>, is_confirmed: bool) -> Result<Box<dyn Receipt>, Stopped> {
+    pub(super) async fn intend(
+        &self,
+        passing: Evaluation<'_>,
+        is_confirmed: bool,
+    ) -> Result<Box<dyn Receipt>, Stopped> {
         let (operation, params) = (passing.operation(), passing.request.params());
         let is_destructive = operation.danger >= Danger::Destructive;
         if is_destructive && !is_confirmed {

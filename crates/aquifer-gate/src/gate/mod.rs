@@ -37,7 +37,7 @@ use crate::quota::{Charge, Crossed, OperationCounters, QuotaSettings, QuotaSetti
 use intent::is_write;
 
 /// More operations than this no catalog has for long.
-const MOST_COMPILED: usize = 20_000;
+const MAX_COMPILED: usize = 20_000;
 
 /// How long reads are not counted after the store has failed, so that they do not all wait for it.
 const UNCOUNTED: Duration = Duration::from_secs(2);
@@ -95,7 +95,7 @@ struct Prepared {
 
 /// One call on its way through the gate.
 #[derive(Clone, Copy)]
-struct Passing<'a> {
+struct Evaluation<'a> {
     request: &'a Checked,
     context: &'a Context,
     prepared: &'a Prepared,
@@ -113,7 +113,7 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl<'a> Passing<'a> {
+impl<'a> Evaluation<'a> {
     fn operation(&self) -> &'a Arc<Operation> {
         self.request.operation()
     }
@@ -201,7 +201,7 @@ impl SafetyGate {
             is_hidden: self.policy.denies_always(operation),
         });
         let mut all = self.prepared.write().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MOST_COMPILED {
+        if all.len() >= MAX_COMPILED {
             all.clear();
         }
         all.insert(operation.name.clone(), prepared.clone());
@@ -223,7 +223,7 @@ impl SafetyGate {
         })
     }
 
-    async fn weigh(&self, passing: Passing<'_>) -> Result<Pass, Stopped> {
+    async fn evaluate(&self, passing: Evaluation<'_>) -> Result<Pass, Stopped> {
         let (operation, caller) = (passing.operation(), passing.caller());
         if let Some(denied) = passing.ruling.failure(operation) {
             let entry = || passing.entry(Event::Denied).code(denied.code().as_str()).reason(&passing.ruling.why());
@@ -259,10 +259,10 @@ impl SafetyGate {
     }
 
     /// Lets pass only with a confirmation as strong as policy wants it.
-    async fn confirm(&self, passing: Passing<'_>, asking: Asking) -> Result<(), Stopped> {
+    async fn confirm(&self, passing: Evaluation<'_>, asking: Asking) -> Result<(), Stopped> {
         let context = passing.context;
         // Whoever could be asked alone is not asked less in a batch.
-        let mut required = asking.with(context.interactive || context.interactive_alone);
+        let mut required = asking.with(context.interaction.can_ask_alone());
         // Nobody confirms what the question does not show: an approval shows it.
         if required != Strength::Approval && !passing.asked().is_complete() {
             required = Strength::Approval;
@@ -273,7 +273,7 @@ impl SafetyGate {
         if required != Strength::Elicit {
             return Err(self.issue(passing, required).await);
         }
-        if !context.interactive {
+        if !context.interaction.can_ask() {
             return Err(refused(only_alone(passing.operation(), &passing.asked())));
         }
         match Confirmations::answered(context) {
@@ -282,7 +282,7 @@ impl SafetyGate {
         }
     }
 
-    async fn redeem(&self, passing: Passing<'_>, token: &str, required: Strength) -> Result<(), Stopped> {
+    async fn redeem(&self, passing: Evaluation<'_>, token: &str, required: Strength) -> Result<(), Stopped> {
         let (scope, caller) = (passing.scope(), passing.caller());
         match self.confirmations.redeem(token, Purpose::Confirmation, required, &scope, caller).await {
             Ok(()) => {
@@ -294,7 +294,7 @@ impl SafetyGate {
     }
 
     /// Refuses, with a token to come back with.
-    async fn issue(&self, passing: Passing<'_>, strength: Strength) -> Stopped {
+    async fn issue(&self, passing: Evaluation<'_>, strength: Strength) -> Stopped {
         let asked = passing.asked();
         match self.confirmations.issue(self.wanted(passing, Purpose::Confirmation, strength), Some(&asked)).await {
             Ok(issued) => {
@@ -308,7 +308,7 @@ impl SafetyGate {
     }
 
     /// Has the person behind the client asked. The name of the question is as unguessable as a token, and as bound.
-    async fn ask(&self, passing: Passing<'_>) -> Stopped {
+    async fn ask(&self, passing: Evaluation<'_>) -> Stopped {
         match self.confirmations.issue(self.wanted(passing, Purpose::Question, Strength::Elicit), None).await {
             Ok(issued) => {
                 let reason = Strength::Elicit.as_str();
@@ -325,7 +325,7 @@ impl SafetyGate {
     }
 
     /// Hears what the person answered.
-    async fn hear(&self, passing: Passing<'_>, question: &str, answered: Answered) -> Result<(), Stopped> {
+    async fn hear(&self, passing: Evaluation<'_>, question: &str, answered: Answered) -> Result<(), Stopped> {
         let (scope, caller) = (passing.scope(), passing.caller());
         if answered != Answered::Yes {
             return Err(match self.confirmations.decline(question, &scope, caller).await {
@@ -359,7 +359,7 @@ impl SafetyGate {
         }
     }
 
-    fn wanted<'a>(&self, passing: Passing<'a>, purpose: Purpose, strength: Strength) -> Wanted<'a> {
+    fn wanted<'a>(&self, passing: Evaluation<'a>, purpose: Purpose, strength: Strength) -> Wanted<'a> {
         let (operation, caller) = (passing.operation(), passing.caller());
         let cooldown = match purpose {
             Purpose::Confirmation | Purpose::Question => operation.safeguards.cooldown.max(passing.ruling.cooldown()),
@@ -368,7 +368,7 @@ impl SafetyGate {
         Wanted { purpose, strength, scope: passing.scope(), operation, caller, cooldown }
     }
 
-    fn refuse(&self, passing: Passing<'_>, refusal: Refusal, token: &str) -> Stopped {
+    fn refuse(&self, passing: Evaluation<'_>, refusal: Refusal, token: &str) -> Stopped {
         let waits = matches!(refusal, Refusal::Pending { .. } | Refusal::Early { .. });
         let failure = refusal.into_failure(passing.request, &passing.asked(), token);
         if !waits {
@@ -382,7 +382,7 @@ impl SafetyGate {
     }
 
     /// Whether the quotas would let the call pass once it is confirmed. Nothing is spent yet.
-    async fn may_pay(&self, passing: Passing<'_>) -> Result<(), Stopped> {
+    async fn may_pay(&self, passing: Evaluation<'_>) -> Result<(), Stopped> {
         let (operation, caller) = (passing.operation(), passing.caller());
         match self.quotas.look(passing.counters(), operation, caller, false).await {
             Ok(()) => Ok(()),
@@ -402,7 +402,7 @@ impl SafetyGate {
     }
 
     /// Spends what the call costs.
-    async fn pay(&self, passing: Passing<'_>) -> Result<Vec<Warning>, Stopped> {
+    async fn pay(&self, passing: Evaluation<'_>) -> Result<Vec<Warning>, Stopped> {
         let (operation, caller) = (passing.operation(), passing.caller());
         let charge = match self.quotas.spend(passing.counters(), operation, caller, false).await {
             Ok(charge) => charge,
@@ -410,7 +410,7 @@ impl SafetyGate {
                 let Some(token) = &passing.request.metadata().quota_continue else {
                     return Err(Box::pin(self.pause(passing, paused)).await);
                 };
-                Box::pin(self.go_on(passing, token)).await?;
+                Box::pin(self.resume(passing, token)).await?;
                 match self.quotas.spend(passing.counters(), operation, caller, true).await {
                     Ok(charge) => charge,
                     Err(stop) => self.stop(passing, stop).map(|()| Charge::default())?,
@@ -423,7 +423,7 @@ impl SafetyGate {
     }
 
     /// Somebody said that it goes on.
-    async fn go_on(&self, passing: Passing<'_>, token: &str) -> Result<(), Stopped> {
+    async fn resume(&self, passing: Evaluation<'_>, token: &str) -> Result<(), Stopped> {
         let (scope, caller) = (passing.scope(), passing.caller());
         let redeemed = self.confirmations.redeem(token, Purpose::Quota, Strength::Token, &scope, caller).await;
         redeemed.map_err(|refusal| self.refuse(passing, refusal, token))?;
@@ -432,7 +432,7 @@ impl SafetyGate {
     }
 
     /// Refuses until somebody says that it goes on.
-    async fn pause(&self, passing: Passing<'_>, paused: crate::quota::Paused) -> Stopped {
+    async fn pause(&self, passing: Evaluation<'_>, paused: crate::quota::Paused) -> Stopped {
         match self.confirmations.issue(self.wanted(passing, Purpose::Quota, Strength::Token), None).await {
             Ok(issued) => {
                 let entry = || {
@@ -447,7 +447,7 @@ impl SafetyGate {
     }
 
     /// What a limit comes to. A read that could not be counted goes on.
-    fn stop(&self, passing: Passing<'_>, stop: Stop) -> Result<(), Stopped> {
+    fn stop(&self, passing: Evaluation<'_>, stop: Stop) -> Result<(), Stopped> {
         let operation = passing.operation();
         let (name, used, most, failure) = match stop {
             Stop::Rate { name, most, failure } => (name, most, most, failure),
@@ -513,7 +513,7 @@ impl Gate for SafetyGate {
             return std::future::ready(Decision::Allow(Pass::default())).boxed();
         }
         async move {
-            match self.weigh(Passing { request, context, prepared: &prepared, ruling: &ruling }).await {
+            match self.evaluate(Evaluation { request, context, prepared: &prepared, ruling: &ruling }).await {
                 Ok(pass) => Decision::Allow(pass),
                 Err(stopped) => *stopped,
             }

@@ -8,7 +8,7 @@ use aquifer_protocol::error::Failure;
 use aquifer_protocol::operation::Operation;
 use futures::future::{BoxFuture, FutureExt};
 
-use super::Passing;
+use super::Evaluation;
 use crate::audit::{Audit, AuditError, Ended, Entry, EntryHandle, Event};
 
 /// Records exactly one outcome for an intent: that it was not run until [`begin`](OnRecord::begin), then that its outcome
@@ -56,7 +56,7 @@ impl Ending {
 
 impl OnRecord {
     /// Of an intent that is not handed in yet.
-    pub(super) fn new(audit: Audit, passing: Passing<'_>, is_synced: bool) -> Self {
+    pub(super) fn new(audit: Audit, passing: Evaluation<'_>, is_synced: bool) -> Self {
         Self {
             audit,
             operation: passing.operation().clone(),

@@ -13,7 +13,7 @@ use super::problem::{Complaints, SettingsProblem};
 use super::selector::{Selector, SelectorKeys};
 use super::settings::{RuleEffect, RuleSettings, Words};
 use super::strength::Strength;
-use crate::confirm::LONGEST_COOLDOWN;
+use crate::confirm::MAX_COOLDOWN;
 use aquifer_protocol::glob::{Glob, Patterns, is_literal};
 
 /// A rule in force.
@@ -179,8 +179,8 @@ fn consistent(settings: &RuleSettings, complaints: &mut Complaints<'_>) {
     if settings.message.as_deref().is_some_and(|message| message.trim().is_empty()) {
         complaints.add("its message is empty: leave it out for the usual question");
     }
-    if settings.cooldown_seconds.is_some_and(|seconds| seconds > LONGEST_COOLDOWN.as_secs()) {
-        complaints.add(format!("its cooldown_seconds are more than {}", LONGEST_COOLDOWN.as_secs()));
+    if settings.cooldown_seconds.is_some_and(|seconds| seconds > MAX_COOLDOWN.as_secs()) {
+        complaints.add(format!("its cooldown_seconds are more than {}", MAX_COOLDOWN.as_secs()));
     }
     let says_what = [&settings.source, &settings.operation, &settings.tool, &settings.table]
         .into_iter()

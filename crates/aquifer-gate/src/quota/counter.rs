@@ -10,7 +10,7 @@ use crate::policy::selector::{Selector, SelectorKeys};
 use aquifer_protocol::glob::Patterns;
 
 /// Callers with longer names are counted under a hash of it.
-const LONGEST_CALLER: usize = 100;
+const MAX_CALLER_LEN: usize = 100;
 
 /// Which calls are counted together.
 #[derive(Debug, Clone)]
@@ -115,7 +115,7 @@ impl Counter {
             (None, None) => "/-",
         });
         match caller.owner() {
-            Some(owner) if owner.len() > LONGEST_CALLER => key.push_str(&format!("{:x}", Sha256::digest(owner))),
+            Some(owner) if owner.len() > MAX_CALLER_LEN => key.push_str(&format!("{:x}", Sha256::digest(owner))),
             Some(owner) => key.push_str(owner),
             None => {}
         }

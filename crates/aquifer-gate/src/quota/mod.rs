@@ -23,8 +23,8 @@ use serde_json::{Number, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::confirm::{to_the_second, whole_seconds};
-use crate::patience::within;
 use crate::policy::selector::{Selector, SelectorKeys};
+use crate::timeout::within;
 use counter::Counter;
 
 pub use settings::CostSettings;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::counter::Counter;
 use super::{Quota, Quotas, Span};
 use crate::confirm::to_the_second;
-use crate::patience::within;
+use crate::timeout::within;
 
 impl Quotas {
     /// How much of which limit and quota this caller has used, of all sources or of one. What is counted by source or

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::clock::{SteadyClock, SystemClock};
-use aquifer_engine::store::{HIGH_WATER, HighWater, LARGEST_VALUE, Record, Spent, StateStore, StoreError, Window};
+use aquifer_engine::store::{HIGH_WATER, HighWater, MAX_VALUE_BYTES, Record, Spent, StateStore, StoreError, Window};
 use futures::future::{BoxFuture, FutureExt};
 use redis::aio::MultiplexedConnection;
 use redis::{Client, IntoConnectionInfo, RedisResult, Script, TlsCertificates};
@@ -25,7 +25,7 @@ use super::new_version;
 /// How many keys one step of a search looks at.
 const STEP: usize = 1000;
 /// What Redis takes for a time to live, and more than anybody waits: a hundred years.
-const LONGEST: u64 = 100 * 365 * 24 * 3600 * 1000;
+const MAX_LEN: u64 = 100 * 365 * 24 * 3600 * 1000;
 
 /// Where Redis is, and what stands before our keys there.
 #[derive(Clone)]
@@ -139,10 +139,10 @@ impl StateStore for RedisStore {
         keep: Duration,
     ) -> BoxFuture<'a, Result<bool, StoreError>> {
         async move {
-            if value.len() > LARGEST_VALUE {
+            if value.len() > MAX_VALUE_BYTES {
                 return Err(StoreError::too_large(value.len()));
             }
-            let keep = u64::try_from(keep.as_millis()).unwrap_or(LONGEST).clamp(1, LONGEST);
+            let keep = u64::try_from(keep.as_millis()).unwrap_or(MAX_LEN).clamp(1, MAX_LEN);
             let expected = expected.map(|version| version.to_string()).unwrap_or_default();
             let mut script = self.compare_and_set.key(self.record_key(key));
             script.key(self.record_key(HIGH_WATER));
@@ -187,7 +187,7 @@ impl StateStore for RedisStore {
         async move {
             let window = Window::new(window);
             // One more than the largest is just as unacceptable as anything above, and the script can count so far.
-            let (amount, most) = (amount.min(Window::LARGEST + 1), most.min(Window::LARGEST));
+            let (amount, most) = (amount.min(Window::MAX_BYTES + 1), most.min(Window::MAX_BYTES));
             let mut script = self.spend.key(self.spent_key(key, window));
             script.key(self.record_key(HIGH_WATER));
             script.arg(window.width()).arg(amount).arg(most).arg(self.time.now());

@@ -1,7 +1,7 @@
 //! State in one SQLite file: it survives a restart, and other processes on the machine share it.
 //!
 //! A thread of its own has the file in hand, so that no caller's thread waits for a disk. Callers wait for the thread no
-//! longer than [`PATIENCE`]; what nobody waits for any more is not begun. A fault of the file is an error of the call
+//! longer than [`TIMEOUT`]; what nobody waits for any more is not begun. A fault of the file is an error of the call
 //! that met it, and the next call opens the file again, so nothing outlasts the fault.
 
 mod file;
@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use aquifer_engine::clock::SteadyClock;
-use aquifer_engine::store::{HighWater, LARGEST_VALUE, Record, Spent, StateStore, StoreError, Window};
+use aquifer_engine::store::{HighWater, MAX_VALUE_BYTES, Record, Spent, StateStore, StoreError, Window};
 use futures::future::{BoxFuture, FutureExt};
 use tokio::sync::oneshot;
 
@@ -25,9 +25,9 @@ use keeper::Keeper;
 use super::new_version;
 
 /// How long a call waits for its turn and its answer.
-const PATIENCE: Duration = Duration::from_secs(8);
+const TIMEOUT: Duration = Duration::from_secs(8);
 /// How long it waits for its turn: what would be answered too late is not begun, so that the answer is what happened.
-const TURN: Duration = PATIENCE.saturating_sub(keeper::LONGEST);
+const TURN: Duration = TIMEOUT.saturating_sub(keeper::MAX_LEN);
 /// How many calls may wait, and what they may all in all have in hand while a disk hangs.
 const WAITING: usize = 4096;
 const WAITING_BYTES: usize = 64 << 20;
@@ -80,7 +80,7 @@ impl SqliteStore {
             TrySendError::Full(_) => crowded(),
             TrySendError::Disconnected(_) => StoreError("the thread of the state file is gone".into()),
         })?;
-        match tokio::time::timeout(PATIENCE, answer).await {
+        match tokio::time::timeout(TIMEOUT, answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(StoreError("the state file gave no answer".into())),
             Err(_) => Err(late()),
@@ -128,7 +128,7 @@ impl StateStore for SqliteStore {
     ) -> BoxFuture<'a, Result<bool, StoreError>> {
         let key = key.to_owned();
         async move {
-            if value.len() > LARGEST_VALUE {
+            if value.len() > MAX_VALUE_BYTES {
                 return Err(StoreError::too_large(value.len()));
             }
             let record = Record { value, version: new_version()? };

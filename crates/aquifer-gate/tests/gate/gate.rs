@@ -18,7 +18,7 @@ fn params() -> Value {
 fn audited(settings: &GateSettings, trust: Trust) -> House {
     House::with(settings, trust, |store, clock| {
         let sinks = vec![Sink::Store { keep: Duration::from_secs(3600) }];
-        let settings = AuditSettings { sinks, patience: Duration::from_secs(2), ..AuditSettings::default() };
+        let settings = AuditSettings { sinks, timeout: Duration::from_secs(2), ..AuditSettings::default() };
         Audit::open(settings, clock, store).unwrap()
     })
 }

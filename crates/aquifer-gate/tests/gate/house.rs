@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aquifer_engine::clock::{Clock, MonotonicClock, SharedClock, SteadyClock, SystemClock};
-use aquifer_engine::source::{Call, Fetch, Offering, Shelves};
+use aquifer_engine::source::{Call, Fetch, Offering, SourceCapabilities};
 use aquifer_engine::store::{MemoryStore, Record, Spent, StateStore, StoreError};
 use aquifer_engine::{Answer, Caller, Context, Engine, EngineBuilder, Mount, Outcome, Reply, Source};
 use aquifer_gate::audit::Audit;
@@ -223,8 +223,8 @@ impl Source for Things {
         std::future::ready(Outcome::Done(Answer::new(json!("done")))).boxed()
     }
 
-    fn shelves(&self) -> Shelves {
-        Shelves { resources: true, ..Shelves::default() }
+    fn capabilities(&self) -> SourceCapabilities {
+        SourceCapabilities { resources: true, ..SourceCapabilities::default() }
     }
 
     fn fetch(&self, _wanted: Fetch, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
@@ -333,7 +333,7 @@ pub(crate) fn anna() -> Context {
 
 /// The person behind this caller can be asked.
 pub(crate) fn with_person(context: Context) -> Context {
-    Context { interactive: true, ..context }
+    Context { interaction: aquifer_engine::Interaction::Available, ..context }
 }
 
 pub(crate) fn answering(context: Context, key: &str, action: &str) -> Context {

@@ -17,7 +17,7 @@ pub struct Problem {
 }
 
 /// More problems than this help nobody.
-const MOST_LISTED: usize = 100;
+const MAX_LISTED: usize = 100;
 
 impl Problem {
     /// A problem with what stands under this path of the parameters.
@@ -54,9 +54,9 @@ impl Problem {
         let is_alone = problems.len() == 1;
         let others = problems.iter().skip(1).map(|problem| problem.entry(problem.full_message()));
         let entries = problems.iter().take(1).map(|problem| problem.entry(problem.message.clone()));
-        let errors: Vec<Value> = entries.chain(others).take(MOST_LISTED).collect();
+        let errors: Vec<Value> = entries.chain(others).take(MAX_LISTED).collect();
         if all_in_message {
-            let messages: Vec<String> = problems.iter().take(MOST_LISTED + 1).map(Problem::full_message).collect();
+            let messages: Vec<String> = problems.iter().take(MAX_LISTED + 1).map(Problem::full_message).collect();
             let first = problems.into_iter().next()?;
             return Some(first.into_failure(messages.join(". ")));
         }
@@ -100,7 +100,7 @@ impl Problem {
 
 /// The unknown names for a message, what was probably meant, and the same for programs.
 pub fn explain_unknown<S: AsRef<str>>(unknown: &[S], valid: &[&str]) -> (String, String, Map<String, Value>) {
-    let listed = || unknown.iter().map(AsRef::as_ref).take(MOST_LISTED);
+    let listed = || unknown.iter().map(AsRef::as_ref).take(MAX_LISTED);
     let shown: Vec<String> = listed().map(quotable).collect();
     let meant: Vec<(&str, &str)> =
         listed().filter_map(|name| Some((name, suggest::nearest(name, valid.iter().copied())?))).collect();

@@ -20,7 +20,7 @@ pub struct Facts {
     /// The limits in force.
     pub limits: Limits,
     /// The most operations a batch may have.
-    pub longest_batch: usize,
+    pub max_batch_size: usize,
     /// Whether confirmation can be asked for.
     pub confirmation: bool,
 }
@@ -144,7 +144,7 @@ fn limit_values(facts: &Facts) -> Value {
         "max_string_length": facts.limits.max_string_length,
         "max_array_elements": facts.limits.max_array_elements,
         "max_nesting_depth": facts.limits.max_nesting_depth,
-        "max_batch_operations": facts.longest_batch,
+        "max_batch_operations": facts.max_batch_size,
     })
 }
 
@@ -305,7 +305,7 @@ fn plain_text(value: &Value) -> String {
 }
 
 fn summary(catalog: &Catalog, surface: &Surface) -> Value {
-    const MOST: usize = 25;
+    const MAX_COUNT: usize = 25;
     let mut endpoints = Map::new();
     for family in surface.profile().families() {
         let names: Vec<&str> =
@@ -313,9 +313,9 @@ fn summary(catalog: &Catalog, surface: &Surface) -> Value {
         if names.is_empty() {
             continue;
         }
-        let mut group = json!({ "count": names.len(), "operations": names.get(..MOST).unwrap_or(&names) });
-        if let (Some(group), true) = (group.as_object_mut(), names.len() > MOST) {
-            group.insert("more".to_owned(), (names.len() - MOST).into());
+        let mut group = json!({ "count": names.len(), "operations": names.get(..MAX_COUNT).unwrap_or(&names) });
+        if let (Some(group), true) = (group.as_object_mut(), names.len() > MAX_COUNT) {
+            group.insert("more".to_owned(), (names.len() - MAX_COUNT).into());
         }
         endpoints.insert(family.to_string(), group);
     }

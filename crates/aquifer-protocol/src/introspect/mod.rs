@@ -22,7 +22,7 @@ pub use page::Cursor;
 pub use page::Page;
 
 /// A page of operations is no longer than this.
-pub const LARGEST_PAGE: usize = 500;
+pub const MAX_PAGE_SIZE: usize = 500;
 
 /// What `introspect` was asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,7 +115,7 @@ pub(crate) fn definition(catalog: &Catalog, surface: &Surface) -> Operation {
         operation.parameters.push(Parameter::optional("source", sources.describe("Only operations of this source.")));
     }
     #[expect(clippy::cast_precision_loss, reason = "a small constant")]
-    let first = Schema::integer(1.0, LARGEST_PAGE as f64);
+    let first = Schema::integer(1.0, MAX_PAGE_SIZE as f64);
     operation.parameters.extend([
         Parameter::optional(
             "fields",

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::token;
 
 /// Longer ids and method names are not kept.
-const LONGEST_KEPT: usize = 256;
+const MAX_KEPT_LEN: usize = 256;
 
 /// What could be saved of a refused message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -215,7 +215,7 @@ struct Stretch {
 
 impl Stretch {
     fn push(&mut self, byte: u8) {
-        if self.gap || self.text.len() == LONGEST_KEPT {
+        if self.gap || self.text.len() == MAX_KEPT_LEN {
             self.spoil();
         } else {
             self.text.push(byte);

@@ -13,7 +13,7 @@ use super::intersect::intersect;
 use super::{Format, Kind, Parameter, Pattern, PatternBudget, Range, Rest, Schema, Shape, Span, Types};
 
 /// Deeper schemas are read as "anything": they come from outside and reading them must end.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// JSON knows seven types. A schema that lists more names than this lists nonsense.
 const MAX_TYPE_NAMES: usize = 16;
@@ -64,7 +64,7 @@ impl<'a> SchemaReader<'a> {
     }
 
     fn schema(&mut self, json: &Value, depth: usize) -> Schema {
-        let is_within = depth < DEEPEST && self.steps_left > 0;
+        let is_within = depth < MAX_DEPTH && self.steps_left > 0;
         let Some(object) = json.as_object().filter(|_| is_within) else { return Schema::default() };
         self.steps_left -= 1;
         let mut schema = match object.get("$ref").and_then(Value::as_str) {

@@ -5,20 +5,20 @@ use serde_json::{Map, Value, json};
 use super::{Format, Kind, Parameter, Range, Schema, Types, info};
 
 /// Deeper shapes are left out: an example shows how to begin.
-const DEEPEST: usize = 6;
+const MAX_DEPTH: usize = 6;
 
 /// An example larger than this shows nothing any more.
-const LARGEST: usize = 200;
+const MAX_BYTES: usize = 200;
 
 /// A value that fits, if one can be found without guessing (a pattern, for instance, cannot be answered).
 pub fn sample(schema: &Schema, types: &Types) -> Option<Value> {
-    let mut room = LARGEST;
+    let mut room = MAX_BYTES;
     value(schema, types, 0, &mut room)
 }
 
 /// The least that an operation with these parameters accepts.
 pub(crate) fn sample_params(parameters: &[Parameter], types: &Types) -> Option<Map<String, Value>> {
-    let mut room = LARGEST;
+    let mut room = MAX_BYTES;
     fields(parameters, types, 0, &mut room)
 }
 
@@ -32,7 +32,7 @@ fn fields(parameters: &[Parameter], types: &Types, depth: usize, room: &mut usiz
 
 fn value(schema: &Schema, types: &Types, depth: usize, room: &mut usize) -> Option<Value> {
     *room = room.checked_sub(1)?;
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return None;
     }
     if let Some(default) = &schema.default {

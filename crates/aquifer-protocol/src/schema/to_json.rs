@@ -7,7 +7,7 @@ use super::{Kind, Rest, Schema, Shape, Types};
 use crate::operation::Operation;
 
 /// Named types are written out once, under `$defs`, however often they are used.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// The JSON Schema of an operation's parameters.
 pub fn input_schema(operation: &Operation, types: &Types) -> Value {
@@ -29,7 +29,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn schema(&mut self, schema: &Schema, depth: usize) -> Value {
         let mut object = match &schema.kind {
-            _ if depth > DEEPEST => Map::new(),
+            _ if depth > MAX_DEPTH => Map::new(),
             Kind::Any => Map::new(),
             Kind::Null => typed("null"),
             Kind::Boolean => typed("boolean"),

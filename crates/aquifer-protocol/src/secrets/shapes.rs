@@ -86,10 +86,10 @@ fn trim_dots(bytes: &[u8], start: usize, end: usize) -> usize {
 /// A private key block, to its end. One without an end was cut, and everything after its beginning is key.
 fn private_key(text: &str, start: usize) -> Option<Shape> {
     /// `-----BEGIN ENCRYPTED PRIVATE KEY-----` and the like.
-    const LONGEST_LABEL: usize = 48;
+    const MAX_LABEL_LEN: usize = 48;
     let label_from = start + BEGIN_BLOCK.len();
     let after = text.get(start..)?.strip_prefix(BEGIN_BLOCK)?;
-    let head = after.as_bytes().get(..LONGEST_LABEL.min(after.len())).unwrap_or_default();
+    let head = after.as_bytes().get(..MAX_LABEL_LEN.min(after.len())).unwrap_or_default();
     let label_length = head.windows(DASHES.len()).position(|window| window == DASHES.as_bytes())?;
     if !after.get(..label_length)?.contains("PRIVATE KEY") {
         return None;
@@ -100,7 +100,7 @@ fn private_key(text: &str, start: usize) -> Option<Shape> {
         Some(index) => {
             let closing = index + "-----END ".len();
             let label = rest.get(closing..)?;
-            let dashes = label.as_bytes().iter().take(LONGEST_LABEL).take_while(|byte| **byte != b'-').count();
+            let dashes = label.as_bytes().iter().take(MAX_LABEL_LEN).take_while(|byte| **byte != b'-').count();
             let tail = label
                 .get(dashes..)
                 .map_or(0, |tail| tail.bytes().take_while(|byte| *byte == b'-').count().min(DASHES.len()));

@@ -31,10 +31,10 @@ pub(super) struct Checker<'a> {
 }
 
 /// A request with more problems than this is beyond help, and each costs memory.
-const MOST_PROBLEMS: usize = 100;
+const MAX_PROBLEMS: usize = 100;
 
 /// Shapes inside shapes, also alternatives inside alternatives, which need no value to go deeper.
-const DEEPEST: usize = 160;
+const MAX_DEPTH: usize = 160;
 
 /// Values looked at for the sake of alternatives, in one request: so many in any case, so many more for each value that is
 /// sent, and no more than these in one parameter. Definitions of a few kilobytes can ask for billions, so this decides how long a
@@ -122,7 +122,7 @@ impl<'a> Checker<'a> {
         if self.has_failed {
             return;
         }
-        if self.depth >= DEEPEST {
+        if self.depth >= MAX_DEPTH {
             return self.invalid(path, "has a shape that is defined too deep to be checked", None);
         }
         self.depth += 1;
@@ -487,7 +487,7 @@ impl<'a> Checker<'a> {
         if self.fails_quietly() {
             return;
         }
-        if self.problems.len() < MOST_PROBLEMS {
+        if self.problems.len() < MAX_PROBLEMS {
             self.problems.push((stage, problem));
         }
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::fixture::{catalog, crude};
 
 fn facts() -> Facts {
-    Facts { limits: Limits::default(), longest_batch: 100, confirmation: false }
+    Facts { limits: Limits::default(), max_batch_size: 100, confirmation: false }
 }
 
 fn tell<T>(ask: impl FnOnce(Answers<'_>) -> T) -> T {

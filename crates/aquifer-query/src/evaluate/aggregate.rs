@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{Matched, Notes, at};
 use crate::collection::FieldType;
 use crate::order::{compare, number, whole};
-use crate::plan::{Aggregate, Function, MOST_GROUPS, Path, group_label};
+use crate::plan::{Aggregate, Function, MAX_GROUPS, Path, group_label};
 
 pub(crate) fn all(aggregates: &[Aggregate], matched: &[Matched<'_>], notes: &mut Notes) -> Value {
     let named = aggregates.iter().map(|aggregate| (aggregate.name.to_string(), one(aggregate, matched, notes)));
@@ -31,8 +31,8 @@ fn one(aggregate: &Aggregate, matched: &[Matched<'_>], notes: &mut Notes) -> Val
             _ => groups.push((values, vec![item])),
         }
     }
-    if groups.len() > MOST_GROUPS {
-        groups.truncate(MOST_GROUPS);
+    if groups.len() > MAX_GROUPS {
+        groups.truncate(MAX_GROUPS);
         notes.push(crate::evaluate::groups_cut(&aggregate.name));
     }
     let mut answer = Map::new();

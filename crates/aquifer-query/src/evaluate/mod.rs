@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::collection::{Collection, FieldType};
 use crate::cursor::CursorKey;
 use crate::order::compare;
-use crate::plan::{MOST_GROUPS, Page, Path, Plan, SortKey};
+use crate::plan::{MAX_GROUPS, Page, Path, Plan, SortKey};
 use crate::selection::{Lists, Selection, index, position};
 
 pub use aggregate::Doubles;
@@ -42,9 +42,9 @@ pub(crate) type Notes = Vec<Warning>;
 
 /// There were more groups than an answer shows.
 pub fn groups_cut(name: &str) -> Warning {
-    Warning::new("RESULT_TRUNCATED", format!("'{name}' has more groups than the first {MOST_GROUPS} shown"))
+    Warning::new("RESULT_TRUNCATED", format!("'{name}' has more groups than the first {MAX_GROUPS} shown"))
         .detail("aggregate", name)
-        .detail("shown", MOST_GROUPS)
+        .detail("shown", MAX_GROUPS)
 }
 
 /// A page ended early because its items are large. Counted pages do not go on where this one ended, so that the warning

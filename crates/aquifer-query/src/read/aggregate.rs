@@ -8,15 +8,15 @@ use crate::collection::{Collection, FieldType};
 use crate::plan::{Aggregate, Function, Path};
 
 const FUNCTIONS: &[&str] = &["count", "group_by", "sum", "avg", "min", "max"];
-const MOST: usize = 32;
-const MOST_GROUPS: usize = 4;
+const MAX_COUNT: usize = 32;
+const MAX_GROUPS: usize = 4;
 
 pub(super) fn read(collection: &Collection, params: &Map<String, Value>, problems: &mut Problems) -> Vec<Aggregate> {
     let named = match params.get("aggregate") {
         None => return Vec::new(),
-        Some(Value::Object(named)) if !named.is_empty() && named.len() <= MOST => named,
+        Some(Value::Object(named)) if !named.is_empty() && named.len() <= MAX_COUNT => named,
         Some(Value::Object(_)) => {
-            problems.invalid("aggregate", format!("must have 1 to {MOST} named expressions"));
+            problems.invalid("aggregate", format!("must have 1 to {MAX_COUNT} named expressions"));
             return Vec::new();
         }
         Some(_) => {
@@ -65,9 +65,9 @@ fn expression(collection: &Collection, name: &str, value: &Value, problems: &mut
 
 fn groups(collection: &Collection, at: &str, argument: &Value, problems: &mut Problems) -> Vec<(Path, FieldType)> {
     let names: Vec<&Value> = match argument {
-        Value::Array(names) if !names.is_empty() && names.len() <= MOST_GROUPS => names.iter().collect(),
+        Value::Array(names) if !names.is_empty() && names.len() <= MAX_GROUPS => names.iter().collect(),
         Value::Array(_) => {
-            problems.invalid(&format!("{at}.group_by"), format!("must name 1 to {MOST_GROUPS} fields"));
+            problems.invalid(&format!("{at}.group_by"), format!("must name 1 to {MAX_GROUPS} fields"));
             return Vec::new();
         }
         one => vec![one],

@@ -9,10 +9,10 @@ use crate::plan::{Filter, Path, Test};
 use crate::value::{accept, looks_like};
 
 /// Deeper conditions are refused: they come from outside and are walked recursively.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// More conditions than this are refused: databases take only so many.
-const MOST: usize = 500;
+const MAX_COUNT: usize = 500;
 
 const OPERATORS: &[&str] = &[
     "eq",
@@ -33,8 +33,8 @@ const OPERATORS: &[&str] = &[
 pub(super) fn read(collection: &Collection, value: &Value, problems: &mut Problems) -> Option<Filter> {
     let mut reader = Reader { collection, problems, tests: 0 };
     let filter = reader.object("filter", value, 0);
-    if reader.tests > MOST {
-        problems.invalid("filter", format!("has more than {MOST} conditions. A list of values is one condition"));
+    if reader.tests > MAX_COUNT {
+        problems.invalid("filter", format!("has more than {MAX_COUNT} conditions. A list of values is one condition"));
         return None;
     }
     filter
@@ -86,8 +86,8 @@ impl Reader<'_> {
             self.problems.wrong_type(at, "an object such as {\"status\": \"open\"}");
             return None;
         };
-        if depth > DEEPEST {
-            self.problems.invalid(at, format!("nests deeper than {DEEPEST} levels"));
+        if depth > MAX_DEPTH {
+            self.problems.invalid(at, format!("nests deeper than {MAX_DEPTH} levels"));
             return None;
         }
         let mut all = Vec::new();
@@ -126,7 +126,7 @@ impl Reader<'_> {
 
     fn field(&mut self, at: &str, name: &str, value: &Value) -> Option<Filter> {
         self.tests += value.as_object().map_or(1, |operators| operators.len().max(1));
-        if self.tests > MOST {
+        if self.tests > MAX_COUNT {
             return None;
         }
         if self.collection.field(name).is_none()

@@ -4,7 +4,7 @@ use aquifer_protocol::error::problems::explain_unknown;
 use aquifer_protocol::error::{Code, Failure, Problem};
 
 /// A query with more problems than this is beyond help.
-const MOST: usize = 100;
+const MAX_COUNT: usize = 100;
 
 /// No more of a caller's name than this is sent back.
 const MAX_NAME: usize = 128;
@@ -15,7 +15,7 @@ pub(super) struct Problems(Vec<Problem>);
 
 impl Problems {
     fn push(&mut self, problem: Problem) {
-        if self.0.len() < MOST {
+        if self.0.len() < MAX_COUNT {
             self.0.push(problem);
         }
     }

@@ -8,7 +8,7 @@ use crate::collection::Collection;
 use crate::plan::SortKey;
 
 /// More criteria than this help nobody.
-const MOST: usize = 8;
+const MAX_COUNT: usize = 8;
 
 /// The members of a criterion.
 const MEMBERS: [&str; 3] = ["field", "order", "nulls"];
@@ -24,13 +24,13 @@ pub(super) fn read(collection: &Collection, params: &Map<String, Value>, problem
         }
         Some(Value::String(name)) => key(collection, "sort", name, beside, None, problems).into_iter().collect(),
         Some(one @ Value::Object(_)) => criterion(collection, "sort", one, problems).into_iter().collect(),
-        Some(Value::Array(several)) if several.len() <= MOST => several
+        Some(Value::Array(several)) if several.len() <= MAX_COUNT => several
             .iter()
             .enumerate()
             .filter_map(|(index, one)| criterion(collection, &format!("sort[{index}]"), one, problems))
             .collect(),
         Some(Value::Array(_)) => {
-            problems.invalid("sort", format!("must have no more than {MOST} criteria"));
+            problems.invalid("sort", format!("must have no more than {MAX_COUNT} criteria"));
             Vec::new()
         }
         Some(_) => {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::plan::{Term, TextQuery};
 
-const MOST: usize = 32;
+const MAX_COUNT: usize = 32;
 
 pub(super) fn read(params: &Map<String, Value>) -> Option<TextQuery> {
     params.get("query").and_then(Value::as_str).map(|text| TextQuery { terms: terms(text) })
@@ -26,7 +26,7 @@ pub(crate) fn terms(text: &str) -> Vec<Term> {
     }
     let mut seen: Vec<Term> = Vec::new();
     for term in terms.into_iter().filter(|term| !term.words.is_empty()) {
-        if !seen.contains(&term) && seen.len() < MOST {
+        if !seen.contains(&term) && seen.len() < MAX_COUNT {
             seen.push(term);
         }
     }

@@ -9,7 +9,7 @@ use crate::collection::{Collection, Field, FieldType, Pages};
 use crate::value::moment;
 
 /// More fields than this are not described; paths reach them still.
-const MOST: usize = 1_000;
+const MAX_COUNT: usize = 1_000;
 
 /// Fields that tell rows apart, the likeliest first.
 const KEYS: &[&str] = &["id", "key", "uuid", "_id", "node_id", "number", "slug", "path", "name"];
@@ -108,7 +108,7 @@ impl<'a> Columns<'a> {
         let guess = self.columns.get(position).is_some_and(|column| column.name == name).then_some(position);
         let index = match guess.or_else(|| self.by_name.get(name).copied()) {
             Some(index) => index,
-            None if self.columns.len() >= MOST => return,
+            None if self.columns.len() >= MAX_COUNT => return,
             None => {
                 let may_be_time = sounds_like_time(name);
                 self.by_name.insert(name, self.columns.len());

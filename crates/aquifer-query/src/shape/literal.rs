@@ -6,7 +6,7 @@
 use serde_json::{Map, Number, Value};
 
 /// As deep as JSON is read.
-const DEEPEST: usize = 120;
+const MAX_DEPTH: usize = 120;
 
 /// The value of a printed list or dictionary.
 pub(super) fn read(text: &str) -> Option<Value> {
@@ -36,7 +36,7 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, depth: usize) -> Option<Value> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return None;
         }
         self.blank();

@@ -27,7 +27,7 @@ pub use controls::parameters;
 pub use controls::take;
 pub use infer::collection as describe;
 pub use observe::Observation;
-pub use pick::From;
+pub use pick::PageStart;
 pub use pick::Picked;
 pub use rows::Place;
 pub use subject::Subject;

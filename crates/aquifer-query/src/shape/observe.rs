@@ -6,7 +6,7 @@ use super::rows::{self, Place};
 use super::{infer, literal, subject};
 
 /// More fields than this are not told.
-const MOST: usize = 40;
+const MAX_COUNT: usize = 40;
 
 /// Rows that are looked into.
 const FEW: usize = 20;
@@ -23,12 +23,13 @@ impl Observation {
     /// What rows look like that were found at a place.
     pub fn of_rows(found: &[Value], place: &Place) -> Option<Self> {
         let few: Vec<&Value> = found.iter().take(FEW).collect();
-        Some(Self { rows: Some(place.to_string()), fields: infer::observed(&few, MOST) }).filter(|_| !few.is_empty())
+        Some(Self { rows: Some(place.to_string()), fields: infer::observed(&few, MAX_COUNT) })
+            .filter(|_| !few.is_empty())
     }
 
     /// What one thing looks like.
     pub fn of_one(value: &Value) -> Option<Self> {
-        value.is_object().then(|| Self { rows: None, fields: infer::observed(&[value], MOST) })
+        value.is_object().then(|| Self { rows: None, fields: infer::observed(&[value], MAX_COUNT) })
     }
 
     /// What a result looks like. Text is read, which is dear: to be asked once.
@@ -44,7 +45,7 @@ impl Observation {
         match rows::find(value, path) {
             Some(place) => {
                 let few = rows::sample(value, &place);
-                Some(Self { rows: Some(place.to_string()), fields: infer::observed(&few, MOST) })
+                Some(Self { rows: Some(place.to_string()), fields: infer::observed(&few, MAX_COUNT) })
                     .filter(|_| !few.is_empty())
             }
             None => Self::of_one(value),

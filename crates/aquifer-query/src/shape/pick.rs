@@ -18,7 +18,7 @@ use crate::plan::{Filter, Page, Path, Plan, Test};
 
 /// Where a page begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum From {
+pub enum PageStart {
     /// Nobody said.
     Start,
     /// After this place.
@@ -49,7 +49,7 @@ pub struct Picked {
 impl Picked {
     /// Picks rows: of the collection that they are known to be of, else of one described from themselves, which pages
     /// like this.
-    pub fn new(rows: &[Value], asked: &Asked, from: From, pages: Pages) -> Result<Self, Failure> {
+    pub fn new(rows: &[Value], asked: &Asked, from: PageStart, pages: Pages) -> Result<Self, Failure> {
         let inferred = match asked.collection() {
             Some(_) => None,
             None => Some(infer::collection(rows, Pages { default: rows.len().clamp(1, pages.largest), ..pages })),
@@ -136,14 +136,14 @@ fn by_keys(plan: &Plan, a: Option<&Value>, b: Option<&Value>) -> Ordering {
         .unwrap_or(Ordering::Equal)
 }
 
-fn range(page: &Page, from: From, all: usize) -> (usize, usize) {
+fn range(page: &Page, from: PageStart, all: usize) -> (usize, usize) {
     match (page, from) {
         (Page::Forward { size, .. }, from) => {
-            let start = if let From::After(place) = from { place.saturating_add(1).min(all) } else { 0 };
+            let start = if let PageStart::After(place) = from { place.saturating_add(1).min(all) } else { 0 };
             (start, start.saturating_add(*size).min(all))
         }
         (Page::Backward { size, .. }, from) => {
-            let end = if let From::Before(place) = from { place.min(all) } else { all };
+            let end = if let PageStart::Before(place) = from { place.min(all) } else { all };
             (end.saturating_sub(*size), end)
         }
         (Page::Offset { limit, offset }, _) => ((*offset).min(all), offset.saturating_add(*limit).min(all)),
@@ -209,14 +209,14 @@ fn not_found(rows: &[Value], collection: &Collection, plan: &Plan, select: Optio
 }
 
 pub(super) fn missing(lacking: &[String], collection: &Collection) -> Warning {
-    const MOST: usize = 40;
+    const MAX_COUNT: usize = 40;
     let known = collection.names(|_| true);
     let (shown, hint, suggestions) = explain_unknown(lacking, &known);
     let message = format!("No row has {shown}.{hint}");
     let warning = Warning::new("FIELD_NOT_FOUND", message)
         .detail("fields", lacking.iter().map(|name| name.chars().take(128).collect::<String>()).collect::<Vec<_>>());
     let warning = suggestions.into_iter().fold(warning, |warning, (name, value)| warning.detail(&name, value));
-    warning.detail("available", json!(known.get(..MOST).unwrap_or(&known)))
+    warning.detail("available", json!(known.get(..MAX_COUNT).unwrap_or(&known)))
 }
 
 fn tested<'a>(filter: &'a Filter, used: &mut Vec<&'a Path>) {

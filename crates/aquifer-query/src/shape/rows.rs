@@ -34,10 +34,10 @@ const NAMES: &[&str] = &[
 const ASIDE: &[&str] = &["errors", "warnings", "messages", "links", "facets", "included"];
 
 /// Levels of objects that are looked through.
-const DEEPEST: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 /// Objects that are looked through.
-const MOST: usize = 1_000;
+const MAX_COUNT: usize = 1_000;
 
 /// Where rows are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -118,7 +118,7 @@ pub(super) fn find(result: &Value, path: Option<&str>) -> Option<Place> {
                     let of = if is_table(object, elements) { Of::Objects } else { kind(elements) };
                     candidates.push(Candidate { parent: next, name, of, depth, rank });
                 }
-                Value::Object(inner) if depth + 1 < DEEPEST && levels.len() < MOST => {
+                Value::Object(inner) if depth + 1 < MAX_DEPTH && levels.len() < MAX_COUNT => {
                     levels.push(Level { object: inner, parent: Some((next, name)), depth: depth + 1 });
                 }
                 _ => {}
@@ -178,7 +178,7 @@ fn kind(elements: &[Value]) -> Of {
 fn choose<'a, 'b>(candidates: &'b [Candidate<'a>]) -> Option<&'b Candidate<'a>> {
     let others = candidates.iter().any(|one| !ASIDE.contains(&one.name));
     let considered = || candidates.iter().filter(|one| !others || !ASIDE.contains(&one.name));
-    for depth in 0..DEEPEST {
+    for depth in 0..MAX_DEPTH {
         let here = || considered().filter(|one| one.depth == depth);
         for of in [Of::Objects, Of::Nothing] {
             let mut named: Vec<_> = here().filter(|one| one.of == of && one.rank.is_some()).collect();

@@ -26,7 +26,7 @@ pub struct Cursors<'a> {
 }
 
 /// What surrounds rows and has more bytes than this is left out of the answer.
-const LARGEST_AROUND: usize = 1_024;
+const MAX_ENVELOPE_BYTES: usize = 1_024;
 
 /// Where what stood around the rows goes if its name is one of the answer's own.
 const UPSTREAM: &str = "_upstream";
@@ -127,7 +127,7 @@ pub fn beside(data: &mut Map<String, Value>, around: Value) -> Option<Warning> {
     let mut left_out: Vec<String> = Vec::new();
     let mut taken = Map::new();
     for (name, value) in around {
-        if project::size_of(&value) > LARGEST_AROUND {
+        if project::size_of(&value) > MAX_ENVELOPE_BYTES {
             left_out.push(name.chars().take(128).collect());
         } else if data.contains_key(&name) || name == UPSTREAM {
             taken.insert(name, value);

@@ -1,7 +1,7 @@
 //! Every example of the documentation is run.
 
 use aquifer_query::evaluate::evaluate;
-use aquifer_query::shape::From;
+use aquifer_query::shape::PageStart;
 use aquifer_query::{Family, read};
 use serde_json::{Deserializer, Value};
 
@@ -41,6 +41,6 @@ fn r_dis_8_every_example_of_shaping_holds() {
     for example in examples {
         let [asked, expected]: [Value; 2] =
             Deserializer::from_str(example).into_iter().collect::<Result<Vec<_>, _>>().unwrap().try_into().unwrap();
-        assert_eq!(shaped(result.clone(), asked.clone(), From::Start), expected, "{asked}");
+        assert_eq!(shaped(result.clone(), asked.clone(), PageStart::Start), expected, "{asked}");
     }
 }

@@ -3,7 +3,7 @@
 use aquifer_protocol::operation::{Operation, Shaping};
 use aquifer_protocol::schema::{Kind, Parameter, Schema};
 use aquifer_query::collection::Pages;
-use aquifer_query::shape::{self, Asked, Controls, Cursors, From, Picked, Rows, Subject, from_text, text_page};
+use aquifer_query::shape::{self, Asked, Controls, Cursors, PageStart, Picked, Rows, Subject, from_text, text_page};
 use serde_json::{Map, Value, json};
 
 pub(crate) fn controls(value: Value) -> Map<String, Value> {
@@ -13,7 +13,7 @@ pub(crate) fn controls(value: Value) -> Map<String, Value> {
 pub(crate) const PAGES: Pages = Pages { default: 1, largest: 1_000, bytes: usize::MAX };
 
 /// What a call with these controls shows of a result, cursors as plain places.
-pub(crate) fn shaped(result: Value, asked: Value, from: From) -> Value {
+pub(crate) fn shaped(result: Value, asked: Value, from: PageStart) -> Value {
     let asked = Asked::new(controls(asked), |_| true).unwrap();
     match Subject::of(result, None, asked.controls()) {
         Subject::Rows { rows, around, .. } => {
@@ -95,15 +95,18 @@ fn r_dis_8_a_path_that_was_said_is_believed_if_it_leads_to_a_list() {
 fn r_dis_8_fields_of_the_whole_are_not_looked_for_in_a_list_inside_it() {
     let one = json!({ "id": 7, "title": "x", "labels": [{ "id": 1, "name": "bug" }] });
     assert_eq!(
-        shaped(one.clone(), json!({ "fields": ["id", "labels.name"] }), From::Start),
+        shaped(one.clone(), json!({ "fields": ["id", "labels.name"] }), PageStart::Start),
         json!({ "id": 7, "labels": [{ "name": "bug" }] })
     );
-    assert_eq!(shaped(one.clone(), json!({ "fields": ["name"] }), From::Start)["items"], json!([{ "name": "bug" }]));
-    assert_eq!(shaped(one, json!({ "fields": ["id"], "first": 1 }), From::Start)["items"], json!([{ "id": 1 }]));
+    assert_eq!(
+        shaped(one.clone(), json!({ "fields": ["name"] }), PageStart::Start)["items"],
+        json!([{ "name": "bug" }])
+    );
+    assert_eq!(shaped(one, json!({ "fields": ["id"], "first": 1 }), PageStart::Start)["items"], json!([{ "id": 1 }]));
     let list = json!({ "id": "page", "items": [{ "id": 1, "name": "bug" }] });
-    assert_eq!(shaped(list, json!({ "fields": ["id"] }), From::Start)["items"], json!([{ "id": 1 }]));
+    assert_eq!(shaped(list, json!({ "fields": ["id"] }), PageStart::Start)["items"], json!([{ "id": 1 }]));
     let list = json!({ "total": 1, "items": [{ "id": 1 }] });
-    assert_eq!(shaped(list, json!({ "fields": ["total"] }), From::Start), json!({ "total": 1 }));
+    assert_eq!(shaped(list, json!({ "fields": ["total"] }), PageStart::Start), json!({ "total": 1 }));
 }
 
 /// A page of a database as Notion answers it.
@@ -136,7 +139,7 @@ fn r_dis_8_nested_results_as_notion_has_them() {
             "filter": { "properties.Done.checkbox": false, "created_after": "2025-12-31" },
             "sort": { "field": "properties.Points.number", "order": "asc" },
         }),
-        From::Start,
+        PageStart::Start,
     );
     assert_eq!(
         answer,
@@ -151,29 +154,32 @@ fn r_dis_8_nested_results_as_notion_has_them() {
     let found = shaped(
         notion(),
         json!({ "filter": { "properties.Name.title.plain_text": { "contains": "THR" } }, "fields": ["id"] }),
-        From::Start,
+        PageStart::Start,
     );
     assert_eq!(found["items"], json!([{ "id": "c" }]));
     let sums = shaped(
         notion(),
         json!({ "aggregate": { "points": { "sum": "properties.Points.number" }, "done": { "group_by": "properties.Done.checkbox", "count": true } } }),
-        From::Start,
+        PageStart::Start,
     );
     assert_eq!(sums["aggregations"], json!({ "points": 4.5, "done": { "false": 2, "true": 1 } }));
 }
 
 #[test]
 fn r_dis_8_plain_values_are_rows_of_one_field() {
-    let answer =
-        shaped(json!(["b", "a", "c"]), json!({ "filter": { "value": { "ne": "b" } }, "sort": "-value" }), From::Start);
+    let answer = shaped(
+        json!(["b", "a", "c"]),
+        json!({ "filter": { "value": { "ne": "b" } }, "sort": "-value" }),
+        PageStart::Start,
+    );
     assert_eq!(answer, json!({ "items": [{ "value": "c" }, { "value": "a" }] }));
     let answer = shaped(
         json!({ "files": ["x.rs", "y.md"], "dir": "src" }),
         json!({ "filter": { "value": { "ends_with": ".rs" } } }),
-        From::Start,
+        PageStart::Start,
     );
     assert_eq!(answer, json!({ "items": [{ "value": "x.rs" }], "dir": "src" }));
-    let mixed = shaped(json!([{ "a": 1 }, 5, null, [1]]), json!({ "first": 9 }), From::Start);
+    let mixed = shaped(json!([{ "a": 1 }, 5, null, [1]]), json!({ "first": 9 }), PageStart::Start);
     assert_eq!(mixed["items"], json!([{ "a": 1 }, { "value": 5 }, { "value": null }, { "value": [1] }]));
 }
 
@@ -181,18 +187,18 @@ fn r_dis_8_plain_values_are_rows_of_one_field() {
 fn r_dis_8_tables_are_rows_with_the_names_of_their_columns() {
     for columns in [json!(["id", "name"]), json!([{ "name": "id", "type": "int" }, { "name": "name" }])] {
         let table = json!({ "result": { "columns": columns, "rows": [[1, "a"], [2, "b"]], "took": 5 } });
-        let answer = shaped(table, json!({ "filter": { "id": { "gt": 1 } }, "fields": ["name"] }), From::Start);
+        let answer = shaped(table, json!({ "filter": { "id": { "gt": 1 } }, "fields": ["name"] }), PageStart::Start);
         assert_eq!(answer["items"], json!([{ "name": "b" }]));
         assert_eq!(answer["result"]["took"], 5);
     }
     let uneven = json!({ "columns": ["id"], "rows": [[1], [2, 3]] });
-    assert_eq!(shaped(uneven, json!({ "first": 1 }), From::Start)["items"], json!([{ "value": [1] }]), "no table");
+    assert_eq!(shaped(uneven, json!({ "first": 1 }), PageStart::Start)["items"], json!([{ "value": [1] }]), "no table");
 }
 
 #[test]
 fn r_dis_8_what_python_prints_is_understood() {
     let printed = "[{'id': 1, 'name': \"O'Hara\", 'x': None, 'ok': True, 'f': -1.5e3, 't': (1, 2), 'e': 'a\\n\\u00e9\\x41\\''}, {'id': 2, 'name': 'é', 'd': {}}]";
-    let answer = shaped(json!(printed), json!({ "sort": "-id" }), From::Start);
+    let answer = shaped(json!(printed), json!({ "sort": "-id" }), PageStart::Start);
     assert_eq!(
         answer["items"],
         json!([
@@ -222,20 +228,20 @@ fn r_dis_8_what_python_prints_is_understood() {
 #[test]
 fn r_dis_8_rows_need_not_be_alike() {
     let rows = json!([{ "v": 10, "w": "x" }, { "v": "9" }, { "w": null }, { "v": true }, { "v": [1] }, { "v": 9.5 }]);
-    let sorted = shaped(rows.clone(), json!({ "sort": "v", "fields": ["v"] }), From::Start);
+    let sorted = shaped(rows.clone(), json!({ "sort": "v", "fields": ["v"] }), PageStart::Start);
     assert_eq!(
         sorted["items"],
         json!([{ "v": true }, { "v": 9.5 }, { "v": 10 }, { "v": "9" }, { "v": [1] }, {}]),
         "by kind, missing last"
     );
-    let greater = shaped(rows, json!({ "filter": { "v": { "gt": 9 } }, "fields": ["v"] }), From::Start);
+    let greater = shaped(rows, json!({ "filter": { "v": { "gt": 9 } }, "fields": ["v"] }), PageStart::Start);
     assert_eq!(greater["items"], json!([{ "v": 10 }, { "v": 9.5 }]), "only among its own kind");
 }
 
 #[test]
 fn r_dis_8_names_with_dots_and_lists_of_words() {
     let rows = json!([{ "a.b": 1, "a": { "b": 2 }, "": 0, "tags": ["x", "y"] }, { "a.b": 3, "tags": [] }]);
-    let show = |asked: Value| shaped(rows.clone(), asked, From::Start)["items"].clone();
+    let show = |asked: Value| shaped(rows.clone(), asked, PageStart::Start)["items"].clone();
     assert_eq!(show(json!({ "fields": ["a.b"] })), json!([{ "a.b": 1 }, { "a.b": 3 }]));
     assert!(Asked::new(controls(json!({ "fields": [""] })), |_| true).is_err());
     assert_eq!(show(json!({ "filter": { "tags": { "contains": "y" } }, "fields": ["a.b"] })), json!([{ "a.b": 1 }]));
@@ -245,7 +251,7 @@ fn r_dis_8_names_with_dots_and_lists_of_words() {
 #[test]
 fn r_col_5_presets_of_rows_nobody_described() {
     let rows = json!([{ "id": 1, "title": "a", "meta": { "x": 1 }, "n": 2 }]);
-    let show = |asked: Value| shaped(rows.clone(), asked, From::Start)["items"][0].clone();
+    let show = |asked: Value| shaped(rows.clone(), asked, PageStart::Start)["items"][0].clone();
     assert_eq!(show(json!({ "fields": "minimal" })), json!({ "id": 1, "title": "a" }));
     assert_eq!(show(json!({ "fields": "standard" })), json!({ "id": 1, "title": "a", "n": 2 }));
     assert_eq!(show(json!({ "fields": "full" })), rows[0]);

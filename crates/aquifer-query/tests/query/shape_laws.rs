@@ -2,7 +2,7 @@
 
 use aquifer_query::collection::Pages;
 use aquifer_query::evaluate::evaluate;
-use aquifer_query::shape::{self, Asked, Cursors, From, Observation, Picked, Rows, Subject, text_page};
+use aquifer_query::shape::{self, Asked, Cursors, Observation, PageStart, Picked, Rows, Subject, text_page};
 use aquifer_query::{Family, read};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -136,11 +136,11 @@ proptest! {
         let mut collection = shape::describe(&found, PAGES);
         // Equal rows stay in the order of the result; there is no key to go by.
         collection.key.clear();
-        let picked = Picked::new(&found, &asked, From::Start, PAGES);
+        let picked = Picked::new(&found, &asked, PageStart::Start, PAGES);
         let reference = read(&collection, Family::Get, asked.controls(), &key());
         prop_assert_eq!(picked.is_ok(), reference.is_ok());
         if let (Ok(picked), Ok(reference)) = (picked, reference) {
-            let again = Picked::new(&found, &asked, From::Start, PAGES).unwrap();
+            let again = Picked::new(&found, &asked, PageStart::Start, PAGES).unwrap();
             let expected = evaluate(&collection, &reference.plan, &found, &key()).data;
             let cursors = Cursors { seal: &|_| None };
             let copied = Value::Object(picked.write(Rows::Held(&found), &cursors));
@@ -157,7 +157,7 @@ proptest! {
         let (size_name, cursor_name) = if forwards { ("first", "after") } else { ("last", "before") };
         let mut params = json!({ "sort": "-k" });
         params[size_name] = json!(size);
-        let mut from = From::Start;
+        let mut from = PageStart::Start;
         let mut pages: Vec<Vec<u64>> = Vec::new();
         for _ in 0..=count {
             let asked = Asked::new(controls(params.clone()), |_| true).unwrap();
@@ -171,7 +171,7 @@ proptest! {
                 break;
             }
             let place: usize = info[cursor].as_str().unwrap().parse().unwrap();
-            from = if forwards { From::After(place) } else { From::Before(place) };
+            from = if forwards { PageStart::After(place) } else { PageStart::Before(place) };
             params[cursor_name] = info[cursor].clone();
         }
         if !forwards {
@@ -195,7 +195,7 @@ proptest! {
             match Subject::of(result.clone(), Some(&path), asked.controls()) {
                 Subject::Rows { rows, around, place } => {
                     let _ = Observation::of_rows(&rows, &place);
-                    if let Ok(picked) = Picked::new(&rows, &asked, From::After(1), PAGES) {
+                    if let Ok(picked) = Picked::new(&rows, &asked, PageStart::After(1), PAGES) {
                         let mut data = picked.write(Rows::Ours(rows), &Cursors { seal: &|_| None });
                         let _ = shape::beside(&mut data, around);
                     }
@@ -285,26 +285,27 @@ fn r_dis_8_hostile_results_neither_hang_nor_overflow() {
     assert!(matches!(Subject::of(json!(deep), None, &Map::new()), Subject::Text(_)));
     // As deep as a parser goes.
     let nested = (0..120).fold(json!([{ "a": 1 }]), |inner, _| json!({ "x": inner }));
-    shaped(nested, json!({ "fields": ["x.x.x.x"], "sort": "x.x", "filter": { "x.x.x": 1 } }), From::Start);
+    shaped(nested, json!({ "fields": ["x.x.x.x"], "sort": "x.x", "filter": { "x.x.x": 1 } }), PageStart::Start);
     let lists = (0..120).fold(json!({ "a": 1 }), |inner, _| json!([inner]));
-    shaped(lists, json!({ "fields": ["value.a.a"], "filter": { "value.a.b.c": 1 } }), From::Start);
+    shaped(lists, json!({ "fields": ["value.a.a"], "filter": { "value.a.b.c": 1 } }), PageStart::Start);
     // Wide objects, many rows, and no two rows alike.
     let wide: Map<String, Value> = (0..200_000).map(|n| (format!("k{n}"), json!({ "v": n }))).collect();
-    shaped(Value::Object(wide), json!({ "fields": ["k5.v"] }), From::Start);
+    shaped(Value::Object(wide), json!({ "fields": ["k5.v"] }), PageStart::Start);
     let many: Vec<Value> = (0..200_000).map(|n| json!({ "n": n % 1_000, "t": "x" })).collect();
-    let page = shaped(json!(many), json!({ "first": 3, "sort": "-n", "filter": { "n": { "gt": 5 } } }), From::Start);
+    let page =
+        shaped(json!(many), json!({ "first": 3, "sort": "-n", "filter": { "n": { "gt": 5 } } }), PageStart::Start);
     assert_eq!(page["items"][0]["n"], 999);
     let groups = json!({ "aggregate": { "by": { "group_by": "g", "count": true } } });
     let apart: Vec<Value> = (0..200_000).map(|n| json!({ "g": n * 7_919 % 200_003 })).collect();
-    assert_eq!(shaped(json!(apart), groups, From::Start)["aggregations"]["by"].as_object().unwrap().len(), 1_000);
+    assert_eq!(shaped(json!(apart), groups, PageStart::Start)["aggregations"]["by"].as_object().unwrap().len(), 1_000);
     let unlike: Vec<Value> =
         (0..20_000).map(|n| Value::Object(Map::from_iter([(format!("f{n}"), json!(n))]))).collect();
     let answer =
-        shaped(json!(unlike), json!({ "fields": ["f3", "f19999"], "filter": { "f19999": 19_999 } }), From::Start);
+        shaped(json!(unlike), json!({ "fields": ["f3", "f19999"], "filter": { "f19999": 19_999 } }), PageStart::Start);
     assert_eq!(answer["items"], json!([{ "f19999": 19_999 }]), "beyond what is described, paths still lead somewhere");
     let lines: String = (0..50_000).map(|n| format!("{{\"n\":{n}}}\n")).collect();
     assert_eq!(
-        shaped(json!(lines), json!({ "first": 1, "sort": "-n" }), From::Start)["items"],
+        shaped(json!(lines), json!({ "first": 1, "sort": "-n" }), PageStart::Start)["items"],
         json!([{ "n": 49_999 }])
     );
 }

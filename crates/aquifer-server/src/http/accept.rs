@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, MeteredStream};
 use super::connections::Connections;
-use super::drain::{MOST_CALLS, MOST_LISTENERS};
+use super::drain::{MAX_CALLS, MAX_LISTENERS};
 use super::throttle::WarningThrottle;
 use super::tracked_body::TrackedBody;
 
@@ -58,7 +58,7 @@ impl ConnectionLimits {
     /// Room for all that may be under way with so many sessions.
     pub(super) fn with_sessions(max: usize) -> Self {
         Self {
-            max: max.saturating_add(MOST_CALLS + MOST_LISTENERS + SPARE).min(Semaphore::MAX_PERMITS),
+            max: max.saturating_add(MAX_CALLS + MAX_LISTENERS + SPARE).min(Semaphore::MAX_PERMITS),
             idle_timeout: IDLE_TIMEOUT,
         }
     }

@@ -20,7 +20,7 @@ use crate::refusal;
 const READ_ON: usize = 32 * 1024 * 1024;
 
 /// A body that takes longer than this to arrive is not waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What came of reading a body.
 enum Arrived {
@@ -42,7 +42,7 @@ pub(super) async fn read(
         return Ok(Bytes::new());
     }
     let receiving = Receiving { body, connection, held: 0, is_awaited: false };
-    let arrived = tokio::time::timeout(PATIENCE, receive(receiving, limits.max_request_size + refusal::FRAME)).await;
+    let arrived = tokio::time::timeout(TIMEOUT, receive(receiving, limits.max_request_size + refusal::FRAME)).await;
     let bytes = match arrived.unwrap_or(Arrived::Late) {
         Arrived::Whole(bytes) => bytes,
         Arrived::Late => {

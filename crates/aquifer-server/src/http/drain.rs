@@ -12,10 +12,10 @@ use super::connections::Connections;
 use crate::expected::expected_bytes;
 
 /// Calls under way at once. More are told to come back: each holds a request and an answer in memory.
-pub(super) const MOST_CALLS: usize = 1024;
+pub(super) const MAX_CALLS: usize = 1024;
 
 /// Streams at once that wait for news without a session.
-pub(super) const MOST_LISTENERS: usize = 1024;
+pub(super) const MAX_LISTENERS: usize = 1024;
 
 #[derive(Clone)]
 pub(super) struct InFlight(Arc<Inner>);
@@ -48,8 +48,8 @@ impl InFlight {
         }
         let kind = if is_listener(&request.headers) { Kind::Listener } else { Kind::Call };
         let (max, refusal) = match kind {
-            Kind::Call => (MOST_CALLS, "too many calls are under way"),
-            Kind::Listener => (MOST_LISTENERS, "too many streams wait for news"),
+            Kind::Call => (MAX_CALLS, "too many calls are under way"),
+            Kind::Listener => (MAX_LISTENERS, "too many streams wait for news"),
         };
         let before = self.0.count(kind).fetch_add(1, Ordering::SeqCst);
         // From here on the count is given back when this is dropped.
@@ -107,7 +107,7 @@ enum Kind {
 /// A request that is counted until the last clone of this is dropped. Both the answer's body and the call itself have
 /// one: a call can outlive the client that made it.
 #[derive(Clone)]
-pub(super) struct Entry(Arc<Counted>);
+pub(crate) struct Entry(Arc<Counted>);
 
 struct Counted {
     inner: Arc<Inner>,
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn calls_and_listeners_are_bounded_apart() {
         let in_flight = in_flight(256 * KIB * KIB);
-        for (method, max) in [("subscriptions/listen", MOST_LISTENERS), ("tools/call", MOST_CALLS)] {
+        for (method, max) in [("subscriptions/listen", MAX_LISTENERS), ("tools/call", MAX_CALLS)] {
             let mut entries: Vec<Entry> = (0..max).map(|_| enter(&in_flight, method, "{}").unwrap()).collect();
             assert!(enter(&in_flight, method, "{}").is_err(), "{method}");
             // One that leaves makes room for one, and one that was refused has taken none.

@@ -18,11 +18,11 @@ use super::connections::Connections;
 use super::drain::InFlight;
 use super::guard::{self, Guard};
 use super::sessions::{BoundedSessions, SessionRefusal};
-use super::short::ShortWay;
 use super::tracked_body::{Content, TrackedBody};
 use super::{JSON, RETRY_SOON, SESSION, body, respond, respond_busy};
-use crate::bypass::Bypass;
-use crate::face::{Connection as FaceConnection, Face};
+use crate::fast_path::splice::Splice;
+use crate::fast_path::stateless_http::StatelessHttp;
+use crate::handler::{Connection as FaceConnection, McpHandler};
 
 /// After how many seconds to come back when every session waits for an answer.
 const RETRY_SESSION: u64 = 10;
@@ -30,9 +30,9 @@ const RETRY_SESSION: u64 = 10;
 pub(super) struct McpEndpoint {
     engine: Arc<Engine>,
     guard: Guard,
-    mcp: StreamableHttpService<Face, BoundedSessions>,
+    mcp: StreamableHttpService<McpHandler, BoundedSessions>,
     sessions: Arc<BoundedSessions>,
-    short: ShortWay,
+    stateless: StatelessHttp,
     limits: Limits,
     in_flight: InFlight,
     connections: Arc<Connections>,
@@ -56,11 +56,11 @@ impl McpEndpoint {
             .disable_allowed_hosts();
         let sessions = Arc::new(BoundedSessions::new(max_sessions, connections.clone()));
         let faces = engine.clone();
-        let face = move || Ok(Face::new(faces.clone(), FaceConnection::Http));
-        let mcp = StreamableHttpService::new(face, sessions.clone(), config);
-        let short = ShortWay::new(engine.clone());
-        let in_flight = InFlight::new(connections.clone(), engine.settings().longest_batch);
-        Self { engine, guard, mcp, sessions, short, limits, in_flight, connections }
+        let handler = move || Ok(McpHandler::new(faces.clone(), FaceConnection::Http));
+        let mcp = StreamableHttpService::new(handler, sessions.clone(), config);
+        let stateless = StatelessHttp::new(engine.clone());
+        let in_flight = InFlight::new(connections.clone(), engine.settings().max_batch_size);
+        Self { engine, guard, mcp, sessions, stateless, limits, in_flight, connections }
     }
 
     pub(super) fn connections(&self) -> &Arc<Connections> {
@@ -125,19 +125,19 @@ impl McpEndpoint {
             Err(why) => return respond_busy(why, RETRY_SOON),
         };
         if let Some(entry) = &entry
-            && let Some(call) = self.short.read(&head.headers, &bytes)
+            && let Some(call) = self.stateless.read(&head.headers, &bytes)
         {
             drop((head, bytes));
-            return self.short.make(call, entry.clone()).await.map(|content| content.counted(entry.clone()));
+            return self.stateless.make(call, entry.clone()).await.map(|content| content.counted(entry.clone()));
         }
         // A call of a session goes on when its client leaves, and is counted until it is over.
         if let Some(entry) = &entry {
             head.extensions.insert(entry.clone());
         }
         // What a session sends is kept by the SDK, to be sent again to whoever lost it: it has to be whole.
-        let bypass = (!head.headers.contains_key(SESSION)).then(Bypass::default);
-        if let Some(bypass) = &bypass {
-            head.extensions.insert(bypass.clone());
+        let splice = (!head.headers.contains_key(SESSION)).then(Splice::default);
+        if let Some(splice) = &splice {
+            head.extensions.insert(splice.clone());
         }
         let ends_session = head.method == Method::DELETE;
         let request = Request::from_parts(head, Body::from(bytes.clone()));
@@ -151,8 +151,8 @@ impl McpEndpoint {
         if ends_session && head.status == StatusCode::ACCEPTED {
             head.status = StatusCode::NO_CONTENT;
         }
-        let content = match bypass {
-            Some(bypass) => bypass.restore(Body::new(body)).await,
+        let content = match splice {
+            Some(splice) => splice.restore(Body::new(body)).await,
             None => Body::new(body),
         };
         let content = Content::stream(content);

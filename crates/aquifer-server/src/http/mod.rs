@@ -9,15 +9,14 @@ mod authority;
 mod body;
 mod connection;
 mod connections;
-mod drain;
+pub(crate) mod drain;
 mod endpoint;
 mod guard;
 mod sessions;
-mod short;
 #[cfg(test)]
 mod tests;
 mod throttle;
-mod tracked_body;
+pub(crate) mod tracked_body;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -53,9 +52,9 @@ const MIN_ANSWERS: usize = 4;
 const RETRY_SOON: u64 = 1;
 
 /// The header by which a client names its session.
-const SESSION: &str = "mcp-session-id";
+pub(crate) const SESSION: &str = "mcp-session-id";
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// What an operator can set.
 #[derive(Debug, Clone)]
@@ -67,7 +66,7 @@ pub struct HttpSettings {
     /// Origins of browser pages that may call. None by default.
     pub allowed_origins: Vec<String>,
     /// The most sessions of older clients held in memory.
-    pub most_sessions: usize,
+    pub max_sessions: usize,
     /// Bytes held for all connections together: bodies while they arrive, answers until they are read, and what is kept
     /// for sessions. At least four times the largest answer is used.
     pub max_unread_bytes: usize,
@@ -82,7 +81,7 @@ impl HttpSettings {
             address,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
-            most_sessions: 1_000,
+            max_sessions: 1_000,
             max_unread_bytes: 256 * 1024 * 1024,
             write_timeout: Duration::from_secs(30),
         }
@@ -122,7 +121,7 @@ impl HttpServer {
         let min_bytes = engine.settings().limits.max_response_size.saturating_mul(MIN_ANSWERS);
         let connections = Connections::new(settings.max_unread_bytes.max(min_bytes), settings.write_timeout);
         let streams = CancellationToken::new();
-        let endpoint = McpEndpoint::new(engine, guard, connections, settings.most_sessions, &streams);
+        let endpoint = McpEndpoint::new(engine, guard, connections, settings.max_sessions, &streams);
         Ok(Self { listener, address, endpoint: Arc::new(endpoint), settings, streams })
     }
 
@@ -134,7 +133,7 @@ impl HttpServer {
     /// Serves until `stop` fires, then finishes the calls under way.
     pub async fn serve(self, stop: CancellationToken) {
         let Self { listener, endpoint, settings, streams, .. } = self;
-        let limits = ConnectionLimits::with_sessions(settings.most_sessions);
+        let limits = ConnectionLimits::with_sessions(settings.max_sessions);
         let connections = endpoint.connections().clone();
         let serve = accept::serve(listener, endpoint.clone(), connections, limits, stop.clone());
         tokio::select! {
@@ -167,7 +166,7 @@ async fn sweep(endpoint: &McpEndpoint, interval: Duration) {
 }
 
 /// An answer that is in memory as a whole.
-fn respond(status: StatusCode, body: impl Into<Bytes>) -> Response<Content> {
+pub(crate) fn respond(status: StatusCode, body: impl Into<Bytes>) -> Response<Content> {
     let mut response = Response::new(Content::whole(body));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
@@ -175,7 +174,7 @@ fn respond(status: StatusCode, body: impl Into<Bytes>) -> Response<Content> {
 }
 
 /// The answer to one too many.
-fn respond_busy(why: &str, seconds: u64) -> Response<Content> {
+pub(crate) fn respond_busy(why: &str, seconds: u64) -> Response<Content> {
     let words = format!("Service Unavailable: {why}. Repeat in {seconds} s\n");
     let mut response = respond(StatusCode::SERVICE_UNAVAILABLE, words);
     response.headers_mut().insert(header::RETRY_AFTER, seconds.into());

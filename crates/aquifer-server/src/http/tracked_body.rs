@@ -16,7 +16,7 @@ use super::connection::Connection;
 use super::drain::Entry;
 
 /// The body of an answer before it is tracked.
-pub(super) struct Content {
+pub(crate) struct Content {
     bytes: Source,
     entry: Option<Entry>,
 }
@@ -28,7 +28,7 @@ enum Source {
 
 impl Content {
     /// A body that is in memory as a whole.
-    pub(super) fn whole(bytes: impl Into<Bytes>) -> Self {
+    pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
         Self { bytes: Source::Whole(bytes.into()), entry: None }
     }
 

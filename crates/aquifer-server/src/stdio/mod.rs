@@ -25,8 +25,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::expected::expected_bytes;
-use crate::express::{Call, Express, Shared};
-use crate::face::{Connection, Face};
+use crate::fast_path::direct_calls::{Call, DirectCalls, Shared};
+use crate::handler::{Connection, McpHandler};
 use crate::refusal;
 use outgoing::{send, write_line};
 use pending::{MAX_EXPECTED_BYTES, Pending};
@@ -56,9 +56,9 @@ pub async fn serve_streams(
     write: impl AsyncWrite + Send + Unpin + 'static,
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
-    let face = Arc::new(Face::new(engine.clone(), Connection::Stdio));
-    let transport = Lines::new(read, write, engine.settings(), Express::new(face.clone()), stop);
-    let running = match Shared(face).serve(transport).await {
+    let handler = Arc::new(McpHandler::new(engine.clone(), Connection::Stdio));
+    let transport = Lines::new(read, write, engine.settings(), DirectCalls::new(handler.clone()), stop);
+    let running = match Shared(handler).serve(transport).await {
         Ok(running) => running,
         // A client that leaves before saying anything is no error of ours.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),
@@ -87,7 +87,7 @@ struct Lines<R, W> {
     refusing: Option<BoxFuture<'static, std::io::Result<()>>>,
     write: Arc<tokio::sync::Mutex<W>>,
     pending: Arc<Pending>,
-    express: Express,
+    direct_calls: DirectCalls,
     /// Whether a request has gone on to the SDK: it takes nothing else first.
     begun: bool,
     /// Set once nothing more will be read: until when to wait for what is under way. Kept here, too, because whatever
@@ -111,7 +111,7 @@ enum Look {
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
-    fn new(read: R, write: W, settings: &Settings, express: Express, stop: CancellationToken) -> Self {
+    fn new(read: R, write: W, settings: &Settings, direct_calls: DirectCalls, stop: CancellationToken) -> Self {
         Self {
             read: BufReader::with_capacity(64 * 1024, read),
             line: Vec::new(),
@@ -119,12 +119,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
             refusing: None,
             write: Arc::new(tokio::sync::Mutex::new(write)),
             pending: Arc::new(Pending::new(MAX_EXPECTED_BYTES)),
-            express,
+            direct_calls,
             begun: false,
             ended: None,
             stop,
             limits: settings.limits,
-            max_operations: settings.longest_batch,
+            max_operations: settings.max_batch_size,
             expected: 0,
         }
     }
@@ -171,7 +171,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         }
     }
 
-    /// The message in the line, unless it went the short way, or the answer to what is none.
+    /// The message in the line, unless it took the fast path, or the answer to what is none.
     fn read_line(&mut self) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<Vec<u8>>> {
         let line = std::mem::take(&mut self.line);
         let bytes = line.trim_ascii();
@@ -189,7 +189,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         scan(bytes, Frame::Mcp, &self.limits)
             .map_err(|problem| refusal::answer(&problem, &salvaged(), &self.limits))?;
         self.expected = expected_bytes(bytes, self.max_operations);
-        if let Some(call) = self.express.read(bytes, None) {
+        if let Some(call) = self.direct_calls.read(bytes, None) {
             return self.make(call).map(|()| None).map_err(Some);
         }
         serde_json::from_slice(bytes).map(Some).map_err(|cause| {
@@ -204,7 +204,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
             return Err(refusal::too_many(&call.id, true, &self.limits));
         }
         self.pending.begin(&call.id, false, self.expected);
-        let answer = self.express.make(call);
+        let answer = self.direct_calls.make(call);
         let (write, pending, limits) = (self.write.clone(), self.pending.clone(), self.limits);
         tokio::spawn(async move {
             if let Some(message) = answer.await
@@ -234,7 +234,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
                     && let Some(id) = &cancelled.params.request_id
                 {
                     self.pending.end(id);
-                    if self.express.cancel(id) {
+                    if self.direct_calls.cancel(id) {
                         return Ok(false);
                     }
                 }

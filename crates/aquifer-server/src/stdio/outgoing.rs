@@ -9,7 +9,7 @@ use rmcp::service::TxJsonRpcMessage;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::pending::Pending;
-use crate::bypass;
+use crate::fast_path::splice;
 use crate::refusal;
 
 /// Writes a message, and takes note if that was an answer.
@@ -19,7 +19,7 @@ pub(super) async fn send<W: AsyncWrite + Send + Unpin>(
     pending: &Pending,
     limits: &Limits,
 ) -> std::io::Result<()> {
-    let mut line = bypass::write(&mut message)?;
+    let mut line = splice::write(&mut message)?;
     let is_call = matches!(&message, JsonRpcMessage::Response(response) if matches!(response.result, ServerResult::CallToolResult(_)));
     let answered = match message {
         JsonRpcMessage::Response(response) => Some(response.id),

@@ -9,8 +9,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// Requests under way at once for one client, and bytes of answers it has not read yet. What comes beyond is refused.
-const MOST_CALLS: usize = 256;
-const MOST_UNREAD: usize = 32 * 1024 * 1024;
+const MAX_CALLS: usize = 256;
+const MAX_UNREAD: usize = 32 * 1024 * 1024;
 
 /// Bytes of answers that wait to be read and that calls under way may still bring.
 pub(super) const MAX_EXPECTED_BYTES: usize = 256 * 1024 * 1024;
@@ -99,7 +99,7 @@ impl Pending {
         let unread = self.unread.load(Ordering::SeqCst);
         let calls = self.calls.load(Ordering::SeqCst);
         let coming = self.expected.load(Ordering::SeqCst).saturating_add(expected);
-        calls >= MOST_CALLS || unread > MOST_UNREAD || (calls > 0 && unread.saturating_add(coming) > self.max_expected)
+        calls >= MAX_CALLS || unread > MAX_UNREAD || (calls > 0 && unread.saturating_add(coming) > self.max_expected)
     }
 
     /// Counts an answer that is written from now on. `false`: it is too large to be held beside the others.
@@ -126,7 +126,7 @@ impl Pending {
     /// Counts a message other than an answer. `false`: too much waits already.
     pub(super) fn hold_other(&self, bytes: usize) -> bool {
         let fits = self.waiting.fetch_add(1, Ordering::SeqCst) < MAX_WAITING
-            && self.unread.load(Ordering::SeqCst).saturating_add(bytes) <= MOST_UNREAD;
+            && self.unread.load(Ordering::SeqCst).saturating_add(bytes) <= MAX_UNREAD;
         if fits {
             self.unread.fetch_add(bytes, Ordering::SeqCst);
         } else {

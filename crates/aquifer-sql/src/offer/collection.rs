@@ -7,15 +7,15 @@ use aquifer_query::collection::{Computed, Field};
 use aquifer_query::{Collection, FieldType};
 
 use super::Relationship;
+use crate::exposed_table::{Children, ComputedSource, ExposedTable, Formula};
 use crate::model::{Key, PostgresRead, Store, Table, TextIndex};
 use crate::names::{self, Words};
-use crate::served::{Children, ComputedSource, Formula, Served};
 use crate::settings::Settings;
 use crate::sql::selection::Selections;
 use crate::statement::{Fragment, Name};
 
 /// More counts of children than this are noise.
-const MOST_CHILDREN: usize = 16;
+const MAX_CHILDREN: usize = 16;
 
 /// Columns that tell people which row it is.
 const TELLING: &[&str] = &["name", "title", "subject", "label", "full_name", "display_name", "email", "username"];
@@ -34,7 +34,7 @@ pub(super) struct Incoming<'a> {
     pub(super) columns: Vec<Name>,
 }
 
-pub(super) fn served(mut table: Table, words: Words, settings: &Settings, incoming: &[Incoming<'_>]) -> Served {
+pub(super) fn served(mut table: Table, words: Words, settings: &Settings, incoming: &[Incoming<'_>]) -> ExposedTable {
     let said = settings.table(table.schema.as_deref(), &table.name);
     if let Some(description) = said.and_then(|said| said.description.as_deref()) {
         table.comment = Some(description.into());
@@ -90,7 +90,7 @@ pub(super) fn served(mut table: Table, words: Words, settings: &Settings, incomi
         Some(schema) if schema != settings.first_schema() => table.full_name().into(),
         _ => table.name.clone(),
     };
-    Served {
+    ExposedTable {
         table,
         words,
         label,
@@ -181,7 +181,7 @@ fn computed(table: &Table, settings: &Settings, incoming: &[Incoming<'_>]) -> Ve
             described(format!("Whole days since '{}'", column.name)),
         ));
     }
-    for Incoming { relationship, words, table: child, columns } in incoming.iter().take(MOST_CHILDREN) {
+    for Incoming { relationship, words, table: child, columns } in incoming.iter().take(MAX_CHILDREN) {
         let several = incoming.iter().filter(|other| other.relationship.from == relationship.from).count() > 1;
         let own = relationship.from == relationship.to;
         let name = if several || own {

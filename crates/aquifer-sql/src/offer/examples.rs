@@ -8,10 +8,10 @@ use aquifer_query::FieldType;
 use serde_json::{Map, Value, json};
 
 use super::{Offer, Verb, column_schema};
-use crate::served::Served;
+use crate::exposed_table::ExposedTable;
 
 /// A request that shows several controls at once.
-pub(super) fn list(verb: Verb, served: &Served) -> Map<String, Value> {
+pub(super) fn list(verb: Verb, served: &ExposedTable) -> Map<String, Value> {
     let mut params = Map::new();
     let collection = &served.collection;
     if verb == Verb::Search {
@@ -36,7 +36,7 @@ pub(super) fn list(verb: Verb, served: &Served) -> Map<String, Value> {
 }
 
 /// From a row of this table on, both ways.
-pub(super) fn follow(root: &Served) -> Option<Example> {
+pub(super) fn follow(root: &ExposedTable) -> Option<Example> {
     let mut from = Map::new();
     from.insert("element_type".to_owned(), root.words.plural.as_str().into());
     from.extend(key(root)?);
@@ -47,10 +47,10 @@ pub(super) fn follow(root: &Served) -> Option<Example> {
 /// A request of a generic operation, for the first table that has what it needs. `own` are the tables' own operations.
 pub(super) fn generic(offer: &Offer, verb: Verb, own: &HashMap<&str, &Operation>) -> Option<Example> {
     let shown = |index: &usize| offer.concealed.is_shown(*index) && offer.concealed.is_readable(*index);
-    let mut tables: Vec<&Served> =
+    let mut tables: Vec<&ExposedTable> =
         (0..offer.tables.len()).filter(shown).filter_map(|index| offer.table(index)).map(|served| &**served).collect();
     // A made-up row would refer to rows that are not there, or have the key of one that is.
-    let collides = |served: &Served| {
+    let collides = |served: &ExposedTable| {
         !served.table.foreign.is_empty() || served.table.key_columns().any(|column| column.is_required())
     };
     tables.sort_by_key(|served| verb == Verb::Create && collides(served));
@@ -86,7 +86,7 @@ fn fields(all: Vec<&Parameter>) -> Option<Map<String, Value>> {
 }
 
 /// A made-up key.
-fn key(served: &Served) -> Option<Map<String, Value>> {
+fn key(served: &ExposedTable) -> Option<Map<String, Value>> {
     let columns = served.table.key_columns();
     columns.map(|column| Some((column.name.to_string(), value(&column_schema::schema(&column.of, column))?))).collect()
 }

@@ -18,10 +18,10 @@ use serde_json::{Map, Value, json};
 
 use super::{Action, Offer, Verb, column_schema, examples, operations, relationship_root};
 use crate::column_defaults::ColumnDefault;
+use crate::exposed_table::ExposedTable;
 use crate::field_names::RESERVED;
 use crate::model::{Column, Key};
 use crate::names::snake;
-use crate::served::Served;
 
 /// Turns a generic request into one of the table's own.
 pub(super) fn translate(
@@ -63,7 +63,12 @@ pub(super) struct Translated {
 }
 
 /// Names the columns in a generic request as the table's fields are named, and checks them.
-fn check_params(offer: &Offer, verb: Verb, served: &Served, params: &mut Map<String, Value>) -> Result<(), Failure> {
+fn check_params(
+    offer: &Offer,
+    verb: Verb,
+    served: &ExposedTable,
+    params: &mut Map<String, Value>,
+) -> Result<(), Failure> {
     if served.table.key == Key::None
         && let Some(name) = ["last", "before"].into_iter().find(|name| params.contains_key(*name))
     {
@@ -81,14 +86,14 @@ fn check_params(offer: &Offer, verb: Verb, served: &Served, params: &mut Map<Str
 const PLACES: [&str; 3] = ["key", "values", "input"];
 
 /// The column that a caller means, who may have used the database's own name or camelCase.
-fn column_of<'a>(served: &'a Served, name: &str) -> Option<&'a Column> {
+fn column_of<'a>(served: &'a ExposedTable, name: &str) -> Option<&'a Column> {
     let is_camel_case = name.chars().all(|c| c.is_ascii_alphanumeric());
     let in_snake_case = || served.table.column(&snake(name)).filter(|_| is_camel_case);
     served.table.column(name).or_else(in_snake_case)
 }
 
 /// Adds every name of the columns that are given: a rule about one name has to hold for the others.
-pub(super) fn add_names(served: &Served, given: &mut Map<String, Value>) {
+pub(super) fn add_names(served: &ExposedTable, given: &mut Map<String, Value>) {
     let mut more: Vec<(String, Value)> = Vec::new();
     for (name, value) in given.iter() {
         let names = column_of(served, name).into_iter().flat_map(|column| [&column.name, &column.sql_name]);
@@ -100,7 +105,7 @@ pub(super) fn add_names(served: &Served, given: &mut Map<String, Value>) {
 }
 
 /// Values by the names of their fields, where a caller may have used the columns' own names or camelCase.
-fn by_field(served: &Served, place: &str, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+fn by_field(served: &ExposedTable, place: &str, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
     let mut named = Map::new();
     for (name, value) in given {
         let name = match column_of(served, &name) {
@@ -121,7 +126,12 @@ fn by_field(served: &Served, place: &str, given: Map<String, Value>) -> Result<M
 
 /// Checks the columns in a generic request against those of the table. The table's own operation would check them, too, but
 /// would fail in terms of parameters that the caller has not sent, and of an operation that nobody is told of.
-fn check_columns(offer: &Offer, verb: Verb, served: &Served, params: &mut Map<String, Value>) -> Result<(), Failure> {
+fn check_columns(
+    offer: &Offer,
+    verb: Verb,
+    served: &ExposedTable,
+    params: &mut Map<String, Value>,
+) -> Result<(), Failure> {
     let generic = offer.offering.operations.iter().find(|operation| *operation.name == *verb.generic_name());
     let Some(generic) = generic else { return Ok(()) };
     let shapes = served.generic_shapes.get_or_init(|| GenericShapes::new(served));
@@ -142,7 +152,7 @@ pub(crate) struct GenericShapes {
 }
 
 impl GenericShapes {
-    fn new(served: &Served) -> Self {
+    fn new(served: &ExposedTable) -> Self {
         let shape = |place: &str, fields: Vec<Parameter>| Parameter::required(place, Schema::object(fields));
         let changes = operations::settable(served, &[], |column| operations::can_change(served, column));
         Self {
@@ -200,7 +210,7 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
     let selection = questions(Family::List).into_iter().filter(|one| ["fields", "preset"].contains(&&*one.name));
     let getting = std::iter::once(key()).chain(selection).collect();
     define(Verb::Get, "get_record", Category::Read, "Get one record of a table by its key.", getting);
-    let may = |test: fn(&Served) -> bool| offer.tables.iter().any(|served| test(served));
+    let may = |test: fn(&ExposedTable) -> bool| offer.tables.iter().any(|served| test(served));
     let controls = |names: &[&str]| -> Vec<Parameter> {
         let schema = Schema { default: Some(false.into()), ..Schema::of(Kind::Boolean) };
         let all = [
@@ -294,7 +304,7 @@ fn key() -> Parameter {
     Parameter::required("key", Schema::of(Kind::Object(Shape::default())).describe(words))
 }
 
-fn table_schema(example: Option<&Served>) -> Operation {
+fn table_schema(example: Option<&ExposedTable>) -> Operation {
     let mut operation =
         Operation::new("get_table_schema", Category::Read, "Get the columns, the key and the references of a table.");
     operation.role = Role::Discovery;
@@ -330,7 +340,7 @@ pub(crate) fn tables_collection() -> Collection {
 
 /// The tables as items of that collection.
 pub(crate) fn tables(offer: &Offer) -> Vec<Value> {
-    let item = |served: &Arc<Served>| {
+    let item = |served: &Arc<ExposedTable>| {
         let may = served.table.may;
         let mut item = Map::new();
         item.insert("name".to_owned(), served.words.plural.as_str().into());
@@ -351,7 +361,7 @@ pub(crate) fn tables(offer: &Offer) -> Vec<Value> {
 }
 
 /// What there is to know about a table.
-pub(crate) fn schema_of(offer: &Offer, index: usize, served: &Served) -> Value {
+pub(crate) fn schema_of(offer: &Offer, index: usize, served: &ExposedTable) -> Value {
     let refers_to = operations::references(served, &offer.relationships, &offer.tables);
     let columns: Vec<Value> = served
         .table

@@ -21,16 +21,16 @@ use needs::Cascade;
 
 use collection::Incoming;
 
+use crate::exposed_table::ExposedTable;
 use crate::field_names;
 use crate::model::{Column, Key, Model, OnDelete, Table};
 use crate::names;
-use crate::served::Served;
 use crate::settings::Settings;
 use crate::statement::Name;
 
 /// Everything a database offers at one moment.
 pub(crate) struct Offer {
-    pub(crate) tables: Vec<Arc<Served>>,
+    pub(crate) tables: Vec<Arc<ExposedTable>>,
     /// What can be followed.
     pub(crate) relationships: Arc<[Relationship]>,
     /// Every reference between tables, also of rows that nobody can name.
@@ -67,7 +67,7 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    pub(crate) fn of(self, served: &Served) -> String {
+    pub(crate) fn of(self, served: &ExposedTable) -> String {
         match self {
             Verb::List => format!("list_{}", served.words.plural),
             Verb::Search => format!("search_{}", served.words.plural),
@@ -162,7 +162,7 @@ impl Offer {
         let relationships: Vec<Relationship> = followed.cloned().collect();
         let incoming: Vec<Vec<Incoming<'_>>> =
             (0..model.tables.len()).map(|index| incoming(index, &relationships, &model.tables, &words)).collect();
-        let tables: Vec<Arc<Served>> = model
+        let tables: Vec<Arc<ExposedTable>> = model
             .tables
             .into_iter()
             .zip(words.iter().cloned())
@@ -236,7 +236,7 @@ impl Offer {
         self.actions.get(operation).copied()
     }
 
-    pub(crate) fn table(&self, index: usize) -> Option<&Arc<Served>> {
+    pub(crate) fn table(&self, index: usize) -> Option<&Arc<ExposedTable>> {
         self.tables.get(index)
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{Offer, Verb};
+use crate::exposed_table::{ExposedTable, Formula};
 use crate::model::{OnDelete, Table};
-use crate::served::{Formula, Served};
 
 /// Deleting a row of one table changes rows of another.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +85,7 @@ impl Offer {
     }
 
     /// The tables whose rows a computed field of this one counts.
-    fn counted(&self, index: usize, is_wanted: impl Fn(&Served, &str) -> bool) -> Vec<usize> {
+    fn counted(&self, index: usize, is_wanted: impl Fn(&ExposedTable, &str) -> bool) -> Vec<usize> {
         let Some(served) = self.table(index) else { return Vec::new() };
         let counts = served.computed.iter().filter_map(|computed| match &computed.formula {
             Formula::Children(children) => Some((&*computed.name, children.index)),
@@ -141,7 +141,7 @@ impl Offer {
 }
 
 /// Whether a request names a computed field. Where it speaks of computed fields without naming any, all may be meant.
-fn is_named(served: &Served, name: &str, params: &Map<String, Value>) -> bool {
+fn is_named(served: &ExposedTable, name: &str, params: &Map<String, Value>) -> bool {
     let is_about = |text: &str| {
         text.contains("_computed")
             && (text.contains(name) || !served.computed.iter().any(|computed| text.contains(&*computed.name)))

@@ -14,11 +14,11 @@ use aquifer_query::{Family, FieldType};
 
 use super::column_schema::{constrained, schema, with_default};
 use super::{Concealed, Relationship, Verb, examples, relationship_root};
+use crate::exposed_table::ExposedTable;
 use crate::model::{Column, Key};
-use crate::served::Served;
 
 /// How far relationships are followed.
-pub(crate) const DEEPEST: u32 = 5;
+pub(crate) const MAX_DEPTH: u32 = 5;
 
 /// Types that are not those of tables.
 const OWN_TYPES: &[&str] = &["Sort", RELATED_ROWS];
@@ -26,7 +26,11 @@ const OWN_TYPES: &[&str] = &["Sort", RELATED_ROWS];
 /// The type of what `query_relationships` answers.
 const RELATED_ROWS: &str = "RelatedRows";
 
-pub(super) fn of_tables(tables: &[Arc<Served>], relationships: &[Relationship], concealed: &Concealed) -> Offering {
+pub(super) fn of_tables(
+    tables: &[Arc<ExposedTable>],
+    relationships: &[Relationship],
+    concealed: &Concealed,
+) -> Offering {
     let mut offering = Offering { types: types(), ..Offering::default() };
     for served in tables {
         let type_name = enter_type(served, relationships, tables, &mut offering.types);
@@ -40,7 +44,7 @@ pub(super) fn of_tables(tables: &[Arc<Served>], relationships: &[Relationship], 
             .iter()
             .enumerate()
             .filter(|(index, served)| matches!(served.table.key, Key::Columns(_)) && concealed.is_readable(*index));
-        let roots: Vec<&Served> = roots.map(|(_, served)| &**served).collect();
+        let roots: Vec<&ExposedTable> = roots.map(|(_, served)| &**served).collect();
         let example = relationships.first().and_then(|known| tables.get(known.to));
         let root = relationship_root::schema(&roots);
         offering.types.extend([related_rows()]);
@@ -50,13 +54,18 @@ pub(super) fn of_tables(tables: &[Arc<Served>], relationships: &[Relationship], 
 }
 
 /// `Order` for the rows of `orders`.
-fn type_name(served: &Served) -> String {
+fn type_name(served: &ExposedTable) -> String {
     let name = aquifer_protocol::catalog::pascal_case(&served.words.singular);
     let is_taken = is_taken(&name) || OWN_TYPES.contains(&name.as_str());
     if is_taken { format!("{name}Row") } else { name }
 }
 
-fn enter_type(served: &Served, relationships: &[Relationship], tables: &[Arc<Served>], types: &mut Types) -> Arc<str> {
+fn enter_type(
+    served: &ExposedTable,
+    relationships: &[Relationship],
+    tables: &[Arc<ExposedTable>],
+    types: &mut Types,
+) -> Arc<str> {
     let references = references(served, relationships, tables);
     let fields = served
         .table
@@ -78,7 +87,7 @@ fn enter_type(served: &Served, relationships: &[Relationship], tables: &[Arc<Ser
 }
 
 /// What callers should know about columns they do not see. Those that the operator has hidden are not spoken of.
-pub(super) fn left_out(served: &Served) -> String {
+pub(super) fn left_out(served: &ExposedTable) -> String {
     let withheld = &served.table.withheld;
     let mut words = String::new();
     if withheld.prevents_create {
@@ -93,9 +102,9 @@ pub(super) fn left_out(served: &Served) -> String {
 
 /// Where columns refer to: `customers.id`.
 pub(super) fn references(
-    served: &Served,
+    served: &ExposedTable,
     relationships: &[Relationship],
-    tables: &[Arc<Served>],
+    tables: &[Arc<ExposedTable>],
 ) -> Vec<(Arc<str>, String)> {
     let own = relationships.iter().filter(|known| {
         tables.get(known.from).is_some_and(|from| from.words == served.words) && known.columns.len() == 1
@@ -107,7 +116,7 @@ pub(super) fn references(
     .collect()
 }
 
-fn about(served: &Served) -> String {
+fn about(served: &ExposedTable) -> String {
     match &served.table.comment {
         Some(comment) => format!(" {}", comment.trim()),
         None => String::new(),
@@ -115,7 +124,7 @@ fn about(served: &Served) -> String {
 }
 
 /// Names the table behind a word that is not its name.
-fn table_note(served: &Served, word: &str) -> String {
+fn table_note(served: &ExposedTable, word: &str) -> String {
     let label = &*served.label;
     if label == word || !can_be_quoted(label) { String::new() } else { format!(" Table '{label}'.") }
 }
@@ -126,7 +135,7 @@ fn can_be_quoted(name: &str) -> bool {
 }
 
 /// What a list or a search takes. Places of rows without a key can only be counted from the start.
-fn questions(served: &Served, family: Family) -> Vec<Parameter> {
+fn questions(served: &ExposedTable, family: Family) -> Vec<Parameter> {
     let mut all = parameters(&served.collection, family);
     if served.table.key == Key::None {
         all.retain(|parameter| !["last", "before"].contains(&&*parameter.name));
@@ -136,7 +145,7 @@ fn questions(served: &Served, family: Family) -> Vec<Parameter> {
 
 fn operation(
     verb: Verb,
-    served: &Served,
+    served: &ExposedTable,
     type_name: &Arc<str>,
     references: &[(Arc<str>, String)],
 ) -> Option<Operation> {
@@ -163,15 +172,15 @@ pub(super) fn is_set(column: &Column) -> bool {
     !column.generated && column.may_insert
 }
 
-fn is_key(served: &Served, column: &Column) -> bool {
+fn is_key(served: &ExposedTable, column: &Column) -> bool {
     served.table.key_columns().any(|key| key.name == column.name)
 }
 
-pub(super) fn can_change(served: &Served, column: &Column) -> bool {
+pub(super) fn can_change(served: &ExposedTable, column: &Column) -> bool {
     !column.generated && column.may_update && !is_key(served, column)
 }
 
-fn define(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<str>, String)]) -> Operation {
+fn define(verb: Verb, served: &ExposedTable, type_name: &Arc<str>, references: &[(Arc<str>, String)]) -> Operation {
     let (one, many) = (&served.words.singular, &served.words.plural);
     let (spoken, spoken_many) = (one.replace('_', " "), many.replace('_', " "));
     let pages = served.collection.pages;
@@ -250,7 +259,7 @@ fn define(verb: Verb, served: &Served, type_name: &Arc<str>, references: &[(Arc<
 }
 
 pub(super) fn keys<'a>(
-    served: &'a Served,
+    served: &'a ExposedTable,
     references: &'a [(Arc<str>, String)],
 ) -> impl Iterator<Item = Parameter> + 'a {
     let columns = served.table.key_columns();
@@ -258,7 +267,7 @@ pub(super) fn keys<'a>(
 }
 
 pub(super) fn settable<'a>(
-    served: &'a Served,
+    served: &'a ExposedTable,
     references: &'a [(Arc<str>, String)],
     fits: impl Fn(&Column) -> bool + 'a,
 ) -> impl Iterator<Item = Parameter> + 'a {
@@ -303,7 +312,11 @@ pub(super) fn is_renamed(column: &Column) -> bool {
 }
 
 /// The one operation that follows references through all tables.
-pub(super) fn query_relationships(root: Schema, relationships: &[Relationship], example: Option<&Served>) -> Operation {
+pub(super) fn query_relationships(
+    root: Schema,
+    relationships: &[Relationship],
+    example: Option<&ExposedTable>,
+) -> Operation {
     let example = example.and_then(examples::follow);
     let mut operation = Operation::new(
         "query_relationships",
@@ -311,7 +324,7 @@ pub(super) fn query_relationships(root: Schema, relationships: &[Relationship], 
         &format!(
             "Follow references between rows from one row on. Grammar: root {{element_type: table, and every column of its key}}; \
              direction 'outgoing' leads to the rows referred to, 'incoming' to those referring, 'both' each way; relationship \
-             'table.column' keeps to one kind; depth 1 to {DEEPEST}. Pages of 20, no more than 100; they may shift while rows change."
+             'table.column' keeps to one kind; depth 1 to {MAX_DEPTH}. Pages of 20, no more than 100; they may shift while rows change."
         ),
     );
     operation.is_indirect = true;
@@ -322,7 +335,7 @@ pub(super) fn query_relationships(root: Schema, relationships: &[Relationship], 
         "graph.nodes",
         "graph.edges",
     ])))));
-    let depth = Schema { default: Some(1.into()), ..Schema::integer(1.0, f64::from(DEEPEST)) };
+    let depth = Schema { default: Some(1.into()), ..Schema::integer(1.0, f64::from(MAX_DEPTH)) };
     let first = Schema { range: Range { minimum: Some(1.0), ..Range::default() }, ..Schema::of(Kind::Integer) };
     operation.parameters = vec![
         Parameter::required("root", root),
@@ -341,7 +354,7 @@ pub(super) fn query_relationships(root: Schema, relationships: &[Relationship], 
         supported: true,
         directions: vec!["incoming", "outgoing", "both"],
         relationship_types: relationships.iter().map(|known| known.name.clone()).collect(),
-        max_depth: DEEPEST,
+        max_depth: MAX_DEPTH,
     });
     operation.examples.extend(example);
     operation

@@ -4,7 +4,7 @@
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape};
 
 use super::{column_schema, generic};
-use crate::served::Served;
+use crate::exposed_table::ExposedTable;
 
 /// Tables with more different keys than this are described in words.
 const MAX_ALTERNATIVES: usize = 12;
@@ -16,7 +16,7 @@ struct Group<'a> {
 }
 
 /// The row to start from, in any of these tables.
-pub(super) fn schema(tables: &[&Served]) -> Schema {
+pub(super) fn schema(tables: &[&ExposedTable]) -> Schema {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for served in tables {
         let key = key_of(served);
@@ -45,7 +45,7 @@ pub(super) fn schema(tables: &[&Served]) -> Schema {
 }
 
 /// The row to start from, where tables are too many to be named.
-pub(super) fn any_table(example: Option<&Served>) -> Schema {
+pub(super) fn any_table(example: Option<&ExposedTable>) -> Schema {
     let such_as = example.map(|served| {
         let key: Vec<String> = key_of(served).iter().map(|column| format!("\"{}\": …", column.name)).collect();
         format!(" For '{0}': {{\"element_type\": \"{0}\", {1}}}.", served.words.plural, key.join(", "))
@@ -54,7 +54,7 @@ pub(super) fn any_table(example: Option<&Served>) -> Schema {
     free(generic::any_case()).describe(&format!("{words}{}", such_as.unwrap_or_default()))
 }
 
-fn key_of(served: &Served) -> Vec<Parameter> {
+fn key_of(served: &ExposedTable) -> Vec<Parameter> {
     let columns = served.table.key_columns();
     columns.map(|column| Parameter::required(&column.name, column_schema::schema(&column.of, column))).collect()
 }

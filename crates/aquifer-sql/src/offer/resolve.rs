@@ -89,7 +89,7 @@ impl Offer {
         let depth = params.get("depth").and_then(Value::as_u64).unwrap_or(1);
         let mut reached = BTreeSet::from([root]);
         let mut edge = vec![root];
-        for _ in 0..depth.min(u64::from(super::operations::DEEPEST)) {
+        for _ in 0..depth.min(u64::from(super::operations::MAX_DEPTH)) {
             let mut next = Vec::new();
             for known in self.relationships.iter().filter(|known| only.is_none_or(|only| *known.name == *only)) {
                 let outgoing = (direction != Direction::Incoming && edge.contains(&known.from)).then_some(known.to);

@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::harmless::{self, Harmless, number};
 use super::reflect::{ask, text, yes};
-use super::{Talk, code, fingerprint};
+use super::{PostgresSession, code, fingerprint};
+use crate::error::SqlError;
 use crate::model::{Drawing, DrawnColumn, Rehearsal};
 use crate::statement::{Dialect, Fragment, Name, Statement};
-use crate::trouble::Trouble;
 
 /// Everything that may run with a change, of all tables: references lead anywhere. Objects with numbers below 16384 are
 /// PostgreSQL's own.
@@ -242,7 +242,7 @@ pub(super) struct Effects {
 
 impl Effects {
     /// Finds out what runs with changes.
-    pub(super) async fn read(talk: &mut Talk<'_>, schemas: &[String]) -> Result<Self, Trouble> {
+    pub(super) async fn read(talk: &mut PostgresSession<'_>, schemas: &[String]) -> Result<Self, SqlError> {
         // All of it in one state of the catalog, and after the tables were read: a proof must not be older than they are.
         talk.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
         let parts = ask(talk, PARTS, PARTS_END, &code::known_names()).await?;

@@ -5,31 +5,31 @@
 
 use serde_json::Value;
 
-use super::Talk;
+use super::PostgresSession;
+use crate::error::SqlError;
 use crate::rows::{Collector, Reader};
 use crate::session::{Session, Work};
 use crate::statement::Statement;
-use crate::trouble::Trouble;
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY";
 
-/// Asks more about what went wrong. If that is not possible, the trouble stays as it is.
-pub(super) async fn explain<W: Work>(work: &W, talk: &mut Talk<'_>, trouble: Trouble) -> Trouble {
+/// Asks more about what went wrong. If that is not possible, the error stays as it is.
+pub(super) async fn explain<W: Work>(work: &W, talk: &mut PostgresSession<'_>, error: SqlError) -> SqlError {
     if talk.batch(BEGIN).await.is_err() {
-        return trouble;
+        return error;
     }
-    let trouble = work.explain(&mut ReadOnly(talk), trouble).await;
+    let error = work.explain(&mut ReadOnly(talk), error).await;
     if !talk.link.busy {
         let _ = talk.batch("ROLLBACK").await;
     }
-    trouble
+    error
 }
 
 /// A session that cannot write. Every statement that fails is rolled back on its own.
-struct ReadOnly<'t, 'l>(&'t mut Talk<'l>);
+struct ReadOnly<'t, 'l>(&'t mut PostgresSession<'l>);
 
 impl ReadOnly<'_, '_> {
-    async fn recover<T>(&mut self, answer: Result<T, Trouble>) -> Result<T, Trouble> {
+    async fn recover<T>(&mut self, answer: Result<T, SqlError>) -> Result<T, SqlError> {
         if answer.is_err() && !self.0.link.busy {
             self.0.batch("ROLLBACK").await?;
             self.0.batch(BEGIN).await?;
@@ -39,17 +39,17 @@ impl ReadOnly<'_, '_> {
 }
 
 impl Session for ReadOnly<'_, '_> {
-    async fn fetch(&mut self, statement: &Statement, collector: &mut Collector) -> Result<(), Trouble> {
+    async fn fetch(&mut self, statement: &Statement, collector: &mut Collector) -> Result<(), SqlError> {
         let answer = self.0.fetch(statement, collector).await;
         self.recover(answer).await
     }
 
-    async fn rows(&mut self, statement: &Statement, readers: &[Reader]) -> Result<Vec<Vec<Value>>, Trouble> {
+    async fn rows(&mut self, statement: &Statement, readers: &[Reader]) -> Result<Vec<Vec<Value>>, SqlError> {
         let answer = self.0.rows(statement, readers).await;
         self.recover(answer).await
     }
 
-    async fn execute(&mut self, statement: &Statement) -> Result<u64, Trouble> {
+    async fn execute(&mut self, statement: &Statement) -> Result<u64, SqlError> {
         let answer = self.0.execute(statement).await;
         self.recover(answer).await
     }

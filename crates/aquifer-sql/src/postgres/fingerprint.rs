@@ -2,11 +2,11 @@
 //!
 //! A trigger or a check that somebody adds makes no call fail, so nothing else would tell that the proof no longer holds.
 
-use super::Talk;
+use super::PostgresSession;
+use crate::error::SqlError;
 use crate::rows::Reader;
 use crate::session::Session as _;
 use crate::statement::{Dialect, Statement};
-use crate::trouble::Trouble;
 
 /// Everything that a proof depends on, by number and by the transaction that wrote it last. Temporary tables come and go,
 /// and rows of `pg_class` and `pg_index` are rewritten by maintenance, so of these only what matters is counted.
@@ -48,7 +48,7 @@ const FINGERPRINT: &str = "
         WHERE c.oid >= 16384 AND c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't') x (part)";
 
 /// The state that the catalog is in.
-pub(super) async fn read(talk: &mut Talk<'_>) -> Result<String, Trouble> {
+pub(super) async fn read(talk: &mut PostgresSession<'_>) -> Result<String, SqlError> {
     let mut statement = Statement::new(Dialect::Postgres);
     statement.push(FINGERPRINT);
     let rows = talk.rows(&statement, &[Reader::Text]).await?;

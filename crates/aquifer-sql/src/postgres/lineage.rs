@@ -9,12 +9,12 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::Talk;
+use super::PostgresSession;
 use super::reflect::{ask, text};
+use crate::error::SqlError;
 use crate::exposure::{self, Baseline};
 use crate::model::{ColumnId, Flow, Model};
 use crate::settings::Settings;
-use crate::trouble::Trouble;
 
 /// Generated columns and what they are made of. Newer servers tell it of the expression, older ones of the column.
 const GENERATED: &str = "
@@ -184,11 +184,11 @@ impl View {
 
 /// Finds out which columns show values of others.
 pub(super) async fn trace(
-    talk: &mut Talk<'_>,
+    talk: &mut PostgresSession<'_>,
     model: &mut Model,
     settings: &Settings,
     baseline: &Baseline,
-) -> Result<(), Trouble> {
+) -> Result<(), SqlError> {
     let system = SYSTEM_SCHEMAS.map(str::to_owned);
     for row in ask(talk, GENERATED, END, &system).await? {
         let column = |name: &str| ColumnId::of_postgres(text(&row, "schema"), text(&row, "table"), text(&row, name));

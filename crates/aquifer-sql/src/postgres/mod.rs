@@ -3,6 +3,7 @@
 
 mod code;
 mod effects;
+mod error;
 mod explain;
 mod expression;
 mod fingerprint;
@@ -12,7 +13,6 @@ mod pool;
 mod reflect;
 mod rows;
 mod tls;
-mod trouble;
 mod url;
 
 use std::collections::HashMap;
@@ -24,20 +24,20 @@ use serde_json::Value;
 use tokio::task::AbortHandle;
 use tokio_postgres::{Client, Config};
 
+use crate::error::SqlError;
 use crate::exposure::Baseline;
 use crate::model::Model;
 use crate::rows::{Cells, Collector, Reader};
 use crate::session::{Fault, Session, Work};
 use crate::settings::Settings;
 use crate::statement::Statement;
-use crate::trouble::Trouble;
 use pool::{Lent, Pool};
 use tls::Tls;
 
 /// How long to wait for somebody else's lock.
-const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long connecting may take.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many statements a connection keeps prepared. They cost memory on the server.
 const PREPARED: usize = 256;
 /// A transaction that lost against another is begun again so often.
@@ -81,15 +81,15 @@ impl Link {
 }
 
 impl Manager {
-    async fn create(&self) -> Result<Link, Trouble> {
-        let patience = CONNECT_PATIENCE.min(self.timeout);
-        tokio::time::timeout(patience, self.connect()).await.unwrap_or_else(|_| {
+    async fn create(&self) -> Result<Link, SqlError> {
+        let timeout = CONNECT_TIMEOUT.min(self.timeout);
+        tokio::time::timeout(timeout, self.connect()).await.unwrap_or_else(|_| {
             let reason = "its server does not answer".to_owned();
-            Err(Trouble::Unavailable { reason, cause: "connecting took too long".to_owned() })
+            Err(SqlError::Unavailable { reason, cause: "connecting took too long".to_owned() })
         })
     }
 
-    async fn connect(&self) -> Result<Link, Trouble> {
+    async fn connect(&self) -> Result<Link, SqlError> {
         let (client, line) = self.tls.connect(&self.config).await?;
         let read_only = if self.writes { "off" } else { "on" };
         // Answers are in UTC and in forms that can be read back, whatever the server's or the role's settings are.
@@ -100,16 +100,16 @@ impl Manager {
             self.timeout.as_millis(),
             self.timeout.as_millis() * 2,
             // Before the statement's own time is over: then it is known what it waited for.
-            LOCK_PATIENCE.min(self.timeout / 2).as_millis().max(1),
+            LOCK_TIMEOUT.min(self.timeout / 2).as_millis().max(1),
         );
-        client.batch_execute(&session).await.map_err(|error| trouble::of(&error))?;
+        client.batch_execute(&session).await.map_err(|error| error::of(&error))?;
         let tls = self.tls.clone();
         Ok(Link { client, line, tls, prepared: HashMap::default(), uses: 0, busy: false, open: false })
     }
 }
 
 impl Postgres {
-    pub(crate) fn new(url: &str, settings: &Settings) -> Result<Self, Trouble> {
+    pub(crate) fn new(url: &str, settings: &Settings) -> Result<Self, SqlError> {
         let (config, encryption) = url::read(url)?;
         let tls = Tls::new(&encryption)?;
         let pool = |size: usize, writes| {
@@ -132,16 +132,16 @@ impl Postgres {
     }
 
     /// Looks what there is.
-    pub(crate) async fn reflect(&self, settings: &Settings, baseline: &Baseline) -> Result<Model, Trouble> {
+    pub(crate) async fn reflect(&self, settings: &Settings, baseline: &Baseline) -> Result<Model, SqlError> {
         again(|| async {
             let mut link = self.readers.take().await?;
-            let mut talk = Talk::on(&mut link, self.timeout);
+            let mut talk = PostgresSession::on(&mut link, self.timeout);
             Ok(reflect::model(&mut talk, settings, baseline).await?)
         })
         .await
         .map_err(|fault| match fault {
-            Fault::Trouble(trouble) => trouble,
-            Fault::Failure(failure) => Trouble::Refused { words: None, cause: failure.message().to_owned() },
+            Fault::SqlError(error) => error,
+            Fault::Failure(failure) => SqlError::Refused { words: None, cause: failure.message().to_owned() },
         })
     }
 
@@ -149,7 +149,7 @@ impl Postgres {
     pub(crate) async fn fingerprint(&self) -> Result<String, Fault> {
         again(|| async {
             let mut link = self.readers.take().await?;
-            Ok(fingerprint::read(&mut Talk::on(&mut link, self.timeout)).await?)
+            Ok(fingerprint::read(&mut PostgresSession::on(&mut link, self.timeout)).await?)
         })
         .await
     }
@@ -162,7 +162,7 @@ impl Postgres {
     async fn read_once<W: Work>(&self, work: &W) -> Result<W::Output, Fault> {
         let mut link = self.readers.take().await?;
         let snapshot = work.needs_snapshot();
-        let mut talk = Talk::on(&mut link, self.timeout);
+        let mut talk = PostgresSession::on(&mut link, self.timeout);
         if snapshot {
             talk.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
         }
@@ -181,7 +181,7 @@ impl Postgres {
 
     async fn write_once<W: Work>(&self, work: &W) -> Result<W::Output, Fault> {
         let mut link = self.writers.take().await?;
-        let mut talk = Talk::on(&mut link, self.timeout);
+        let mut talk = PostgresSession::on(&mut link, self.timeout);
         talk.batch(if work.needs_snapshot() { "BEGIN ISOLATION LEVEL REPEATABLE READ" } else { "BEGIN" }).await?;
         let answer = work.run(&mut talk).await;
         // A rehearsal is never kept, whatever comes of it.
@@ -194,8 +194,8 @@ impl Postgres {
             let _ = talk.batch("ROLLBACK").await;
         }
         Err(match fault {
-            Fault::Trouble(trouble) if !trouble.passes() && !talk.link.busy => {
-                explain::explain(work, &mut talk, trouble).await.into()
+            Fault::SqlError(error) if !error.passes() && !talk.link.busy => {
+                explain::explain(work, &mut talk, error).await.into()
             }
             fault => fault,
         })
@@ -203,19 +203,21 @@ impl Postgres {
 }
 
 /// Keeps what was done, or undoes what was only tried.
-async fn end<T>(talk: &mut Talk<'_>, answer: Result<(T, bool), Fault>) -> Result<T, Fault> {
+async fn end<T>(talk: &mut PostgresSession<'_>, answer: Result<(T, bool), Fault>) -> Result<T, Fault> {
     match answer {
         // The server would answer COMMIT with ROLLBACK, and call that a success.
         Ok((_, true)) if talk.has_failed => {
             let cause = "a statement had failed before the change was to be kept".to_owned();
-            Err(Trouble::Refused { words: None, cause }.into())
+            Err(SqlError::Refused { words: None, cause }.into())
         }
         Ok((output, true)) => match talk.batch("COMMIT").await {
             Ok(()) => Ok(output),
-            Err(Trouble::Unavailable { cause, .. } | Trouble::Lost { cause }) => Err(Trouble::Unknown { cause }.into()),
+            Err(SqlError::Unavailable { cause, .. } | SqlError::Lost { cause }) => {
+                Err(SqlError::Unknown { cause }.into())
+            }
             // Nobody knows either where the server has stopped answering.
-            Err(Trouble::Timeout { cause }) if talk.link.busy => Err(Trouble::Unknown { cause }.into()),
-            Err(trouble) => Err(trouble.into()),
+            Err(SqlError::Timeout { cause }) if talk.link.busy => Err(SqlError::Unknown { cause }.into()),
+            Err(error) => Err(error.into()),
         },
         Ok((output, false)) => {
             // What is only rehearsed must fail as the real thing would.
@@ -230,7 +232,7 @@ async fn end<T>(talk: &mut Talk<'_>, answer: Result<(T, bool), Fault>) -> Result
 async fn again<T, F: Future<Output = Result<T, Fault>>>(mut attempt: impl FnMut() -> F) -> Result<T, Fault> {
     for _ in 1..ATTEMPTS {
         match attempt().await {
-            Err(Fault::Trouble(trouble)) if trouble.passes() => {}
+            Err(Fault::SqlError(error)) if error.passes() => {}
             answer => return answer,
         }
     }
@@ -238,29 +240,29 @@ async fn again<T, F: Future<Output = Result<T, Fault>>>(mut attempt: impl FnMut(
 }
 
 /// One call's conversation.
-pub(super) struct Talk<'l> {
+pub(super) struct PostgresSession<'l> {
     link: &'l mut Link,
     /// The server stops statements by itself, in time. This is for a server that no longer does anything.
-    patience: Duration,
+    timeout: Duration,
     /// Whether a statement has failed, and with it the transaction that it stood in.
     has_failed: bool,
 }
 
-impl<'l> Talk<'l> {
+impl<'l> PostgresSession<'l> {
     fn on(link: &'l mut Lent<'_>, timeout: Duration) -> Self {
-        let patience = timeout + CONNECT_PATIENCE.min(timeout);
-        Self { link: &mut **link, patience, has_failed: false }
+        let timeout = timeout + CONNECT_TIMEOUT.min(timeout);
+        Self { link: &mut **link, timeout, has_failed: false }
     }
 
-    async fn batch(&mut self, sql: &'static str) -> Result<(), Trouble> {
+    async fn batch(&mut self, sql: &'static str) -> Result<(), SqlError> {
         (self.link.open, self.link.busy) = (true, true);
-        let Ok(done) = tokio::time::timeout(self.patience, self.link.client.batch_execute(sql)).await else {
+        let Ok(done) = tokio::time::timeout(self.timeout, self.link.client.batch_execute(sql)).await else {
             return Err(silence());
         };
         self.link.busy = false;
         // Whatever a failed COMMIT has done, the transaction is over; only beginning leaves one open.
         self.link.open = sql.starts_with("BEGIN") || (done.is_err() && sql.starts_with("SET"));
-        done.map_err(|error| trouble::of(&error))
+        done.map_err(|error| error::of(&error))
     }
 
     async fn prepared(&mut self, sql: &str) -> Result<tokio_postgres::Statement, tokio_postgres::Error> {
@@ -284,9 +286,9 @@ impl<'l> Talk<'l> {
         &mut self,
         statement: &Statement,
         mut row: impl FnMut(&tokio_postgres::Row) -> ControlFlow<()> + Send,
-    ) -> Result<u64, Trouble> {
+    ) -> Result<u64, SqlError> {
         tracing::trace!(sql = statement.text(), "postgres");
-        let patience = self.patience;
+        let timeout = self.timeout;
         self.link.busy = true;
         let done = {
             // Pinned here, so that it is not moved about.
@@ -300,7 +302,7 @@ impl<'l> Talk<'l> {
                 }
                 Ok(stream.rows_affected().unwrap_or(0))
             });
-            tokio::time::timeout(patience, run).await
+            tokio::time::timeout(timeout, run).await
         };
         let Ok(done) = done else { return Err(silence()) };
         self.link.busy = false;
@@ -308,12 +310,12 @@ impl<'l> Talk<'l> {
             self.has_failed = true;
             // A table that has changed under a prepared statement is met by preparing it again.
             self.link.prepared.remove(statement.text());
-            trouble::of(&error)
+            error::of(&error)
         })
     }
 }
 
-impl Drop for Talk<'_> {
+impl Drop for PostgresSession<'_> {
     /// Whoever was here may have left in the middle. The server is told to stop what nobody waits for, and the connection
     /// is closed, which undoes what was begun, and frees its rows now, not when somebody needs the connection.
     fn drop(&mut self) {
@@ -322,7 +324,7 @@ impl Drop for Talk<'_> {
         {
             let (token, tls) = (self.link.client.cancel_token(), self.link.tls.clone());
             runtime.spawn(async move {
-                if tokio::time::timeout(CONNECT_PATIENCE, tls.cancel(&token)).await.is_err() {
+                if tokio::time::timeout(CONNECT_TIMEOUT, tls.cancel(&token)).await.is_err() {
                     tracing::debug!("a statement nobody waits for could not be stopped");
                 }
             });
@@ -333,16 +335,16 @@ impl Drop for Talk<'_> {
     }
 }
 
-fn silence() -> Trouble {
-    Trouble::Timeout { cause: "the server did not even end the statement".to_owned() }
+fn silence() -> SqlError {
+    SqlError::Timeout { cause: "the server did not even end the statement".to_owned() }
 }
 
-impl Session for Talk<'_> {
-    async fn fetch(&mut self, statement: &Statement, collector: &mut Collector) -> Result<(), Trouble> {
+impl Session for PostgresSession<'_> {
+    async fn fetch(&mut self, statement: &Statement, collector: &mut Collector) -> Result<(), SqlError> {
         self.each(statement, |row| collector.take(&rows::Row(row))).await.map(|_| ())
     }
 
-    async fn rows(&mut self, statement: &Statement, readers: &[Reader]) -> Result<Vec<Vec<Value>>, Trouble> {
+    async fn rows(&mut self, statement: &Statement, readers: &[Reader]) -> Result<Vec<Vec<Value>>, SqlError> {
         let mut all = Vec::new();
         self.each(statement, |row| {
             let row = rows::Row(row);
@@ -353,7 +355,7 @@ impl Session for Talk<'_> {
         Ok(all)
     }
 
-    async fn execute(&mut self, statement: &Statement) -> Result<u64, Trouble> {
+    async fn execute(&mut self, statement: &Statement) -> Result<u64, SqlError> {
         self.each(statement, |_| ControlFlow::Continue(())).await
     }
 }
@@ -395,6 +397,6 @@ mod tests {
         let settings = Settings::of("here", Target::Postgres(url.clone()));
         let postgres = Postgres::new(&url, &settings).unwrap();
         let answer = postgres.write(Careless).await;
-        assert!(matches!(answer, Err(Fault::Trouble(Trouble::Refused { .. }))), "{answer:?}");
+        assert!(matches!(answer, Err(Fault::SqlError(SqlError::Refused { .. }))), "{answer:?}");
     }
 }

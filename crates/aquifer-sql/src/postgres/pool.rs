@@ -8,7 +8,7 @@ use futures::FutureExt;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{Link, Manager};
-use crate::trouble::Trouble;
+use crate::error::SqlError;
 
 /// So many connections and no more. The one used last is lent first: its server has everything at hand.
 pub(super) struct Pool {
@@ -16,7 +16,7 @@ pub(super) struct Pool {
     #[expect(clippy::vec_box, reason = "lent as they are, not moved about")]
     idle: Mutex<Vec<Box<Link>>>,
     free: Semaphore,
-    patience: Duration,
+    timeout: Duration,
 }
 
 /// A connection on loan. It goes back when it is dropped, or ends if it cannot be used again.
@@ -28,22 +28,22 @@ pub(super) struct Lent<'p> {
 }
 
 impl Pool {
-    pub(super) fn new(manager: Manager, size: usize, patience: Duration) -> Self {
+    pub(super) fn new(manager: Manager, size: usize, timeout: Duration) -> Self {
         let size = size.clamp(1, Semaphore::MAX_PERMITS);
-        Self { manager, idle: Mutex::default(), free: Semaphore::new(size), patience }
+        Self { manager, idle: Mutex::default(), free: Semaphore::new(size), timeout }
     }
 
     /// Takes a connection, when it is one's turn.
-    pub(super) async fn take(&self) -> Result<Lent<'_>, Trouble> {
+    pub(super) async fn take(&self) -> Result<Lent<'_>, SqlError> {
         let permit = match self.free.try_acquire() {
             Ok(permit) => permit,
             // Boxed, as all that is rare: whoever takes a connection would carry it.
-            Err(_) => tokio::time::timeout(self.patience, self.free.acquire())
+            Err(_) => tokio::time::timeout(self.timeout, self.free.acquire())
                 .boxed()
                 .await
                 .ok()
                 .and_then(Result::ok)
-                .ok_or(Trouble::Busy { reason: "too many requests wait for it" })?,
+                .ok_or(SqlError::Busy { reason: "too many requests wait for it" })?,
         };
         let link = match self.idle_one() {
             Some(link) => link,

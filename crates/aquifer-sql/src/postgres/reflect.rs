@@ -9,10 +9,11 @@ use aquifer_query::FieldType;
 use serde_json::Value;
 
 use super::effects::Effects;
-use super::{Talk, lineage};
+use super::{PostgresSession, lineage};
 use crate::checks;
 use crate::column_defaults::ColumnDefault;
 use crate::column_rules::ColumnRules;
+use crate::error::SqlError;
 use crate::exposure::{self, Baseline};
 use crate::model::{
     Check, Column, ColumnId, ExcludedTable, ForeignKey, Key, Model, OnDelete, Permits, PostgresRead, PostgresStore,
@@ -23,7 +24,6 @@ use crate::session::Session as _;
 use crate::settings::Settings;
 use crate::statement::{Bind, Dialect, Fragment, Name, Statement};
 use crate::table_filter::TableFilter;
-use crate::trouble::Trouble;
 
 /// Tables and views that may be read. Partitions are seen through the table they are of; what an extension brought is
 /// its own business.
@@ -143,7 +143,11 @@ const NAMED: &str = "
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND n.nspname || '.' || c.relname = ANY(";
 const NAMED_END: &str = "::text[])";
 
-pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings, baseline: &Baseline) -> Result<Model, Trouble> {
+pub(super) async fn model(
+    talk: &mut PostgresSession<'_>,
+    settings: &Settings,
+    baseline: &Baseline,
+) -> Result<Model, SqlError> {
     let schemas = settings.offered_schemas();
     let filter = TableFilter::new(settings, |_| {});
     let relations = ask(talk, RELATIONS, RELATIONS_END, &schemas).await?;
@@ -182,11 +186,11 @@ pub(super) async fn model(talk: &mut Talk<'_>, settings: &Settings, baseline: &B
 
 /// Tables that the settings hide columns of but leave out, or that are in schemas that are not offered: views may show them.
 async fn excluded(
-    talk: &mut Talk<'_>,
+    talk: &mut PostgresSession<'_>,
     settings: &Settings,
     filter: &TableFilter<'_>,
     schemas: &[String],
-) -> Result<Vec<ExcludedTable>, Trouble> {
+) -> Result<Vec<ExcludedTable>, SqlError> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in settings.tables.iter().filter(|(_, said)| !(said.hide.is_empty() && said.show.is_empty())) {
         names.push(name.clone());
@@ -210,11 +214,11 @@ async fn excluded(
 }
 
 pub(super) async fn ask(
-    talk: &mut Talk<'_>,
+    talk: &mut PostgresSession<'_>,
     question: &'static str,
     rest: &'static str,
     schemas: &[String],
-) -> Result<Vec<Value>, Trouble> {
+) -> Result<Vec<Value>, SqlError> {
     let list = crate::sql::json::array_literal(schemas.iter().map(|schema| Some(schema.as_str())));
     let mut statement = Statement::new(Dialect::Postgres);
     statement.push(question).bind(Bind::Text(list)).push(rest);

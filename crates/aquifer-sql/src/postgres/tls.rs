@@ -13,9 +13,9 @@ use tokio::task::AbortHandle;
 use tokio_postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::trouble;
+use super::error;
 use super::url::{Encryption, Roots};
-use crate::trouble::Trouble;
+use crate::error::SqlError;
 
 /// How connections are encrypted.
 #[derive(Clone)]
@@ -26,12 +26,12 @@ pub(super) enum Tls {
 
 impl Tls {
     /// Sets up encryption as a URL demands it.
-    pub(super) fn new(encryption: &Encryption) -> Result<Self, Trouble> {
+    pub(super) fn new(encryption: &Encryption) -> Result<Self, SqlError> {
         let builder = || {
             let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
             builder.map_err(unusable)
         };
-        let lenient = |roots| -> Result<ClientConfig, Trouble> {
+        let lenient = |roots| -> Result<ClientConfig, SqlError> {
             let verifier = Arc::new(AnyHost { roots, provider: provider() });
             Ok(builder()?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
         };
@@ -47,7 +47,7 @@ impl Tls {
     }
 
     /// A client, and what ends its connection at once.
-    pub(super) async fn connect(&self, config: &Config) -> Result<(Client, AbortHandle), Trouble> {
+    pub(super) async fn connect(&self, config: &Config) -> Result<(Client, AbortHandle), SqlError> {
         fn spawned<S, T>(connection: tokio_postgres::Connection<S, T>) -> AbortHandle
         where
             S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
@@ -63,11 +63,11 @@ impl Tls {
         }
         match self {
             Tls::Never => {
-                let (client, connection) = config.connect(NoTls).await.map_err(|error| trouble::of(&error))?;
+                let (client, connection) = config.connect(NoTls).await.map_err(|error| error::of(&error))?;
                 Ok((client, spawned(connection)))
             }
             Tls::Rustls(make) => {
-                let (client, connection) = config.connect(make.clone()).await.map_err(|error| trouble::of(&error))?;
+                let (client, connection) = config.connect(make.clone()).await.map_err(|error| error::of(&error))?;
                 Ok((client, spawned(connection)))
             }
         }
@@ -85,16 +85,16 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::aws_lc_rs::default_provider())
 }
 
-fn unusable(error: impl std::fmt::Display) -> Trouble {
-    Trouble::Unavailable { reason: "no encryption can be set up".to_owned(), cause: error.to_string() }
+fn unusable(error: impl std::fmt::Display) -> SqlError {
+    SqlError::Unavailable { reason: "no encryption can be set up".to_owned(), cause: error.to_string() }
 }
 
-fn load(roots: &Roots) -> Result<RootCertStore, Trouble> {
+fn load(roots: &Roots) -> Result<RootCertStore, SqlError> {
     let mut store = RootCertStore::empty();
     match roots {
         Roots::File(path) => {
             let unread =
-                |cause: String| Trouble::Unavailable { reason: "its sslrootcert cannot be read".to_owned(), cause };
+                |cause: String| SqlError::Unavailable { reason: "its sslrootcert cannot be read".to_owned(), cause };
             let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unread(error.to_string()))?;
             for certificate in certificates {
                 let certificate = certificate.map_err(|error| unread(error.to_string()))?;

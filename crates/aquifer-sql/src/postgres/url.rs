@@ -6,8 +6,8 @@ use std::str::FromStr;
 use tokio_postgres::Config;
 use tokio_postgres::config::SslMode;
 
+use crate::error::SqlError;
 use crate::percent;
-use crate::trouble::Trouble;
 
 /// How a server proves who it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,8 +32,8 @@ pub(super) enum Roots {
 }
 
 /// Reads a URL.
-pub(super) fn read(url: &str) -> Result<(Config, Encryption), Trouble> {
-    let invalid = |reason: &str, cause: String| Trouble::Unavailable { reason: reason.to_owned(), cause };
+pub(super) fn read(url: &str) -> Result<(Config, Encryption), SqlError> {
+    let invalid = |reason: &str, cause: String| SqlError::Unavailable { reason: reason.to_owned(), cause };
     let (base, query) = split_query(url);
     let (mut mode, mut roots, mut others) = (None, None, Vec::new());
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -159,7 +159,7 @@ mod tests {
             ("?nobody_knows=1", "URL"),
         ] {
             match read(&format!("postgres://u:p@h/shop{query}")) {
-                Err(Trouble::Unavailable { reason, .. }) => assert!(reason.contains(words), "{query}: {reason}"),
+                Err(SqlError::Unavailable { reason, .. }) => assert!(reason.contains(words), "{query}: {reason}"),
                 other => panic!("{query}: {:?}", other.map(|(_, encryption)| encryption)),
             }
         }

@@ -3,7 +3,7 @@
 use aquifer_protocol::warning::Warning;
 use aquifer_query::FieldType;
 use aquifer_query::evaluate::{groups_cut, nest};
-use aquifer_query::plan::{Aggregate, Function, MOST_GROUPS, Path, Plan, group_label};
+use aquifer_query::plan::{Aggregate, Function, MAX_GROUPS, Path, Plan, group_label};
 use serde_json::{Map, Value};
 
 use super::json::{self, ASPECTS, Aspect};
@@ -91,7 +91,7 @@ fn summing<'a>(scope: &Scope<'a>, plan: &'a Plan, by: GroupBy<'a>, which: &[usiz
         }
     }
     if !by.is_empty() {
-        statement.push(" LIMIT ").count(MOST_GROUPS + 1);
+        statement.push(" LIMIT ").count(MAX_GROUPS + 1);
     }
     Summing { statement, readers, expressions, groups, counts }
 }
@@ -298,7 +298,7 @@ impl Summing {
         warnings: &mut Vec<Warning>,
     ) -> Option<Value> {
         results.resize(aggregates.len(), None);
-        let cut = !self.groups.is_empty() && rows.len() > MOST_GROUPS;
+        let cut = !self.groups.is_empty() && rows.len() > MAX_GROUPS;
         for (index, start) in &self.expressions {
             let Some(aggregate) = aggregates.get(*index) else { continue };
             let width = aggregate.functions.len();
@@ -314,7 +314,7 @@ impl Summing {
             } else {
                 let mut map = Map::new();
                 let mut taken = std::collections::HashSet::new();
-                for row in rows.iter().take(MOST_GROUPS) {
+                for row in rows.iter().take(MAX_GROUPS) {
                     let labels: Vec<String> = self.groups.iter().map(|group| group.label(row)).collect();
                     nest(&mut map, &unlike(&mut taken, labels), result(row));
                 }

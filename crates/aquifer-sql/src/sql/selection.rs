@@ -110,7 +110,7 @@ pub(crate) struct Selections(RwLock<Vec<Arc<Selection>>>);
 
 impl Selections {
     /// Callers choose fields as they like; the first ones are kept.
-    const MOST: usize = 8;
+    const MAX_COUNT: usize = 8;
 
     fn of(&self, select: &[Path]) -> Option<Arc<Selection>> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
@@ -120,7 +120,7 @@ impl Selections {
 
     fn keep(&self, selection: Selection) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < Self::MOST {
+        if known.len() < Self::MAX_COUNT {
             known.push(Arc::new(selection));
         }
     }

@@ -7,7 +7,7 @@ use crate::model::TextIndex;
 use crate::statement::{Bind, Dialect, Statement};
 
 /// More columns than this are not searched without an index: SQLite takes no more arguments.
-const MOST_COLUMNS: usize = 100;
+const MAX_COLUMNS: usize = 100;
 
 /// What words are told apart by, as a PostgreSQL pattern: neither a letter nor a digit, of which its own class has fewer.
 const BETWEEN: &str = "[^[:alnum:]²³¹¼½¾⁰⁴-⁹₀-₉⅐-⅟①-⒛⓪-⓿❶-➓]";
@@ -73,7 +73,7 @@ fn fallback(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
         .text
         .iter()
         .filter_map(|name| scope.served.table.column(name))
-        .take(MOST_COLUMNS)
+        .take(MAX_COLUMNS)
         .collect();
     match scope.dialect {
         Dialect::Sqlite => {

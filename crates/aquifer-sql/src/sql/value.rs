@@ -7,16 +7,16 @@ use aquifer_query::plan::Path;
 use jiff::Timestamp;
 
 use super::json;
+use crate::exposed_table::{ComputedSource, ExposedTable};
 use crate::model::{Column, PostgresRead, SqliteStore, Store};
 use crate::rows::Reader;
-use crate::served::{ComputedSource, Served};
 use crate::statement::{Bind, Dialect, Statement};
 use crate::time_style::TimeStyle;
 
 /// What a statement is about: a table, and the time it is asked.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
-    pub(crate) served: &'a Served,
+    pub(crate) served: &'a ExposedTable,
     pub(crate) dialect: Dialect,
     pub(crate) now: Timestamp,
     pub(crate) times: Times<'a>,
@@ -46,7 +46,7 @@ pub(crate) enum Thing<'a> {
 }
 
 impl<'a> Scope<'a> {
-    pub(crate) fn new(served: &'a Served, dialect: Dialect, now: Timestamp) -> Self {
+    pub(crate) fn new(served: &'a ExposedTable, dialect: Dialect, now: Timestamp) -> Self {
         Self { served, dialect, now, times: Times::Sampled }
     }
 
@@ -212,7 +212,7 @@ impl<'a> Scope<'a> {
     }
 
     fn computed(&self, statement: &mut Statement, computed: &ComputedSource) {
-        use crate::served::Formula;
+        use crate::exposed_table::Formula;
         match &computed.formula {
             Formula::Operator(fragment) => {
                 statement.push("(").fragment(fragment).push(")");
@@ -256,7 +256,7 @@ impl<'a> Scope<'a> {
     /// A mark of the whole row that changes whenever the row does.
     pub(crate) fn version(&self, statement: &mut Statement) {
         // SQLite takes no more arguments than this.
-        const MOST: usize = 100;
+        const MAX_COUNT: usize = 100;
         match self.dialect {
             Dialect::Postgres => {
                 let hashes = self.served.table.hashes;
@@ -274,7 +274,7 @@ impl<'a> Scope<'a> {
                 statement.push(if hashes { "), 0))" } else { ")::text), 1, 16)" });
             }
             Dialect::Sqlite => {
-                let chunks: Vec<&[Column]> = self.served.table.columns.chunks(MOST).collect();
+                let chunks: Vec<&[Column]> = self.served.table.columns.chunks(MAX_COUNT).collect();
                 for _ in &chunks {
                     statement.push("aquifer_version(");
                 }

@@ -6,7 +6,7 @@ use aquifer_query::FieldType;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, Result};
 
-use super::lane::Brake;
+use super::pool::InterruptHandle;
 use crate::model::SqliteStore;
 use crate::statement::Name;
 use crate::time_style::{self, Stored, StyleFinder, TimeStyle};
@@ -156,21 +156,21 @@ fn style_of(samples: &[Sample]) -> Option<TimeStyle> {
 /// Looks at some values of a table.
 pub(super) struct Sampler<'a> {
     connection: &'a Connection,
-    brake: &'a Brake<'a>,
+    interrupt: &'a InterruptHandle<'a>,
     table: &'a Name,
     /// What is left of the time for it.
     left: Duration,
 }
 
 impl<'a> Sampler<'a> {
-    pub(super) fn new(connection: &'a Connection, brake: &'a Brake<'a>, table: &'a Name) -> Self {
-        Self { connection, brake, table, left: SAMPLING_TIMEOUT }
+    pub(super) fn new(connection: &'a Connection, interrupt: &'a InterruptHandle<'a>, table: &'a Name) -> Self {
+        Self { connection, interrupt, table, left: SAMPLING_TIMEOUT }
     }
 
     /// Some values of a column; none where finding them takes too long.
     fn of(&mut self, column: &str) -> Result<Vec<Sample>> {
         let began = Instant::now();
-        let found = self.brake.within(self.left, || self.read(column));
+        let found = self.interrupt.within(self.left, || self.read(column));
         self.left = self.left.saturating_sub(began.elapsed());
         match found {
             Err(rusqlite::Error::SqliteFailure(code, _)) if code.code == ErrorCode::OperationInterrupted => {

@@ -2,13 +2,13 @@
 
 mod collation;
 mod column_kind;
+mod error;
 mod full_text;
 mod functions;
-mod lane;
+mod pool;
 mod reflect;
 mod rows;
 mod time_formats;
-mod trouble;
 mod views;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +17,7 @@ use futures::FutureExt;
 use rusqlite::{Connection, StatementStatus};
 use serde_json::Value;
 
+use crate::error::SqlError;
 use crate::model::Model;
 use crate::rows::{Cells as _, Collector, Reader};
 use crate::session::{Fault, Session, Work};
@@ -24,17 +25,16 @@ use crate::settings::Settings;
 use crate::sql::uniform::TimeCheck;
 use crate::statement::Statement;
 use crate::time_style::TimeStyle;
-use crate::trouble::Trouble;
-use lane::{FileId, Lane, Link};
+use pool::{FileId, Link, Pool};
 use time_formats::TimeFormats;
 
-pub(crate) use lane::Place;
+pub(crate) use pool::Place;
 pub(crate) use rows::{from_place, is_broken_text};
 
 /// A SQLite file.
 pub(crate) struct Sqlite {
-    readers: Lane,
-    writer: Lane,
+    readers: Pool,
+    writer: Pool,
     /// The schema that was reflected, and the one a statement saw last.
     reflected: Mutex<Option<Seen>>,
     seen: Arc<Mutex<Option<Seen>>>,
@@ -46,24 +46,24 @@ type Seen = (Option<FileId>, u32);
 impl Sqlite {
     pub(crate) fn new(place: Place, settings: &Settings) -> Self {
         Self {
-            readers: Lane::new(place.clone(), false, settings.connections, settings.timeout),
-            writer: Lane::new(place, true, 1, settings.timeout),
+            readers: Pool::new(place.clone(), false, settings.connections, settings.timeout),
+            writer: Pool::new(place, true, 1, settings.timeout),
             reflected: Mutex::default(),
             seen: Arc::default(),
         }
     }
 
     /// Looks what there is.
-    pub(crate) async fn reflect(&self, settings: &Settings) -> Result<Model, Trouble> {
+    pub(crate) async fn reflect(&self, settings: &Settings) -> Result<Model, SqlError> {
         let settings = settings.clone();
         let look = move |link: &mut Link| {
             let version = schema_version(&link.connection)?;
-            let mut model = reflect::model(&link.connection, &link.brake(), &settings)?;
+            let mut model = reflect::model(&link.connection, &link.interrupt(), &settings)?;
             views::trace(&mut link.connection, &mut model)?;
             Ok((model, (link.file, version)))
         };
         let turn = self.readers.turn().await?;
-        let (model, found) = turn.apart(move |link| look(link).map_err(|error| trouble::of(&error))).await?;
+        let (model, found) = turn.run_blocking(move |link| look(link).map_err(|error| error::of(&error))).await?;
         *self.reflected.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
         Ok(model)
@@ -79,9 +79,9 @@ impl Sqlite {
     pub(crate) async fn check(&self) -> bool {
         let seen = self.seen.clone();
         let Ok(turn) = self.readers.turn().await else { return false };
-        let looking = turn.apart(move |link| {
+        let looking = turn.run_blocking(move |link| {
             note(&seen, link);
-            Ok::<(), Trouble>(())
+            Ok::<(), SqlError>(())
         });
         looking.await.is_ok() && self.has_changed()
     }
@@ -89,26 +89,26 @@ impl Sqlite {
     /// Does what only reads. One state of the data is seen throughout.
     pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         let turn = self.readers.turn().await?;
-        let soon_done = work.is_soon_done();
-        let answered = soon_done.then(|| turn.in_passing(|link| reading(link, &self.seen, &work))).flatten();
+        let soon_done = work.is_cheap();
+        let answered = soon_done.then(|| turn.run_inline(|link| reading(link, &self.seen, &work))).flatten();
         if let Some(answer) = answered {
             return answer;
         }
         let seen = self.seen.clone();
-        turn.apart(move |link| reading(link, &seen, &work)).await
+        turn.run_blocking(move |link| reading(link, &seen, &work)).await
     }
 
     /// Does what changes something: all of it or nothing.
     pub(crate) async fn write<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
         let seen = self.seen.clone();
         let turn = self.writer.turn().await?;
-        turn.apart(move |link| {
+        turn.run_blocking(move |link| {
             let answer = transact(link, &work);
             note(&seen, link);
             answer.map_err(|fault| match fault {
-                Fault::Trouble(trouble) => {
-                    let explaining = work.explain(&mut Talk::on(link), trouble.clone()).now_or_never();
-                    explaining.unwrap_or(trouble).into()
+                Fault::SqlError(error) => {
+                    let explaining = work.explain(&mut SqliteSession::on(link), error.clone()).now_or_never();
+                    explaining.unwrap_or(error).into()
                 }
                 fault => fault,
             })
@@ -123,20 +123,20 @@ fn transact<W: Work>(link: &mut Link, work: &W) -> Result<W::Output, Fault> {
         return transact_as_set(link, work);
     }
     // Nothing of a rehearsal can be kept: SQLite itself refuses to.
-    link.connection.commit_hook(Some(|| true)).map_err(|error| trouble::of(&error))?;
+    link.connection.commit_hook(Some(|| true)).map_err(|error| error::of(&error))?;
     let answer = transact_as_set(link, work);
-    link.connection.commit_hook(None::<fn() -> bool>).map_err(|error| trouble::of(&error))?;
+    link.connection.commit_hook(None::<fn() -> bool>).map_err(|error| error::of(&error))?;
     answer
 }
 
 fn transact_as_set<W: Work>(link: &mut Link, work: &W) -> Result<W::Output, Fault> {
-    link.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| trouble::of(&error))?;
+    link.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| error::of(&error))?;
     let (answer, _) = at_once(link, work);
     let answer = answer.and_then(|(output, keep)| {
         if !keep || work.is_rehearsal() {
-            link.connection.execute_batch("ROLLBACK").map_err(|error| trouble::of(&error))?;
+            link.connection.execute_batch("ROLLBACK").map_err(|error| error::of(&error))?;
         } else if link.is_abandoned() {
-            return Err(Trouble::Timeout { cause: "nobody waits for the change any more".to_owned() }.into());
+            return Err(SqlError::Timeout { cause: "nobody waits for the change any more".to_owned() }.into());
         } else {
             link.begin_commit();
             commit(&link.connection)?;
@@ -151,10 +151,10 @@ fn transact_as_set<W: Work>(link: &mut Link, work: &W) -> Result<W::Output, Faul
 
 /// Keeps what was done. A failure that leaves the transaction open has kept nothing, nor has one for want of room; after
 /// any other the file may hold the change or not.
-fn commit(connection: &Connection) -> Result<(), Trouble> {
+fn commit(connection: &Connection) -> Result<(), SqlError> {
     let Err(error) = connection.execute_batch("COMMIT") else { return Ok(()) };
     let is_known = !connection.is_autocommit() || error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
-    if is_known { Err(trouble::of(&error)) } else { Err(Trouble::Unknown { cause: error.to_string() }) }
+    if is_known { Err(error::of(&error)) } else { Err(SqlError::Unknown { cause: error.to_string() }) }
 }
 
 /// Reads; anything but the answer stays as it was.
@@ -162,7 +162,7 @@ fn reading<W: Work>(link: &mut Link, seen: &Mutex<Option<Seen>>, work: &W) -> Re
     let snapshot = work.needs_snapshot();
     if snapshot {
         let begin = link.connection.prepare_cached("BEGIN").and_then(|mut begin| begin.execute([]));
-        begin.map_err(|error| trouble::of(&error))?;
+        begin.map_err(|error| error::of(&error))?;
     }
     let (answer, schema) = at_once(link, work);
     link.is_noted &= schema == Schema::Known;
@@ -178,9 +178,9 @@ fn reading<W: Work>(link: &mut Link, seen: &Mutex<Option<Seen>>, work: &W) -> Re
 
 /// Runs work whose every answer comes at once. Says, too, whether it may have met another schema.
 fn at_once<W: Work>(link: &mut Link, work: &W) -> (Result<(W::Output, bool), Fault>, Schema) {
-    let mut session = Talk::on(link);
+    let mut session = SqliteSession::on(link);
     let answer = work.run(&mut session).now_or_never().unwrap_or_else(|| {
-        Err(Trouble::Refused { words: None, cause: "work on SQLite waited for something".to_owned() }.into())
+        Err(SqlError::Refused { words: None, cause: "work on SQLite waited for something".to_owned() }.into())
     });
     (answer, session.schema)
 }
@@ -207,13 +207,13 @@ fn note(seen: &Mutex<Option<Seen>>, link: &mut Link) {
 }
 
 /// One call's conversation.
-struct Talk<'c> {
+struct SqliteSession<'c> {
     connection: &'c mut Connection,
     formats: &'c mut TimeFormats,
     schema: Schema,
 }
 
-impl<'c> Talk<'c> {
+impl<'c> SqliteSession<'c> {
     fn on(link: &'c mut Link) -> Self {
         Self { connection: &mut link.connection, formats: &mut link.formats, schema: Schema::Known }
     }
@@ -222,7 +222,7 @@ impl<'c> Talk<'c> {
         &mut self,
         statement: &Statement,
         mut row: impl FnMut(&rusqlite::Row<'_>) -> std::ops::ControlFlow<()>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SqlError> {
         let mut run = || -> rusqlite::Result<Schema> {
             let mut prepared = self.connection.prepare_cached(statement.text())?;
             let mut rows = prepared.query(rusqlite::params_from_iter(statement.binds()))?;
@@ -242,27 +242,27 @@ impl<'c> Talk<'c> {
             Ok(Schema::Known) => Ok(()),
             met => {
                 self.schema = Schema::PerhapsNew;
-                met.map(|_| ()).map_err(|error| trouble::of(&error))
+                met.map(|_| ()).map_err(|error| error::of(&error))
             }
         }
     }
 
-    fn executed(&mut self, statement: &Statement) -> Result<u64, Trouble> {
+    fn executed(&mut self, statement: &Statement) -> Result<u64, SqlError> {
         tracing::trace!(sql = statement.text(), "sqlite");
         let run = || -> rusqlite::Result<usize> {
             let mut prepared = self.connection.prepare_cached(statement.text())?;
             prepared.execute(rusqlite::params_from_iter(statement.binds()))
         };
-        run().map(|count| count as u64).map_err(|error| trouble::of(&error))
+        run().map(|count| count as u64).map_err(|error| error::of(&error))
     }
 }
 
-impl Session for Talk<'_> {
+impl Session for SqliteSession<'_> {
     fn fetch(
         &mut self,
         statement: &Statement,
         collector: &mut Collector,
-    ) -> impl Future<Output = Result<(), Trouble>> + Send {
+    ) -> impl Future<Output = Result<(), SqlError>> + Send {
         std::future::ready(self.each(statement, |row| collector.take(&rows::Row(row))))
     }
 
@@ -270,7 +270,7 @@ impl Session for Talk<'_> {
         &mut self,
         statement: &Statement,
         readers: &[Reader],
-    ) -> impl Future<Output = Result<Vec<Vec<Value>>, Trouble>> + Send {
+    ) -> impl Future<Output = Result<Vec<Vec<Value>>, SqlError>> + Send {
         let mut all = Vec::new();
         let done = self.each(statement, |row| {
             let row = rows::Row(row);
@@ -281,15 +281,15 @@ impl Session for Talk<'_> {
         std::future::ready(done.map(|()| all))
     }
 
-    fn known_time_style(&mut self, check: &TimeCheck) -> impl Future<Output = Result<TimeStyle, Trouble>> + Send {
-        std::future::ready(self.formats.known(self.connection, check).map_err(|error| trouble::of(&error)))
+    fn known_time_style(&mut self, check: &TimeCheck) -> impl Future<Output = Result<TimeStyle, SqlError>> + Send {
+        std::future::ready(self.formats.known(self.connection, check).map_err(|error| error::of(&error)))
     }
 
-    fn check_times(&mut self, check: &TimeCheck) -> impl Future<Output = Result<TimeStyle, Trouble>> + Send {
-        std::future::ready(self.formats.check(self.connection, check).map_err(|error| trouble::of(&error)))
+    fn check_times(&mut self, check: &TimeCheck) -> impl Future<Output = Result<TimeStyle, SqlError>> + Send {
+        std::future::ready(self.formats.check(self.connection, check).map_err(|error| error::of(&error)))
     }
 
-    fn execute(&mut self, statement: &Statement) -> impl Future<Output = Result<u64, Trouble>> + Send {
+    fn execute(&mut self, statement: &Statement) -> impl Future<Output = Result<u64, SqlError>> + Send {
         std::future::ready(self.executed(statement))
     }
 }
@@ -364,7 +364,7 @@ mod tests {
     async fn r_saf_5_a_panic_before_the_end_keeps_nothing_and_is_not_in_doubt() {
         let (sqlite, other) = database("kept-panic");
         let broken = sqlite.write(Adding::Panics).await;
-        assert!(matches!(broken, Err(Fault::Trouble(Trouble::Broken { .. }))), "{broken:?}");
+        assert!(matches!(broken, Err(Fault::SqlError(SqlError::Broken { .. }))), "{broken:?}");
         assert_eq!(things(&other), 0);
         sqlite.write(Adding::Kept).await.unwrap();
         assert_eq!(things(&other), 1);
@@ -377,11 +377,11 @@ mod tests {
         let parent = "CREATE TABLE a (id INTEGER PRIMARY KEY); CREATE TABLE b (a INTEGER REFERENCES a(id) DEFERRABLE INITIALLY DEFERRED);";
         connection.execute_batch(&format!("PRAGMA foreign_keys = ON; {parent}")).unwrap();
         connection.execute_batch("BEGIN; INSERT INTO b VALUES (1)").unwrap();
-        assert!(matches!(commit(&connection), Err(Trouble::Violation(_))));
+        assert!(matches!(commit(&connection), Err(SqlError::Violation(_))));
         connection.execute_batch("ROLLBACK").unwrap();
         connection.commit_hook(Some(|| true)).unwrap();
         connection.execute_batch("BEGIN; INSERT INTO a VALUES (1)").unwrap();
-        assert!(matches!(commit(&connection), Err(Trouble::Unknown { .. })));
+        assert!(matches!(commit(&connection), Err(SqlError::Unknown { .. })));
         connection.commit_hook(None::<fn() -> bool>).unwrap();
         connection.execute_batch("BEGIN; INSERT INTO a VALUES (1)").unwrap();
         assert!(commit(&connection).is_ok());

@@ -9,7 +9,7 @@ use rusqlite::{Connection, Result};
 use super::collation;
 use super::column_kind::{Sampler, is_textual, kind_of, says_number};
 use super::full_text::{self, FullText};
-use super::lane::Brake;
+use super::pool::InterruptHandle;
 use crate::checks;
 use crate::column_defaults::ColumnDefault;
 use crate::column_rules::ColumnRules;
@@ -23,7 +23,7 @@ use crate::statement::Name;
 use crate::table_filter::TableFilter;
 use crate::time_style::TimeStyle;
 
-pub(super) fn model(connection: &Connection, brake: &Brake<'_>, settings: &Settings) -> Result<Model> {
+pub(super) fn model(connection: &Connection, interrupt: &InterruptHandle<'_>, settings: &Settings) -> Result<Model> {
     let mut found: Vec<(String, String, bool)> = Vec::new();
     let mut statement = connection.prepare("SELECT name, type, wr FROM pragma_table_list WHERE schema = 'main'")?;
     let mut rows = statement.query([])?;
@@ -57,7 +57,7 @@ pub(super) fn model(connection: &Connection, brake: &Brake<'_>, settings: &Setti
             }
             continue;
         }
-        match table(connection, brake, settings, name, kind, *without_rowid, &indexes) {
+        match table(connection, interrupt, settings, name, kind, *without_rowid, &indexes) {
             Ok((table, flows)) => {
                 model.tables.push(table);
                 model.flows.extend(flows);
@@ -80,7 +80,7 @@ fn definition(connection: &Connection, name: &str) -> Result<String> {
 
 fn table(
     connection: &Connection,
-    brake: &Brake<'_>,
+    interrupt: &InterruptHandle<'_>,
     settings: &Settings,
     name: &str,
     kind: &str,
@@ -93,7 +93,7 @@ fn table(
     // Of views it is known once what they show is.
     let is_stored = kind != "view";
     let indexed = indexed_columns(connection, name)?;
-    let mut sampler = Sampler::new(connection, brake, &quoted);
+    let mut sampler = Sampler::new(connection, interrupt, &quoted);
     let mut columns = Vec::new();
     let mut key: Vec<(i64, usize)> = Vec::new();
     let mut statement =

@@ -7,14 +7,14 @@ use serde_json::{Map, Value, json};
 
 use super::change::Common;
 use super::relationships::{distinct, select, values_at};
+use crate::error::ANOTHER_TABLE;
 use crate::model::OnDelete;
 use crate::offer::Relationship;
 use crate::session::{Fault, Session};
 use crate::sql::value::Scope;
-use crate::trouble::ANOTHER_TABLE;
 
 /// Nobody needs to know of more rows than this to think again.
-const MOST: usize = 5_000;
+const MAX_COUNT: usize = 5_000;
 /// Values looked for in one statement.
 const CHUNK: usize = 500;
 
@@ -35,7 +35,7 @@ pub(super) async fn of<S: Session>(
             let wanted = distinct(going.filter_map(|(_, row)| values_at(row, &reference.to_columns)));
             let mut met = Vec::new();
             for chunk in wanted.chunks(CHUNK) {
-                met.extend(referring(common, session, reference, chunk, MOST - total).await?);
+                met.extend(referring(common, session, reference, chunk, MAX_COUNT - total).await?);
             }
             let cascades = reference.on_delete == OnDelete::Cascade;
             if cascades {
@@ -49,13 +49,13 @@ pub(super) async fn of<S: Session>(
                 let told = touched.entry(name).or_insert_with(|| json!({}));
                 let known = told[fate].as_u64().unwrap_or(0);
                 told[fate] = (known + count as u64).into();
-                total = (total + count).min(MOST);
+                total = (total + count).min(MAX_COUNT);
             }
             if cascades {
                 next.extend(met.into_iter().map(|row| (reference.from, row)));
             }
         }
-        if total >= MOST {
+        if total >= MAX_COUNT {
             touched.insert("more".to_owned(), true.into());
             break;
         }

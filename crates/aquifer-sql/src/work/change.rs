@@ -12,24 +12,24 @@ use serde_json::{Map, Value, json};
 use super::merge::{Members, merged};
 use super::read::{not_found, one};
 use super::{Done, cascade};
+use crate::error::SqlError;
+use crate::exposed_table::ExposedTable;
 use crate::offer::Relationship;
 use crate::rows::Collector;
-use crate::served::Served;
 use crate::session::{Fault, Session, Work};
 use crate::sql::value::Scope;
 use crate::sql::write::{self, Change, Given, Returns};
 use crate::statement::Dialect;
-use crate::trouble::Trouble;
 
 /// What is said where a trigger or a policy let nothing happen.
 const NOTHING_CHANGED: &str = "the database let nothing be changed";
 
 /// What every change has.
 pub(crate) struct Common {
-    pub(crate) served: Arc<Served>,
+    pub(crate) served: Arc<ExposedTable>,
     /// Where the table stands among all.
     pub(crate) index: usize,
-    pub(crate) tables: Vec<Arc<Served>>,
+    pub(crate) tables: Vec<Arc<ExposedTable>>,
     pub(crate) references: Arc<[Relationship]>,
     pub(crate) dialect: Dialect,
     pub(crate) now: Timestamp,
@@ -79,12 +79,12 @@ impl Common {
             // What may be read but not changed is hidden from whoever would lock it.
             None if lock && one(session, &self.scope(), &self.whole(), key, false).await?.is_some() => {
                 let cause = "a row that is there could not be locked".to_owned();
-                return Err(Trouble::Denied { reason: NOTHING_CHANGED, cause }.into());
+                return Err(SqlError::Denied { reason: NOTHING_CHANGED, cause }.into());
             }
             None => return Err(not_found(&self.served, key).into()),
         };
         let row: Map<String, Value> = serde_json::from_slice(&text)
-            .map_err(|error| Trouble::Refused { words: None, cause: error.to_string() })?;
+            .map_err(|error| SqlError::Refused { words: None, cause: error.to_string() })?;
         let version = row.get("_etag").and_then(Value::as_str);
         if if_match.is_some_and(|wanted| Some(wanted) != version) {
             let resource = self.served.words.singular.as_str();
@@ -138,8 +138,8 @@ impl Work for Create {
         Ok((Done::assembled(row, Vec::new())?, true))
     }
 
-    async fn explain<S: Session>(&self, session: &mut S, trouble: Trouble) -> Trouble {
-        self.common.explained(session, trouble, &self.values, &self.values, false).await
+    async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
+        self.common.explained(session, error, &self.values, &self.values, false).await
     }
 }
 
@@ -178,7 +178,7 @@ impl Work for Update {
             });
             let change = write::update(&common.scope(), given.collect(), key, &common.whole());
             // A trigger or a policy may have swallowed it.
-            let nothing = || Trouble::Denied { reason: NOTHING_CHANGED, cause: "an update touched no row".to_owned() };
+            let nothing = || SqlError::Denied { reason: NOTHING_CHANGED, cause: "an update touched no row".to_owned() };
             common.changed(session, change).await?.ok_or_else(nothing)?
         };
         if !common.dry_run {
@@ -196,10 +196,10 @@ impl Work for Update {
         Ok((Done { data: data.into(), warnings: Vec::new() }, false))
     }
 
-    async fn explain<S: Session>(&self, session: &mut S, trouble: Trouble) -> Trouble {
+    async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
         let mut row = self.common.row(session, &self.key).await.unwrap_or_default();
         row.extend(self.input.clone());
-        self.common.explained(session, trouble, &self.input, &row, false).await
+        self.common.explained(session, error, &self.input, &row, false).await
     }
 }
 
@@ -229,7 +229,7 @@ impl Work for Delete {
         let also = if common.dry_run { cascade::of(common, session, &row).await? } else { Map::new() };
         if session.execute(&write::delete(&common.scope(), key)).await? == 0 {
             let cause = "a delete touched no row".to_owned();
-            return Err(Trouble::Denied { reason: "the database let nothing be removed", cause }.into());
+            return Err(SqlError::Denied { reason: "the database let nothing be removed", cause }.into());
         }
         if common.dry_run {
             common.must_not_be_referred_to(session, &row).await?;
@@ -242,8 +242,8 @@ impl Work for Delete {
         Ok((Done::assembled(text, Vec::new())?, true))
     }
 
-    async fn explain<S: Session>(&self, session: &mut S, trouble: Trouble) -> Trouble {
+    async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
         let row = self.common.row(session, &self.key).await.unwrap_or_default();
-        self.common.explained(session, trouble, &Map::new(), &row, true).await
+        self.common.explained(session, error, &Map::new(), &row, true).await
     }
 }

@@ -5,12 +5,12 @@ use serde_json::{Map, Value};
 
 use super::change::Common;
 use super::read::one;
+use crate::error::{ANOTHER_TABLE, Constraint, SqlError, Violation};
 use crate::model::{Column, ForeignKey, OnDelete, Store};
 use crate::rows::Reader;
 use crate::session::{Fault, Session};
 use crate::sql::{operand, write};
 use crate::statement::{Dialect, Name, Statement};
-use crate::trouble::{ANOTHER_TABLE, Constraint, Trouble, Violation};
 
 impl Common {
     /// The row of a key as it is now.
@@ -19,25 +19,25 @@ impl Common {
         serde_json::from_slice(&text).ok()
     }
 
-    /// Trouble with what was given, told with the names it is about. `row` is what the row would have been.
+    /// SqlError with what was given, told with the names it is about. `row` is what the row would have been.
     pub(super) async fn explained<S: Session>(
         &self,
         session: &mut S,
-        trouble: Trouble,
+        error: SqlError,
         given: &Map<String, Value>,
         row: &Map<String, Value>,
         removed: bool,
-    ) -> Trouble {
-        match trouble {
-            Trouble::Violation(mut violation) if violation.kind.is_reference() => {
+    ) -> SqlError {
+        match error {
+            SqlError::Violation(mut violation) if violation.kind.is_reference() => {
                 self.referring(session, &mut violation, row, removed).await;
-                Trouble::Violation(violation)
+                SqlError::Violation(violation)
             }
-            Trouble::Invalid { problem, column: None, cause } => {
+            SqlError::Invalid { problem, column: None, cause } => {
                 let column = self.refused_value(session, given).await;
-                Trouble::Invalid { problem, column, cause }
+                SqlError::Invalid { problem, column, cause }
             }
-            trouble => trouble,
+            error => error,
         }
     }
 
@@ -165,7 +165,7 @@ impl Common {
             let Store::Postgres(store) = &column.store else { return None };
             let mut statement = Statement::new(Dialect::Postgres);
             statement.push("SELECT ").bind(operand::postgres(&column.of, value)).push("::").fragment(&store.whole);
-            if matches!(session.rows(&statement, &[]).await, Err(Trouble::Invalid { .. })) {
+            if matches!(session.rows(&statement, &[]).await, Err(SqlError::Invalid { .. })) {
                 return Some(name.clone());
             }
             if column.is_shown_as_text() && store.whole != store.cast {
@@ -179,7 +179,7 @@ impl Common {
 
 fn broken(kind: Constraint, columns: Vec<String>, other: Option<String>) -> Fault {
     let cause = "a deferred reference would not hold".to_owned();
-    Trouble::Violation(Violation { kind, constraint: None, columns, other, cause }).into()
+    SqlError::Violation(Violation { kind, constraint: None, columns, other, cause }).into()
 }
 
 pub(super) async fn count<S: Session>(session: &mut S, statement: &Statement) -> Option<i64> {

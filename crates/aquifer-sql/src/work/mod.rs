@@ -12,7 +12,7 @@ mod undrawn;
 use aquifer_protocol::response::{Data, JsonText};
 use aquifer_protocol::warning::Warning;
 
-use crate::trouble::Trouble;
+use crate::error::SqlError;
 
 /// An answer whose text is already JSON.
 #[derive(Debug)]
@@ -23,9 +23,9 @@ pub(crate) struct Done {
 
 impl Done {
     /// Takes text that was assembled here, from what the database vouches for and what we have written ourselves.
-    pub(crate) fn assembled(text: Vec<u8>, warnings: Vec<Warning>) -> Result<Self, Trouble> {
+    pub(crate) fn assembled(text: Vec<u8>, warnings: Vec<Warning>) -> Result<Self, SqlError> {
         let text = String::from_utf8(text)
-            .map_err(|error| Trouble::Refused { words: None, cause: format!("an answer that is no text: {error}") })?;
+            .map_err(|error| SqlError::Refused { words: None, cause: format!("an answer that is no text: {error}") })?;
         Ok(Self { data: Data::Text(JsonText::vouched(text)), warnings })
     }
 }

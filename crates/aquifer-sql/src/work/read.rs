@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::Done;
+use crate::exposed_table::ExposedTable;
 use crate::rows::Collector;
-use crate::served::Served;
 use crate::session::{Fault, Session, Work};
 use crate::sql::uniform::{PageSpan, page_span, time_uses};
 use crate::sql::value::{ColumnStyle, Scope, Thing, Times};
@@ -22,7 +22,7 @@ use crate::time_style::TimeStyle;
 
 /// A list or a search, with its sums.
 pub(crate) struct Query {
-    pub(crate) served: Arc<Served>,
+    pub(crate) served: Arc<ExposedTable>,
     pub(crate) dialect: Dialect,
     pub(crate) now: Timestamp,
     pub(crate) plan: Plan,
@@ -43,7 +43,7 @@ impl Work for Query {
         several || !time_uses(&self.scope(), &self.plan).is_empty()
     }
 
-    fn is_soon_done(&self) -> bool {
+    fn is_cheap(&self) -> bool {
         self.plan.text.is_none() && !self.sums_up()
     }
 
@@ -144,7 +144,7 @@ impl Query {
 
 /// One row.
 pub(crate) struct Get {
-    pub(crate) served: Arc<Served>,
+    pub(crate) served: Arc<ExposedTable>,
     pub(crate) dialect: Dialect,
     pub(crate) now: Timestamp,
     pub(crate) key: Vec<Value>,
@@ -158,7 +158,7 @@ impl Work for Get {
         false
     }
 
-    fn is_soon_done(&self) -> bool {
+    fn is_cheap(&self) -> bool {
         true
     }
 
@@ -186,7 +186,7 @@ pub(super) async fn one<S: Session>(
     Ok(collector.into_one())
 }
 
-pub(super) fn not_found(served: &Served, key: &[Value]) -> Failure {
+pub(super) fn not_found(served: &ExposedTable, key: &[Value]) -> Failure {
     Failure::not_found(&served.words.singular, shown(key))
 }
 

@@ -13,16 +13,16 @@ use serde_json::{Map, Value, json};
 
 use super::Done;
 use super::read::{not_found, shown};
+use crate::exposed_table::ExposedTable;
 use crate::offer::Relationship;
 use crate::rows::Reader;
-use crate::served::Served;
 use crate::session::{Fault, Session, Work};
 use crate::sql::select::equals;
 use crate::sql::value::{Scope, Thing};
 use crate::statement::{Dialect, Statement};
 
 /// References beyond this are not told: nobody reads them, and every one costs memory.
-const MOST: usize = 5_000;
+const MAX_COUNT: usize = 5_000;
 /// Keys looked for in one statement.
 const CHUNK: usize = 500;
 
@@ -55,7 +55,7 @@ impl Direction {
 
 /// A walk along references.
 pub(crate) struct Walk {
-    pub(crate) tables: Vec<Arc<Served>>,
+    pub(crate) tables: Vec<Arc<ExposedTable>>,
     pub(crate) relationships: Arc<[Relationship]>,
     pub(crate) dialect: Dialect,
     pub(crate) now: Timestamp,
@@ -115,7 +115,7 @@ impl Walk {
         (collection, plan)
     }
 
-    fn served(&self, table: usize) -> Result<&Arc<Served>, Fault> {
+    fn served(&self, table: usize) -> Result<&Arc<ExposedTable>, Fault> {
         self.tables.get(table).ok_or_else(|| Failure::internal("a relationship with a table that is not there").into())
     }
 
@@ -241,8 +241,8 @@ impl Walk {
     }
 
     fn answer(&self, root: &Node, mut edges: Vec<Edge>) -> Done {
-        let cut = edges.len() > MOST;
-        edges.truncate(MOST);
+        let cut = edges.len() > MAX_COUNT;
+        edges.truncate(MAX_COUNT);
         let more = edges.len() > self.skip + self.first;
         let page: Vec<Edge> = edges.into_iter().skip(self.skip).take(self.first).collect();
         let shows = |part: &str| self.include.is_empty() || self.include.iter().any(|wanted| wanted == part);
@@ -289,7 +289,8 @@ impl Walk {
         data.insert("pageInfo".to_owned(), info);
         let mut warnings = Vec::new();
         if cut && !more {
-            warnings.push(Warning::new("RESULT_TRUNCATED", format!("Only the first {MOST} relationships are told")));
+            warnings
+                .push(Warning::new("RESULT_TRUNCATED", format!("Only the first {MAX_COUNT} relationships are told")));
         }
         Done { data: Value::Object(data).into(), warnings }
     }
@@ -396,14 +397,14 @@ impl Work for Walk {
         let by: Vec<Arc<str>> = served.table.key_columns().map(|column| column.name.clone()).collect();
         let found = self.rows(session, *table, &by, std::slice::from_ref(key), 1).await?;
         let root = found.into_iter().next().map(Arc::new).ok_or_else(|| not_found(&served, key))?;
-        let most = (self.skip + self.first + 1).min(MOST + 1);
+        let most = (self.skip + self.first + 1).min(MAX_COUNT + 1);
         let edges = self.walk(session, root.clone(), most).await?;
         Ok((self.answer(&root, edges), false))
     }
 }
 
 /// The values of a key as a caller gave them, in the order of the key.
-pub(crate) fn key_of(served: &Served, given: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
+pub(crate) fn key_of(served: &ExposedTable, given: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
     let mut key = Vec::new();
     let valid: Vec<&str> = served.table.key_columns().map(|column| &*column.name).collect();
     for column in served.table.key_columns() {

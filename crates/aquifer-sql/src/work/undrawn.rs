@@ -7,11 +7,11 @@ use aquifer_protocol::warning::Warning;
 use super::Done;
 use super::change::Common;
 use super::explain::count;
+use crate::error::{Constraint, SqlError, Violation};
 use crate::model::{Column, Drawing, DrawnColumn};
 use crate::session::{Fault, Session};
 use crate::sql::write;
 use crate::statement::{Fragment, Name, Statement};
-use crate::trouble::{Constraint, Trouble, Violation};
 
 impl Common {
     /// The columns that a rehearsal has to give values, since their defaults must not be tried; nothing if one's value
@@ -29,7 +29,7 @@ impl Common {
                 Drawing::Refused => {
                     let reason = "the database does not allow it to this user";
                     let cause = format!("no right to draw from the sequence of '{}'", column.name);
-                    return Err(Trouble::Denied { reason, cause }.into());
+                    return Err(SqlError::Denied { reason, cause }.into());
                 }
             }
         }
@@ -76,7 +76,7 @@ impl Common {
     }
 
     async fn counted<S: Session>(&self, session: &mut S, statement: Statement) -> Result<i64, Fault> {
-        let failed = || Trouble::Refused { words: None, cause: "a rule could not be checked".to_owned() };
+        let failed = || SqlError::Refused { words: None, cause: "a rule could not be checked".to_owned() };
         Ok(count(session, &statement).await.ok_or_else(failed)?)
     }
 }
@@ -85,5 +85,5 @@ fn violation(kind: Constraint, name: &str, columns: &[std::sync::Arc<str>], othe
     let constraint = Some(name.to_owned()).filter(|name| !name.is_empty());
     let columns = columns.iter().map(|column| column.to_string()).collect();
     let cause = "a rule would not hold".to_owned();
-    Trouble::Violation(Violation { kind, constraint, columns, other, cause }).into()
+    SqlError::Violation(Violation { kind, constraint, columns, other, cause }).into()
 }

@@ -356,7 +356,7 @@ async fn r_ext_6_a_database_that_appears_later_is_held_to_its_settings() {
     settings.tables.insert("users".to_owned(), said(&["Notes"], &[], &[]));
     let database = unopened(settings);
     let engine = engine(&database);
-    let looking = tokio::spawn(Database::look_until_found(Arc::downgrade(&database)));
+    let looking = tokio::spawn(Database::reflect_with_retry(Arc::downgrade(&database)));
     assert!(!database.is_misconfigured(), "a file that is missing is no mistake in the settings");
     file.run(SQLITE);
     until("the mistake is found", || async { database.is_misconfigured() }).await;

@@ -61,7 +61,7 @@ async fn a_database_is_looked_for_until_it_is_found() {
     let file = File::missing();
     let database = unopened(file.settings());
     let engine = engine(&database);
-    let looking = tokio::spawn(Database::look_until_found(Arc::downgrade(&database)));
+    let looking = tokio::spawn(Database::reflect_with_retry(Arc::downgrade(&database)));
     let keeping = tokio::spawn({
         let engine = engine.clone();
         async move { engine.keep_up().await }
@@ -80,7 +80,7 @@ async fn a_database_is_looked_for_until_it_is_found() {
 async fn a_database_that_nobody_serves_is_not_looked_for() {
     let file = File::missing();
     let database = unopened(file.settings());
-    let looking = tokio::spawn(Database::look_until_found(Arc::downgrade(&database)));
+    let looking = tokio::spawn(Database::reflect_with_retry(Arc::downgrade(&database)));
     drop(database);
     tokio::time::timeout(Duration::from_secs(60), looking).await.expect("the look-out ends").unwrap();
 }

@@ -18,7 +18,7 @@ async fn only_what_is_made_of_small_steps_is_read_in_passing() {
     // Listens on this thread only.
     let here = Reading::default();
     let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(here.clone()));
-    for (operation, params, in_passing) in [
+    for (operation, params, run_inline) in [
         ("get_thing", json!({ "id": 1 }), true),
         ("list_things", json!({ "sort": "name", "first": 1 }), true),
         ("list_things", json!({ "filter": { "name": { "contains": "w" } } }), true),
@@ -29,6 +29,6 @@ async fn only_what_is_made_of_small_steps_is_read_in_passing() {
     ] {
         stage.get(operation, params.clone()).await;
         let read = here.take(|text| text.contains("SELECT"));
-        assert_eq!(!read.is_empty(), in_passing, "{operation} {params}: {read:?}");
+        assert_eq!(!read.is_empty(), run_inline, "{operation} {params}: {read:?}");
     }
 }

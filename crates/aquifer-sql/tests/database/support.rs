@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use crate::server::Server;
 
 /// How long anything is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A database, an engine in front of it, and a way behind the engine's back.
 pub(crate) struct Stage {
@@ -248,7 +248,7 @@ pub(crate) fn harmless(answer: &Value) {
 
 /// Tries until it holds.
 pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !holds().await {
         assert!(Instant::now() < deadline, "{what} does not come true");
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -307,7 +307,7 @@ impl File {
 
     pub(crate) fn connection(&self) -> rusqlite::Connection {
         let connection = rusqlite::Connection::open(self.path()).unwrap();
-        connection.busy_timeout(PATIENCE).unwrap();
+        connection.busy_timeout(TIMEOUT).unwrap();
         connection
     }
 

@@ -14,12 +14,12 @@ use tokio::sync::Semaphore;
 
 use super::session::Session;
 use crate::delivery::Delivery;
+use crate::error::{Gone, UpstreamError};
 use crate::oauth::{Kept, Login, Tokens};
 use crate::pacing::Pacing;
+use crate::sanitize::Sanitizer;
 use crate::settings::Bearer;
 use crate::shared::Shared;
-use crate::trouble::{Gone, Trouble};
-use crate::words::Words;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -109,9 +109,9 @@ impl Http {
     }
 
     /// Sends the tokens of a login with every request, unless the configuration has something else to send.
-    pub(crate) fn log_in(&mut self, login: &Login, words: &Words) {
+    pub(crate) fn log_in(&mut self, login: &Login, sanitizer: &Sanitizer) {
         if !self.headers.contains_key(AUTHORIZATION) {
-            self.tokens = Tokens::new(&self.endpoint(), login, words);
+            self.tokens = Tokens::new(&self.endpoint(), login, sanitizer);
         }
     }
 
@@ -170,16 +170,16 @@ impl Http {
         body: Vec<u8>,
         about: Option<About<'_>>,
         delivery: &mut Delivery,
-    ) -> Result<Response, Trouble> {
+    ) -> Result<Response, UpstreamError> {
         if let Some(wait) = self.pacing.wait() {
-            return Err(Trouble::TooOften { wait });
+            return Err(UpstreamError::TooOften { wait });
         }
         let body = Bytes::from(body);
         let token = self.token_for(delivery).await;
         let response = self.post_following(token.as_deref(), body.clone(), about, delivery).await?;
         let better = match (&self.tokens, response.status()) {
             (Some(tokens), StatusCode::UNAUTHORIZED) if !tokens.is_insufficient(response.headers()) => {
-                Some((tokens, tokens.instead_of(token).await.map_err(Trouble::Unauthorized)?))
+                Some((tokens, tokens.instead_of(token).await.map_err(UpstreamError::Unauthorized)?))
             }
             // Somebody may have logged in for more meanwhile.
             (Some(tokens), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
@@ -189,29 +189,29 @@ impl Http {
         };
         let Some((tokens, better)) = better else { return self.accepted(response, delivery) };
         if !delivery.may_send() {
-            return Err(Trouble::LoginRenewed);
+            return Err(UpstreamError::LoginRenewed);
         }
         match self.post_following(Some(&better), body, about, delivery).await? {
             refused if refused.status() == StatusCode::UNAUTHORIZED && !tokens.is_insufficient(refused.headers()) => {
-                Err(Trouble::Unauthorized(tokens.wanted("its login is no longer accepted")))
+                Err(UpstreamError::Unauthorized(tokens.wanted("its login is no longer accepted")))
             }
             response => self.accepted(response, delivery),
         }
     }
 
-    fn accepted(&self, response: Response, delivery: &Delivery) -> Result<Response, Trouble> {
+    fn accepted(&self, response: Response, delivery: &Delivery) -> Result<Response, UpstreamError> {
         let status = response.status();
         // A proxy also answers 503 when the server was cut off in the middle of a call: only for a request that changes
         // nothing is that no more than a demand to wait.
         let is_refusal = status == StatusCode::TOO_MANY_REQUESTS || delivery.is_repeatable();
         if let Some(wait) = self.pacing.note(status, response.headers()).filter(|_| is_refusal) {
-            return Err(Trouble::TooOften { wait });
+            return Err(UpstreamError::TooOften { wait });
         }
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             let forbidden = self.tokens.as_ref().and_then(|tokens| tokens.forbidden(response.headers()));
             self.was_forbidden.store(forbidden.is_some(), Ordering::Relaxed);
             let unauthorized = || Gone::new("it wants authorization", format!("HTTP status {status}"));
-            return Err(forbidden.unwrap_or_else(|| Trouble::Unauthorized(unauthorized())));
+            return Err(forbidden.unwrap_or_else(|| UpstreamError::Unauthorized(unauthorized())));
         }
         Ok(response)
     }
@@ -223,7 +223,7 @@ impl Http {
         body: Bytes,
         about: Option<About<'_>>,
         delivery: &mut Delivery,
-    ) -> Result<Response, Trouble> {
+    ) -> Result<Response, UpstreamError> {
         let mut url = self.endpoint();
         let mut redirects = 0;
         loop {
@@ -235,7 +235,7 @@ impl Http {
                 return Ok(response);
             };
             if !delivery.may_send() {
-                return Err(Trouble::Redirected { status: response.status().as_u16() });
+                return Err(UpstreamError::Redirected { status: response.status().as_u16() });
             }
             (url, redirects) = (Arc::new(target), redirects + 1);
         }
@@ -248,7 +248,7 @@ impl Http {
         body: Bytes,
         about: Option<About<'_>>,
         delivery: &mut Delivery,
-    ) -> Result<Response, Trouble> {
+    ) -> Result<Response, UpstreamError> {
         let mut request = self
             .with_headers(self.client.post(url.clone()), token)
             .header(CONTENT_TYPE, "application/json")
@@ -273,7 +273,7 @@ impl Http {
         let (http, shared) = (self.clone(), shared.clone());
         tokio::spawn(async move {
             match tokio::time::timeout(SEND_TIMEOUT, http.send(message)).await {
-                Ok(Err(Trouble::SessionLost)) => shared.close(&Gone::new("it lost our session", "a message")),
+                Ok(Err(UpstreamError::SessionLost)) => shared.close(&Gone::new("it lost our session", "a message")),
                 Ok(Ok(())) => {}
                 failed => tracing::debug!(source = &*shared.name, "a message could not be sent: {failed:?}"),
             }
@@ -281,12 +281,12 @@ impl Http {
     }
 
     /// Sends a message and waits until it was taken. Notifications and our answers may arrive twice without harm.
-    pub(crate) async fn send(&self, message: Vec<u8>) -> Result<(), Trouble> {
+    pub(crate) async fn send(&self, message: Vec<u8>) -> Result<(), UpstreamError> {
         let in_session = self.session.id().is_some();
         let response = self.post(message, None, &mut Delivery::repeatable()).await?;
         if response.status() == StatusCode::NOT_FOUND && in_session {
             self.session.lose();
-            return Err(Trouble::SessionLost);
+            return Err(UpstreamError::SessionLost);
         }
         Ok(())
     }
@@ -311,7 +311,7 @@ pub(super) fn has_media_type(response: &Response, media_type: &str) -> bool {
 }
 
 /// What a failure of the HTTP client means.
-pub(super) fn describe(cause: reqwest::Error) -> Trouble {
+pub(super) fn describe(cause: reqwest::Error) -> UpstreamError {
     let unreachable = cause.is_connect();
     let cause = cause.without_url();
     let mut words = cause.to_string();
@@ -320,7 +320,7 @@ pub(super) fn describe(cause: reqwest::Error) -> Trouble {
         words.push_str(&format!(": {next}"));
         inner = next.source();
     }
-    if unreachable { Trouble::gone(UNREACHABLE, words) } else { Trouble::Broke(Gone::new(BROKE, words)) }
+    if unreachable { UpstreamError::gone(UNREACHABLE, words) } else { UpstreamError::Broke(Gone::new(BROKE, words)) }
 }
 
 /// A name as a header may carry it.

@@ -7,12 +7,12 @@ use bytes::{Bytes, BytesMut};
 use reqwest::{Response, StatusCode};
 
 use super::client::{About, BROKE, Http, SESSION, describe, has_media_type};
-use crate::calls::Companion;
+use crate::calls::CallOrigin;
 use crate::delivery::Delivery;
+use crate::error::{Gone, UpstreamError};
 use crate::message::{self, Incoming, Json, RpcError};
 use crate::shared::Shared;
 use crate::sse::Events;
-use crate::trouble::{Gone, Trouble};
 
 /// How often in a row a stream may be resumed without a new event on it.
 const MAX_FRUITLESS_RESUMPTIONS: u32 = 5;
@@ -47,8 +47,8 @@ impl Http {
         about: About<'_>,
         body: Vec<u8>,
         delivery: &mut Delivery,
-        companion: &Arc<Companion>,
-    ) -> Result<Json, Trouble> {
+        call_origin: &Arc<CallOrigin>,
+    ) -> Result<Json, UpstreamError> {
         let in_session = self.session.id().is_some();
         let response = self.post(body, Some(about), delivery).await?;
         if about.method == "initialize"
@@ -60,43 +60,45 @@ impl Http {
         let is_stream = has_media_type(&response, "text/event-stream");
         if status.is_success() {
             if is_stream {
-                return self.follow(response, shared, about.id, companion).await;
+                return self.follow(response, shared, about.id, call_origin).await;
             }
             let body = self.body(response).await?;
-            let found = find(&body, false, shared, about.id, companion);
+            let found = find(&body, false, shared, about.id, call_origin);
             return match (found.answer, found.stray) {
-                (Some(answer), _) => answer.map_err(Trouble::Refused),
-                (None, Some(error)) => Err(Trouble::Refused(error)),
-                (None, None) => Err(Trouble::Unintelligible(format!("no answer in the body: {:?}", found.unreadable))),
+                (Some(answer), _) => answer.map_err(UpstreamError::Refused),
+                (None, Some(error)) => Err(UpstreamError::Refused(error)),
+                (None, None) => {
+                    Err(UpstreamError::Unintelligible(format!("no answer in the body: {:?}", found.unreadable)))
+                }
             };
         }
         let is_text = ["text/plain", "application/json"].into_iter().any(|kind| has_media_type(&response, kind));
         let body = error_body(response).await;
-        let found = find(&body, is_stream, shared, about.id, companion);
+        let found = find(&body, is_stream, shared, about.id, call_origin);
         if let Some(answer) = found.answer {
             return answer.map_err(|error| refused(status, error));
         }
         if status == StatusCode::NOT_FOUND && in_session {
             self.session.lose();
-            return Err(Trouble::SessionLost);
+            return Err(UpstreamError::SessionLost);
         }
         if message::is_inconclusive(status.as_u16()) {
-            return Err(Trouble::ServerError { status: status.as_u16(), error: found.stray });
+            return Err(UpstreamError::ServerError { status: status.as_u16(), error: found.stray });
         }
         let stray = found.stray.filter(|error| !error.message.is_empty());
         Err(refused(status, stray.unwrap_or_else(|| plain_error(status, if is_text { &body } else { &[] }))))
     }
 
-    async fn body(&self, mut response: Response) -> Result<Bytes, Trouble> {
+    async fn body(&self, mut response: Response) -> Result<Bytes, UpstreamError> {
         let announced = response.content_length().and_then(|size| usize::try_from(size).ok()).unwrap_or_default();
         if announced > self.largest {
-            return Err(Trouble::TooLarge { size: announced });
+            return Err(UpstreamError::TooLarge { size: announced });
         }
         let mut body = BytesMut::with_capacity(announced);
         while let Some(chunk) = response.chunk().await.map_err(describe)? {
             body.extend_from_slice(&chunk);
             if body.len() > self.largest {
-                return Err(Trouble::TooLarge { size: body.len() });
+                return Err(UpstreamError::TooLarge { size: body.len() });
             }
         }
         Ok(body.freeze())
@@ -110,8 +112,8 @@ impl Http {
         mut response: Response,
         shared: &Arc<Shared>,
         id: u64,
-        companion: &Arc<Companion>,
-    ) -> Result<Json, Trouble> {
+        call_origin: &Arc<CallOrigin>,
+    ) -> Result<Json, UpstreamError> {
         let mut resumption = Resumption::default();
         loop {
             let mut events = Events::new(self.largest);
@@ -122,7 +124,7 @@ impl Http {
                         if message.answers() == Some(id) {
                             answer = Some(message.outcome(event));
                         } else {
-                            shared.take(event, &message, Some(companion));
+                            shared.take(event, &message, Some(call_origin));
                         }
                     });
                     report(shared, read);
@@ -130,10 +132,10 @@ impl Http {
                 })
                 .await;
             if let Some(answer) = answer {
-                return answer.map_err(Trouble::Refused);
+                return answer.map_err(UpstreamError::Refused);
             }
-            if let Err(trouble @ Trouble::TooLarge { .. }) = broke {
-                return Err(trouble);
+            if let Err(error @ UpstreamError::TooLarge { .. }) = broke {
+                return Err(error);
             }
             resumption.note(events);
             response = self.resume(&mut resumption).await?;
@@ -142,8 +144,8 @@ impl Http {
 
     /// Opens a stream again after its last event. Whatever is wrong with the stream, the request has been sent and not
     /// been answered.
-    async fn resume(&self, resumption: &mut Resumption) -> Result<Response, Trouble> {
-        let broke = |cause: String| Trouble::Broke(Gone::new(BROKE, cause));
+    async fn resume(&self, resumption: &mut Resumption) -> Result<Response, UpstreamError> {
+        let broke = |cause: String| UpstreamError::Broke(Gone::new(BROKE, cause));
         let Some(after) = resumption.last_id.clone() else {
             return Err(broke("its stream ended without an answer".to_owned()));
         };
@@ -151,11 +153,11 @@ impl Http {
             tokio::time::sleep(wait).await;
             match self.listen(Some(&after)).await {
                 Ok(response) => return Ok(response),
-                Err(refused @ Trouble::Refused(_)) => {
+                Err(refused @ UpstreamError::Refused(_)) => {
                     return Err(broke(format!("its stream cannot be resumed: {refused:?}")));
                 }
                 // The server or the network may be away for a moment.
-                Err(trouble) => tracing::debug!("a stream cannot be resumed now: {trouble:?}"),
+                Err(error) => tracing::debug!("a stream cannot be resumed now: {error:?}"),
             }
         }
         Err(broke("its stream ended again and again without an answer".to_owned()))
@@ -167,8 +169,8 @@ impl Http {
         response: &mut Response,
         events: &mut Events,
         mut more: impl FnMut(&Bytes) -> bool,
-    ) -> Result<(), Trouble> {
-        let too_large = |size: crate::sse::TooLarge| Trouble::TooLarge { size: size.0 };
+    ) -> Result<(), UpstreamError> {
+        let too_large = |size: crate::sse::TooLarge| UpstreamError::TooLarge { size: size.0 };
         while let Some(chunk) = response.chunk().await.map_err(describe)? {
             events.push(&chunk).map_err(too_large)?;
             while let Some(event) = events.next().map_err(too_large)? {
@@ -217,8 +219,8 @@ impl Resumption {
     }
 }
 
-fn refused(status: StatusCode, error: RpcError) -> Trouble {
-    Trouble::Refused(RpcError { status: Some(status.as_u16()), ..error })
+fn refused(status: StatusCode, error: RpcError) -> UpstreamError {
+    UpstreamError::Refused(RpcError { status: Some(status.as_u16()), ..error })
 }
 
 /// The error that an answer stands for that is not JSON-RPC.
@@ -243,13 +245,13 @@ async fn error_body(mut response: Response) -> Bytes {
 }
 
 /// Looks for the answer to a request, and hands everything else on.
-fn find(body: &Bytes, is_stream: bool, shared: &Arc<Shared>, id: u64, companion: &Arc<Companion>) -> Found {
+fn find(body: &Bytes, is_stream: bool, shared: &Arc<Shared>, id: u64, call_origin: &Arc<CallOrigin>) -> Found {
     let mut found = Found::default();
     let mut look = |text: &Bytes| {
         let read = message::each(text, |message: Incoming<'_>| match message.answers() {
             Some(answered) if answered == id => found.answer = Some(message.outcome(text)),
             None if message.method.is_none() && message.error.is_some() => found.stray = message.outcome(text).err(),
-            _ => shared.take(text, &message, Some(companion)),
+            _ => shared.take(text, &message, Some(call_origin)),
         });
         found.unreadable = read.err().or(found.unreadable.take());
     };
@@ -268,7 +270,7 @@ fn find(body: &Bytes, is_stream: bool, shared: &Arc<Shared>, id: u64, companion:
 
 pub(super) fn report(shared: &Shared, read: Result<(), serde_json::Error>) {
     if let Err(cause) = read {
-        let cause = shared.words.for_log(&cause.to_string());
+        let cause = shared.sanitizer.for_log(&cause.to_string());
         tracing::warn!(source = &*shared.name, "the upstream's stream holds what is no message: {cause}");
     }
 }

@@ -10,10 +10,10 @@ use tokio::time::Instant;
 use super::Http;
 use super::client::{describe, has_media_type};
 use super::exchange::report;
+use crate::error::UpstreamError;
 use crate::message::{self, RpcError};
 use crate::shared::Shared;
 use crate::sse::Events;
-use crate::trouble::Trouble;
 
 /// Before a stream that ended is opened again: at first, and at most.
 const REOPEN_AFTER: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
@@ -27,7 +27,7 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 impl Http {
     /// Opens a stream, after an event if there was one.
-    pub(super) async fn listen(&self, after: Option<&str>) -> Result<Response, Trouble> {
+    pub(super) async fn listen(&self, after: Option<&str>) -> Result<Response, UpstreamError> {
         let token = self.current_token().await;
         let request = self.client.get((*self.endpoint()).clone());
         let mut request = self.with_headers(request, token.as_deref()).header(ACCEPT, "text/event-stream");
@@ -41,9 +41,9 @@ impl Http {
             return Ok(response);
         }
         if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-            return Err(Trouble::ServerError { status: status.as_u16(), error: None });
+            return Err(UpstreamError::ServerError { status: status.as_u16(), error: None });
         }
-        Err(Trouble::Refused(RpcError::new(i64::from(status.as_u16()), "it offers no stream")))
+        Err(UpstreamError::Refused(RpcError::new(i64::from(status.as_u16()), "it offers no stream")))
     }
 
     /// Listens to what the server says unasked, for as long as the connection lasts. A server may have no such stream
@@ -64,14 +64,14 @@ impl Http {
                         report(&shared, message::each(event, |message| shared.take(event, &message, None)));
                         true
                     });
-                    if matches!(read.await, Err(Trouble::TooLarge { .. })) {
+                    if matches!(read.await, Err(UpstreamError::TooLarge { .. })) {
                         return;
                     }
                     brought_events = events.last_id.is_some();
                     after = events.last_id.or(after).filter(|id| !id.is_empty());
                     retry = events.retry.or(retry);
                 }
-                Err(Trouble::Refused(_)) => return,
+                Err(UpstreamError::Refused(_)) => return,
                 // A server that has the stream may be away for a while.
                 Err(_) if was_open => {}
                 Err(_) => return,

@@ -11,11 +11,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{About, Http};
-use crate::calls::Companion;
+use crate::calls::CallOrigin;
 use crate::delivery::Delivery;
+use crate::error::{Gone, UpstreamError};
 use crate::message::{self, Json};
 use crate::shared::Shared;
-use crate::trouble::{Gone, Trouble};
 
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -24,12 +24,13 @@ const METHOD_NOT_FOUND: i64 = -32601;
 
 impl Http {
     /// Whether the session may no longer work after this.
-    pub(crate) fn is_doubtful(&self, trouble: &Trouble) -> bool {
-        match trouble {
-            Trouble::Broke(_) | Trouble::ServerError { .. } | Trouble::Redirected { .. } | Trouble::Unauthorized(_) => {
-                true
-            }
-            Trouble::Refused(error) => self.session.id().is_some() && matches!(error.status, Some(400 | 404)),
+    pub(crate) fn is_doubtful(&self, error: &UpstreamError) -> bool {
+        match error {
+            UpstreamError::Broke(_)
+            | UpstreamError::ServerError { .. }
+            | UpstreamError::Redirected { .. }
+            | UpstreamError::Unauthorized(_) => true,
+            UpstreamError::Refused(error) => self.session.id().is_some() && matches!(error.status, Some(400 | 404)),
             _ => false,
         }
     }
@@ -46,48 +47,48 @@ impl Http {
         let ping = tokio::time::timeout(PROBE_TIMEOUT, self.ping(&shared, meta));
         let Some(answer) = ended.run_until_cancelled(ping).await else { return false };
         drop(turn);
-        match answer.unwrap_or(Err(Trouble::TimedOut)) {
-            Err(trouble) if is_fatal(&trouble) => {
-                if matches!(trouble, Trouble::Refused(_)) {
+        match answer.unwrap_or(Err(UpstreamError::TimedOut)) {
+            Err(error) if is_fatal(&error) => {
+                if matches!(error, UpstreamError::Refused(_)) {
                     self.session.lose();
                 }
-                shared.close(&Gone::new("its session no longer works", format!("a ping failed: {trouble:?}")));
+                shared.close(&Gone::new("its session no longer works", format!("a ping failed: {error:?}")));
                 false
             }
             _ => true,
         }
     }
 
-    async fn ping(&self, shared: &Arc<Shared>, meta: Option<Value>) -> Result<Json, Trouble> {
+    async fn ping(&self, shared: &Arc<Shared>, meta: Option<Value>) -> Result<Json, UpstreamError> {
         let id = shared.calls.next_id();
         let params = meta.map_or_else(|| json!({}), |meta| json!({ "_meta": meta }));
         let body = message::request(id, "ping", &params)
-            .map_err(|cause| Trouble::Unintelligible(format!("the request cannot be written: {cause}")))?;
-        let nobody = Arc::new(Companion::nobody());
+            .map_err(|cause| UpstreamError::Unintelligible(format!("the request cannot be written: {cause}")))?;
+        let nobody = Arc::new(CallOrigin::nobody());
         let about = About { id, method: "ping", name: None };
         self.exchange(shared, about, body, &mut Delivery::repeatable(), &nobody).await
     }
 }
 
 /// Whether a ping that failed like this shows that the session is of no use.
-fn is_fatal(trouble: &Trouble) -> bool {
-    match trouble {
-        Trouble::Refused(error) => matches!(error.status, Some(400 | 404)) && error.code != METHOD_NOT_FOUND,
-        Trouble::SessionLost
-        | Trouble::Gone(_)
-        | Trouble::Unsent(_)
-        | Trouble::Broke(_)
-        | Trouble::TimedOut
-        | Trouble::Unauthorized(_)
-        | Trouble::ServerError { .. } => true,
-        Trouble::Redirected { .. }
-        | Trouble::LoginRenewed
-        | Trouble::Forbidden { .. }
-        | Trouble::TooOften { .. }
-        | Trouble::TooLarge { .. }
-        | Trouble::Unintelligible(_)
-        | Trouble::Unfinished(_)
-        | Trouble::AlreadySent
-        | Trouble::ConfigurationChanged => false,
+fn is_fatal(error: &UpstreamError) -> bool {
+    match error {
+        UpstreamError::Refused(error) => matches!(error.status, Some(400 | 404)) && error.code != METHOD_NOT_FOUND,
+        UpstreamError::SessionLost
+        | UpstreamError::Gone(_)
+        | UpstreamError::Unsent(_)
+        | UpstreamError::Broke(_)
+        | UpstreamError::TimedOut
+        | UpstreamError::Unauthorized(_)
+        | UpstreamError::ServerError { .. } => true,
+        UpstreamError::Redirected { .. }
+        | UpstreamError::LoginRenewed
+        | UpstreamError::Forbidden { .. }
+        | UpstreamError::TooOften { .. }
+        | UpstreamError::TooLarge { .. }
+        | UpstreamError::Unintelligible(_)
+        | UpstreamError::Unfinished(_)
+        | UpstreamError::AlreadySent
+        | UpstreamError::ConfigurationChanged => false,
     }
 }

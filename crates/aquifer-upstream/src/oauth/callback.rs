@@ -12,11 +12,11 @@ use super::failure::{LoginFailure, harmless};
 use super::proof;
 
 const PATH: &str = "/callback";
-const MOST_BYTES: usize = 16 * 1024;
+const MAX_BYTES: usize = 16 * 1024;
 const READ_IN: Duration = Duration::from_secs(10);
 
 /// Browsers open connections that they may never use; more than this at once is somebody else.
-const MOST_CONNECTIONS: usize = 32;
+const MAX_CONNECTIONS: usize = 32;
 
 /// Where the browser comes back to.
 pub(crate) struct Callback {
@@ -51,7 +51,7 @@ impl Callback {
         let mut visits = JoinSet::new();
         loop {
             tokio::select! {
-                came = self.listener.accept(), if visits.len() < MOST_CONNECTIONS => match came {
+                came = self.listener.accept(), if visits.len() < MAX_CONNECTIONS => match came {
                     Ok((stream, _)) => {
                         let (state, redirect) = (state.to_owned(), self.redirect.clone());
                         visits.spawn(async move {
@@ -71,7 +71,7 @@ impl Callback {
 async fn visit(mut stream: TcpStream, redirect: &str, state: &str) -> Option<Returned> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        if head.len() > MOST_BYTES || stream.read_buf(&mut head).await.ok()? == 0 {
+        if head.len() > MAX_BYTES || stream.read_buf(&mut head).await.ok()? == 0 {
             return None;
         }
     }

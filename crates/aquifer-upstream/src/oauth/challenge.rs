@@ -69,9 +69,9 @@ impl Challenge {
 
 /// The single scopes of a text that holds several, each once.
 pub(crate) fn scopes(text: &str) -> Vec<String> {
-    const MOST: usize = 100;
+    const MAX_COUNT: usize = 100;
     let mut found: Vec<String> = Vec::new();
-    for scope in text.split_whitespace().take(MOST) {
+    for scope in text.split_whitespace().take(MAX_COUNT) {
         if !found.iter().any(|known| known == scope) {
             found.push(scope.to_owned());
         }

@@ -6,7 +6,7 @@ use aquifer_discovery::text;
 use aquifer_protocol::secrets::{self, REDACTED};
 
 /// The most characters of what a server says that are repeated.
-const MOST: usize = 300;
+const MAX_COUNT: usize = 300;
 
 /// Why a login did not come about. Holds nothing secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) fn harmless(words: &str, secrets: &[&str]) -> String {
         words = words.replace(secret, REDACTED);
     }
     let words = secrets::redact(&words).replace(['\n', '\r'], " ");
-    words.trim().chars().take(MOST).collect()
+    words.trim().chars().take(MAX_COUNT).collect()
 }
 
 impl fmt::Display for LoginFailure {

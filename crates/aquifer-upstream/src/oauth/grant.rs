@@ -80,12 +80,12 @@ impl Granted {
 
     /// For how many seconds the token holds, if that is known.
     pub(crate) fn expires_in(&self) -> Option<i64> {
-        const LONGEST: i64 = 10 * 365 * 24 * 3_600;
+        const MAX_LEN: i64 = 10 * 365 * 24 * 3_600;
         let said = self.expires_in.as_ref()?;
         // Some write the number as text.
         let text = said.as_str().and_then(|text| text.trim().parse().ok());
         let seconds = said.as_i64().or(text).or_else(|| said.as_f64().map(|seconds| seconds as i64))?;
-        Some(seconds.clamp(0, LONGEST))
+        Some(seconds.clamp(0, MAX_LEN))
     }
 }
 

@@ -22,7 +22,7 @@ use super::written;
 const VERSION: u32 = 1;
 
 /// A larger file is none of ours.
-const LARGEST: u64 = 1024 * 1024;
+const MAX_BYTES: u64 = 1024 * 1024;
 
 /// A token that holds no longer than this is renewed before it is used, unless it is short-lived by nature.
 const SKEW_SECONDS: i64 = 60;
@@ -135,7 +135,7 @@ impl Store {
     pub(crate) fn read(&self) -> Option<Kept> {
         let file = File::open(&self.path).ok()?;
         let mut text = String::new();
-        file.take(LARGEST).read_to_string(&mut text).ok()?;
+        file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
         let kept: Kept = serde_json::from_str(&text).ok()?;
         (kept.version == VERSION && kept.server == self.server).then_some(kept)
     }

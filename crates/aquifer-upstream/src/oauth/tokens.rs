@@ -14,8 +14,8 @@ use super::grant::{Granted, Ungranted};
 use super::places;
 use super::store::{self, Kept, Store};
 use super::web::Web;
-use crate::trouble::{Gone, Trouble};
-use crate::words::Words;
+use crate::error::{Gone, UpstreamError};
+use crate::sanitize::Sanitizer;
 
 /// How long another process may take to renew the same login.
 const LOCKED: Duration = Duration::from_secs(30);
@@ -25,14 +25,14 @@ pub(crate) struct Tokens {
     server: Url,
     store: Store,
     login: Login,
-    words: Words,
+    sanitizer: Sanitizer,
     held: ArcSwapOption<Kept>,
     renewing: Mutex<()>,
 }
 
 impl Tokens {
     /// The tokens for a server, unless they could be read on the way to it.
-    pub(crate) fn new(server: &Url, login: &Login, words: &Words) -> Option<Arc<Self>> {
+    pub(crate) fn new(server: &Url, login: &Login, sanitizer: &Sanitizer) -> Option<Arc<Self>> {
         if !places::is_secure(server) {
             return None;
         }
@@ -40,7 +40,7 @@ impl Tokens {
             server: server.clone(),
             store: Store::of(&login.folder, server),
             login: login.clone(),
-            words: words.clone(),
+            sanitizer: sanitizer.clone(),
             held: ArcSwapOption::empty(),
             renewing: Mutex::new(()),
         };
@@ -52,7 +52,7 @@ impl Tokens {
 
     fn hold(&self, kept: Kept) -> Arc<Kept> {
         // Whatever the server says, it does not repeat these.
-        kept.secrets().for_each(|secret| self.words.learn(secret));
+        kept.secrets().for_each(|secret| self.sanitizer.learn(secret));
         let kept = Arc::new(kept);
         self.held.store(Some(kept.clone()));
         kept
@@ -155,14 +155,14 @@ impl Tokens {
     }
 
     /// What a refusal means that another token of the same login would not change, if the server says so.
-    pub(crate) fn forbidden(&self, headers: &HeaderMap) -> Option<Trouble> {
+    pub(crate) fn forbidden(&self, headers: &HeaderMap) -> Option<UpstreamError> {
         let challenge = Challenge::read(headers).filter(Challenge::is_insufficient_scope)?;
         let mut scopes = self.held.load().as_ref().map(|kept| kept.scopes.clone()).unwrap_or_default();
         scopes.extend(challenge.scopes.iter().filter(|scope| !scopes.contains(scope)).cloned().collect::<Vec<_>>());
         let asked: String =
             scopes.iter().filter(|scope| is_plain(scope)).map(|scope| format!(" --scope {scope}")).collect();
         let reason = format!("its login does not allow this; a person runs `{}{asked}`", self.login.command);
-        Some(Trouble::Forbidden {
+        Some(UpstreamError::Forbidden {
             reason,
             scopes: challenge.scopes.into_iter().filter(|scope| is_plain(scope)).collect(),
         })

@@ -16,8 +16,8 @@ use super::places;
 
 const CONNECT_IN: Duration = Duration::from_secs(10);
 const ANSWER_IN: Duration = Duration::from_secs(20);
-const MOST_REDIRECTS: usize = 3;
-const LARGEST: usize = 256 * 1024;
+const MAX_REDIRECTS: usize = 3;
+const MAX_BYTES: usize = 256 * 1024;
 
 const NOT_ALLOWED: &str = "the server names an address that is not its to name";
 
@@ -60,7 +60,7 @@ impl Web {
     /// What stands at a URL; nothing if the server says that nothing does.
     pub(crate) async fn get(&self, url: &Url) -> Result<Option<Vec<u8>>, LoginFailure> {
         let mut url = url.clone();
-        for _ in 0..=MOST_REDIRECTS {
+        for _ in 0..=MAX_REDIRECTS {
             self.check(&url)?;
             let response = sent(self.client.get(url.clone()).header(ACCEPT, "application/json")).await?;
             let status = response.status();
@@ -145,7 +145,7 @@ async fn read(mut response: Response) -> Result<Answered, LoginFailure> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(broken)? {
         body.extend_from_slice(&chunk);
-        if body.len() > LARGEST {
+        if body.len() > MAX_BYTES {
             return Err(LoginFailure::new("an answer about the login is far too large"));
         }
     }

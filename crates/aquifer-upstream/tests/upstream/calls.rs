@@ -172,7 +172,7 @@ async fn a_cancelled_call_is_cancelled_upstream() {
         let stage = stage.clone();
         tokio::spawn(async move { stage.ask_as("slow", json!({ "seconds": 20, "steps": 200 }), context).await })
     };
-    until("the call is under way", async || stage.get("most_at_once", json!({})).await == json!([1])).await;
+    until("the call is under way", async || stage.get("max_at_once", json!({})).await == json!([1])).await;
     cancelled.cancel();
     assert_eq!(call.await.unwrap()["success"], false);
     until("the upstream knows", async || {
@@ -197,5 +197,5 @@ async fn calls_run_side_by_side_and_wait_their_turn() {
     for (index, answer) in answers.into_iter().enumerate() {
         assert_eq!(answer.unwrap(), index.to_string());
     }
-    assert_eq!(stage.get("most_at_once", json!({})).await, json!([4]), "neither all at once nor one by one");
+    assert_eq!(stage.get("max_at_once", json!({})).await, json!([4]), "neither all at once nor one by one");
 }

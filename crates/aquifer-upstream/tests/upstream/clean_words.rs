@@ -25,7 +25,7 @@ fn token() -> String {
     ["gh", "p_16C7e42F292c6912E7710c838347Ae178B4a"].concat()
 }
 
-/// Words with everything in them that must not be shown. The secrets are split by characters that cannot be seen.
+/// Sanitizer with everything in them that must not be shown. The secrets are split by characters that cannot be seen.
 fn dirty(text: &str) -> String {
     let split = CONFIGURED.replace("s3", "s\u{200b}3");
     let token = token().replace("42F", "42\u{200d}F");

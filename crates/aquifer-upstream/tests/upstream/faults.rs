@@ -19,7 +19,7 @@ async fn killed_in_mid_call() {
             let stage = stage.clone();
             tokio::spawn(async move { stage.refused("slow", json!({ "seconds": 60 }), "UPSTREAM_UNAVAILABLE").await })
         };
-        until("the call is under way", async || stage.get("most_at_once", json!({})).await == json!([1])).await;
+        until("the call is under way", async || stage.get("max_at_once", json!({})).await == json!([1])).await;
         kill(pid);
         call.await.unwrap();
         assert_ne!(stage.pid().await, pid);

@@ -164,7 +164,7 @@ impl OddServer {
         let mut settings = Settings::http("odd", &format!("http://127.0.0.1:{}/mcp", self.port));
         settings.timeout = Duration::from_secs(20);
         settings.start_timeout = Duration::from_secs(20);
-        settings.largest_answer = MAX_ANSWER;
+        settings.max_answer_bytes = MAX_ANSWER;
         settings
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use aquifer_engine::source::{ClientSide, Favour};
+use aquifer_engine::source::{ClientCapability, ClientSide};
 use aquifer_engine::{Caller, Context};
 use aquifer_protocol::error::Failure;
 use aquifer_upstream::{Allowed, Settings};
@@ -18,7 +18,7 @@ const BOTH: Allowed = Allowed { elicitation: true, sampling: true };
 #[derive(Debug, Default)]
 pub(crate) struct Client {
     name: &'static str,
-    can: Vec<Favour>,
+    can: Vec<ClientCapability>,
     /// What it answers to a form, instead of its name.
     content: Option<Value>,
     pub(crate) logged: Mutex<Vec<Value>>,
@@ -32,12 +32,15 @@ impl Client {
     }
 
     pub(crate) fn able(name: &'static str) -> Self {
-        Self { can: vec![Favour::Elicitation, Favour::Sampling], ..Self::named(name) }
+        Self { can: vec![ClientCapability::Elicitation, ClientCapability::Sampling], ..Self::named(name) }
     }
 
     /// One that can be asked for everything.
     pub(crate) fn with_roots(name: &'static str) -> Self {
-        Self { can: vec![Favour::Elicitation, Favour::Sampling, Favour::Roots], ..Self::named(name) }
+        Self {
+            can: vec![ClientCapability::Elicitation, ClientCapability::Sampling, ClientCapability::Roots],
+            ..Self::named(name)
+        }
     }
 
     fn asked(&self) -> Vec<Value> {
@@ -46,21 +49,21 @@ impl Client {
 }
 
 impl ClientSide for Client {
-    fn can(&self, favour: Favour) -> bool {
-        self.can.contains(&favour)
+    fn can(&self, capability: ClientCapability) -> bool {
+        self.can.contains(&capability)
     }
 
-    fn ask(&self, favour: Favour, params: Map<String, Value>) -> BoxFuture<'_, Result<Value, Failure>> {
+    fn ask(&self, capability: ClientCapability, params: Map<String, Value>) -> BoxFuture<'_, Result<Value, Failure>> {
         self.asked.lock().unwrap().push(Value::Object(params));
-        let answer = match favour {
-            Favour::Elicitation => {
+        let answer = match capability {
+            ClientCapability::Elicitation => {
                 let content = self.content.clone().unwrap_or_else(|| json!({ "which": self.name }));
                 Ok(json!({ "action": "accept", "content": content }))
             }
-            Favour::Sampling => {
+            ClientCapability::Sampling => {
                 Ok(json!({ "role": "assistant", "content": { "type": "text", "text": self.name }, "model": "m" }))
             }
-            Favour::Roots => Ok(json!({ "roots": [] })),
+            ClientCapability::Roots => Ok(json!({ "roots": [] })),
         };
         std::future::ready(answer).boxed()
     }
@@ -118,7 +121,7 @@ async fn questions_reach_the_client_that_can_and_are_declined_otherwise() {
 
 #[tokio::test]
 async fn an_upstream_that_may_not_ask_back_is_called_again_with_the_answer() {
-    let able = Arc::new(Client { can: vec![Favour::Elicitation], ..Client::named("able") });
+    let able = Arc::new(Client { can: vec![ClientCapability::Elicitation], ..Client::named("able") });
     let stage = Stage::up(allowing(BOTH, fake(&["--stateless"]))).await;
     let answer = stage.ask_as("elicit", json!({}), of(&able)).await;
     assert_eq!(answer["data"], json!({ "action": "accept", "content": { "which": "able" } }));

@@ -42,7 +42,7 @@ fn a_runtime_that_ends_takes_its_children_along() {
     });
     // The handle is still there: only the runtime ends.
     drop(runtime);
-    let deadline = std::time::Instant::now() + crate::support::PATIENCE;
+    let deadline = std::time::Instant::now() + crate::support::TIMEOUT;
     while both.iter().any(|pid| is_alive(*pid)) {
         assert!(std::time::Instant::now() < deadline, "{both:?} live on");
         std::thread::sleep(std::time::Duration::from_millis(20));

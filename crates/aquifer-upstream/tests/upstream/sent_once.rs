@@ -228,7 +228,8 @@ async fn a_server_that_forgot_the_session_is_called_in_a_new_one() {
 async fn a_plain_connection_sends_a_call_once_too() {
     for (fault, code, outcome, _) in FAULTS {
         let server = OddServer::start(*fault).await;
-        let connected = aquifer_upstream::Connection::open(server.settings(), aquifer_upstream::Favours::None).await;
+        let connected =
+            aquifer_upstream::Connection::open(server.settings(), aquifer_upstream::ClientCapabilities::None).await;
         let failure = connected.unwrap().call("delete_account", &json!({})).await;
         match failure {
             // Results are given as they came.

@@ -23,7 +23,7 @@ impl Counting {
         let mut settings = Settings::stdio("odd", "python3", [script.display().to_string(), self.file()]);
         settings.timeout = Duration::from_secs(20);
         settings.start_timeout = Duration::from_secs(20);
-        settings.largest_answer = 64 * 1024;
+        settings.max_answer_bytes = 64 * 1024;
         settings
     }
 

@@ -103,7 +103,7 @@ async fn a_greeting_that_fails_halfway_leaves_no_session_behind() {
     let server = OddServer::start(Fault::None).await;
     let mut settings = server.settings();
     // Enough for the greeting, not for the list of tools.
-    settings.largest_answer = 300;
+    settings.max_answer_bytes = 300;
     let stage = Stage::new(settings);
     assert!(stage.upstream.ready().await.is_err());
     drop(stage);

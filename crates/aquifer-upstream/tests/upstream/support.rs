@@ -18,7 +18,7 @@ use aquifer_upstream::{Settings, Upstream};
 use serde_json::{Value, json};
 
 /// How long anything is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How often every fault happens.
 pub(crate) const ROUNDS: usize = 25;
@@ -28,7 +28,7 @@ pub(crate) fn script() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upstream/server.py").display().to_string()
 }
 
-/// The scripted server on stdio with these flags, and little patience.
+/// The scripted server on stdio with these flags, and short timeouts.
 pub(crate) fn fake(flags: &[&str]) -> Settings {
     let args = [script()].into_iter().chain(flags.iter().map(|flag| (*flag).to_owned()));
     let mut settings = Settings::stdio("fake", "python3", args);
@@ -76,7 +76,7 @@ impl Stage {
     pub(crate) async fn ask_whole(&self, operation: &str, params: Value, context: Context) -> (Value, Vec<Attachment>) {
         let request = json!({ "operation": operation, "params": params });
         let asked = self.engine.handle(&Receiver::Unified, request.as_object().unwrap().clone(), context);
-        let reply = tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| panic!("{operation} hangs"));
+        let reply = tokio::time::timeout(TIMEOUT, asked).await.unwrap_or_else(|_| panic!("{operation} hangs"));
         let Reply::Response(response) = reply else { panic!("{operation}: a question") };
         let mut rendered = response.render(&Limits::default());
         let value: Value = rendered.value();
@@ -135,7 +135,7 @@ pub(crate) async fn until_cached(folder: &std::path::Path) {
 
 /// Waits until something is so.
 pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !is_so().await {
         assert!(Instant::now() < deadline, "waited in vain until {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;

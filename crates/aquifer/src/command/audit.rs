@@ -20,10 +20,10 @@ use crate::config::Config;
 use crate::safety::{self, AuditPlace, Place};
 
 /// No line of an audit is longer.
-const LONGEST_LINE: u64 = 1024 * 1024;
+const MAX_LINE_LEN: u64 = 1024 * 1024;
 
 /// More than this nobody reads, and everything is held until it is sorted.
-const MOST_SHOWN: usize = 100_000;
+const MAX_SHOWN: usize = 100_000;
 
 /// How long strict verification waits for the heads of servers that are writing.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -120,7 +120,7 @@ pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<Ending> {
     let Some(directory) = safety::audit_directory(&config).filter(|directory| directory.exists()) else {
         bail!("there are no audit files. See where they should be: [audit] dir, or the state directory");
     };
-    let last = arguments.last.min(MOST_SHOWN);
+    let last = arguments.last.min(MAX_SHOWN);
     let mut newest = Vec::new();
     for file in files(&directory)? {
         let lines = read(&file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -180,7 +180,7 @@ fn read(file: &std::path::Path) -> std::io::Result<Vec<Line>> {
     let mut lines = Vec::new();
     loop {
         let mut bytes = Vec::new();
-        if reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes)? == 0 {
+        if reader.by_ref().take(MAX_LINE_LEN).read_until(b'\n', &mut bytes)? == 0 {
             return Ok(lines);
         }
         let text = String::from_utf8_lossy(&bytes).trim_end().to_owned();

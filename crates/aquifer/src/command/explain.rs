@@ -20,7 +20,7 @@ pub(super) async fn run(
 ) -> anyhow::Result<Ending> {
     let context = Context::new(caller, engine.next_request_id());
     let mut told = Vec::new();
-    let batch = match parse(request, engine.settings().longest_batch) {
+    let batch = match parse(request, engine.settings().max_batch_size) {
         Ok(Parsed::One(request)) => {
             told.push(one(engine, safety, receiver, Ok(request), &context).await);
             false

@@ -89,7 +89,7 @@ pub(crate) async fn on_http(
     let mut settings = HttpSettings::new(address);
     settings.allowed_hosts = [config.allowed_hosts.as_slice(), access.allow_hosts.as_slice()].concat();
     settings.allowed_origins = [config.allowed_origins.as_slice(), access.allow_origins.as_slice()].concat();
-    settings.most_sessions = config.most_sessions.unwrap_or(settings.most_sessions);
+    settings.max_sessions = config.max_sessions.unwrap_or(settings.max_sessions);
     settings.max_unread_bytes = config.max_unread_bytes.unwrap_or(settings.max_unread_bytes);
     if let Some(seconds) = config.write_timeout_seconds {
         settings.write_timeout = Duration::from_secs(seconds.get().into());

@@ -15,7 +15,7 @@ use aquifer_conformance::tokens::{Options, Report, Server, Subject, Unanswered, 
 use aquifer_discovery::name::snake;
 use aquifer_discovery::redact;
 use aquifer_protocol::error::Failure;
-use aquifer_upstream::{Connection, Favours, Settings, Transport};
+use aquifer_upstream::{ClientCapabilities, Connection, Settings, Transport};
 use serde_json::Value;
 
 use super::{call, capture, json, write};
@@ -42,7 +42,7 @@ pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<Ending> {
                 bail!("--url is a server that runs already: there is nothing to start");
             }
             let settings = capture::server(Some(url), None, &arguments.upstream, &Config::default())?;
-            (Vec::new(), vec![open(settings, Favours::None, None).await?])
+            (Vec::new(), vec![open(settings, ClientCapabilities::None, None).await?])
         }
         None => (own(&arguments, &config, &mut remarks).await?, ours(&arguments).await?),
     };
@@ -121,7 +121,7 @@ async fn own(arguments: &TokensArgs, config: &Config, remarks: &mut Vec<String>)
             continue;
         }
         // Greeted as ours greets it: what is compared are the same tools.
-        match open(settings, Favours::AsUpstream, prefix).await {
+        match open(settings, ClientCapabilities::AsUpstream, prefix).await {
             Ok(talk) => talks.push(talk),
             Err(error) => {
                 remarks.push(format!("left out: {error}"));
@@ -152,7 +152,7 @@ async fn ours(arguments: &TokensArgs) -> anyhow::Result<Vec<Talk>> {
         // It waits for servers of its own.
         settings.start_timeout *= 2;
         // Nobody is there to be asked: what has to be confirmed is answered with a token.
-        talks.push(open(settings, Favours::None, None).await?);
+        talks.push(open(settings, ClientCapabilities::None, None).await?);
     }
     Ok(talks)
 }
@@ -212,8 +212,8 @@ struct Talk {
     prefix: String,
 }
 
-async fn open(settings: Settings, favours: Favours, prefix: Option<String>) -> anyhow::Result<Talk> {
-    let connection = Connection::open(settings, favours).await.map_err(Unreached::new)?;
+async fn open(settings: Settings, capabilities: ClientCapabilities, prefix: Option<String>) -> anyhow::Result<Talk> {
+    let connection = Connection::open(settings, capabilities).await.map_err(Unreached::new)?;
     Ok(Talk { connection, prefix: prefix.unwrap_or_default() })
 }
 

@@ -69,13 +69,13 @@ fn is_http_stricter(file: &HttpConfig, running: &HttpConfig) -> bool {
     let lacks = |fewer: &[String], more: &[String]| more.iter().any(|one| !fewer.contains(one));
     lacks(&file.allowed_hosts, &running.allowed_hosts)
         || lacks(&file.allowed_origins, &running.allowed_origins)
-        || file.most_sessions.is_some_and(|most| running.most_sessions.is_none_or(|running| most < running))
+        || file.max_sessions.is_some_and(|most| running.max_sessions.is_none_or(|running| most < running))
 }
 
 fn is_batch_stricter(file: &BatchConfig, running: &BatchConfig) -> bool {
     let halts = |config: &BatchConfig| config.on_confirmation != Some(OnConfirmation::Skip);
     (halts(file) && !halts(running))
-        || file.longest.is_some_and(|longest| running.longest.is_none_or(|running| longest < running))
+        || file.max_operations.is_some_and(|longest| running.max_operations.is_none_or(|running| longest < running))
 }
 
 fn is_audit_stricter(file: &AuditConfig, running: &AuditConfig) -> bool {
@@ -111,14 +111,14 @@ mod tests {
             ("[audit]\nto = [\"file\"]", "[audit]\nto = []", "[audit]", ""),
             ("[http]\nallowed_hosts = [\"a\"]", "", "[http]", "[http]"),
             ("", "[http]\nallowed_hosts = [\"a\"]", "[http]", ""),
-            ("", "[http]\nmost_sessions = 5", "[http]", "[http]"),
+            ("", "[http]\nmax_sessions = 5", "[http]", "[http]"),
             ("[batch]\non_confirmation = \"skip\"", "", "[batch]", "[batch]"),
-            ("", "[batch]\nlongest = 5", "[batch]", "[batch]"),
+            ("", "[batch]\nmax_operations = 5", "[batch]", "[batch]"),
             ("", "[state]\nstore = \"memory\"", "[state]", ""),
-            ("", "[results]\nlargest_page = 5", "[results]", ""),
+            ("", "[results]\nmax_page_size = 5", "[results]", ""),
             (
                 "lenient = true",
-                "meta = true\n[limits]\nmax_nesting_depth = 8\n[batch]\nlongest = 500",
+                "meta = true\n[limits]\nmax_nesting_depth = 8\n[batch]\nmax_operations = 500",
                 "[limits], [batch], lenient and meta",
                 "[limits], [batch] and lenient",
             ),

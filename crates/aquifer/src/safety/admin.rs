@@ -15,7 +15,7 @@ use crate::state::{self, Kept};
 const VARIABLE: &str = "AQUIFER_ADMIN_SECRET";
 
 /// A secret from the environment must have as many characters.
-const SHORTEST: usize = 16;
+const MIN_LEN: usize = 16;
 
 /// Letters and digits that nobody mistakes for each other.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
@@ -31,8 +31,8 @@ impl Admin {
             return Ok(Some(kept));
         }
         let Some(secret) = std::env::var(VARIABLE).ok().filter(|secret| !secret.is_empty()) else { return Ok(None) };
-        if secret.len() < SHORTEST {
-            bail!("{VARIABLE} must have {SHORTEST} characters or more");
+        if secret.len() < MIN_LEN {
+            bail!("{VARIABLE} must have {MIN_LEN} characters or more");
         }
         Ok(Some(Self(hash(&secret))))
     }

@@ -37,12 +37,12 @@ pub(crate) struct GateConfig {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct ConfirmationConfig {
-    lifetime_seconds: Option<u64>,
-    forbidden_lifetime_seconds: Option<u64>,
-    quota_lifetime_seconds: Option<u64>,
+    ttl_seconds: Option<u64>,
+    forbidden_ttl_seconds: Option<u64>,
+    quota_ttl_seconds: Option<u64>,
     clock_skew_tolerance_seconds: Option<u64>,
-    issued_per_minute: Option<u64>,
-    wrong_per_minute: Option<u64>,
+    max_issued_per_minute: Option<u64>,
+    max_wrong_per_minute: Option<u64>,
 }
 
 impl GateConfig {
@@ -93,12 +93,12 @@ impl ConfirmationConfig {
         let default = ConfirmSettings::default();
         let seconds = |said: Option<u64>, default: Duration| said.map_or(default, Duration::from_secs);
         ConfirmSettings {
-            lifetime: seconds(self.lifetime_seconds, default.lifetime),
-            forbidden_lifetime: seconds(self.forbidden_lifetime_seconds, default.forbidden_lifetime),
-            quota_lifetime: seconds(self.quota_lifetime_seconds, default.quota_lifetime),
+            lifetime: seconds(self.ttl_seconds, default.lifetime),
+            forbidden_lifetime: seconds(self.forbidden_ttl_seconds, default.forbidden_lifetime),
+            quota_lifetime: seconds(self.quota_ttl_seconds, default.quota_lifetime),
             skew: seconds(self.clock_skew_tolerance_seconds, default.skew),
-            issued_per_minute: self.issued_per_minute.unwrap_or(default.issued_per_minute),
-            wrong_per_minute: self.wrong_per_minute.unwrap_or(default.wrong_per_minute),
+            issued_per_minute: self.max_issued_per_minute.unwrap_or(default.issued_per_minute),
+            wrong_per_minute: self.max_wrong_per_minute.unwrap_or(default.wrong_per_minute),
         }
     }
 }
@@ -112,25 +112,25 @@ pub(crate) struct AuditConfig {
     /// Where the files are; else in the state directory.
     pub(crate) dir: Option<PathBuf>,
     /// A file that would grow beyond this is followed by another.
-    pub(crate) file_bytes: u64,
+    pub(crate) max_file_bytes: u64,
     /// So many of them are kept.
-    pub(crate) files: u32,
+    pub(crate) max_files: u32,
     /// How long the state store keeps entries.
-    store_days: u32,
+    store_ttl_days: u32,
     /// Whether operations that change something are refused while it cannot be written.
     pub(crate) required: bool,
 }
 
 impl Default for AuditConfig {
     fn default() -> Self {
-        Self { to: None, dir: None, file_bytes: 16 * MIB, files: 16, store_days: 30, required: true }
+        Self { to: None, dir: None, max_file_bytes: 16 * MIB, max_files: 16, store_ttl_days: 30, required: true }
     }
 }
 
 impl AuditConfig {
     /// How long the state store keeps entries.
     pub(crate) fn kept_in_store(&self) -> Duration {
-        DAY * self.store_days.max(1)
+        DAY * self.store_ttl_days.max(1)
     }
 }
 

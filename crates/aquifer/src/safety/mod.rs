@@ -207,8 +207,11 @@ pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<Ste
     if let (None, Some(own)) = (&said.dir, &directory) {
         state::close_to_others(own);
     }
-    let file =
-        |directory: &PathBuf| Sink::File { directory: directory.clone(), size: said.file_bytes, keep: said.files };
+    let file = |directory: &PathBuf| Sink::File {
+        directory: directory.clone(),
+        size: said.max_file_bytes,
+        keep: said.max_files,
+    };
     let settings = |sinks: Vec<Sink>| AuditSettings { sinks, required: said.required, ..AuditSettings::default() };
     let Some(places) = &said.to else {
         let opened = match &directory {

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use rustix::termios::{self, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios};
 
 /// Nobody types more.
-const LONGEST: usize = 1_000;
+const MAX_LEN: usize = 1_000;
 
 /// Refuses unless a person can read what is asked and type the answer.
 pub(crate) fn wanted(what: &str) -> anyhow::Result<()> {
@@ -35,7 +35,7 @@ pub(crate) fn secret(prompt: &str) -> anyhow::Result<String> {
             // Interrupt, end of input, quit.
             None | Some(3 | 4 | 28) => break false,
             Some(8 | 127) => drop(typed.pop()),
-            Some(byte) if typed.len() < LONGEST => typed.push(byte),
+            Some(byte) if typed.len() < MAX_LEN => typed.push(byte),
             Some(_) => {}
         }
     };
@@ -53,7 +53,7 @@ pub(crate) fn yes(question: &str) -> anyhow::Result<bool> {
     say(question)?;
     let mut line = Vec::new();
     while let Some(byte) = read_byte()?.filter(|byte| *byte != b'\n') {
-        if line.len() == LONGEST {
+        if line.len() == MAX_LEN {
             return Ok(false);
         }
         line.push(byte);

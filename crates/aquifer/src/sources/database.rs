@@ -29,10 +29,10 @@ pub(super) fn settings(config: &SourceConfig, name: &str, target: Target) -> any
         }
         settings.timeout = Duration::from_secs(seconds);
     }
-    if let Some(connections) = config.connections {
+    if let Some(connections) = config.max_connections {
         settings.connections = connections.clamp(1, 1_000);
     }
-    settings.pages.largest = config.largest_page.unwrap_or(settings.pages.largest).clamp(1, 1_000);
+    settings.pages.largest = config.max_page_size.unwrap_or(settings.pages.largest).clamp(1, 1_000);
     settings.pages.default = config.page_size.unwrap_or(settings.pages.default).clamp(1, settings.pages.largest);
     settings.tables = tables(&config.tables)?;
     Ok(settings)

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use aquifer_discovery::name;
-use aquifer_engine::source::{Call, Context, Fetch, Outcome, Shelves, SourceStatus};
+use aquifer_engine::source::{Call, Context, Fetch, Outcome, SourceCapabilities, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -96,8 +96,8 @@ impl Source for Hidden {
         self.source.status()
     }
 
-    fn shelves(&self) -> Shelves {
-        self.source.shelves()
+    fn capabilities(&self) -> SourceCapabilities {
+        self.source.capabilities()
     }
 
     fn fetch(&self, wanted: Fetch, context: Context) -> BoxFuture<'_, Result<Value, Failure>> {

@@ -469,7 +469,7 @@ impl Opened {
     /// Goes on looking for a database that is not there, as long as it is served.
     pub(crate) fn look_for(&self) {
         if let Some(database) = &self.absent {
-            tokio::spawn(Database::look_until_found(Arc::downgrade(database)));
+            tokio::spawn(Database::reflect_with_retry(Arc::downgrade(database)));
         }
     }
 

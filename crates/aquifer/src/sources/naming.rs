@@ -4,7 +4,7 @@ use aquifer_discovery::name::{fit, snake};
 use aquifer_protocol::text::is_hidden;
 
 /// Longer prefixes leave no room for what comes after them.
-const LONGEST_PREFIX: usize = 20;
+const MAX_PREFIX_LEN: usize = 20;
 
 /// Programs that run other programs, and words between them.
 const RUNNERS: &[&str] = &[
@@ -77,7 +77,7 @@ fn essence(name: &str) -> String {
 
 /// What the operations of a source of this name begin with.
 pub(super) fn prefix(name: &str) -> String {
-    let prefix = fit(&snake(name), LONGEST_PREFIX);
+    let prefix = fit(&snake(name), MAX_PREFIX_LEN);
     if prefix.is_empty() { "source".to_owned() } else { prefix }
 }
 

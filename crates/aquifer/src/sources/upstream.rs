@@ -125,8 +125,8 @@ fn finish(settings: &mut Settings, source: &SourceConfig, kept: &Kept, files: &m
     };
     settings.timeout = seconds("timeout_seconds", source.timeout_seconds, settings.timeout)?;
     settings.start_timeout = seconds("start_timeout_seconds", source.start_timeout_seconds, settings.start_timeout)?;
-    settings.concurrency = source.concurrency.unwrap_or(settings.concurrency).clamp(1, 10_000);
-    settings.largest_answer = source.largest_answer.unwrap_or(settings.largest_answer).max(1024);
+    settings.concurrency = source.max_concurrent_calls.unwrap_or(settings.concurrency).clamp(1, 10_000);
+    settings.max_answer_bytes = source.max_answer_bytes.unwrap_or(settings.max_answer_bytes).max(1024);
     settings.cache_dir = kept.catalogues();
     settings.limits = limits(source)?;
     settings.allow = Allowed {

@@ -103,7 +103,7 @@ fn a_source_is_called_by_its_name() {
     for name in ["shelf_list_books", "desk_list_tasks"] {
         assert!(operations.iter().any(|known| known == name), "{operations:?}");
     }
-    // Trouble is told under it.
+    // Errors are reported under it.
     std::fs::remove_file(&desk.library).unwrap();
     let output = desk.run("name = \"shelf\"", &["call", "list_books"]);
     assert!(text(&output.stderr).contains("Source 'shelf' is unavailable"), "{}", text(&output.stderr));
@@ -145,7 +145,7 @@ fn generic_operations_do_what_those_of_the_tables_do() {
 #[test]
 fn pages_have_the_size_that_was_said() {
     let desk = Desk::new();
-    let keys = "page_size = 1\nlargest_page = 2";
+    let keys = "page_size = 1\nmax_page_size = 2";
     assert_eq!(count(&desk.data("", "list_books", json!({}))), 3);
     assert_eq!(count(&desk.data(keys, "list_books", json!({}))), 1);
     let clamped = desk.call(keys, "list_books", json!({ "first": 50 }));
@@ -154,7 +154,7 @@ fn pages_have_the_size_that_was_said() {
     let description = desk.operation(keys, "list_books")["description"].to_string();
     assert!(description.contains("Pages of 1, no more than 2"), "{description}");
     // A page is never larger than the largest.
-    assert_eq!(count(&desk.data("page_size = 3\nlargest_page = 2", "list_books", json!({}))), 2);
+    assert_eq!(count(&desk.data("page_size = 3\nmax_page_size = 2", "list_books", json!({}))), 2);
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn a_statement_may_take_as_long_as_was_said() {
     let endless =
         "(WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers) SELECT count(*) FROM numbers)";
     let config = desk.config(&format!(
-        "timeout_seconds = 1\nconnections = 1\ntables.books.computed.endless = {{ sql = \"{endless}\", type = \"integer\" }}"
+        "timeout_seconds = 1\nmax_connections = 1\ntables.books.computed.endless = {{ sql = \"{endless}\", type = \"integer\" }}"
     ));
     let mut piped = Piped::initialized(&["serve", "--config", &config], "2025-06-18");
     let error = piped.error("read", "list_books", json!({ "fields": ["_computed.endless"] }));

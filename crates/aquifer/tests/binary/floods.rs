@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, PATIENCE, Served, alter, envelope, stateless_body};
+use crate::support::{Folder, Served, TIMEOUT, alter, envelope, stateless_body};
 
 const INITIALIZE: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"tests","version":"1"}}}"#;
 
@@ -106,7 +106,7 @@ fn flood_with_unread_answers(folder: &Folder, has_several_sources: bool) {
     let mut given_up = 0;
     for stream in &mut silent {
         let mut got = Vec::new();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let _ = stream.read_to_end(&mut got);
         given_up += usize::from(got.starts_with(b"HTTP/1.0 503") || got.len() < whole.body.len());
     }
@@ -118,7 +118,7 @@ fn flood_with_unread_answers(folder: &Folder, has_several_sources: bool) {
 fn connections_that_say_nothing_lock_nobody_out() {
     let folder = Folder::new();
     // Room for 3,048 connections and one for the session, which is what these exceed.
-    let served = serve(&folder, false, "most_sessions = 1");
+    let served = serve(&folder, false, "max_sessions = 1");
     let mut half_open = Vec::new();
     for index in 0..3_200 {
         // Where the system gives this test fewer, the server is not full, and serves us anyway.

@@ -236,7 +236,7 @@ fn r_dis_7_the_configuration_says_it_all() {
         "aquifer.toml",
         &format!(
             "[[source]]\nname = \"first\"\ncommand = {python:?}\nargs = [{program:?}, {offered:?}]\nenv = {{ OWN = \"${{GATEWAY_TEST_TOKEN}}\" }}\n\
-             timeout_seconds = 5\nconcurrency = 2\n\n[[source]]\nname = \"second\"\nprefix = \"zwei_\"\ncommand = {python:?}\nargs = [{program:?}, {offered:?}]\n\n\
+             timeout_seconds = 5\nmax_concurrent_calls = 2\n\n[[source]]\nname = \"second\"\nprefix = \"zwei_\"\ncommand = {python:?}\nargs = [{program:?}, {offered:?}]\n\n\
              [[source]]\nname = \"third\"\ncommand = {python:?}\nenv = {{ A = \"${{NOBODY_SET_THIS}}\" }}\n\n[[source]]\ntarget = \"tasks:\"\n\n\
              [[source]]\ncommand = \"off\"\ndisabled = true\n"
         ),

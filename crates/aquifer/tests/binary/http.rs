@@ -211,7 +211,7 @@ fn health_and_other_places() {
 #[test]
 fn sessions_are_bounded() {
     let file = std::env::temp_dir().join(format!("aquifer-sessions-{}.toml", std::process::id()));
-    std::fs::write(&file, "[http]\naddress = \"127.0.0.1:0\"\nmost_sessions = 2\n[[source]]\ntarget = \"tasks:\"\n")
+    std::fs::write(&file, "[http]\naddress = \"127.0.0.1:0\"\nmax_sessions = 2\n[[source]]\ntarget = \"tasks:\"\n")
         .unwrap();
     let served = Served::start(&["serve", "--config", file.to_str().unwrap()]);
     std::fs::remove_file(&file).unwrap();

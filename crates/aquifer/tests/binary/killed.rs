@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, PATIENCE, Served, try_call};
+use crate::support::{Folder, Served, TIMEOUT, try_call};
 
 /// So many of them write at the same time.
 const WRITERS: i64 = 4;
@@ -163,7 +163,7 @@ pub(crate) fn kill(store: &mut impl Store, rounds: u32) {
                 })
                 .collect();
             for _ in 0..dice.below(12) {
-                acknowledged.recv_timeout(PATIENCE).expect("writes are acknowledged");
+                acknowledged.recv_timeout(TIMEOUT).expect("writes are acknowledged");
             }
             // Not to wait for anything: the moment is to be any.
             std::thread::sleep(Duration::from_micros(dice.below(12_000)));

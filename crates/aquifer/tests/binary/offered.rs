@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use aquifer_discovery::bundle::{Auth, Bundle, RawCapture, Source, Transport};
 use aquifer_discovery::{normalize, redact};
-use aquifer_protocol::operation::{LONGEST_NAME, is_snake_case};
+use aquifer_protocol::operation::{MAX_NAME_LEN, is_snake_case};
 use serde_json::{Map, Value, json};
 
 use crate::generated::objects;
@@ -32,7 +32,7 @@ pub(crate) fn check(name: &str, tools: &Value, folder: &Folder) -> (usize, usize
     assert_eq!(operations.len(), tools.as_array().unwrap().len(), "{name}: no tool is lost");
     let unique: HashSet<&String> = names.iter().collect();
     assert_eq!(unique.len(), names.len(), "{name}: {names:?}");
-    assert!(names.iter().all(|name| is_snake_case(name) && name.len() <= LONGEST_NAME), "{name}: {names:?}");
+    assert!(names.iter().all(|name| is_snake_case(name) && name.len() <= MAX_NAME_LEN), "{name}: {names:?}");
     let (mut passed, mut refused) = (0, 0);
     for (tool, operation) in tools.as_array().unwrap().iter().zip(operations) {
         assert_eq!(tool["name"], operation.source_tool_name.as_str());

@@ -102,10 +102,10 @@ fn a_change_that_is_wrong_anywhere_changes_nothing() {
     let tasks = "[[source]]\ntarget = \"tasks:\"\n";
     let wrong = [
         ("[[gate.rule]]\nname = \"odd\"\neffect = \"allow\"\nloosen = true\n", "[gate] rule 1 'odd'"),
-        ("[gate.confirmation]\nlifetime_seconds = 100000\n", "[gate] 'lifetime'"),
+        ("[gate.confirmation]\nttl_seconds = 100000\n", "[gate] 'lifetime'"),
         ("[gate.strength]\ndestuctive = \"token\"\n", "[gate] "),
         ("[limits]\nmax_nesting_depth = 1\n", "'max_nesting_depth' in [limits] is 1"),
-        ("[results]\nheld_seconds = 0\n", "'held_seconds' in [results] is 0"),
+        ("[results]\nheld_ttl_seconds = 0\n", "'held_ttl_seconds' in [results] is 0"),
         ("[surface]\nprofile = \"nobody\"\n", "unknown profile 'nobody'"),
         ("[[source]]\ntarget = \"nothing:\"\n", "unknown source"),
         ("[[source]]\ncommand = \"x\"\nurl = \"y\"\n", "it has both a command and a url"),

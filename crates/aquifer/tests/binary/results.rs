@@ -77,7 +77,7 @@ fn ids(pages: &[Value]) -> Vec<i64> {
 #[test]
 fn r_dis_8_later_pages_come_from_what_is_held_and_not_from_a_second_call() {
     let desk = Desk::new();
-    let mut piped = desk.serve("text_bytes = 1024", "");
+    let mut piped = desk.serve("max_text_bytes = 1024", "");
     let params = json!({ "first": 7, "fields": ["id"], "filter": { "size": { "lte": 290 } } });
     let pages = walk(&params, |params| piped.data("read", "list_things", params));
     assert_eq!(ids(&pages), (1..=29).collect::<Vec<_>>());
@@ -163,7 +163,7 @@ impl<'a> Session<'a> {
 #[test]
 fn r_dis_8_what_is_held_is_bounded_as_configured() {
     let desk = Desk::new();
-    let mut piped = desk.serve("held_seconds = 1\nlargest_page = 3", "");
+    let mut piped = desk.serve("held_ttl_seconds = 1\nmax_page_size = 3", "");
     let first = piped.call("mcp_aql_read", json!({ "operation": "list_things", "params": { "first": 10 } }));
     assert_eq!(first["data"]["items"].as_array().unwrap().len(), 3, "{first}");
     assert!(!first["warnings"].as_array().unwrap().is_empty(), "a page made smaller is told: {first}");
@@ -177,14 +177,14 @@ fn r_dis_8_what_is_held_is_bounded_as_configured() {
     assert_eq!(desk.calls(), 1);
     drop(piped);
     // Nothing is held: the first page is there, and says that it is all there will be.
-    let mut piped = desk.serve("held_bytes = 0", "");
+    let mut piped = desk.serve("max_held_bytes = 0", "");
     let first = piped.call("mcp_aql_read", json!({ "operation": "list_things", "params": { "first": 10 } }));
     assert_eq!(first["data"]["items"].as_array().unwrap().len(), 10, "{first}");
     assert_eq!(first["warnings"][0]["code"], "RESULT_NOT_HELD", "{first}");
     assert_eq!(first["data"]["pageInfo"]["endCursor"], Value::Null, "{first}");
     drop(piped);
     // Rows that weigh more than a page may.
-    let mut piped = desk.serve("page_bytes = 1024", "");
+    let mut piped = desk.serve("max_page_bytes = 1024", "");
     let pages = walk(&json!({ "sort": "id" }), |params| {
         let params = if params["after"].is_null() {
             params
@@ -251,9 +251,9 @@ fn r_dis_8_an_operation_nobody_has_is_told_with_the_nearest() {
 fn settings_out_of_range_are_refused() {
     let desk = Desk::new();
     for (results, source, words) in [
-        ("held_seconds = 0", "", "'held_seconds' in [results] is 0, allowed is 1 to 86400"),
-        ("largest_page = 5000", "", "'largest_page' in [results] is 5000, allowed is 1 to 1000"),
-        ("text_bytes = 5", "", "'text_bytes' in [results] is 5"),
+        ("held_ttl_seconds = 0", "", "'held_ttl_seconds' in [results] is 0, allowed is 1 to 86400"),
+        ("max_page_size = 5000", "", "'max_page_size' in [results] is 5000, allowed is 1 to 1000"),
+        ("max_text_bytes = 5", "", "'max_text_bytes' in [results] is 5"),
         ("", "[source.operations.x]\nrows = \"a..b\"", "'rows' is a path"),
     ] {
         let output = run(&["call", "x", "--config", &desk.config(results, source)]);

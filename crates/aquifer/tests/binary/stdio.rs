@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::support::{PATIENCE, Piped, envelope, terminate};
+use crate::support::{Piped, TIMEOUT, envelope, terminate};
 
 #[test]
 fn every_revision_with_a_handshake_is_served() {
@@ -154,7 +154,7 @@ fn a_cancelled_call_stops_its_handler() {
         "name": "mcp_aql_execute", "arguments": { "operation": "execute_tasks", "ms_each": 60000, "wait": true } } }));
     let id = running_execution(&mut piped);
     piped.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }));
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let state = piped.call("mcp_aql_read", json!({ "operation": "get_execution", "execution_id": id }));
         if state["data"]["status"] == "cancelled" {
@@ -166,7 +166,7 @@ fn a_cancelled_call_stops_its_handler() {
 
 /// The id of the execution that a call sent before has begun. Calls run side by side, so it may take a moment.
 fn running_execution(piped: &mut Piped) -> Value {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let listed = piped.call("mcp_aql_read", json!({ "operation": "list_executions" }));
         if let Some(execution) = listed["data"]["items"].get(0) {

@@ -19,10 +19,10 @@ fn r_dis_9_files_are_checked_with_place_and_suggestion() {
         ),
         (
             "d.toml",
-            "[[source]]\ncommand = \"x\"\nlargest_page = 7\n\n[results]\nheld_seconds = 5\nlargest_page = 0\n",
-            "d.toml:7:1: SCHEMA_INVALID_TYPE: 'largest_page' is 0, allowed is 1 to 1000",
+            "[[source]]\ncommand = \"x\"\nmax_page_size = 7\n\n[results]\nheld_ttl_seconds = 5\nmax_page_size = 0\n",
+            "d.toml:7:1: SCHEMA_INVALID_TYPE: 'max_page_size' is 0, allowed is 1 to 1000",
         ),
-        ("d.toml", "[results]\nheld_byte = 0\n", "Did you mean 'held_bytes'?"),
+        ("d.toml", "[results]\nmax_held_byte = 0\n", "Did you mean 'max_held_bytes'?"),
         (
             "d.toml",
             "[[source]]\ntarget = \"demo:\"\nname = \"shop\"\n[[source]]\ntarget = \"tasks:\"\nname = \" shop\"\n",

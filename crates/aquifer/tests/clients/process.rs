@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// How long any client may take. Far more than it needs: it only turns a hang into a failure.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A process that ends with its owner, and what it has printed so far.
 pub(crate) struct Process {
@@ -23,7 +23,7 @@ impl Process {
         let (sender, lines) = channel();
         forward(child.stdout.take().expect("stdout is piped"), sender.clone());
         forward(child.stderr.take().expect("stderr is piped"), sender);
-        Self { child, lines, printed: Vec::new(), deadline: Instant::now() + PATIENCE }
+        Self { child, lines, printed: Vec::new(), deadline: Instant::now() + TIMEOUT }
     }
 
     /// Waits for a line, on stdout or stderr, in which something is found.

@@ -9,7 +9,7 @@ use super::{Answer, Failure, Flaw, Server};
 
 type Row = Map<String, Value>;
 
-const LARGEST_PAGE: usize = 40;
+const MAX_PAGE_SIZE: usize = 40;
 
 fn invalid(message: String) -> Failure {
     Failure("VALIDATION_INVALID_VALUE", message, Value::Null)
@@ -126,10 +126,10 @@ impl Server {
         let number = |name: &str| params.get(name).and_then(Value::as_u64).map(|number| number as usize);
         let mut warnings = Vec::new();
         let mut clamped = |size: usize, silent: bool| {
-            if size > LARGEST_PAGE && !silent {
+            if size > MAX_PAGE_SIZE && !silent {
                 warnings.push(json!({"code": "PAGE_SIZE_CLAMPED", "message": "The page was cut down to 40"}));
             }
-            size.min(LARGEST_PAGE)
+            size.min(MAX_PAGE_SIZE)
         };
         let loose = self.has(Flaw::CursorUnbound);
         let seal = if loose { String::new() } else { format!(":{:?}{:?}", params.get("sort"), params.get("filter")) };

@@ -29,7 +29,7 @@ impl World {
         let book = |id: u64| {
             row(json!({
                 "id": id,
-                "title": format!("Volume {}", 100 - id),
+                "title": format!("Book {}", 100 - id),
                 "author_id": 1 + id % 6,
                 "pages": 90 + (id * 37) % 400,
                 "genre": GENRES[id as usize % 3],

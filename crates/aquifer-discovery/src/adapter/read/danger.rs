@@ -14,7 +14,7 @@ const FIELDS: &[&str] = &[
 ];
 
 /// A confirmation that rests longer has expired before it counts.
-const LONGEST_COOLDOWN: u64 = 240;
+const MAX_COOLDOWN: u64 = 240;
 
 /// What a file says about the danger of an operation.
 #[derive(Debug, Default)]
@@ -60,10 +60,10 @@ fn read_block(block: &Node, path: &str, declared: &mut Declared, findings: &mut 
     declared.message = findings.optional_text(block, "confirmation_message", path);
     if let Some(node) = block.get("cooldown_seconds") {
         match node.to_json().as_u64() {
-            Some(seconds) if seconds <= LONGEST_COOLDOWN => declared.cooldown_seconds = seconds,
+            Some(seconds) if seconds <= MAX_COOLDOWN => declared.cooldown_seconds = seconds,
             Some(_) => {
                 let place = join(path, "cooldown_seconds");
-                let message = format!("Field '{place}' must be {LONGEST_COOLDOWN} or less: a confirmation expires");
+                let message = format!("Field '{place}' must be {MAX_COOLDOWN} or less: a confirmation expires");
                 findings.add(Code::SchemaInvalidType, &place, node.at, message);
             }
             None => findings.wrong_type(node, &join(path, "cooldown_seconds"), "number"),

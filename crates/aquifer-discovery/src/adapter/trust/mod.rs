@@ -16,7 +16,7 @@ use crate::text;
 use crate::yaml::Node;
 
 /// Longer words belong elsewhere.
-const LONGEST_WORDS: usize = 500;
+const MAX_TEXT_LEN: usize = 500;
 
 /// A change of trust, as it goes down in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,7 +153,7 @@ fn check(text: &str, sidecar: Option<&str>, expected: &Value, to: Trust) -> Resu
 fn words(field: &'static str, words: &str) -> Result<(), TrustError> {
     let problem = if words.trim().is_empty() {
         "is empty: the history has to say it"
-    } else if words.chars().count() > LONGEST_WORDS {
+    } else if words.chars().count() > MAX_TEXT_LEN {
         "is longer than 500 characters"
     } else if words.contains(['\n', '\r', '\t']) || !text::is_clean(words) {
         "has to be one line of visible characters"

@@ -66,7 +66,7 @@ async fn r_end_6_held_results_die_with_their_connection() {
 #[tokio::test]
 async fn r_dis_8_what_is_held_is_bounded() {
     let upstream = Upstream::new(issues(55), &["owner"], Controls::Few, None);
-    let settings = shape::Settings { most_held: 2, ..shape::Settings::default() };
+    let settings = shape::Settings { max_held: 2, ..shape::Settings::default() };
     let engine = builder(&upstream).shaping(settings).build().unwrap();
     let mut cursors = Vec::new();
     for owner in ["a", "b", "c"] {
@@ -78,7 +78,7 @@ async fn r_dis_8_what_is_held_is_bounded() {
         found.push(list(&engine, json!({ "owner": owner, "first": 10, "after": cursor })).await["success"].clone());
     }
     assert_eq!(found, [json!(false), json!(true), json!(true)], "the oldest went");
-    let small = shape::Settings { largest_held: 1_000, ..shape::Settings::default() };
+    let small = shape::Settings { max_result_bytes: 1_000, ..shape::Settings::default() };
     let engine = builder(&upstream).shaping(small).build().unwrap();
     let answer = list(&engine, json!({ "first": 10 })).await;
     assert_eq!(answer["data"]["items"].as_array().unwrap().len(), 10);
@@ -123,8 +123,8 @@ impl StateStore for Shared {
 async fn r_dis_8_several_processes_know_each_others_small_results() {
     let upstream = Upstream::new(issues(55), &["owner"], Controls::Few, None);
     let store: Arc<Shared> = Arc::new(Shared(MemoryStore::new(Arc::new(aquifer_engine::clock::SystemClock), 100)));
-    let engine = |largest_stored: usize| {
-        let settings = shape::Settings { largest_stored, ..shape::Settings::default() };
+    let engine = |max_stored_bytes: usize| {
+        let settings = shape::Settings { max_stored_bytes, ..shape::Settings::default() };
         builder(&upstream).store(store.clone()).cursor_key(CursorKey::new([7; 32])).shaping(settings).build().unwrap()
     };
     let (one, other) = (engine(1 << 20), engine(1 << 20));

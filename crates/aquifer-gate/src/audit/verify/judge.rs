@@ -12,7 +12,7 @@ use super::{ChainReport, Fault, Heads, Kind, Report, Spot};
 /// Entries of concurrent calls may be out of order by a little, and clocks are corrected by a little.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_mins(2);
 /// Faults told of files that belong to no chain.
-const MOST_STRAY: usize = 100;
+const MAX_STRAY: usize = 100;
 
 pub(super) struct Judge<'a> {
     heads: Option<&'a Heads>,
@@ -117,7 +117,7 @@ impl<'a> Judge<'a> {
 
     fn settle_homeless(&mut self) {
         if let Some(fault) = self.homeless.take()
-            && self.stray.len() < MOST_STRAY
+            && self.stray.len() < MAX_STRAY
         {
             self.stray.push(fault);
         }

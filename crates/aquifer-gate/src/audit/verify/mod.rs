@@ -18,7 +18,7 @@ use super::file::Name;
 use super::head::Heads;
 use super::line;
 use super::retention::{first_line, in_use};
-use super::shelf;
+use super::store_sink;
 
 use judge::Judge;
 use lines::{Line, Lines};
@@ -31,7 +31,7 @@ pub use strict::Doubt;
 pub use strict::Problem;
 
 /// Files looked at in one go.
-const MOST_FILES: usize = 100_000;
+const MAX_FILES: usize = 100_000;
 /// Lines after the head that are counted in a store.
 const MAX_BEYOND: u64 = 4096;
 /// Files told of that no audit wrote.
@@ -86,8 +86,8 @@ pub async fn verify_store(store: &dyn StateStore, heads: &Heads) -> Result<Repor
         let mut chain = ChainReport::new(&head.chain);
         let (mut sequence, mut hash) = (head.sequence, head.hash.clone());
         while sequence > 0 {
-            let spot = Spot { file: shelf::key(&head.chain, sequence).into(), line: sequence };
-            let Some(record) = store.get(&shelf::key(&head.chain, sequence)).await? else {
+            let spot = Spot { file: store_sink::key(&head.chain, sequence).into(), line: sequence };
+            let Some(record) = store.get(&store_sink::key(&head.chain, sequence)).await? else {
                 // Old lines expire in their order. One that is missing above another did not expire.
                 if chain.entries == 0 || stands_below(store, &head.chain, sequence).await? {
                     chain.fault = Some(Fault::new(Kind::Removed, spot, format!("entry {sequence} is missing")));
@@ -108,7 +108,7 @@ pub async fn verify_store(store: &dyn StateStore, heads: &Heads) -> Result<Repor
         chain.first = sequence + 1;
         chain.last = head.sequence;
         while chain.beyond_head < MAX_BEYOND
-            && store.get(&shelf::key(&head.chain, chain.last.saturating_add(1))).await?.is_some()
+            && store.get(&store_sink::key(&head.chain, chain.last.saturating_add(1))).await?.is_some()
         {
             chain.last = chain.last.saturating_add(1);
             chain.beyond_head += 1;
@@ -120,7 +120,7 @@ pub async fn verify_store(store: &dyn StateStore, heads: &Heads) -> Result<Repor
 
 async fn stands_below(store: &dyn StateStore, chain: &str, sequence: u64) -> Result<bool, StoreError> {
     for below in (sequence.saturating_sub(GAP).max(1)..sequence).rev() {
-        if store.get(&shelf::key(chain, below)).await?.is_some() {
+        if store.get(&store_sink::key(chain, below)).await?.is_some() {
             return Ok(true);
         }
     }
@@ -154,8 +154,8 @@ fn in_order(paths: &[PathBuf], unknown: &mut Vec<PathBuf>) -> Result<Vec<Found>,
             } else if (is_named || is_log) && unknown.len() < MAX_UNKNOWN {
                 unknown.push(entry.path());
             }
-            if found.len() > MOST_FILES {
-                return Err(AuditError::Settings(format!("more than {MOST_FILES} audit files")));
+            if found.len() > MAX_FILES {
+                return Err(AuditError::Settings(format!("more than {MAX_FILES} audit files")));
             }
         }
     }

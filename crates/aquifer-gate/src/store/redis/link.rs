@@ -14,7 +14,7 @@ use tokio::time::timeout;
 const CONNECT: Duration = Duration::from_secs(2);
 const ANSWER: Duration = Duration::from_secs(2);
 /// Everything a call may wait for, together.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// After this long without a word, a connection may have been closed by the other side.
 const IDLE: Duration = Duration::from_secs(10);
 /// For so long after Redis could not be reached, nobody else tries.
@@ -45,12 +45,12 @@ impl Link {
         &self,
         act: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
     ) -> Result<T, StoreError> {
-        self.ask_within(PATIENCE, act).await
+        self.ask_within(TIMEOUT, act).await
     }
 
     async fn ask_within<T>(
         &self,
-        patience: Duration,
+        timeout: Duration,
         act: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
     ) -> Result<T, StoreError> {
         let work = async {
@@ -65,7 +65,7 @@ impl Link {
                 }
             }
         };
-        timeout(patience, work).await.unwrap_or_else(|_| Err(self.late()))
+        tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(self.late()))
     }
 
     /// The connection and its number. Callers take turns here, so that one of them connects for all.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// SQLite's log, and the index of the log.
 const RESTS: [&str; 2] = ["-wal", "-shm"];
 /// How long another process may take to make the file.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Which file stands at a path. While one is open, no other gets its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ fn make(path: &Path) -> Result<()> {
 /// The lock is let go of when the file is dropped.
 fn lock(path: &Path) -> Result<File> {
     let file = for_owner().truncate(false).open(path)?;
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),

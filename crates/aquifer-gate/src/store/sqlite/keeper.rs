@@ -13,11 +13,11 @@ use super::tables::{self, Owner};
 /// How long SQLite waits for another process to finish writing.
 const BUSY: Duration = Duration::from_secs(2);
 /// What a call may take once it has begun, unless the disk itself hangs.
-pub(super) const LONGEST: Duration = Duration::from_secs(3);
+pub(super) const MAX_LEN: Duration = Duration::from_secs(3);
 /// How often expired rows are removed, in milliseconds.
 const SWEEP_EVERY: u64 = 60_000;
 /// A gigabyte, in pages. Whoever makes records without end gets errors before the disk is full.
-const MOST_PAGES: i64 = (1 << 30) / 4096;
+const MAX_PAGES: i64 = (1 << 30) / 4096;
 /// What the log may keep of the disk when it is not needed.
 const LOG_BYTES: i64 = 4 << 20;
 
@@ -215,7 +215,7 @@ fn make_ready(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES, |_| Ok(()))?;
-    connection.pragma_update_and_check(None, "max_page_count", MOST_PAGES, |_| Ok(()))?;
+    connection.pragma_update_and_check(None, "max_page_count", MAX_PAGES, |_| Ok(()))?;
     match tables::owner(connection)? {
         Owner::Nobody => tables::make(connection),
         _ => Ok(()),

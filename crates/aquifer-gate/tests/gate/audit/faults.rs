@@ -87,7 +87,7 @@ async fn r_saf_5_without_the_head_nothing_is_on_record() {
     let moody = Moody::new();
     let store: Arc<dyn StateStore> = moody.clone();
     let mut settings = files(&folder.0, 1 << 20, 3);
-    settings.patience = Duration::from_secs(2);
+    settings.timeout = Duration::from_secs(2);
     let audit = open(settings, &store);
     audit.record(intent("one")).await.unwrap();
     moody.is(Mood::Down);
@@ -119,7 +119,7 @@ async fn r_saf_5_lines_that_the_store_missed_come_later() {
         let folder = Folder::new();
         let moody = Moody::new();
         let store: Arc<dyn StateStore> = moody.clone();
-        let mut settings = AuditSettings { patience: Duration::from_secs(2), ..files(&folder.0, 1 << 20, 3) };
+        let mut settings = AuditSettings { timeout: Duration::from_secs(2), ..files(&folder.0, 1 << 20, 3) };
         if !with_files {
             settings.sinks.clear();
         }

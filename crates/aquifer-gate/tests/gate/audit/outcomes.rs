@@ -89,7 +89,7 @@ async fn r_saf_5_outcomes_wait_for_room_in_the_queue() {
     let all = json!({ "policy": { "rule": [{ "effect": "allow", "source": "scripted", "loosen": true }] } });
     let stage = Arc::new(Stage::with(&all, |settings| {
         settings.queue = 2;
-        settings.patience = Duration::from_secs(30);
+        settings.timeout = Duration::from_secs(30);
     }));
     let callers: Vec<_> = (0..50)
         .map(|number| {

@@ -151,7 +151,7 @@ async fn r_saf_5_files_do_not_wait_for_the_error_output() {
 
 async fn write_to_stderr() {
     let settings =
-        AuditSettings { sinks: vec![Sink::Stderr], patience: Duration::from_millis(500), ..AuditSettings::default() };
+        AuditSettings { sinks: vec![Sink::Stderr], timeout: Duration::from_millis(500), ..AuditSettings::default() };
     let audit = open(settings, &memory());
     let long = "reason ".repeat(60);
     let entry = || intent("x").reason(&long);

@@ -115,7 +115,7 @@ impl Stage {
 
     pub(super) fn with(settings: &Value, change: impl FnOnce(&mut AuditSettings)) -> Self {
         let (folder, moody, clock) = (Folder::new(), Moody::new(), system_clock());
-        let mut audit = AuditSettings { patience: Duration::from_secs(2), ..files(&folder.0, 1 << 20, 16) };
+        let mut audit = AuditSettings { timeout: Duration::from_secs(2), ..files(&folder.0, 1 << 20, 16) };
         change(&mut audit);
         let store: Arc<dyn StateStore> = moody.clone();
         let audit = Audit::open(audit, clock.clone(), store.clone()).unwrap();

@@ -112,7 +112,7 @@ async fn r_saf_5_writes_are_refused_when_the_queue_is_full() {
     let all = json!({ "policy": { "rule": [{ "effect": "allow", "source": "scripted", "loosen": true }] } });
     let stage = Stage::with(&all, |settings| {
         settings.queue = 1;
-        settings.patience = Duration::from_millis(500);
+        settings.timeout = Duration::from_millis(500);
     });
     stage.moody.is(Mood::Silent);
     // One entry is with the writer, which waits for the store; sooner or later the next one fills the queue.

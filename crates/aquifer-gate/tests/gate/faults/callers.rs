@@ -327,7 +327,7 @@ impl Trial {
             ("replays", count(&self.replays)),
             ("crossed", count(&self.crossed)),
             ("entries", entries),
-            ("longest_ms", usize::try_from(self.longest.load(Ordering::SeqCst)).unwrap()),
+            ("max_ms", usize::try_from(self.longest.load(Ordering::SeqCst)).unwrap()),
             ("seconds", usize::try_from(started.elapsed().as_secs()).unwrap()),
         ] {
             println!("gate.{name}.{figure}\t{value}");

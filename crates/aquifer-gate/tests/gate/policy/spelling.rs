@@ -1,5 +1,5 @@
 //! Conditions hold for every spelling: of names, of texts and of numbers. Each table tries to get past a rule that
-//! restricts, and to earn the favour of one that loosens.
+//! restricts, and to earn the capability of one that loosens.
 
 use std::sync::Arc;
 

@@ -20,7 +20,7 @@ const KEYS: [(u64, Duration); 4] = [
     (10, Duration::from_secs(60)),
     (1_000, Duration::from_millis(100)),
     (7, Duration::from_secs(3_607)),
-    (Window::LARGEST, Duration::from_secs(30 * 24 * 3600)),
+    (Window::MAX_BYTES, Duration::from_secs(30 * 24 * 3600)),
 ];
 
 fn step() -> impl Strategy<Value = Step> {
@@ -32,7 +32,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => 0..4_000_000_000_i64,
         1 => -100_000..0_i64
     ];
-    let amount = prop_oneof![1 => Just(0), 6 => 1..5_u64, 2 => 1..400_u64, 1 => 1..Window::LARGEST, 1 => any::<u64>()];
+    let amount =
+        prop_oneof![1 => Just(0), 6 => 1..5_u64, 2 => 1..400_u64, 1 => 1..Window::MAX_BYTES, 1 => any::<u64>()];
     (pass, 0..KEYS.len(), amount).prop_map(|(pass, key, amount)| Step { pass, key, amount })
 }
 

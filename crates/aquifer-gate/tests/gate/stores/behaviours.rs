@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aquifer_engine::store::{LARGEST_VALUE, StateStore, Window};
+use aquifer_engine::store::{MAX_VALUE_BYTES, StateStore, Window};
 use futures::future::{FutureExt, LocalBoxFuture, join_all};
 
 use super::place::{MINUTE, eventually, places, soon};
@@ -64,7 +64,7 @@ async fn versions(store: Arc<dyn StateStore>) {
 async fn any_bytes(store: Arc<dyn StateStore>) {
     let every: Vec<u8> = (0..=255).collect();
     for key in ["", " ", "any'; DROP TABLE records; --", "any\"\\*?[a-z]", "any\0nul", "änyß🦀", "any\r\nline"] {
-        for value in [Vec::new(), every.clone(), vec![0; LARGEST_VALUE]] {
+        for value in [Vec::new(), every.clone(), vec![0; MAX_VALUE_BYTES]] {
             let version = store.get(key).await.unwrap().map(|record| record.version);
             assert!(store.compare_and_set(key, version, value.clone(), MINUTE).await.unwrap(), "{key:?}");
             assert!(store.get(key).await.unwrap().unwrap().value == value, "{key:?}");
@@ -114,7 +114,7 @@ async fn expiry(store: Arc<dyn StateStore>) {
 }
 
 async fn too_large(store: Arc<dyn StateStore>) {
-    assert!(store.compare_and_set("large", None, vec![0; LARGEST_VALUE + 1], MINUTE).await.is_err());
+    assert!(store.compare_and_set("large", None, vec![0; MAX_VALUE_BYTES + 1], MINUTE).await.is_err());
     assert_eq!(store.get("large").await.unwrap(), None);
 }
 
@@ -132,15 +132,15 @@ async fn spending(store: Arc<dyn StateStore>) {
         (1, 6, true, 6),
         (0, 6, true, 6),
         (u64::MAX, u64::MAX, false, 6),
-        (Window::LARGEST - 6, u64::MAX, true, Window::LARGEST),
-        (1, u64::MAX, false, Window::LARGEST),
+        (Window::MAX_BYTES - 6, u64::MAX, true, Window::MAX_BYTES),
+        (1, u64::MAX, false, Window::MAX_BYTES),
     ];
     for (amount, most, accepted, total) in table {
         let spent = store.spend("spend", amount, most, hour).await.unwrap();
         assert_eq!((spent.accepted, spent.total), (accepted, total), "{amount} of {most}");
         match accepted {
             true => assert_eq!(spent.frees, Duration::ZERO),
-            false if amount > most.min(Window::LARGEST) => assert_eq!(spent.frees, Duration::MAX),
+            false if amount > most.min(Window::MAX_BYTES) => assert_eq!(spent.frees, Duration::MAX),
             false => assert!(spent.frees > MINUTE && spent.frees < hour * 2, "{:?}", spent.frees),
         }
     }

@@ -13,7 +13,7 @@ use crate::house::{Hands, system_clock};
 
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
 /// Generous: nothing here takes so long unless it hangs.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A folder that goes with its owner.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -117,11 +117,11 @@ pub(crate) struct Process(pub(crate) Child);
 impl Process {
     /// Waits for it to end, not for ever.
     pub(super) fn succeeds(&mut self) {
-        self.succeeds_within(PATIENCE);
+        self.succeeds_within(TIMEOUT);
     }
 
-    pub(crate) fn succeeds_within(&mut self, patience: Duration) {
-        let until = Instant::now() + patience;
+    pub(crate) fn succeeds_within(&mut self, timeout: Duration) {
+        let until = Instant::now() + timeout;
         loop {
             match self.0.try_wait().unwrap() {
                 Some(status) => return assert!(status.success(), "ended with {status}"),
@@ -141,7 +141,7 @@ impl Drop for Process {
 
 /// Asks again and again until it holds, not for ever.
 pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while !holds().await {
         assert!(Instant::now() < until, "never: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -150,7 +150,7 @@ pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool)
 
 /// Does something that must not hang.
 pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, what).await.expect("hangs")
+    tokio::time::timeout(TIMEOUT, what).await.expect("hangs")
 }
 
 /// The variable that tells a test's second process whether it has a file system of its own.

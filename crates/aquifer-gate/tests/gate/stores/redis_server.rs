@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use aquifer_gate::store::{RedisSettings, RedisStore};
 
-use super::place::{Folder, PATIENCE, Process};
+use super::place::{Folder, Process, TIMEOUT};
 
 pub(super) const PASSWORD: &str = "a-secret-for-nobody";
 
@@ -45,7 +45,7 @@ impl Server {
         };
         let process = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("redis-server starts");
         self.process = Some(Process(process));
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
             assert!(Instant::now() < until, "Redis does not listen");
             std::thread::sleep(Duration::from_millis(10));
@@ -78,7 +78,7 @@ impl Server {
 
     pub(super) fn tell_as(&self, password: &str, words: &[&str]) {
         let client = redis::Client::open(format!("redis://:{password}@127.0.0.1:{}", self.port)).unwrap();
-        let mut connection = client.get_connection_with_timeout(PATIENCE).unwrap();
+        let mut connection = client.get_connection_with_timeout(TIMEOUT).unwrap();
         let (first, rest) = words.split_first().unwrap();
         redis::cmd(first).arg(rest).exec(&mut connection).unwrap();
     }

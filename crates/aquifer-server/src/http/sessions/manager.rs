@@ -172,7 +172,7 @@ impl BoundedSessions {
 
     fn no_place(&self, cause: NoPlace, now: u64) -> SessionsError {
         if self.shared.warning.is_due(now) {
-            tracing::warn!(?cause, "a session was refused; raise [http] most_sessions if this is too few");
+            tracing::warn!(?cause, "a session was refused; raise [http] max_sessions if this is too few");
         }
         refused(cause.into())
     }

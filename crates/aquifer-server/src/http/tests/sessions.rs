@@ -6,7 +6,7 @@ const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialize
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_sessions_lock_nobody_out() {
-    let server = Server::start(|settings| settings.most_sessions = 300).await;
+    let server = Server::start(|settings| settings.max_sessions = 300).await;
     let used = server.open_session().await.unwrap();
     assert_eq!(server.in_session(&used, &session_call(2, "get_small")).await.status, 200);
     let (mut opened, mut refused) = (0, 0);
@@ -42,7 +42,7 @@ async fn a_thousand_sessions_lock_nobody_out() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_longest_unused_session_makes_room_and_its_client_is_told_with_404() {
-    let server = Server::start(|settings| settings.most_sessions = 2).await;
+    let server = Server::start(|settings| settings.max_sessions = 2).await;
     let (first, second) = (server.open_session().await.unwrap(), server.open_session().await.unwrap());
     assert_eq!(server.in_session(&first, &session_call(2, "get_small")).await.status, 200);
     let third = server.open_session().await.unwrap();
@@ -59,7 +59,7 @@ async fn the_longest_unused_session_makes_room_and_its_client_is_told_with_404()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_waits_for_an_answer_is_never_given_up() {
-    let server = Server::start(|settings| settings.most_sessions = 2).await;
+    let server = Server::start(|settings| settings.max_sessions = 2).await;
     let mut waiting = Vec::new();
     for index in 0..2 {
         let session = server.open_session().await.unwrap();

@@ -9,7 +9,7 @@ use aquifer_upstream::{Attempt, LoggedIn, Login, LoginFailure, Settings};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::support::{Folder, PATIENCE};
+use crate::support::{Folder, TIMEOUT};
 
 /// An MCP server that wants a login.
 pub(crate) struct Guarded {
@@ -94,7 +94,7 @@ pub(crate) async fn log_in(settings: &Settings, scopes: &[&str]) -> Result<Logge
     let attempt = Attempt::begin(settings, &scopes).await?;
     let url = attempt.url().to_owned();
     let browser = tokio::spawn(async move { reqwest::get(url).await.unwrap().text().await.unwrap() });
-    let finished = attempt.finish(PATIENCE, nothing_pasted()).await;
+    let finished = attempt.finish(TIMEOUT, nothing_pasted()).await;
     let page = browser.await.unwrap();
     assert!(page.contains("terminal"), "{page}");
     finished

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::guarded::{Guarded, log_in, nothing, nothing_pasted};
-use crate::support::{PATIENCE, Stage, until};
+use crate::support::{Stage, TIMEOUT, until};
 
 #[tokio::test]
 async fn a_login_opens_the_server_that_wanted_it() {
@@ -179,7 +179,7 @@ async fn a_browser_elsewhere_is_helped_by_hand() {
     for line in ["", "what?", &ended_at.replace("state=", "state=x"), &ended_at] {
         sender.send(format!(" {line}\n")).await.unwrap();
     }
-    attempt.finish(PATIENCE, pasted).await.unwrap();
+    attempt.finish(TIMEOUT, pasted).await.unwrap();
     Stage::up(guarded.settings()).await;
 }
 
@@ -206,7 +206,7 @@ async fn somebody_else_at_the_door_is_sent_away() {
         }
         assert!(reqwest::get(url).await.unwrap().status().is_success());
     });
-    attempt.finish(PATIENCE, nothing_pasted()).await.unwrap();
+    attempt.finish(TIMEOUT, nothing_pasted()).await.unwrap();
     visits.await.unwrap();
 }
 

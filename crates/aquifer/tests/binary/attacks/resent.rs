@@ -36,7 +36,7 @@ fn carried_out_once(faults: fn(Transport) -> Vec<(Value, &'static str)>, timeout
             tools.push(reading("get_account"));
             let faults: Value = faults.iter().map(|(fault, _)| (name(fault), fault.clone())).collect();
             let script = json!({ "tools": tools, "faults": faults, "stream": true });
-            let settings = format!("timeout_seconds = {timeout_seconds}\nlargest_answer = 1000000\n");
+            let settings = format!("timeout_seconds = {timeout_seconds}\nmax_answer_bytes = 1000000\n");
             World::with_upstream(setting, &script, &settings, "")
         },
         |world, round| {

@@ -47,7 +47,7 @@ fn r_saf_2_a_changed_rule_holds_at_once_and_after_a_restart() {
 fn set_ahead(world: &World) {
     const TWENTY_MINUTES: i64 = 20 * 60 * 1000;
     let file = rusqlite::Connection::open(world.folder.path("state/state.sqlite")).unwrap();
-    file.busy_timeout(crate::support::PATIENCE).unwrap();
+    file.busy_timeout(crate::support::TIMEOUT).unwrap();
     let key = "clock/high_water";
     let time: i64 = file.query_row("SELECT version FROM records WHERE key = ?1", [key], |row| row.get(0)).unwrap();
     let later = time + TWENTY_MINUTES;

@@ -137,7 +137,7 @@ fn r_saf_2_mistakes_in_the_configuration_are_told_all_at_once() {
         ("[gate]\nrules = 1\n", "unknown field `rules`"),
         ("[audit]\nto = [\"paper\"]\n", "unknown variant `paper`"),
         ("[[gate.rate_limit]]\nname = \"a\"\nlimit = 1\nwindow = \"day\"\nsource_name = \"x\"\n", "unknown field"),
-        ("[gate.confirmation]\nlifetime_seconds = 100000\n", "lifetime"),
+        ("[gate.confirmation]\nttl_seconds = 100000\n", "lifetime"),
     ] {
         let output = Place::new(keys).run(&["serve"]);
         assert_eq!(output.status.code(), Some(2), "{keys}");

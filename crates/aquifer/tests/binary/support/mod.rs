@@ -21,7 +21,7 @@ pub(crate) use piped::Piped;
 pub(crate) use served::{Answer, Served, read_answer, stateless_body, try_call};
 
 /// Nothing here takes this long; it bounds a test that would otherwise hang.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) fn aquifer() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_aquifer"));
@@ -72,7 +72,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 
 /// Asks until there is something, or far too long.
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         if let Some(found) = ask() {
             return found;

@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use serde_json::{Value, json};
 
 use super::talk::{Talk, lines};
-use super::{PATIENCE, aquifer, envelope, token};
+use super::{TIMEOUT, aquifer, envelope, token};
 
 /// A server on pipes.
 pub(crate) struct Piped {
@@ -66,7 +66,7 @@ impl Piped {
     }
 
     pub(crate) fn receive(&mut self) -> Value {
-        let line = self.lines.recv_timeout(PATIENCE).expect("an answer in time");
+        let line = self.lines.recv_timeout(TIMEOUT).expect("an answer in time");
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("stdout holds something else than JSON: {line}"))
     }
 

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 
 use super::talk::Talk;
-use super::{PATIENCE, aquifer, envelope};
+use super::{TIMEOUT, aquifer, envelope};
 
 /// A server on HTTP.
 pub(crate) struct Served {
@@ -149,7 +149,7 @@ fn open(
     body: &[u8],
 ) -> std::io::Result<TcpStream> {
     let mut stream = TcpStream::connect(authority)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
     let mut head = format!("{method} {path} HTTP/1.0\r\ncontent-length: {}\r\n", body.len());
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
         head.push_str(&format!("host: {authority}\r\n"));

@@ -6,7 +6,7 @@ use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
 /// What a server says on stderr. Kept reading, so that the server never waits for somebody to listen.
 pub(super) struct Talk {
@@ -26,7 +26,7 @@ impl Talk {
 
     /// The first line in which something is found.
     pub(super) fn find<T>(&mut self, what: &str, found: impl Fn(&str) -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while let Ok(line) = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             self.heard.push_str(&line);
             self.heard.push('\n');

@@ -1,10 +1,10 @@
 //! What held, or did not, for every answer of the run.
 
 use super::Check;
-use crate::lab::Lab;
+use crate::context::CheckContext;
+use crate::progress::Watch;
 use crate::report::Category::ErrorQuality;
 use crate::tally::Tally;
-use crate::watch::Watch;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::new(
@@ -13,7 +13,7 @@ pub(super) const CHECKS: &[Check] = &[
         ErrorQuality,
         "answers",
         "nothing was answered",
-        |lab, tally| Box::pin(hand_over(lab, tally, |watch| &mut watch.envelope)),
+        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.envelope)),
     ),
     Check::new(
         "answers.texts",
@@ -21,7 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
         ErrorQuality,
         "answers",
         "no answer has both forms",
-        |lab, tally| Box::pin(texts(lab, tally)),
+        |context, tally| Box::pin(texts(context, tally)),
     ),
     Check::new(
         "errors.tool_results",
@@ -29,7 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
         ErrorQuality,
         "failures",
         "nothing failed",
-        |lab, tally| Box::pin(hand_over(lab, tally, |watch| &mut watch.transport)),
+        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.transport)),
     ),
     Check::new(
         "errors.codes",
@@ -37,7 +37,7 @@ pub(super) const CHECKS: &[Check] = &[
         ErrorQuality,
         "failures",
         "nothing failed with a code",
-        |lab, tally| Box::pin(hand_over(lab, tally, |watch| &mut watch.codes)),
+        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.codes)),
     )
     .needs(&["answers.envelope"]),
     Check::new(
@@ -46,7 +46,7 @@ pub(super) const CHECKS: &[Check] = &[
         ErrorQuality,
         "failures",
         "no failure of a published kind had a code",
-        |lab, tally| Box::pin(hand_over(lab, tally, |watch| &mut watch.registry)),
+        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.registry)),
     )
     .needs(&["errors.codes", "answers.envelope", "requests.accepted"]),
     Check::new(
@@ -55,7 +55,7 @@ pub(super) const CHECKS: &[Check] = &[
         ErrorQuality,
         "messages",
         "no message was seen",
-        |lab, tally| Box::pin(hand_over(lab, tally, |watch| &mut watch.leaks)),
+        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.leaks)),
     ),
     Check::new(
         "errors.actionable",
@@ -63,19 +63,19 @@ pub(super) const CHECKS: &[Check] = &[
         ErrorQuality,
         "messages",
         "no message on a parameter was seen",
-        |lab, tally| Box::pin(hand_over(lab, tally, |watch| &mut watch.actionable)),
+        |context, tally| Box::pin(hand_over(context, tally, |watch| &mut watch.actionable)),
     )
     .needs(&["parameters.required_named", "errors.leaks", "requests.accepted"]),
 ];
 
 /// What was counted on the way becomes what this check counted.
-async fn hand_over(lab: &mut Lab<'_>, tally: &mut Tally, which: fn(&mut Watch) -> &mut Tally) {
-    *tally = std::mem::take(which(&mut lab.watch));
+async fn hand_over(context: &mut CheckContext<'_>, tally: &mut Tally, which: fn(&mut Watch) -> &mut Tally) {
+    *tally = std::mem::take(which(&mut context.watch));
 }
 
-async fn texts(lab: &mut Lab<'_>, tally: &mut Tally) {
-    *tally = std::mem::take(&mut lab.watch.texts);
-    if tally.looked_at == 0 && lab.calls() > 1 {
+async fn texts(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    *tally = std::mem::take(&mut context.watch.texts);
+    if tally.looked_at == 0 && context.calls() > 1 {
         // A server that sends one form only cannot contradict itself.
         tally.look();
         tally.note("the server sends one form only");

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use aquifer_discovery::text::presentable;
 use aquifer_engine::clock::SharedClock;
-use aquifer_engine::source::{CatalogState, Shelves, SourceStatus};
+use aquifer_engine::source::{CatalogState, SourceCapabilities, SourceStatus};
 use aquifer_engine::store::milliseconds;
 use aquifer_protocol::error::Failure;
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -22,15 +22,15 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 
 use crate::accepted;
 use crate::cache::Kept;
+use crate::error::{UpstreamError, describe_failure};
 use crate::interrogate::{Interrogation, Listed, list};
-use crate::library;
-use crate::link::{Era, Link};
+use crate::link::{Link, ProtocolMode};
 use crate::pinning::{Ledger, Pinning, Pins, Written};
 use crate::quarantine::QuarantinePolicy;
+use crate::resources;
+use crate::sanitize::Sanitizer;
 use crate::served::{Capture, Draft, Origin, Served};
 use crate::settings::Settings;
-use crate::trouble::{Trouble, describe_failure};
-use crate::words::Words;
 
 /// The first pause after a failed start, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
@@ -39,13 +39,13 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_
 const HOLD_OFF: Duration = Duration::from_secs(2);
 
 /// How often tools are listed that change while they are.
-const MOST_LOOKS: u32 = 5;
+const MAX_LOOKS: u32 = 5;
 
 /// Servers that nobody waits for start so many at a time: ten of them must not take the processor from the first answer.
 static BACKGROUND_STARTS: Semaphore = Semaphore::const_new(2);
 
 /// A start that takes longer lets the next one begin.
-const LONGEST_TURN: Duration = Duration::from_secs(5);
+const MAX_START_TURN: Duration = Duration::from_secs(5);
 
 /// A list of tools is asked for again after this long, although the server has not said that it changed. Not every
 /// server does.
@@ -77,10 +77,10 @@ pub(crate) enum State {
     Down(Failure),
 }
 
-/// Everything about one upstream that calls and keeper share.
-pub(crate) struct Upkeep {
+/// Everything about one upstream that calls and supervisor share.
+pub(crate) struct Supervisor {
     pub(crate) settings: Settings,
-    pub(crate) words: Words,
+    pub(crate) sanitizer: Sanitizer,
     pub(crate) clock: SharedClock,
     pub(crate) state: watch::Sender<State>,
     /// The live connection, for calls in a hurry.
@@ -90,7 +90,7 @@ pub(crate) struct Upkeep {
     pub(crate) changes: watch::Sender<u64>,
     pub(crate) permits: Semaphore,
     /// What it has beside tools.
-    pub(crate) shelves: ArcSwap<Shelves>,
+    pub(crate) source_capabilities: ArcSwap<SourceCapabilities>,
     ledger: Ledger,
     /// What is served, if nothing of it waits for anything.
     settled: Mutex<Option<Settled>>,
@@ -122,14 +122,14 @@ struct Settled {
     pins: u64,
 }
 
-impl Upkeep {
+impl Supervisor {
     /// With nothing but what an adapter's file says.
     pub(crate) fn new(settings: Settings, clock: SharedClock, pinning: Pinning) -> Self {
-        let words = Words::new(&settings);
-        let served = Served::unknown(&settings, &words).with_status("it has not been started yet");
+        let sanitizer = Sanitizer::new(&settings);
+        let served = Served::unknown(&settings, &sanitizer).with_status("it has not been started yet");
         Self {
-            shelves: ArcSwap::from_pointee(library::UNKNOWN),
-            words,
+            source_capabilities: ArcSwap::from_pointee(resources::UNKNOWN),
+            sanitizer,
             permits: Semaphore::new(settings.concurrency.max(1)),
             ledger: Ledger::new(pinning, &settings),
             settled: Mutex::default(),
@@ -149,18 +149,18 @@ impl Upkeep {
         }
     }
 
-    /// Takes over what was cached, judged by what is pinned. Gives the era to greet in.
-    pub(crate) async fn remember(&self) -> Era {
-        let Some(kept) = Kept::read(&self.settings) else { return Era::default() };
-        let (era, at) = (kept.era, kept.captured_at.parse().unwrap_or_default());
+    /// Takes over what was cached, judged by what is pinned. Gives the mode to greet in.
+    pub(crate) async fn remember(&self) -> ProtocolMode {
+        let Some(kept) = Kept::read(&self.settings) else { return ProtocolMode::default() };
+        let (mode, at) = (kept.mode, kept.captured_at.parse().unwrap_or_default());
         let said = kept.said(&self.settings);
-        self.shelves.store(Arc::new(library::shelves(&said.capabilities)));
+        self.source_capabilities.store(Arc::new(resources::source_capabilities(&said.capabilities)));
         self.serve(Arc::new(Capture::new(said, Origin::Cache, at))).await;
-        era
+        mode
     }
 
-    /// Keeps the upstream. Never ends by itself; dropping it ends the upstream.
-    pub(crate) async fn keep(self: Arc<Self>, mut era: Era) {
+    /// Runs the upstream. Never returns; dropping the future stops the upstream.
+    pub(crate) async fn run(self: Arc<Self>, mut mode: ProtocolMode) {
         let (mut pause, longest) = PAUSE;
         let mut next = Duration::ZERO;
         loop {
@@ -174,9 +174,9 @@ impl Upkeep {
                 false => None,
             };
             self.state.send_replace(State::Starting);
-            match self.start_in_turn(era, turn).await {
+            match self.start_in_turn(mode, turn).await {
                 Ok(link) => {
-                    (pause, era, next) = (PAUSE.0, link.era, RELIST_INTERVAL);
+                    (pause, mode, next) = (PAUSE.0, link.mode, RELIST_INTERVAL);
                     self.stay(Arc::new(link)).await;
                     self.state.send_replace(State::Idle);
                 }
@@ -209,29 +209,29 @@ impl Upkeep {
     }
 
     /// Starts, and gives up its turn when that takes long: a server that hangs must not keep the others from starting.
-    async fn start_in_turn(&self, era: Era, turn: Option<SemaphorePermit<'_>>) -> Result<Link, Failure> {
-        let mut starting = Box::pin(self.start(era));
+    async fn start_in_turn(&self, mode: ProtocolMode, turn: Option<SemaphorePermit<'_>>) -> Result<Link, Failure> {
+        let mut starting = Box::pin(self.start(mode));
         tokio::select! {
             started = &mut starting => return started,
-            () = tokio::time::sleep(LONGEST_TURN) => drop(turn),
+            () = tokio::time::sleep(MAX_START_TURN) => drop(turn),
         }
         starting.await
     }
 
-    async fn start(&self, era: Era) -> Result<Link, Failure> {
+    async fn start(&self, mode: ProtocolMode) -> Result<Link, Failure> {
         let starting = async {
-            let link = Link::open(&self.settings, &self.words, era).await?;
+            let link = Link::open(&self.settings, &self.sanitizer, mode).await?;
             let listed = list(&link, &self.settings).await?;
             Ok((listed, link))
         };
-        let told = |trouble: Trouble| trouble.into_start_failure(&self.settings, &self.words);
+        let told = |error: UpstreamError| error.into_start_failure(&self.settings, &self.sanitizer);
         match tokio::time::timeout(self.settings.start_timeout, starting).await {
             Ok(Ok((listed, link))) => {
                 self.take_over(&link, listed).await;
                 Ok(link)
             }
-            Ok(Err(trouble)) => Err(told(trouble)),
-            Err(_) => Err(told(Trouble::TimedOut)),
+            Ok(Err(error)) => Err(told(error)),
+            Err(_) => Err(told(UpstreamError::TimedOut)),
         }
     }
 
@@ -243,7 +243,7 @@ impl Upkeep {
             // They may have changed while they were listed.
             let mut looked = 0;
             while !link.is_fresh() && link.is_alive() {
-                if looked == MOST_LOOKS {
+                if looked == MAX_LOOKS {
                     link.mark_fresh(*changed.borrow_and_update());
                     tracing::warn!(source = self.settings.name, "the tools change whenever they are listed");
                     break;
@@ -252,7 +252,7 @@ impl Upkeep {
                 looked += 1;
             }
             self.state.send_replace(State::Up(link.clone()));
-            if looked == MOST_LOOKS {
+            if looked == MAX_LOOKS {
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 // What was announced last has not been looked for yet.
                 self.list_again(&link).await;
@@ -272,7 +272,7 @@ impl Upkeep {
         match tokio::time::timeout(self.settings.start_timeout, list(link, &self.settings)).await {
             Ok(Ok(listed)) => self.take_over(link, listed).await,
             failed => {
-                let cause = self.words.for_log(&format!("{:?}", failed.map(|failed| failed.map(|_| ()))));
+                let cause = self.sanitizer.for_log(&format!("{:?}", failed.map(|failed| failed.map(|_| ()))));
                 tracing::warn!(source = self.settings.name, cause, "the changed tools cannot be listed");
                 link.mark_fresh(changes);
             }
@@ -297,9 +297,9 @@ impl Upkeep {
         let Listed { capture, left_out, changes } = listed;
         let said = Interrogation::of(link, capture, left_out);
         let now = self.clock.now();
-        self.shelves.store(Arc::new(library::shelves(&said.capabilities)));
+        self.source_capabilities.store(Arc::new(resources::source_capabilities(&said.capabilities)));
         if self.settings.cache_dir.is_some() {
-            let (kept, settings) = (Kept::new(&said, link.era, now.to_string()), self.settings.clone());
+            let (kept, settings) = (Kept::new(&said, link.mode, now.to_string()), self.settings.clone());
             tokio::task::spawn_blocking(move || kept.write(&settings));
         }
         if self.is_settled(&said).await {
@@ -336,7 +336,7 @@ impl Upkeep {
             attempt += 1;
             let pins = self.ledger.read().await;
             let book = pins.as_ref().and_then(|pins| pins.book.as_deref());
-            let draft = Draft::new(&self.settings, &self.words, &capture, book);
+            let draft = Draft::new(&self.settings, &self.sanitizer, &capture, book);
             let known = pins.as_ref().map(|pins| pins.book.as_deref()).ok_or(());
             let mut judgement = draft.judge(known, self.ledger.may_pin(), now);
             let version = pins.as_ref().and_then(|pins| pins.version);
@@ -475,7 +475,7 @@ impl Upkeep {
 
     fn show(&self, reason: &str) {
         let before = self.served.load_full();
-        let served = if before.is_known { before.again() } else { Served::unknown(&self.settings, &self.words) };
+        let served = if before.is_known { before.again() } else { Served::unknown(&self.settings, &self.sanitizer) };
         self.served.store(Arc::new(served.failed(reason)));
         self.changes.send_modify(|count| *count += 1);
     }
@@ -528,13 +528,13 @@ impl Upkeep {
                     _ => {}
                 }
                 if states.changed().await.is_err() {
-                    return Err(crate::trouble::unavailable(&self.settings.name, "it was stopped"));
+                    return Err(crate::error::unavailable(&self.settings.name, "it was stopped"));
                 }
             }
         };
-        let patience = self.settings.start_timeout * 2 + HOLD_OFF;
-        tokio::time::timeout(patience, next).await.unwrap_or_else(|_| {
-            Err(crate::trouble::unavailable(&self.settings.name, "it did not finish starting in time"))
+        let timeout = self.settings.start_timeout * 2 + HOLD_OFF;
+        tokio::time::timeout(timeout, next).await.unwrap_or_else(|_| {
+            Err(crate::error::unavailable(&self.settings.name, "it did not finish starting in time"))
         })
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::client::Client;
 use crate::described::{self, Described, Operation, Parameter};
 use crate::probe::Values;
+use crate::progress::Watch;
 use crate::record::{Mode, Purpose, Record, Seen, Surface};
 use crate::reply::{Kind, Reply};
 use crate::resources::{self, Resource};
@@ -16,15 +17,14 @@ use crate::rows::{Row, rows, settled};
 use crate::run::Options;
 use crate::sandbox::Sandbox;
 use crate::walk::Collection;
-use crate::watch::Watch;
 use crate::wire::{Broken, Dial};
 use crate::writing::Recipe;
 
 /// Exchanges kept for evidence; whatever is more is of the same kind.
-const MOST_SEEN: usize = 5_000;
+const MAX_SEEN: usize = 5_000;
 
 /// Answers larger than this are no evidence: one that was cut would show something else.
-const LARGEST_SEEN: usize = 256 * 1024;
+const MAX_SEEN_BYTES: usize = 256 * 1024;
 
 /// The other mode of the server.
 pub(crate) enum Second {
@@ -37,7 +37,7 @@ pub(crate) enum Second {
 }
 
 /// Where checks work.
-pub(crate) struct Lab<'a> {
+pub(crate) struct CheckContext<'a> {
     pub(crate) dial: &'a dyn Dial,
     pub(crate) options: &'a Options,
     pub(crate) client: Client,
@@ -69,7 +69,7 @@ pub(crate) struct Lab<'a> {
     reopened: usize,
 }
 
-impl<'a> Lab<'a> {
+impl<'a> CheckContext<'a> {
     /// Connects and reads what the server says of itself.
     pub(crate) async fn open(dial: &'a dyn Dial, options: &'a Options) -> Result<Self, Broken> {
         let wire = dial.open(None).await?.ok_or_else(|| Broken("there is nothing to connect to".into()))?;
@@ -80,7 +80,7 @@ impl<'a> Lab<'a> {
             return Err(Broken(reason.clone()));
         }
         let mode = mode_of(&described, &client);
-        let mut lab = Self {
+        let mut context = Self {
             dial,
             options,
             resources: Arc::new(resources::find(&described)),
@@ -103,8 +103,8 @@ impl<'a> Lab<'a> {
             reopened: 0,
             client,
         };
-        lab.start_record();
-        Ok(lab)
+        context.start_record();
+        Ok(context)
     }
 
     fn start_record(&mut self) {
@@ -208,7 +208,7 @@ impl<'a> Lab<'a> {
     pub(crate) fn keep(&mut self, purpose: Purpose, reply: &Reply) {
         let exchange = &reply.exchange;
         let size = exchange.arguments.to_string().len() + exchange.answer.to_string().len();
-        if reply.kind != Kind::Lost && self.record.seen.len() < MOST_SEEN && size <= LARGEST_SEEN {
+        if reply.kind != Kind::Lost && self.record.seen.len() < MAX_SEEN && size <= MAX_SEEN_BYTES {
             self.record.seen.push(Seen { purpose, exchange: exchange.clone() });
         }
     }
@@ -220,9 +220,9 @@ impl<'a> Lab<'a> {
 
     /// After the server was lost: connects once more, a few times in a run.
     pub(crate) async fn revive(&mut self) -> bool {
-        const MOST: usize = 3;
+        const MAX_COUNT: usize = 3;
         self.reopened += 1;
-        if self.reopened > MOST {
+        if self.reopened > MAX_COUNT {
             return false;
         }
         let Ok(Some(wire)) = self.dial.open(None).await else { return false };

@@ -1,6 +1,6 @@
 //! What an upstream says, made fit to be shown: no secrets, no traces, no escapes, not too long.
 //!
-//! One [`Words`] belongs to each upstream and is shared by its connections. Text is cleaned first and searched for secrets
+//! One [`Sanitizer`] belongs to each upstream and is shared by its connections. Text is cleaned first and searched for secrets
 //! afterwards, so that a hidden character inside a secret does not hide it from the search.
 
 use std::collections::HashMap;
@@ -15,14 +15,14 @@ use crate::configured::{self, Configured, MIN_SECRET};
 use crate::settings::{Allowed, Settings};
 
 /// The most characters of an upstream's words that a caller sees.
-const MOST: usize = 2_000;
+const MAX_COUNT: usize = 2_000;
 
 /// Spellings of secrets that are remembered beside the configured ones.
 const MAX_LEARNED: usize = 128;
 
 /// Knows what must not be repeated, and how names are shown.
 #[derive(Clone)]
-pub(crate) struct Words(Arc<Inner>);
+pub(crate) struct Sanitizer(Arc<Inner>);
 
 struct Inner {
     source: Arc<str>,
@@ -44,7 +44,7 @@ pub(crate) struct Explained {
     pub(crate) form: AtomicBool,
 }
 
-impl Words {
+impl Sanitizer {
     pub(crate) fn new(settings: &Settings) -> Self {
         Self(Arc::new(Inner {
             source: settings.name.as_str().into(),
@@ -85,13 +85,13 @@ impl Words {
 
     /// The text for a log: one line.
     pub(crate) fn for_log(&self, said: &str) -> String {
-        const LONGEST: usize = 1_000;
-        self.reported(said).trim_end().replace('\n', " ").chars().take(LONGEST).collect()
+        const MAX_LEN: usize = 1_000;
+        self.reported(said).trim_end().replace('\n', " ").chars().take(MAX_LEN).collect()
     }
 
     /// The text of a failure or of progress, for a caller.
     pub(crate) fn for_caller(&self, said: &str) -> String {
-        shortened(without_trace(&self.reported(said)).trim(), MOST)
+        shortened(without_trace(&self.reported(said)).trim(), MAX_COUNT)
     }
 
     /// Text that describes something: clean and without secrets.
@@ -179,18 +179,18 @@ fn without_trace(said: &str) -> String {
 mod tests {
     use super::*;
 
-    fn words() -> Words {
+    fn sanitizer() -> Sanitizer {
         let mut settings = Settings::stdio("x", "server", ["--token", "s3cret-value-of-args"]);
         if let crate::Transport::Stdio { env, .. } = &mut settings.transport {
             env.push(("KEY".to_owned(), "s3cret-value".to_owned()));
             env.push(("REGION".to_owned(), "eu-west-1".to_owned()));
         }
-        Words::new(&settings)
+        Sanitizer::new(&settings)
     }
 
     #[test]
     fn traces_secrets_and_escapes_are_left_out() {
-        let words = words();
+        let sanitizer = sanitizer();
         for (said, expected) in [
             ("plain", "plain"),
             ("bad s3cret-value-of-args and s3cret-value", "bad [redacted] and [redacted]"),
@@ -200,26 +200,26 @@ mod tests {
             ("\u{1b}[31mred\u{1b}[0m", "red"),
             ("region eu-west-1", "region [redacted]"),
         ] {
-            assert_eq!(words.for_caller(said), expected, "{said}");
+            assert_eq!(sanitizer.for_caller(said), expected, "{said}");
         }
-        assert_eq!(words.for_caller(&"x".repeat(5_000)).chars().count(), MOST + 1);
-        assert_eq!(words.for_log("one\nforged line\r\u{1b}[2Jtwo"), "one forged line two");
-        words.learn("renewed-token");
-        assert_eq!(words.for_log("it was renewed-token"), "it was [redacted]");
-        assert_eq!(words.presentable("Regions: eu-west-1, not s3cret-value"), "Regions: eu-west-1, not [redacted]");
+        assert_eq!(sanitizer.for_caller(&"x".repeat(5_000)).chars().count(), MAX_COUNT + 1);
+        assert_eq!(sanitizer.for_log("one\nforged line\r\u{1b}[2Jtwo"), "one forged line two");
+        sanitizer.learn("renewed-token");
+        assert_eq!(sanitizer.for_log("it was renewed-token"), "it was [redacted]");
+        assert_eq!(sanitizer.presentable("Regions: eu-west-1, not s3cret-value"), "Regions: eu-west-1, not [redacted]");
     }
 
     /// The same table as the audit's.
     #[test]
     fn r_dis_7a_every_format_of_credentials_is_left_out_of_errors_and_logs() {
-        let words = words();
+        let sanitizer = sanitizer();
         let lines = include_str!("../../aquifer-protocol/tests/data/credentials.txt").lines();
         let mut count = 0;
         for line in lines.filter(|line| !line.starts_with('#')) {
             let marked = line.split_once('\t').unwrap().1.replacen('~', "", 1).replace("\\n", "\n");
             let secret = marked.split_once('«').unwrap().1.split_once('»').unwrap().0.to_owned();
             let said = format!("it failed: {}", marked.replace(['«', '»'], ""));
-            for shown in [words.for_caller(&said), words.for_log(&said), words.presentable(&said)] {
+            for shown in [sanitizer.for_caller(&said), sanitizer.for_log(&said), sanitizer.presentable(&said)] {
                 assert!(!shown.contains(&secret) && shown.contains(REDACTED), "{line}: {shown}");
             }
             count += 1;
@@ -229,9 +229,9 @@ mod tests {
 
     #[test]
     fn innocent_words_stay_in_errors_and_logs() {
-        let words = words();
+        let sanitizer = sanitizer();
         for text in include_str!("../../aquifer-protocol/tests/data/innocent.txt").lines() {
-            assert_eq!((words.for_caller(text).as_str(), words.for_log(text).as_str()), (text, text));
+            assert_eq!((sanitizer.for_caller(text).as_str(), sanitizer.for_log(text).as_str()), (text, text));
         }
     }
 }

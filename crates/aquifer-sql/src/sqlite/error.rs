@@ -2,26 +2,26 @@
 
 use rusqlite::{Error, ErrorCode, ffi};
 
-use crate::trouble::{Constraint, Trouble, Violation};
+use crate::error::{Constraint, SqlError, Violation};
 
-pub(super) fn of(error: &Error) -> Trouble {
+pub(super) fn of(error: &Error) -> SqlError {
     let cause = error.to_string();
     let (code, message) = match error {
         Error::SqliteFailure(code, message) => (code, message.clone().unwrap_or_default()),
         // Where SQLite knows which word of the statement it is about.
         Error::SqlInputError { error, msg, .. } => (error, msg.clone()),
-        _ => return Trouble::Refused { words: None, cause },
+        _ => return SqlError::Refused { words: None, cause },
     };
-    let unavailable = |reason: &str| Trouble::Unavailable { reason: reason.to_owned(), cause: cause.clone() };
+    let unavailable = |reason: &str| SqlError::Unavailable { reason: reason.to_owned(), cause: cause.clone() };
     match code.code {
         ErrorCode::ConstraintViolation => violation(code.extended_code, &message, cause),
-        ErrorCode::OperationInterrupted => Trouble::Timeout { cause },
+        ErrorCode::OperationInterrupted => SqlError::Timeout { cause },
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
-            Trouble::Busy { reason: "its file is locked by somebody else" }
+            SqlError::Busy { reason: "its file is locked by somebody else" }
         }
-        ErrorCode::ReadOnly => Trouble::Denied { reason: "the database file can only be read", cause },
+        ErrorCode::ReadOnly => SqlError::Denied { reason: "the database file can only be read", cause },
         ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied => {
-            Trouble::Denied { reason: "the database does not allow it", cause }
+            SqlError::Denied { reason: "the database does not allow it", cause }
         }
         ErrorCode::CannotOpen => unavailable("its file cannot be opened"),
         ErrorCode::NotADatabase => unavailable("its file is not a SQLite database"),
@@ -29,30 +29,30 @@ pub(super) fn of(error: &Error) -> Trouble {
         ErrorCode::DiskFull => unavailable("its disk is full"),
         ErrorCode::SystemIoFailure => unavailable("its file cannot be read or written"),
         ErrorCode::OutOfMemory => unavailable("there is not enough memory"),
-        ErrorCode::TooBig => Trouble::Invalid { problem: "is too large for the database", column: None, cause },
+        ErrorCode::TooBig => SqlError::Invalid { problem: "is too large for the database", column: None, cause },
         ErrorCode::TypeMismatch => {
-            Trouble::Invalid { problem: "has a value of the wrong kind for its column", column: None, cause }
+            SqlError::Invalid { problem: "has a value of the wrong kind for its column", column: None, cause }
         }
-        ErrorCode::SchemaChanged => Trouble::SchemaChanged { cause },
+        ErrorCode::SchemaChanged => SqlError::SchemaChanged { cause },
         _ if message.starts_with("no such table") || message.starts_with("no such column") => {
-            Trouble::SchemaChanged { cause }
+            SqlError::SchemaChanged { cause }
         }
-        _ if message.contains("integer overflow") => Trouble::Invalid {
+        _ if message.contains("integer overflow") => SqlError::Invalid {
             problem: "adds up to more than 64 bits hold. Narrow the filter",
             column: Some("aggregate".to_owned()),
             cause,
         },
-        _ => Trouble::Refused { words: None, cause },
+        _ => SqlError::Refused { words: None, cause },
     }
 }
 
 /// SQLite names what was broken only in words, such as `UNIQUE constraint failed: users.email`.
-fn violation(extended: i32, message: &str, cause: String) -> Trouble {
+fn violation(extended: i32, message: &str, cause: String) -> SqlError {
     let named = message.split_once(": ").map_or("", |(_, named)| named);
     let columns =
         || named.split(", ").filter_map(|name| name.rsplit_once('.')).map(|(_, column)| column.to_owned()).collect();
     let broken = |kind, constraint, columns| {
-        Trouble::Violation(Violation { kind, constraint, columns, other: None, cause: cause.clone() })
+        SqlError::Violation(Violation { kind, constraint, columns, other: None, cause: cause.clone() })
     };
     match extended {
         ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY | ffi::SQLITE_CONSTRAINT_ROWID => {
@@ -64,11 +64,11 @@ fn violation(extended: i32, message: &str, cause: String) -> Trouble {
         ffi::SQLITE_CONSTRAINT_DATATYPE => {
             // `cannot store TEXT value in INTEGER column things.size`
             let column = message.rsplit_once('.').map(|(_, column)| column.to_owned());
-            Trouble::Invalid { problem: "has a value of the wrong kind for its column", column, cause }
+            SqlError::Invalid { problem: "has a value of the wrong kind for its column", column, cause }
         }
         // RESTRICT is carried out like a trigger.
         _ if message == "FOREIGN KEY constraint failed" => broken(Constraint::MissingParent, None, Vec::new()),
         // What RAISE says is written for whoever made the change.
-        _ => Trouble::Refused { words: Some(message.to_owned()), cause },
+        _ => SqlError::Refused { words: Some(message.to_owned()), cause },
     }
 }

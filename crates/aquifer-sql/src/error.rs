@@ -3,14 +3,14 @@
 
 use aquifer_protocol::error::{Code, Failure};
 
-use crate::served::Served;
+use crate::exposed_table::ExposedTable;
 
 /// What a table is called in messages where callers must not learn its name.
 pub(crate) const ANOTHER_TABLE: &str = "another table";
 
 /// What went wrong.
 #[derive(Debug, Clone)]
-pub(crate) enum Trouble {
+pub(crate) enum SqlError {
     /// It cannot be reached or opened. The reason is for callers, the cause for the log.
     Unavailable { reason: String, cause: String },
     /// It took too long and was stopped.
@@ -68,42 +68,42 @@ impl Constraint {
     }
 }
 
-impl Trouble {
+impl SqlError {
     /// Whether nothing was done, and the same may well succeed if it is done again at once.
     pub(crate) fn passes(&self) -> bool {
-        matches!(self, Trouble::Undone { .. } | Trouble::Lost { .. } | Trouble::Stale { .. })
+        matches!(self, SqlError::Undone { .. } | SqlError::Lost { .. } | SqlError::Stale { .. })
     }
 
     /// What a caller is told.
-    pub(crate) fn into_failure(self, source: &str, served: Option<&Served>) -> Failure {
+    pub(crate) fn into_failure(self, source: &str, served: Option<&ExposedTable>) -> Failure {
         match self {
-            Trouble::Unavailable { reason, cause } => {
+            SqlError::Unavailable { reason, cause } => {
                 Failure::new(Code::UpstreamUnavailable, format!("Source '{source}' is unavailable: {reason}"))
                     .detail("source", source)
                     .because(cause)
             }
-            Trouble::Lost { cause } => {
+            SqlError::Lost { cause } => {
                 let reason = "the connection to its server was lost".to_owned();
-                Trouble::Unavailable { reason, cause }.into_failure(source, served)
+                SqlError::Unavailable { reason, cause }.into_failure(source, served)
             }
-            Trouble::Timeout { cause } => Failure::new(
+            SqlError::Timeout { cause } => Failure::new(
                 Code::UpstreamTimeout,
                 format!("Source '{source}' did not answer in time, and was stopped. Ask for less, or narrow the filter"),
             )
             .detail("source", source)
             .because(cause),
-            Trouble::Busy { reason } => {
+            SqlError::Busy { reason } => {
                 Failure::new(Code::UpstreamUnavailable, format!("Source '{source}' is busy: {reason}. Try again later"))
                     .detail("source", source)
                     .because(reason)
             }
-            Trouble::Undone { cause } => Failure::new(
+            SqlError::Undone { cause } => Failure::new(
                 Code::UpstreamUnavailable,
                 format!("Source '{source}' is busy: somebody else changes the same rows. Nothing was changed; repeat"),
             )
             .detail("source", source)
             .because(cause),
-            Trouble::Unknown { cause } => Failure::new(
+            SqlError::Unknown { cause } => Failure::new(
                 Code::UpstreamUnavailable,
                 format!(
                     "Source '{source}' was lost while the change was made final: it may have been made or not. Read, then decide"
@@ -112,13 +112,13 @@ impl Trouble {
             .with_unknown_outcome()
             .detail("source", source)
             .because(cause),
-            Trouble::Denied { reason, cause } => {
+            SqlError::Denied { reason, cause } => {
                 Failure::new(Code::PermissionDenied, format!("Permission denied: {reason}"))
                     .detail("reason", reason)
                     .because(cause)
             }
-            Trouble::Violation(violation) => violation.into_failure(served),
-            Trouble::Invalid { problem, column, cause } => {
+            SqlError::Violation(violation) => violation.into_failure(served),
+            SqlError::Invalid { problem, column, cause } => {
                 // Of a column that callers do not see they are not told either.
                 let is_told = |column: &&str| served.is_none_or(|served| !served.table.is_withheld(column));
                 let column = column.as_deref().filter(is_told);
@@ -126,15 +126,15 @@ impl Trouble {
                 let name = name.unwrap_or("params");
                 Failure::invalid_value(name, problem).because(cause)
             }
-            Trouble::SchemaChanged { cause } | Trouble::Stale { cause } => Failure::new(
+            SqlError::SchemaChanged { cause } | SqlError::Stale { cause } => Failure::new(
                 Code::UpstreamError,
                 format!("Source '{source}' refused the call: its tables have changed. Use introspect, then repeat"),
             )
             .detail("source", source)
             .detail("schema_changed", true)
             .because(cause),
-            Trouble::Broken { cause } => Failure::internal(cause),
-            Trouble::Refused { words, cause } => {
+            SqlError::Broken { cause } => Failure::internal(cause),
+            SqlError::Refused { words, cause } => {
                 let failure = Failure::new(Code::UpstreamError, format!("Source '{source}' refused the call"))
                     .detail("source", source)
                     .because(cause);
@@ -150,13 +150,13 @@ impl Trouble {
 
 /// The words of whoever wrote the database's rules, as far as anybody reads: one line of them.
 fn bounded(words: &str) -> String {
-    const MOST: usize = 500;
+    const MAX_COUNT: usize = 500;
     let line = words.lines().next().unwrap_or_default();
-    line.chars().filter(|letter| !letter.is_control()).take(MOST).collect()
+    line.chars().filter(|letter| !letter.is_control()).take(MAX_COUNT).collect()
 }
 
 impl Violation {
-    fn into_failure(self, served: Option<&Served>) -> Failure {
+    fn into_failure(self, served: Option<&ExposedTable>) -> Failure {
         let Violation { kind, constraint, columns, other, cause } = self;
         let resource = served.map_or("row", |served| served.words.singular.as_str());
         let of_constraint = || {

@@ -9,12 +9,12 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::time_formats::TimeFormats;
-use super::{functions, trouble};
+use super::{error, functions};
+use crate::error::SqlError;
 use crate::session::Fault;
-use crate::trouble::Trouble;
 
 /// How long to wait for somebody else's lock.
-const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a statement may look whether to stop, and how long it may take, while others' calls wait for its thread. The
 /// first is about a millisecond of work; the second is for pages that come from a slow disk.
 const GLANCES: u32 = 80;
@@ -37,7 +37,7 @@ pub(crate) enum Place {
 pub(super) struct FileId(u64, u64);
 
 /// Connections of one kind.
-pub(super) struct Lane {
+pub(super) struct Pool {
     permits: Arc<Semaphore>,
     timeout: Duration,
     links: Arc<Links>,
@@ -47,7 +47,7 @@ pub(super) struct Lane {
 struct Links {
     place: Place,
     writes: bool,
-    patience: Duration,
+    timeout: Duration,
     idle: Mutex<Vec<Link>>,
 }
 
@@ -63,10 +63,10 @@ pub(super) struct Link {
 }
 
 /// What the connection is busy with.
-type Slot = Arc<Mutex<Option<Arc<Job>>>>;
+type Slot = Arc<Mutex<Option<Arc<Task>>>>;
 
 /// A call that waits for its answer, until it no longer does.
-struct Job {
+struct Task {
     deadline: Instant,
     /// How often it may still be asked whether to stop.
     looks: AtomicU32,
@@ -75,17 +75,17 @@ struct Job {
     commits: AtomicBool,
 }
 
-impl Job {
-    fn within(patience: Duration) -> Arc<Self> {
-        Self::new(patience, u32::MAX)
+impl Task {
+    fn within(timeout: Duration) -> Arc<Self> {
+        Self::new(timeout, u32::MAX)
     }
 
-    fn in_passing() -> Arc<Self> {
+    fn run_inline() -> Arc<Self> {
         Self::new(GLANCE, GLANCES)
     }
 
-    fn new(patience: Duration, looks: u32) -> Arc<Self> {
-        let (deadline, left) = (Instant::now() + patience, AtomicBool::new(false));
+    fn new(timeout: Duration, looks: u32) -> Arc<Self> {
+        let (deadline, left) = (Instant::now() + timeout, AtomicBool::new(false));
         Arc::new(Self { deadline, looks: AtomicU32::new(looks), left, commits: AtomicBool::new(false) })
     }
 
@@ -96,7 +96,7 @@ impl Job {
 }
 
 /// Tells the running statement that nobody waits any more.
-struct LeavesOnDrop(Arc<Job>);
+struct LeavesOnDrop(Arc<Task>);
 
 impl Drop for LeavesOnDrop {
     fn drop(&mut self) {
@@ -105,69 +105,72 @@ impl Drop for LeavesOnDrop {
 }
 
 /// Stops a connection's statements earlier than their call would.
-pub(super) struct Brake<'l>(&'l Slot);
+pub(super) struct InterruptHandle<'l>(&'l Slot);
 
-impl Brake<'_> {
+impl InterruptHandle<'_> {
     /// What is done here is stopped when this time is over.
-    pub(super) fn within<T>(&self, patience: Duration, work: impl FnOnce() -> T) -> T {
-        let outer = swap(self.0, Some(Job::within(patience)));
+    pub(super) fn within<T>(&self, timeout: Duration, work: impl FnOnce() -> T) -> T {
+        let outer = swap(self.0, Some(Task::within(timeout)));
         let done = work();
         swap(self.0, outer);
         done
     }
 }
 
-fn swap(slot: &Slot, job: Option<Arc<Job>>) -> Option<Arc<Job>> {
+fn swap(slot: &Slot, job: Option<Arc<Task>>) -> Option<Arc<Task>> {
     std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), job)
 }
 
-impl Lane {
+impl Pool {
     pub(super) fn new(place: Place, writes: bool, count: usize, timeout: Duration) -> Self {
-        let links = Links { place, writes, patience: LOCK_PATIENCE.min(timeout), idle: Mutex::default() };
+        let links = Links { place, writes, timeout: LOCK_TIMEOUT.min(timeout), idle: Mutex::default() };
         Self { permits: Arc::new(Semaphore::new(count.max(1))), timeout, links: Arc::new(links) }
     }
 
     /// Waits until a connection is free.
-    pub(super) async fn turn(&self) -> Result<Turn<'_>, Trouble> {
+    pub(super) async fn turn(&self) -> Result<Lease<'_>, SqlError> {
         match tokio::time::timeout(self.timeout, self.permits.clone().acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(Turn { lane: self, permit }),
-            _ => Err(Trouble::Busy { reason: "too many requests wait for it" }),
+            Ok(Ok(permit)) => Ok(Lease { pool: self, permit }),
+            _ => Err(SqlError::Busy { reason: "too many requests wait for it" }),
         }
     }
 }
 
 /// The right to one connection.
-pub(super) struct Turn<'l> {
-    lane: &'l Lane,
+pub(super) struct Lease<'l> {
+    pool: &'l Pool,
     permit: OwnedSemaphorePermit,
 }
 
-impl Turn<'_> {
+impl Lease<'_> {
     /// Works here and now, if a connection is open, nobody has locked the file and it is soon done: most reads take less
-    /// time than changing threads does. Else nothing has come of it, and the work is to be begun anew [`apart`].
+    /// time than changing threads does. Else nothing has come of it, and the work is to be begun anew [`run_blocking`].
     ///
-    /// [`apart`]: Turn::apart
-    pub(super) fn in_passing<T>(&self, work: impl FnOnce(&mut Link) -> Result<T, Fault>) -> Option<Result<T, Fault>> {
-        let links = &self.lane.links;
+    /// [`run_blocking`]: Lease::run_blocking
+    pub(super) fn run_inline<T>(&self, work: impl FnOnce(&mut Link) -> Result<T, Fault>) -> Option<Result<T, Fault>> {
+        let links = &self.pool.links;
         let mut link = links.idle()?;
         link.connection.busy_timeout(Duration::ZERO).ok()?;
-        let answer = link.lend(Job::in_passing(), work);
-        link.connection.busy_timeout(links.patience).ok()?;
+        let answer = link.lend(Task::run_inline(), work);
+        link.connection.busy_timeout(links.timeout).ok()?;
         links.keep(link);
-        let unfinished = matches!(answer, Err(Fault::Trouble(Trouble::Timeout { .. } | Trouble::Busy { .. })));
+        let unfinished = matches!(answer, Err(Fault::SqlError(SqlError::Timeout { .. } | SqlError::Busy { .. })));
         (!unfinished).then_some(answer)
     }
 
     /// Works on a thread that may block, until the time is over or nobody waits for it.
-    pub(super) async fn apart<T, E>(self, work: impl FnOnce(&mut Link) -> Result<T, E> + Send + 'static) -> Result<T, E>
+    pub(super) async fn run_blocking<T, E>(
+        self,
+        work: impl FnOnce(&mut Link) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
     where
         T: Send + 'static,
-        E: From<Trouble> + Send + 'static,
+        E: From<SqlError> + Send + 'static,
     {
-        let Turn { lane, permit } = self;
-        let job = Job::within(lane.timeout);
+        let Lease { pool, permit } = self;
+        let job = Task::within(pool.timeout);
         let leaves = LeavesOnDrop(job.clone());
-        let links = lane.links.clone();
+        let links = pool.links.clone();
         let run = move || {
             // Held until the work is really over, even if nobody waits for it.
             let _permit = permit;
@@ -180,7 +183,7 @@ impl Turn<'_> {
             let cause = format!("a thread ended badly: {cause}");
             // With the thread went the knowledge of what it had kept by then.
             let is_unknown = leaves.0.commits.load(Ordering::Relaxed);
-            Err(if is_unknown { Trouble::Unknown { cause } } else { Trouble::Broken { cause } }.into())
+            Err(if is_unknown { SqlError::Unknown { cause } } else { SqlError::Broken { cause } }.into())
         })
     }
 }
@@ -198,11 +201,11 @@ impl Link {
         job.as_ref().is_some_and(|job| job.left.load(Ordering::Relaxed))
     }
 
-    pub(super) fn brake(&self) -> Brake<'_> {
-        Brake(&self.job)
+    pub(super) fn interrupt(&self) -> InterruptHandle<'_> {
+        InterruptHandle(&self.job)
     }
 
-    fn lend<T>(&mut self, job: Arc<Job>, work: impl FnOnce(&mut Link) -> T) -> T {
+    fn lend<T>(&mut self, job: Arc<Task>, work: impl FnOnce(&mut Link) -> T) -> T {
         swap(&self.job, Some(job));
         let answer = work(self);
         swap(&self.job, None);
@@ -225,17 +228,17 @@ impl Links {
     }
 
     /// Opens the file; never makes one.
-    fn open(&self) -> Result<Link, Trouble> {
+    fn open(&self) -> Result<Link, SqlError> {
         let mut connection = match &self.place {
             Place::File(path) => open_file(path, self.writes)?,
             Place::Memory(name) => {
                 let flags =
                     OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
                 Connection::open_with_flags(crate::settings::memory_name(name), flags)
-                    .map_err(|error| trouble::of(&error))?
+                    .map_err(|error| error::of(&error))?
             }
         };
-        let job = prepare(&mut connection, self.writes, self.patience).map_err(|error| trouble::of(&error))?;
+        let job = prepare(&mut connection, self.writes, self.timeout).map_err(|error| error::of(&error))?;
         Ok(Link { connection, job, file: self.place.id(), is_noted: false, formats: TimeFormats::default() })
     }
 }
@@ -259,8 +262,8 @@ impl Place {
     }
 }
 
-fn open_file(path: &Path, writes: bool) -> Result<Connection, Trouble> {
-    let unavailable = |reason: &str, cause: String| Trouble::Unavailable { reason: reason.to_owned(), cause };
+fn open_file(path: &Path, writes: bool) -> Result<Connection, SqlError> {
+    let unavailable = |reason: &str, cause: String| SqlError::Unavailable { reason: reason.to_owned(), cause };
     match std::fs::metadata(path) {
         Ok(file) if file.is_dir() => return Err(unavailable("its path is a directory", path.display().to_string())),
         Ok(_) => {}
@@ -276,12 +279,12 @@ fn open_file(path: &Path, writes: bool) -> Result<Connection, Trouble> {
             false => Connection::open_with_flags(path, base | OpenFlags::SQLITE_OPEN_READ_ONLY),
             true => Err(error),
         })
-        .map_err(|error| trouble::of(&error))
+        .map_err(|error| error::of(&error))
 }
 
-fn prepare(connection: &mut Connection, writes: bool, patience: Duration) -> rusqlite::Result<Slot> {
+fn prepare(connection: &mut Connection, writes: bool, timeout: Duration) -> rusqlite::Result<Slot> {
     use rusqlite::config::DbConfig;
-    connection.busy_timeout(patience)?;
+    connection.busy_timeout(timeout)?;
     connection.set_prepared_statement_cache_capacity(PREPARED);
     // The file may come from anywhere: nothing in it may do more than hold data.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -311,51 +314,51 @@ mod tests {
 
     fn counted(link: &mut Link, to: i64) -> Result<i64, Fault> {
         let counted = link.connection.query_row(COUNT, [to], |row| row.get(0));
-        Ok(counted.map_err(|error| trouble::of(&error))?)
+        Ok(counted.map_err(|error| error::of(&error))?)
     }
 
-    /// A lane to a database of this name in memory, and somebody else's connection to it.
-    fn lane(name: &str) -> (Lane, Connection) {
+    /// A pool to a database of this name in memory, and somebody else's connection to it.
+    fn pool(name: &str) -> (Pool, Connection) {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_URI;
         let other = Connection::open_with_flags(crate::settings::memory_name(name), flags).unwrap();
         other.execute_batch("CREATE TABLE things (id INTEGER PRIMARY KEY)").unwrap();
-        (Lane::new(Place::Memory(name.to_owned()), false, 1, Duration::from_secs(30)), other)
+        (Pool::new(Place::Memory(name.to_owned()), false, 1, Duration::from_secs(30)), other)
     }
 
     #[tokio::test]
     async fn what_is_soon_done_is_done_here_once_a_connection_is_open() {
-        let (lane, _other) = lane("lane-here");
-        let turn = lane.turn().await.unwrap();
-        assert!(turn.in_passing(|link| counted(link, 5)).is_none(), "opening a file takes its time");
-        let elsewhere = turn.apart(|link| counted(link, 5).map(|count| (count, std::thread::current().id())));
+        let (pool, _other) = pool("pool-here");
+        let turn = pool.turn().await.unwrap();
+        assert!(turn.run_inline(|link| counted(link, 5)).is_none(), "opening a file takes its time");
+        let elsewhere = turn.run_blocking(|link| counted(link, 5).map(|count| (count, std::thread::current().id())));
         let (count, thread) = elsewhere.await.unwrap();
         assert_eq!(count, 5);
         assert_ne!(thread, std::thread::current().id());
-        assert_eq!(lane.turn().await.unwrap().in_passing(|link| counted(link, 6)).unwrap().unwrap(), 6);
+        assert_eq!(pool.turn().await.unwrap().run_inline(|link| counted(link, 6)).unwrap().unwrap(), 6);
     }
 
     #[tokio::test]
     async fn what_takes_long_is_left_and_begun_anew_apart() {
-        let (lane, _other) = lane("lane-long");
-        lane.turn().await.unwrap().apart(|link| counted(link, 1)).await.unwrap();
-        let turn = lane.turn().await.unwrap();
-        assert!(turn.in_passing(|link| counted(link, 2_000_000)).is_none());
-        assert_eq!(turn.apart(|link| counted(link, 2_000_000)).await.unwrap(), 2_000_000);
-        assert_eq!(lane.turn().await.unwrap().in_passing(|link| counted(link, 7)).unwrap().unwrap(), 7);
+        let (pool, _other) = pool("pool-long");
+        pool.turn().await.unwrap().run_blocking(|link| counted(link, 1)).await.unwrap();
+        let turn = pool.turn().await.unwrap();
+        assert!(turn.run_inline(|link| counted(link, 2_000_000)).is_none());
+        assert_eq!(turn.run_blocking(|link| counted(link, 2_000_000)).await.unwrap(), 2_000_000);
+        assert_eq!(pool.turn().await.unwrap().run_inline(|link| counted(link, 7)).unwrap().unwrap(), 7);
     }
 
     #[tokio::test]
     async fn a_lock_is_waited_for_apart_only() {
-        let (lane, other) = lane("lane-locked");
+        let (pool, other) = pool("pool-locked");
         let things = |link: &mut Link| -> Result<i64, Fault> {
             let counted = link.connection.query_row("SELECT count(*) FROM things", [], |row| row.get(0));
-            Ok(counted.map_err(|error| trouble::of(&error))?)
+            Ok(counted.map_err(|error| error::of(&error))?)
         };
-        lane.turn().await.unwrap().apart(things).await.unwrap();
+        pool.turn().await.unwrap().run_blocking(things).await.unwrap();
         other.execute_batch("BEGIN EXCLUSIVE; INSERT INTO things DEFAULT VALUES").unwrap();
-        let turn = lane.turn().await.unwrap();
-        assert!(turn.in_passing(things).is_none());
-        let waiting = turn.apart(things);
+        let turn = pool.turn().await.unwrap();
+        assert!(turn.run_inline(things).is_none());
+        let waiting = turn.run_blocking(things);
         let unlocking = async {
             tokio::task::yield_now().await;
             other.execute_batch("COMMIT").unwrap();
@@ -365,15 +368,15 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_gone_is_an_answer_too() {
-        let (lane, _other) = lane("lane-wrong");
-        lane.turn().await.unwrap().apart(|link| counted(link, 1)).await.unwrap();
+        let (pool, _other) = pool("pool-wrong");
+        pool.turn().await.unwrap().run_blocking(|link| counted(link, 1)).await.unwrap();
         for gone in ["SELECT * FROM no_such_table", "SELECT no_such_column FROM things"] {
-            let answer = lane
+            let answer = pool
                 .turn()
                 .await
                 .unwrap()
-                .in_passing(|link| Ok(link.connection.execute_batch(gone).map_err(|error| trouble::of(&error))?));
-            assert!(matches!(answer, Some(Err(Fault::Trouble(Trouble::SchemaChanged { .. })))), "{gone}: {answer:?}");
+                .run_inline(|link| Ok(link.connection.execute_batch(gone).map_err(|error| error::of(&error))?));
+            assert!(matches!(answer, Some(Err(Fault::SqlError(SqlError::SchemaChanged { .. })))), "{gone}: {answer:?}");
         }
     }
 }

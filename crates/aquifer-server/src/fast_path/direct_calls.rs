@@ -1,4 +1,4 @@
-//! The short way of a tool call around the SDK.
+//! Tool calls that are parsed and handled without the SDK.
 //!
 //! The SDK reads every message as one of dozens of kinds, by trial, and hands it and its answer through several tasks
 //! and channels: most of what a call costs. Nearly every message is a tool call, so those are read as what they are,
@@ -19,12 +19,12 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::Deserialize;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::face::Face;
+use crate::handler::McpHandler;
 use crate::progress;
 
-/// The calls of one client that go the short way.
-pub(crate) struct Express {
-    face: Arc<Face>,
+/// The calls of one client that take the fast path.
+pub(crate) struct DirectCalls {
+    handler: Arc<McpHandler>,
     under_way: Arc<UnderWay>,
     alive: CancellationToken,
     _ends_calls: DropGuard,
@@ -77,17 +77,17 @@ impl Call {
     }
 }
 
-impl Express {
-    pub(crate) fn new(face: Arc<Face>) -> Self {
+impl DirectCalls {
+    pub(crate) fn new(handler: Arc<McpHandler>) -> Self {
         let alive = CancellationToken::new();
         let _ends_calls = alive.clone().drop_guard();
-        Self { face, under_way: Arc::default(), alive, _ends_calls }
+        Self { handler, under_way: Arc::default(), alive, _ends_calls }
     }
 
     /// The call in a message, if it is one and the way is open: for the one client of this connection once it is known,
     /// or for the one that is given.
     pub(crate) fn read(&self, message: &[u8], peer: Option<&Peer<RoleServer>>) -> Option<Call> {
-        let peer = peer.or_else(|| self.face.peer())?;
+        let peer = peer.or_else(|| self.handler.peer())?;
         METHOD.find(message)?;
         let Wire { id, method, mut params, .. } = serde_json::from_slice(message).ok()?;
         if method != "tools/call" {
@@ -106,7 +106,7 @@ impl Express {
 
     /// Whether there is a tool of that name.
     pub(crate) fn knows(&self, call: &Call) -> bool {
-        self.face.has_tool(&call.params.name)
+        self.handler.has_tool(&call.params.name)
     }
 
     /// Fires at the latest when this is dropped.
@@ -124,10 +124,10 @@ impl Express {
         let mut context = RequestContext::new(id.clone(), peer);
         context.ct = leaving;
         context.meta = meta;
-        let face = self.face.clone();
+        let handler = self.handler.clone();
         async move {
             // What the SDK does around this for every kind of request is either done (its version, its metadata) or here.
-            match face.call_tool(params, context).await {
+            match handler.call_tool(params, context).await {
                 Ok(mut response) => {
                     if let CallToolResponse::Complete(result) = &mut response
                         && !is_newest
@@ -161,8 +161,8 @@ impl Express {
     }
 }
 
-/// The same face for the SDK and for the short way.
-pub(crate) struct Shared(pub(crate) Arc<Face>);
+/// The same handler for the SDK and for the fast path.
+pub(crate) struct Shared(pub(crate) Arc<McpHandler>);
 
 impl Service<RoleServer> for Shared {
     async fn handle_request(

@@ -17,21 +17,26 @@ use serde_json::{Map, Value};
 
 use super::Engine;
 use crate::snapshot::{ADDRESS_SCHEME, Mount, Snapshot, address_prefix};
-use crate::source::{Context, Fetch, Shelves};
+use crate::source::{Context, Fetch, SourceCapabilities};
 
 /// How long one source may take for its part of a list. Everybody's list waits for the slowest of them.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Engine {
     /// What there is beside operations.
-    pub fn shelves(&self) -> Shelves {
-        self.snapshot.load().mounts().iter().map(|mount| mount.source.shelves()).fold(Shelves::default(), Shelves::or)
+    pub fn capabilities(&self) -> SourceCapabilities {
+        self.snapshot
+            .load()
+            .mounts()
+            .iter()
+            .map(|mount| mount.source.capabilities())
+            .fold(SourceCapabilities::default(), SourceCapabilities::or)
     }
 
     /// A list of all sources, which are asked at the same time. A source that cannot be asked, or is late, is left out.
     pub async fn list(&self, list: &Fetch, context: Context) -> Vec<Map<String, Value>> {
         let snapshot = self.snapshot.load_full();
-        let asked = snapshot.mounts().iter().filter(|mount| mount.source.shelves().has(list)).map(|mount| {
+        let asked = snapshot.mounts().iter().filter(|mount| mount.source.capabilities().has(list)).map(|mount| {
             let (list, context, snapshot) = (list.clone(), context.clone(), &snapshot);
             async move {
                 let found = part(snapshot, mount, list.clone(), context).await.unwrap_or_else(|failure| {
@@ -53,7 +58,7 @@ impl Engine {
         let snapshot = self.snapshot.load_full();
         let name = wanted.name().unwrap_or_default().to_owned();
         let Some((mount, own)) = owner(&name, &snapshot, &wanted) else { return Err(unowned(&wanted)) };
-        if !mount.source.shelves().has(&wanted) {
+        if !mount.source.capabilities().has(&wanted) {
             return Err(unowned(&wanted));
         }
         let mut found = get(&snapshot, mount, wanted.clone().of(own), context).await?;

@@ -1,4 +1,4 @@
-//! The short way of a tool call over HTTP, for clients of the newest revision, which needs no session.
+//! The fast path of a tool call over HTTP without a session, which clients of the newest revision use.
 //!
 //! The SDK reads every message as one of dozens of kinds, by trial, writes it down again to hold the headers against it,
 //! and starts a service of its own for each: most of what a call costs. A call whose headers and metadata are exactly what
@@ -15,33 +15,33 @@ use rmcp::model::ProtocolVersion;
 use rmcp::service::{Peer, RunningService, RxJsonRpcMessage, TxJsonRpcMessage, serve_directly};
 use rmcp::transport::Transport;
 
-use super::drain::Entry;
-use super::respond;
-use super::tracked_body::Content;
-use crate::bypass;
-use crate::express::{Call, Express, Shared};
-use crate::face::{Connection, Face};
+use crate::fast_path::direct_calls::{Call, DirectCalls, Shared};
+use crate::fast_path::splice;
+use crate::handler::{Connection, McpHandler};
+use crate::http::drain::Entry;
+use crate::http::respond;
+use crate::http::tracked_body::Content;
 
 const JSON: &str = "application/json";
 const STREAM: &str = "text/event-stream";
 
-/// Where calls go the short way.
-pub(super) struct ShortWay {
-    express: Express,
+/// Handles calls on the fast path.
+pub(crate) struct StatelessHttp {
+    direct_calls: DirectCalls,
     peer: Peer<RoleServer>,
     _nobody: RunningService<RoleServer, Shared>,
 }
 
-impl ShortWay {
-    pub(super) fn new(engine: Arc<Engine>) -> Self {
-        let face = Arc::new(Face::new(engine, Connection::Short));
+impl StatelessHttp {
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        let handler = Arc::new(McpHandler::new(engine, Connection::Stateless));
         // Handlers want a peer. All that these calls are answered with is in their own metadata, so it may be nobody.
-        let nobody = serve_directly(Shared(face.clone()), Nobody, None);
-        Self { express: Express::new(face), peer: nobody.peer().clone(), _nobody: nobody }
+        let nobody = serve_directly(Shared(handler.clone()), Nobody, None);
+        Self { direct_calls: DirectCalls::new(handler), peer: nobody.peer().clone(), _nobody: nobody }
     }
 
     /// The call in a request, if that is one that can go this way.
-    pub(super) fn read(&self, headers: &HeaderMap, body: &[u8]) -> Option<Call> {
+    pub(crate) fn read(&self, headers: &HeaderMap, body: &[u8]) -> Option<Call> {
         let newest = ProtocolVersion::V_2026_07_28;
         let only = |name: &str| {
             let mut all = headers.get_all(name).iter();
@@ -55,21 +55,21 @@ impl ShortWay {
         if !(is_json && accepted.contains(JSON) && accepted.contains(STREAM)) {
             return None;
         }
-        let is_more = |name: &str| name == super::SESSION || name.starts_with("mcp-param-");
+        let is_more = |name: &str| name == crate::http::SESSION || name.starts_with("mcp-param-");
         if headers.keys().any(|name| is_more(name.as_str())) {
             return None;
         }
-        let call = self.express.read(body, Some(&self.peer))?;
+        let call = self.direct_calls.read(body, Some(&self.peer))?;
         // Progress would have to be told meanwhile.
         let is_plain = call.is_newest && !call.wants_progress();
-        (is_plain && only("mcp-name")? == call.tool() && self.express.knows(&call)).then_some(call)
+        (is_plain && only("mcp-name")? == call.tool() && self.direct_calls.knows(&call)).then_some(call)
     }
 
     /// Makes a call. It is told if its client leaves, ends in its own time, and is counted until then.
-    pub(super) async fn make(&self, call: Call, entry: Entry) -> Response<Content> {
-        let leaving = self.express.token();
+    pub(crate) async fn make(&self, call: Call, entry: Entry) -> Response<Content> {
+        let leaving = self.direct_calls.token();
         let stays = leaving.clone().drop_guard();
-        let answer = self.express.answer(call, leaving);
+        let answer = self.direct_calls.answer(call, leaving);
         let answer = tokio::spawn(async move {
             let answer = answer.await;
             drop(entry);
@@ -77,11 +77,11 @@ impl ShortWay {
         });
         let answer = answer.await;
         stays.disarm();
-        let written = answer.map_err(std::io::Error::other).and_then(|mut message| Ok(bypass::write(&mut message)?));
+        let written = answer.map_err(std::io::Error::other).and_then(|mut message| Ok(splice::write(&mut message)?));
         match written {
             Ok(body) => {
                 let mut response = respond(StatusCode::OK, body);
-                response.headers_mut().insert(header::CONTENT_TYPE, super::JSON);
+                response.headers_mut().insert(header::CONTENT_TYPE, crate::http::JSON);
                 response
             }
             Err(cause) => {

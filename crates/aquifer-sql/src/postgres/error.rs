@@ -4,17 +4,17 @@ use std::error::Error as _;
 
 use tokio_postgres::error::{DbError, SqlState};
 
-use crate::trouble::{Constraint, Trouble, Violation};
+use crate::error::{Constraint, SqlError, Violation};
 
-pub(super) fn of(error: &tokio_postgres::Error) -> Trouble {
+pub(super) fn of(error: &tokio_postgres::Error) -> SqlError {
     let cause = match error.source() {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
     };
     match error.as_db_error() {
         Some(db) => of_server(db, cause),
-        None if error.is_closed() => Trouble::Lost { cause },
-        None => Trouble::Unavailable { reason: of_connecting(&cause).to_owned(), cause },
+        None if error.is_closed() => SqlError::Lost { cause },
+        None => SqlError::Unavailable { reason: of_connecting(&cause).to_owned(), cause },
     }
 }
 
@@ -40,15 +40,15 @@ fn of_connecting(cause: &str) -> &'static str {
     }
 }
 
-fn of_server(db: &DbError, cause: String) -> Trouble {
+fn of_server(db: &DbError, cause: String) -> SqlError {
     let code = db.code();
     let cause = match db.detail() {
         Some(detail) => format!("{cause} ({detail})"),
         None => cause,
     };
-    let unavailable = |reason: &str| Trouble::Unavailable { reason: reason.to_owned(), cause: cause.clone() };
+    let unavailable = |reason: &str| SqlError::Unavailable { reason: reason.to_owned(), cause: cause.clone() };
     let broken = |kind, other: Option<String>| {
-        Trouble::Violation(Violation {
+        SqlError::Violation(Violation {
             kind,
             constraint: db.constraint().map(str::to_owned),
             columns: match db.column() {
@@ -59,10 +59,10 @@ fn of_server(db: &DbError, cause: String) -> Trouble {
             cause: cause.clone(),
         })
     };
-    let invalid = |problem| Trouble::Invalid { problem, column: db.column().map(str::to_owned), cause: cause.clone() };
+    let invalid = |problem| SqlError::Invalid { problem, column: db.column().map(str::to_owned), cause: cause.clone() };
     if db.routine() == Some("exec_stmt_raise") {
         // Whatever code it carries: these words were written for whoever made the change.
-        Trouble::Refused { words: Some(db.message().to_owned()), cause }
+        SqlError::Refused { words: Some(db.message().to_owned()), cause }
     } else if *code == SqlState::UNIQUE_VIOLATION {
         broken(Constraint::Unique, None)
     } else if *code == SqlState::FOREIGN_KEY_VIOLATION {
@@ -77,15 +77,15 @@ fn of_server(db: &DbError, cause: String) -> Trouble {
     } else if *code == SqlState::EXCLUSION_VIOLATION {
         broken(Constraint::Exclusion, None)
     } else if *code == SqlState::QUERY_CANCELED {
-        Trouble::Timeout { cause }
+        SqlError::Timeout { cause }
     } else if *code == SqlState::LOCK_NOT_AVAILABLE {
-        Trouble::Busy { reason: "somebody else holds the same rows" }
+        SqlError::Busy { reason: "somebody else holds the same rows" }
     } else if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED {
-        Trouble::Undone { cause }
+        SqlError::Undone { cause }
     } else if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
-        Trouble::Denied { reason: "the database can only be read", cause }
+        SqlError::Denied { reason: "the database can only be read", cause }
     } else if *code == SqlState::INSUFFICIENT_PRIVILEGE {
-        Trouble::Denied { reason: "the database does not allow it to this user", cause }
+        SqlError::Denied { reason: "the database does not allow it to this user", cause }
     } else if *code == SqlState::INVALID_PASSWORD || *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION {
         unavailable("its server refuses the user or the password")
     } else if *code == SqlState::INVALID_CATALOG_NAME {
@@ -96,9 +96,9 @@ fn of_server(db: &DbError, cause: String) -> Trouble {
         || *code == SqlState::UNDEFINED_COLUMN
         || *code == SqlState::UNDEFINED_OBJECT
     {
-        Trouble::SchemaChanged { cause }
+        SqlError::SchemaChanged { cause }
     } else if *code == SqlState::FEATURE_NOT_SUPPORTED && db.routine() == Some("RevalidateCachedQuery") {
-        Trouble::Stale { cause }
+        SqlError::Stale { cause }
     } else if *code == SqlState::STRING_DATA_RIGHT_TRUNCATION {
         invalid("is too long for its column")
     } else if *code == SqlState::NUMERIC_VALUE_OUT_OF_RANGE {
@@ -110,7 +110,7 @@ fn of_server(db: &DbError, cause: String) -> Trouble {
     } else if ["08", "53", "57", "58"].iter().any(|class| code.code().starts_with(class)) {
         unavailable("its server is not ready")
     } else {
-        Trouble::Refused { words: None, cause }
+        SqlError::Refused { words: None, cause }
     }
 }
 

@@ -3,23 +3,23 @@
 
 use std::sync::Arc;
 
-use aquifer_engine::source::{Context, Favour};
+use aquifer_engine::source::{ClientCapability, Context};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::calls::Companion;
+use crate::calls::CallOrigin;
 use crate::delivery::Delivery;
-use crate::keeper::Upkeep;
-use crate::link::{Era, Link};
+use crate::error::{Gone, UpstreamError};
+use crate::link::{Link, ProtocolMode};
 use crate::message::Json;
 use crate::relay;
 use crate::roots;
+use crate::sanitize::Sanitizer;
 use crate::served::Served;
-use crate::trouble::{Gone, Trouble};
-use crate::words::Words;
+use crate::supervisor::Supervisor;
 
 /// One that never has enough answers is refused.
-const MOST_ROUNDS: usize = 5;
+const MAX_ROUNDS: usize = 5;
 
 const UNANSWERED: &str = "It asks for input, no client gave any, and the call is not sent again";
 
@@ -49,31 +49,31 @@ struct Wanted {
 /// Calls a tool when it is its turn, and answers what it wants to know. `served` is what the call was judged by: nothing
 /// is sent once something else is served or waits to be.
 pub(crate) async fn call(
-    upkeep: &Upkeep,
+    supervisor: &Supervisor,
     link: &Link,
     served: &Arc<Served>,
     tool: &str,
     arguments: &Value,
     context: &Context,
     delivery: &mut Delivery,
-) -> Result<Json, Trouble> {
-    let timeout = upkeep.settings.timeout;
-    let turn = tokio::time::timeout(timeout, upkeep.permits.acquire()).await;
-    let Ok(Ok(_turn)) = turn else { return Err(Trouble::TimedOut) };
+) -> Result<Json, UpstreamError> {
+    let timeout = supervisor.settings.timeout;
+    let turn = tokio::time::timeout(timeout, supervisor.permits.acquire()).await;
+    let Ok(Ok(_turn)) = turn else { return Err(UpstreamError::TimedOut) };
     let heard = context.progress.is_heard();
     let session: Option<Arc<str>> = context.caller.owner().map(Into::into);
     let (mut answers, mut state): (Option<Map<String, Value>>, Option<String>) = (None, None);
     let mut gave_roots = false;
-    for round in 0..MOST_ROUNDS {
-        let companion = Companion::new(context.progress.clone(), context.client.clone(), session.clone());
-        let companion = Arc::new(companion);
-        link.shared.used_by(&companion);
-        if link.era == Era::Sessions {
-            roots::bring(&link.shared, &companion, timeout).await;
+    for round in 0..MAX_ROUNDS {
+        let call_origin = CallOrigin::new(context.progress.clone(), context.client.clone(), session.clone());
+        let call_origin = Arc::new(call_origin);
+        link.shared.used_by(&call_origin);
+        if link.mode == ProtocolMode::Sessions {
+            roots::bring(&link.shared, &call_origin, timeout).await;
         }
         // Waiting for its turn and for roots may have taken long.
-        if round == 0 && !(link.is_fresh() && Arc::ptr_eq(served, &upkeep.served.load())) {
-            return Err(Trouble::Unsent(Gone::new(
+        if round == 0 && !(link.is_fresh() && Arc::ptr_eq(served, &supervisor.served.load())) {
+            return Err(UpstreamError::Unsent(Gone::new(
                 "its tools have changed",
                 "the tools changed before the call was sent",
             )));
@@ -85,20 +85,20 @@ pub(crate) async fn call(
             state: state.as_deref(),
             meta: link.meta(heard.then_some(id)),
         };
-        let result = link.deliver(delivery, "tools/call", Some(tool), companion, timeout, params).await?;
-        if link.era == Era::Sessions {
+        let result = link.deliver(delivery, "tools/call", Some(tool), call_origin, timeout, params).await?;
+        if link.mode == ProtocolMode::Sessions {
             return Ok(result);
         }
         match serde_json::from_str::<Wanted>(result.text()) {
             Ok(wanted) if wanted.kind.as_deref() == Some("input_required") => {
-                let answered = answer(&upkeep.words, wanted.questions, context).await?;
+                let answered = answer(&supervisor.sanitizer, wanted.questions, context).await?;
                 let news = answered.by_client || (answered.roots && !gave_roots);
                 gave_roots |= answered.roots;
                 // Without an answer of the client the next message would be a copy of the first.
                 if news {
                     delivery.begin_round();
                 } else if !delivery.may_send() {
-                    return Err(Trouble::Unfinished(UNANSWERED));
+                    return Err(UpstreamError::Unfinished(UNANSWERED));
                 }
                 answers = Some(answered.answers);
                 state = wanted.state;
@@ -106,7 +106,7 @@ pub(crate) async fn call(
             _ => return Ok(result),
         }
     }
-    Err(Trouble::Unfinished("It asks again and again for input"))
+    Err(UpstreamError::Unfinished("It asks again and again for input"))
 }
 
 /// Questions of one round that are passed on. More are declined.
@@ -122,38 +122,42 @@ struct Answers {
     roots: bool,
 }
 
-async fn answer(words: &Words, questions: Map<String, Value>, context: &Context) -> Result<Answers, Trouble> {
+async fn answer(
+    sanitizer: &Sanitizer,
+    questions: Map<String, Value>,
+    context: &Context,
+) -> Result<Answers, UpstreamError> {
     let mut answered = Answers::default();
     for (index, (key, asked)) in questions.into_iter().enumerate() {
-        let favour = match asked.get("method").and_then(Value::as_str) {
-            Some("elicitation/create") => Favour::Elicitation,
-            Some("sampling/createMessage") => Favour::Sampling,
-            Some("roots/list") => Favour::Roots,
-            _ => return Err(Trouble::Unintelligible("a question of an unknown kind".to_owned())),
+        let capability = match asked.get("method").and_then(Value::as_str) {
+            Some("elicitation/create") => ClientCapability::Elicitation,
+            Some("sampling/createMessage") => ClientCapability::Sampling,
+            Some("roots/list") => ClientCapability::Roots,
+            _ => return Err(UpstreamError::Unintelligible("a question of an unknown kind".to_owned())),
         };
         let params = asked.get("params").and_then(Value::as_object).cloned().unwrap_or_default();
-        let client = context.client.as_ref().filter(|client| index < MAX_QUESTIONS && client.can(favour));
+        let client = context.client.as_ref().filter(|client| index < MAX_QUESTIONS && client.can(capability));
         // Asked first, because the log has to say why a source is declined whoever is behind the call.
-        let question = relay::question(words, favour, params);
+        let question = relay::question(sanitizer, capability, params);
         let answer = match (client, question) {
             (Some(client), Some(mut question)) => {
                 let params = std::mem::take(&mut question.params);
-                client.ask(favour, params).await.ok().map(|answer| question.translate(answer))
+                client.ask(capability, params).await.ok().map(|answer| question.translate(answer))
             }
             _ => None,
         };
-        match favour {
-            Favour::Roots => answered.roots |= answer.is_some(),
-            Favour::Elicitation | Favour::Sampling => answered.by_client |= answer.is_some(),
+        match capability {
+            ClientCapability::Roots => answered.roots |= answer.is_some(),
+            ClientCapability::Elicitation | ClientCapability::Sampling => answered.by_client |= answer.is_some(),
         }
-        let declined = match favour {
-            Favour::Elicitation => Some(json!({ "action": "decline" })),
-            Favour::Roots => Some(json!({ "roots": [] })),
-            Favour::Sampling => None,
+        let declined = match capability {
+            ClientCapability::Elicitation => Some(json!({ "action": "decline" })),
+            ClientCapability::Roots => Some(json!({ "roots": [] })),
+            ClientCapability::Sampling => None,
         };
         let answer = answer
             .or(declined)
-            .ok_or(Trouble::Unfinished("It needs a completion (sampling), which is not offered for this call"))?;
+            .ok_or(UpstreamError::Unfinished("It needs a completion (sampling), which is not offered for this call"))?;
         answered.answers.insert(key, answer);
     }
     Ok(answered)

@@ -16,12 +16,12 @@ pub(super) fn key(chain: &str, sequence: u64) -> String {
 
 /// Writes lines into the store, in their order, each of them sooner or later.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct StoreSink {
     pub(super) keep: Duration,
     waiting: VecDeque<(String, Arc<[u8]>)>,
 }
 
-impl Shelf {
+impl StoreSink {
     pub(super) fn new(keep: Duration) -> Self {
         Self { keep, waiting: VecDeque::new() }
     }

@@ -13,7 +13,7 @@ use crate::statement::{Fragment, Name};
 
 /// A table as it is offered.
 #[derive(Debug)]
-pub(crate) struct Served {
+pub(crate) struct ExposedTable {
     pub(crate) table: Table,
     pub(crate) words: Words,
     /// What the database calls the table, with its schema where that is not the first one.
@@ -56,7 +56,7 @@ pub(crate) struct Children {
     pub(crate) on: Vec<(Name, Name)>,
 }
 
-impl Served {
+impl ExposedTable {
     /// Everything a caller may call the table: its rows' names first, then its own.
     pub(crate) fn names(&self) -> Vec<String> {
         let (words, table) = (&self.words, &self.table);

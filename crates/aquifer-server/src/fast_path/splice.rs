@@ -26,17 +26,17 @@ static FINDER: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Find
 
 /// Where a request over HTTP leaves the text of its answer. It travels with the request.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Bypass(Arc<OnceLock<String>>);
+pub(crate) struct Splice(Arc<OnceLock<String>>);
 
-impl Bypass {
+impl Splice {
     /// The one that came with the request, if there is one.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Option<&Self> {
         context.extensions.get::<axum::http::request::Parts>()?.extensions.get()
     }
 
     /// Takes the text along, and leaves marks in its place.
-    pub(crate) fn take_along(&self, result: &mut CallToolResult) {
-        if let Some(text) = lift(result) {
+    pub(crate) fn replace_text(&self, result: &mut CallToolResult) {
+        if let Some(text) = take_text(result) {
             // There is one answer to a request.
             let _ = self.0.set(text);
         }
@@ -45,11 +45,11 @@ impl Bypass {
     /// The body with the text in place of the marks. Each message is in one frame.
     pub(crate) async fn restore(self, body: Body) -> Body {
         if body.size_hint().exact().is_none() {
-            return Body::new(body.map_frame(move |frame| frame.map_data(|data| self.put(data))));
+            return Body::new(body.map_frame(move |frame| frame.map_data(|data| self.insert_text(data))));
         }
         // It is here already, and its length is to be told.
         match body.collect().await {
-            Ok(whole) => self.put(whole.to_bytes()).into(),
+            Ok(whole) => self.insert_text(whole.to_bytes()).into(),
             Err(cause) => {
                 tracing::error!(%cause, "an answer was lost");
                 Body::empty()
@@ -57,8 +57,8 @@ impl Bypass {
         }
     }
 
-    fn put(&self, data: Bytes) -> Bytes {
-        self.0.get().and_then(|text| put(text, &data)).map_or(data, Bytes::from)
+    fn insert_text(&self, data: Bytes) -> Bytes {
+        self.0.get().and_then(|text| insert_text(text, &data)).map_or(data, Bytes::from)
     }
 }
 
@@ -66,24 +66,24 @@ impl Bypass {
 pub(crate) fn write(message: &mut TxJsonRpcMessage<RoleServer>) -> serde_json::Result<Vec<u8>> {
     let text = match message {
         JsonRpcMessage::Response(response) => match &mut response.result {
-            ServerResult::CallToolResult(result) if result.structured_content.is_none() => lift(result),
+            ServerResult::CallToolResult(result) if result.structured_content.is_none() => take_text(result),
             _ => None,
         },
         _ => None,
     };
     let bytes = serde_json::to_vec(message)?;
-    Ok(text.and_then(|text| put(&text, &bytes)).unwrap_or(bytes))
+    Ok(text.and_then(|text| insert_text(&text, &bytes)).unwrap_or(bytes))
 }
 
 /// Takes the text out of a result, and leaves marks wherever it belongs.
-fn lift(result: &mut CallToolResult) -> Option<String> {
+fn take_text(result: &mut CallToolResult) -> Option<String> {
     let Some(ContentBlock::Text(block)) = result.content.first_mut() else { return None };
     result.structured_content = Some(MARK.as_str().into());
     Some(std::mem::replace(&mut block.text, MARK.clone()))
 }
 
 /// Puts text in place of the marks, if they are there: first as a string, then as it is.
-fn put(text: &str, message: &[u8]) -> Option<Vec<u8>> {
+fn insert_text(text: &str, message: &[u8]) -> Option<Vec<u8>> {
     let (before, rest) = cut(message)?;
     let (between, after) = cut(rest)?;
     let mut whole = Vec::with_capacity(message.len() + text.len() * 2 + text.len() / 4);
@@ -176,6 +176,6 @@ mod tests {
             result: ServerResult::empty(()),
         });
         assert_eq!(write(&mut plain).unwrap(), serde_json::to_vec(&plain).unwrap());
-        assert_eq!(put("{}", br#"{"result":{"structuredContent":{"a":1}}}"#), None);
+        assert_eq!(insert_text("{}", br#"{"result":{"structuredContent":{"a":1}}}"#), None);
     }
 }

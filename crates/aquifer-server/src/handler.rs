@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use aquifer_engine::source::Fetch;
-use aquifer_engine::{Caller, Context, Engine, Progress, ProgressUpdate, Reply};
+use aquifer_engine::{Caller, Context, Engine, Interaction, Progress, ProgressUpdate, Reply};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::response::{Attachment, Response};
 use aquifer_protocol::surface::{Receiver, Tool as AqlTool};
@@ -24,11 +24,11 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::bypass::Bypass;
-use crate::client::{SessionClient, Volume, attended};
-use crate::library;
+use crate::client::{LogLevelFilter, SessionClient, attended};
+use crate::fast_path::splice::Splice;
 use crate::progress;
 use crate::question;
+use crate::resources;
 
 /// How the client is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,31 +37,31 @@ pub(crate) enum Connection {
     Stdio,
     /// Requests over HTTP: a session only for clients that open one.
     Http,
-    /// Requests over HTTP without a session that go the short way around the SDK.
-    Short,
+    /// Requests over HTTP without a session that go the fast path around the SDK.
+    Stateless,
 }
 
 /// One client's view of the engine. The SDK makes one for each session, and for each request without a session.
-pub(crate) struct Face {
+pub(crate) struct McpHandler {
     engine: Arc<Engine>,
     connection: Connection,
     session: OnceLock<Arc<str>>,
     told_of_changes: AtomicBool,
-    volume: Arc<Volume>,
+    log_level_filter: Arc<LogLevelFilter>,
     /// The client, once the SDK has introduced it.
     peer: OnceLock<Peer<RoleServer>>,
     alive: CancellationToken,
     _ends_watchers: DropGuard,
 }
 
-impl Face {
+impl McpHandler {
     pub(crate) fn new(engine: Arc<Engine>, connection: Connection) -> Self {
         let alive = CancellationToken::new();
         let _ends_watchers = alive.clone().drop_guard();
         let told_of_changes = AtomicBool::new(false);
-        let (session, volume) = (OnceLock::new(), Arc::default());
+        let (session, log_level_filter) = (OnceLock::new(), Arc::default());
         let peer = OnceLock::new();
-        Self { engine, connection, session, told_of_changes, volume, peer, alive, _ends_watchers }
+        Self { engine, connection, session, told_of_changes, log_level_filter, peer, alive, _ends_watchers }
     }
 
     /// The client, once the SDK has introduced it.
@@ -124,15 +124,16 @@ impl Face {
             }
             None => (Progress::silent(), None),
         };
-        let (client, questions) = SessionClient::of(context, &self.volume).unzip();
+        let (client, questions) = SessionClient::of(context, &self.log_level_filter).unzip();
         let inner = Context {
             caller: self.caller(context),
             request_id: self.engine.next_request_id(),
             cancelled: context.ct.clone(),
             progress,
-            interactive: *asks != question::Asks::Never,
-            interactive_alone: false,
-            in_batch: false,
+            interaction: match asks {
+                question::Asks::Never => Interaction::Unavailable,
+                _ => Interaction::Available,
+            },
             answers: Arc::new(answers.clone()),
             client,
         };
@@ -153,8 +154,8 @@ impl Face {
     fn result(&self, response: Response, context: &RequestContext<RoleServer>) -> CallToolResult {
         let mut rendered = response.render(&self.engine.settings().limits);
         // Elsewhere the text becomes structured content where the message is written.
-        let bypass = if self.connection == Connection::Http { Bypass::of(context) } else { None };
-        let structured = (self.connection == Connection::Http && bypass.is_none()).then(|| rendered.value());
+        let splice = if self.connection == Connection::Http { Splice::of(context) } else { None };
+        let structured = (self.connection == Connection::Http && splice.is_none()).then(|| rendered.value());
         let mut content = Vec::with_capacity(1 + rendered.attachments.len());
         content.push(ContentBlock::text(rendered.text));
         content.extend(rendered.attachments.into_iter().map(block));
@@ -162,8 +163,8 @@ impl Face {
         let mut result = CallToolResult::success(content);
         result.structured_content = structured;
         result.is_error = Some(rendered.is_error);
-        if let Some(bypass) = bypass {
-            bypass.take_along(&mut result);
+        if let Some(splice) = splice {
+            splice.replace_text(&mut result);
         }
         result
     }
@@ -187,7 +188,7 @@ impl Face {
     }
 }
 
-impl Drop for Face {
+impl Drop for McpHandler {
     fn drop(&mut self) {
         if let Some(session) = self.session.get() {
             self.engine.session_ended(session);
@@ -249,15 +250,15 @@ fn tool(tool: &AqlTool, schema: &Arc<Map<String, Value>>) -> Tool {
     Tool::new(tool.name.clone(), tool.description.clone(), schema.clone()).with_annotations(annotations)
 }
 
-impl ServerHandler for Face {
+impl ServerHandler for McpHandler {
     fn get_info(&self) -> ServerConfig {
         #[expect(deprecated, reason = "deprecated in the newest revision, alive in the older ones that have sessions")]
         let mut capabilities =
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
-        let shelves = self.engine.shelves();
-        capabilities.resources = shelves.resources.then(Default::default);
-        capabilities.prompts = shelves.prompts.then(Default::default);
-        capabilities.completions = shelves.completions.then(Default::default);
+        let sources = self.engine.capabilities();
+        capabilities.resources = sources.resources.then(Default::default);
+        capabilities.prompts = sources.prompts.then(Default::default);
+        capabilities.completions = sources.completions.then(Default::default);
         ServerConfig::new(capabilities).with_server_info(Implementation::new("aquifer", env!("CARGO_PKG_VERSION")))
     }
 
@@ -304,7 +305,7 @@ impl ServerHandler for Face {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let found = library::list(&self.engine, Fetch::Resources, self.plainly(&context)).await;
+        let found = resources::list(&self.engine, Fetch::Resources, self.plainly(&context)).await;
         Ok(ListResourcesResult::with_all_items(found))
     }
 
@@ -313,7 +314,7 @@ impl ServerHandler for Face {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let found = library::list(&self.engine, Fetch::ResourceTemplates, self.plainly(&context)).await;
+        let found = resources::list(&self.engine, Fetch::ResourceTemplates, self.plainly(&context)).await;
         Ok(ListResourceTemplatesResult::with_all_items(found))
     }
 
@@ -323,7 +324,7 @@ impl ServerHandler for Face {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let wanted = Fetch::Resource(request.uri);
-        let found: ReadResourceResult = library::fetch(&self.engine, wanted, self.plainly(&context)).await?;
+        let found: ReadResourceResult = resources::fetch(&self.engine, wanted, self.plainly(&context)).await?;
         Ok(found.into())
     }
 
@@ -332,7 +333,7 @@ impl ServerHandler for Face {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let found = library::list(&self.engine, Fetch::Prompts, self.plainly(&context)).await;
+        let found = resources::list(&self.engine, Fetch::Prompts, self.plainly(&context)).await;
         Ok(ListPromptsResult::with_all_items(found))
     }
 
@@ -342,7 +343,7 @@ impl ServerHandler for Face {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let wanted = Fetch::Prompt { name: request.name, arguments: request.arguments };
-        let found: GetPromptResult = library::fetch(&self.engine, wanted, self.plainly(&context)).await?;
+        let found: GetPromptResult = resources::fetch(&self.engine, wanted, self.plainly(&context)).await?;
         Ok(found.into())
     }
 
@@ -351,7 +352,7 @@ impl ServerHandler for Face {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        library::fetch(&self.engine, library::completion(request), self.plainly(&context)).await
+        resources::fetch(&self.engine, resources::completion(request), self.plainly(&context)).await
     }
 
     /// Sources log; how much of it a client hears is its own choice.
@@ -361,7 +362,7 @@ impl ServerHandler for Face {
         request: rmcp::model::SetLevelRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.volume.set(request.level);
+        self.log_level_filter.set(request.level);
         Ok(())
     }
 

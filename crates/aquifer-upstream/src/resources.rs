@@ -6,42 +6,43 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use aquifer_engine::source::{Context, Fetch, Shelves};
+use aquifer_engine::source::{Context, Fetch, SourceCapabilities};
 use aquifer_protocol::error::Failure;
 use serde_json::{Map, Value, json};
 
-use crate::calls::Companion;
+use crate::calls::CallOrigin;
+use crate::error::UpstreamError;
 use crate::interrogate::pages;
-use crate::keeper::Upkeep;
 use crate::link::Link;
 use crate::message::Json;
-use crate::trouble::Trouble;
-use crate::words::Words;
+use crate::sanitize::Sanitizer;
+use crate::supervisor::Supervisor;
 
 /// Names of one list that are translated back. What is not clean beyond that many is left out.
 const MAX_TRANSLATED: usize = 1_000;
 
 /// Of a server nobody has asked yet nothing can be ruled out.
-pub(crate) const UNKNOWN: Shelves = Shelves { resources: true, prompts: true, completions: true };
+pub(crate) const UNKNOWN: SourceCapabilities = SourceCapabilities { resources: true, prompts: true, completions: true };
 
 /// What a server says it has.
-pub(crate) fn shelves(capabilities: &Value) -> Shelves {
+pub(crate) fn source_capabilities(capabilities: &Value) -> SourceCapabilities {
     let has = |name: &str| capabilities.get(name).is_some_and(Value::is_object);
-    Shelves { resources: has("resources"), prompts: has("prompts"), completions: has("completions") }
+    SourceCapabilities { resources: has("resources"), prompts: has("prompts"), completions: has("completions") }
 }
 
 /// Gets something beside tools.
-pub(crate) async fn fetch(upkeep: &Upkeep, wanted: Fetch, context: Context) -> Result<Value, Failure> {
-    let settings = &upkeep.settings;
-    let told = |trouble: Trouble| trouble.into_failure(&settings.name, &upkeep.words, settings.largest_answer);
+pub(crate) async fn fetch(supervisor: &Supervisor, wanted: Fetch, context: Context) -> Result<Value, Failure> {
+    let settings = &supervisor.settings;
+    let told =
+        |error: UpstreamError| error.into_failure(&settings.name, &supervisor.sanitizer, settings.max_answer_bytes);
     for attempt in 0..2 {
-        let link = upkeep.live().await?;
-        if !upkeep.shelves.load().has(&wanted) {
+        let link = supervisor.live().await?;
+        if !supervisor.source_capabilities.load().has(&wanted) {
             return Ok(json!([]));
         }
-        match ask(upkeep, &link, &wanted, &context).await {
+        match ask(supervisor, &link, &wanted, &context).await {
             // Reading twice does no harm.
-            Err(Trouble::Unsent(_) | Trouble::SessionLost | Trouble::Broke(_)) if attempt == 0 => {}
+            Err(UpstreamError::Unsent(_) | UpstreamError::SessionLost | UpstreamError::Broke(_)) if attempt == 0 => {}
             answered => return answered.map_err(told),
         }
     }
@@ -52,25 +53,25 @@ const RESOURCES: &str = "resources/list";
 const TEMPLATES: &str = "resources/templates/list";
 const PROMPTS: &str = "prompts/list";
 
-async fn ask(upkeep: &Upkeep, link: &Link, wanted: &Fetch, context: &Context) -> Result<Value, Trouble> {
-    let words = &upkeep.words;
+async fn ask(supervisor: &Supervisor, link: &Link, wanted: &Fetch, context: &Context) -> Result<Value, UpstreamError> {
+    let sanitizer = &supervisor.sanitizer;
     let (method, entries) = match wanted {
         Fetch::Resources => (RESOURCES, "resources"),
         Fetch::ResourceTemplates => (TEMPLATES, "resourceTemplates"),
         Fetch::Prompts => (PROMPTS, "prompts"),
         Fetch::Resource(uri) => {
-            let uri = words.exact_name(RESOURCES, uri);
-            return one(upkeep, link, "resources/read", &uri, json!({ "uri": uri }), context).await;
+            let uri = sanitizer.exact_name(RESOURCES, uri);
+            return one(supervisor, link, "resources/read", &uri, json!({ "uri": uri }), context).await;
         }
         Fetch::Prompt { name, arguments } => {
-            let name = words.exact_name(PROMPTS, name);
+            let name = sanitizer.exact_name(PROMPTS, name);
             let mut params = json!({ "name": name });
             if let (Some(arguments), Some(fields)) = (arguments, params.as_object_mut()) {
                 fields.insert("arguments".to_owned(), Value::Object(arguments.clone()));
             }
-            let mut prompt = one(upkeep, link, "prompts/get", &name, params, context).await?;
+            let mut prompt = one(supervisor, link, "prompts/get", &name, params, context).await?;
             if let Some(description) = prompt.get_mut("description") {
-                *description = words.clean_json(description.take());
+                *description = sanitizer.clean_json(description.take());
             }
             return Ok(prompt);
         }
@@ -79,36 +80,36 @@ async fn ask(upkeep: &Upkeep, link: &Link, wanted: &Fetch, context: &Context) ->
             let (of, reference) = if *by_address {
                 (of.clone(), json!({ "type": "ref/resource", "uri": of }))
             } else {
-                let name = words.exact_name(PROMPTS, of);
+                let name = sanitizer.exact_name(PROMPTS, of);
                 (name.clone(), json!({ "type": "ref/prompt", "name": name }))
             };
             params.insert("ref".to_owned(), reference);
-            let mut found = one(upkeep, link, "completion/complete", &of, Value::Object(params), context).await?;
+            let mut found = one(supervisor, link, "completion/complete", &of, Value::Object(params), context).await?;
             // A suggestion is sent back as it is: one that is not clean is left out.
             if let Some(Value::Array(values)) = found.get_mut("completion").and_then(|found| found.get_mut("values")) {
-                values.retain(|value| value.as_str().is_none_or(|text| words.presentable(text) == text));
+                values.retain(|value| value.as_str().is_none_or(|text| sanitizer.presentable(text) == text));
             }
             return Ok(found);
         }
     };
     let mut all = Vec::new();
     // One deadline for the whole list: a server may give a page in time, again and again.
-    let listed = tokio::time::timeout(upkeep.settings.timeout, pages(link, &upkeep.settings, method)).await;
-    for page in listed.unwrap_or(Err(Trouble::TimedOut))? {
+    let listed = tokio::time::timeout(supervisor.settings.timeout, pages(link, &supervisor.settings, method)).await;
+    for page in listed.unwrap_or(Err(UpstreamError::TimedOut))? {
         let mut page: Map<String, Value> = read(&page)?;
         if let Some(Value::Array(entries)) = page.remove(entries) {
             all.extend(entries);
         }
     }
-    Ok(Value::Array(presentable_list(words, wanted, method, all)))
+    Ok(Value::Array(presentable_list(sanitizer, wanted, method, all)))
 }
 
 /// The entries of a list with their texts cleaned. Of two whose names look alike the clean one stays.
-fn presentable_list(words: &Words, list: &Fetch, method: &'static str, entries: Vec<Value>) -> Vec<Value> {
+fn presentable_list(sanitizer: &Sanitizer, list: &Fetch, method: &'static str, entries: Vec<Value>) -> Vec<Value> {
     let Some(key) = list.key() else { return entries };
     let shown_name = |name: &str| match list {
-        Fetch::Prompts => words.presentable(name),
-        _ => words.address(name),
+        Fetch::Prompts => sanitizer.presentable(name),
+        _ => sanitizer.address(name),
     };
     let names: HashSet<String> =
         entries.iter().filter_map(|entry| entry.get(key)?.as_str()).map(str::to_owned).collect();
@@ -125,18 +126,18 @@ fn presentable_list(words: &Words, list: &Fetch, method: &'static str, entries: 
             }
             exact_by_shown.insert(shown.clone(), exact);
         }
-        kept.extend(presentable_entry(words, key, shown, entry));
+        kept.extend(presentable_entry(sanitizer, key, shown, entry));
     }
-    words.remember_names(method, exact_by_shown);
+    sanitizer.remember_names(method, exact_by_shown);
     kept
 }
 
 /// An entry with its texts cleaned. The names of a prompt's arguments go back to the upstream: one that is not clean is left
 /// out, and its prompt with it if it is required.
-fn presentable_entry(words: &Words, key: &str, shown: String, mut entry: Value) -> Option<Value> {
+fn presentable_entry(sanitizer: &Sanitizer, key: &str, shown: String, mut entry: Value) -> Option<Value> {
     if let Some(Value::Array(arguments)) = entry.get_mut("arguments") {
         let is_clean = |argument: &Value| {
-            argument.get("name").and_then(Value::as_str).is_some_and(|name| words.presentable(name) == name)
+            argument.get("name").and_then(Value::as_str).is_some_and(|name| sanitizer.presentable(name) == name)
         };
         let is_required = |argument: &Value| argument.get("required").and_then(Value::as_bool) == Some(true);
         if arguments.iter().any(|argument| is_required(argument) && !is_clean(argument)) {
@@ -144,28 +145,28 @@ fn presentable_entry(words: &Words, key: &str, shown: String, mut entry: Value) 
         }
         arguments.retain(is_clean);
     }
-    let Value::Object(mut entry) = words.clean_json(entry) else { return None };
+    let Value::Object(mut entry) = sanitizer.clean_json(entry) else { return None };
     entry.insert(key.to_owned(), shown.into());
     Some(Value::Object(entry))
 }
 
 async fn one(
-    upkeep: &Upkeep,
+    supervisor: &Supervisor,
     link: &Link,
     method: &str,
     name: &str,
     mut params: Value,
     context: &Context,
-) -> Result<Value, Trouble> {
+) -> Result<Value, UpstreamError> {
     let session = context.caller.owner().map(Into::into);
-    let companion = Arc::new(Companion::new(context.progress.clone(), context.client.clone(), session));
+    let call_origin = Arc::new(CallOrigin::new(context.progress.clone(), context.client.clone(), session));
     if let (Some(meta), Some(fields)) = (link.meta(None), params.as_object_mut()) {
         fields.insert("_meta".to_owned(), meta);
     }
-    let answer = link.request(method, Some(name), companion, upkeep.settings.timeout, |_| &params).await?;
+    let answer = link.request(method, Some(name), call_origin, supervisor.settings.timeout, |_| &params).await?;
     read(&answer)
 }
 
-fn read<T: serde::de::DeserializeOwned>(answer: &Json) -> Result<T, Trouble> {
-    serde_json::from_str(answer.text()).map_err(|cause| Trouble::Unintelligible(cause.to_string()))
+fn read<T: serde::de::DeserializeOwned>(answer: &Json) -> Result<T, UpstreamError> {
+    serde_json::from_str(answer.text()).map_err(|cause| UpstreamError::Unintelligible(cause.to_string()))
 }

@@ -11,12 +11,12 @@ use aquifer_protocol::response::too_large;
 use crate::child::NOT_FOUND;
 use crate::delivery::Delivery;
 use crate::message::RpcError;
+use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
-use crate::words::Words;
 
 /// What went wrong.
 #[derive(Debug, Clone)]
-pub(crate) enum Trouble {
+pub(crate) enum UpstreamError {
     /// It is not there, or was gone before it answered.
     Gone(Gone),
     /// It was gone before anything was sent.
@@ -93,144 +93,156 @@ impl Gone {
     }
 }
 
-impl From<Gone> for Trouble {
+impl From<Gone> for UpstreamError {
     fn from(gone: Gone) -> Self {
-        Trouble::Gone(gone)
+        UpstreamError::Gone(gone)
     }
 }
 
-impl Trouble {
+impl UpstreamError {
     pub(crate) fn gone(reason: &'static str, cause: impl std::fmt::Display) -> Self {
-        Trouble::Gone(Gone::new(reason, cause))
+        UpstreamError::Gone(Gone::new(reason, cause))
     }
 
     /// Whether the upstream itself said that it did not carry out the request. After everything else a request that
     /// was sent may have been carried out.
     fn is_refusal(&self) -> bool {
         match self {
-            Trouble::Refused(error) => error.is_refusal(),
-            Trouble::Unauthorized(_) | Trouble::LoginRenewed | Trouble::Forbidden { .. } | Trouble::TooOften { .. } => {
-                true
-            }
-            Trouble::Gone(_)
-            | Trouble::Unsent(_)
-            | Trouble::Broke(_)
-            | Trouble::SessionLost
-            | Trouble::TimedOut
-            | Trouble::ServerError { .. }
-            | Trouble::Redirected { .. }
-            | Trouble::TooLarge { .. }
-            | Trouble::Unintelligible(_)
-            | Trouble::Unfinished(_)
-            | Trouble::AlreadySent
-            | Trouble::ConfigurationChanged => false,
+            UpstreamError::Refused(error) => error.is_refusal(),
+            UpstreamError::Unauthorized(_)
+            | UpstreamError::LoginRenewed
+            | UpstreamError::Forbidden { .. }
+            | UpstreamError::TooOften { .. } => true,
+            UpstreamError::Gone(_)
+            | UpstreamError::Unsent(_)
+            | UpstreamError::Broke(_)
+            | UpstreamError::SessionLost
+            | UpstreamError::TimedOut
+            | UpstreamError::ServerError { .. }
+            | UpstreamError::Redirected { .. }
+            | UpstreamError::TooLarge { .. }
+            | UpstreamError::Unintelligible(_)
+            | UpstreamError::Unfinished(_)
+            | UpstreamError::AlreadySent
+            | UpstreamError::ConfigurationChanged => false,
         }
     }
 
     /// The upstream's words, if they may say that there is no such tool.
     pub(crate) fn as_unknown_tool(&self) -> Option<&RpcError> {
         match self {
-            Trouble::Refused(error) if error.may_be_unknown_tool() => Some(error),
+            UpstreamError::Refused(error) if error.may_be_unknown_tool() => Some(error),
             _ => None,
         }
     }
 
     /// Whether another attempt may succeed. [`Delivery`] decides whether there may be one.
     pub(crate) fn is_transient(&self) -> bool {
-        matches!(self, Trouble::Unsent(_) | Trouble::SessionLost | Trouble::Broke(_))
+        matches!(self, UpstreamError::Unsent(_) | UpstreamError::SessionLost | UpstreamError::Broke(_))
     }
 
     /// What the caller of an operation is told. This is the one place that decides whether its outcome is unknown.
-    pub(crate) fn into_call_failure(self, delivery: &Delivery, source: &str, words: &Words, largest: usize) -> Failure {
+    pub(crate) fn into_call_failure(
+        self,
+        delivery: &Delivery,
+        source: &str,
+        sanitizer: &Sanitizer,
+        largest: usize,
+    ) -> Failure {
         let is_unknown = delivery.is_in_doubt() && !self.is_refusal();
         if !is_unknown {
-            return self.into_failure(source, words, largest);
+            return self.into_failure(source, sanitizer, largest);
         }
         let problem = match &self {
-            Trouble::TooLarge { .. } => Some(format!("The answer of source '{source}' exceeds {largest} bytes")),
-            Trouble::Unintelligible(_) => Some(format!("The answer of source '{source}' cannot be read")),
-            Trouble::ServerError { status, .. } => Some(format!("Source '{source}' failed with HTTP status {status}")),
-            Trouble::Redirected { status } => Some(format!(
+            UpstreamError::TooLarge { .. } => Some(format!("The answer of source '{source}' exceeds {largest} bytes")),
+            UpstreamError::Unintelligible(_) => Some(format!("The answer of source '{source}' cannot be read")),
+            UpstreamError::ServerError { status, .. } => {
+                Some(format!("Source '{source}' failed with HTTP status {status}"))
+            }
+            UpstreamError::Redirected { status } => Some(format!(
                 "Source '{source}' answered with HTTP status {status}: redirects of such calls are not followed"
             )),
-            Trouble::Unfinished(_) => Some(format!("Source '{source}' did not finish the call")),
-            Trouble::Refused(_) => Some(format!("Source '{source}' answered the call with an error")),
-            Trouble::ConfigurationChanged => {
+            UpstreamError::Unfinished(_) => Some(format!("Source '{source}' did not finish the call")),
+            UpstreamError::Refused(_) => Some(format!("Source '{source}' answered the call with an error")),
+            UpstreamError::ConfigurationChanged => {
                 Some(format!("The configuration changed before source '{source}' had finished the call"))
             }
             _ => None,
         };
-        with_unknown_outcome(problem, self.into_failure(source, words, largest))
+        with_unknown_outcome(problem, self.into_failure(source, sanitizer, largest))
     }
 
     /// What is told of a server that could not be reached or does not list its tools: nobody has called anything yet.
-    pub(crate) fn into_start_failure(self, settings: &Settings, words: &Words) -> Failure {
+    pub(crate) fn into_start_failure(self, settings: &Settings, sanitizer: &Sanitizer) -> Failure {
         let source = &settings.name;
         match self {
-            Trouble::TimedOut => {
+            UpstreamError::TimedOut => {
                 let seconds = settings.start_timeout.as_secs();
                 unavailable(source, "it did not finish starting in time").because(format!("no answer in {seconds} s"))
             }
-            Trouble::Refused(error) | Trouble::ServerError { error: Some(error), .. } => {
+            UpstreamError::Refused(error) | UpstreamError::ServerError { error: Some(error), .. } => {
                 unavailable(source, "it refuses to start")
-                    .detail("upstream_error", words.for_caller(&error.message))
-                    .because(words.for_log(&error.message))
+                    .detail("upstream_error", sanitizer.for_caller(&error.message))
+                    .because(sanitizer.for_log(&error.message))
             }
-            other => other.into_failure(source, words, settings.largest_answer),
+            other => other.into_failure(source, sanitizer, settings.max_answer_bytes),
         }
     }
 
     /// What a caller is told of a request that changes nothing.
-    pub(crate) fn into_failure(self, source: &str, words: &Words, largest: usize) -> Failure {
+    pub(crate) fn into_failure(self, source: &str, sanitizer: &Sanitizer, largest: usize) -> Failure {
         match self {
-            Trouble::Gone(gone) | Trouble::Unsent(gone) | Trouble::Broke(gone) | Trouble::Unauthorized(gone) => {
-                gone.into_failure(source)
-            }
-            Trouble::SessionLost => unavailable(source, "it lost our session"),
-            Trouble::AlreadySent => unavailable(source, "it gave no answer, and the call is not sent again"),
-            Trouble::TimedOut => {
+            UpstreamError::Gone(gone)
+            | UpstreamError::Unsent(gone)
+            | UpstreamError::Broke(gone)
+            | UpstreamError::Unauthorized(gone) => gone.into_failure(source),
+            UpstreamError::SessionLost => unavailable(source, "it lost our session"),
+            UpstreamError::AlreadySent => unavailable(source, "it gave no answer, and the call is not sent again"),
+            UpstreamError::TimedOut => {
                 Failure::new(Code::UpstreamTimeout, format!("Source '{source}' did not answer in time"))
                     .detail("source", source)
             }
-            Trouble::Refused(error) | Trouble::ServerError { error: Some(error), .. } => {
-                let mut failure = refused(source, words.for_caller(&error.message));
+            UpstreamError::Refused(error) | UpstreamError::ServerError { error: Some(error), .. } => {
+                let mut failure = refused(source, sanitizer.for_caller(&error.message));
                 if error.code != 0 {
                     failure = failure.detail("upstream_code", error.code);
                 }
                 failure
             }
-            Trouble::ServerError { status, error: None } => {
+            UpstreamError::ServerError { status, error: None } => {
                 Gone::new("it answers with server errors", format!("HTTP status {status}")).into_failure(source)
             }
-            Trouble::Redirected { status } => {
+            UpstreamError::Redirected { status } => {
                 let words = format!("HTTP status {status}: redirects are not followed for calls with side effects");
                 refused(source, words).detail("upstream_code", status)
             }
-            Trouble::LoginRenewed => {
+            UpstreamError::LoginRenewed => {
                 let message = format!(
                     "Source '{source}' did not accept the login, which has been renewed. The call was not carried out and \
                      can be repeated"
                 );
                 Failure::new(Code::UpstreamUnavailable, message).detail("source", source)
             }
-            Trouble::Forbidden { reason, scopes } => {
+            UpstreamError::Forbidden { reason, scopes } => {
                 Failure::new(Code::PermissionDenied, format!("Permission denied: source '{source}' refuses: {reason}"))
                     .detail("source", source)
                     .detail("required_scopes", scopes)
             }
-            Trouble::TooOften { wait } => {
+            UpstreamError::TooOften { wait } => {
                 let message = format!("Rate limit exceeded: source '{source}' wants to be asked less often");
                 let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
                 Failure::new(Code::RateLimitExceeded, message)
                     .detail("source", source)
                     .detail("retry_after_seconds", seconds)
             }
-            Trouble::TooLarge { size } => too_large(LimitKind::ResponseSize, largest, size).detail("source", source),
-            Trouble::Unintelligible(cause) => {
-                refused(source, "The answer was not what MCP allows".to_owned()).because(words.for_log(&cause))
+            UpstreamError::TooLarge { size } => {
+                too_large(LimitKind::ResponseSize, largest, size).detail("source", source)
             }
-            Trouble::Unfinished(problem) => refused(source, problem.to_owned()),
-            Trouble::ConfigurationChanged => configuration_changed(),
+            UpstreamError::Unintelligible(cause) => {
+                refused(source, "The answer was not what MCP allows".to_owned()).because(sanitizer.for_log(&cause))
+            }
+            UpstreamError::Unfinished(problem) => refused(source, problem.to_owned()),
+            UpstreamError::ConfigurationChanged => configuration_changed(),
         }
     }
 }
