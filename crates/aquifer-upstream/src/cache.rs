@@ -21,6 +21,7 @@ const VERSION: u32 = 1;
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Kept {
     version: u32,
+    #[serde(rename = "era")]
     pub(crate) mode: ProtocolMode,
     pub(crate) captured_at: String,
     protocol: String,
