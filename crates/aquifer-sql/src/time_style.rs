@@ -258,21 +258,51 @@ pub(crate) fn canonical(nanosecond: i128) -> String {
 }
 
 fn write_day(text: &mut String, local: i128) {
-    use std::fmt::Write as _;
     let days = i64::try_from(local.div_euclid(DAY)).unwrap_or(0);
     let (year, month, day) = civil_day(days);
-    let _ = write!(text, "{year:04}-{month:02}-{day:02}");
+    if year < 0 {
+        text.push('-');
+    }
+    // The sign counts as one of the four, as it does for formatting.
+    push_digits(text, year.unsigned_abs(), if year < 0 { 3 } else { 4 });
+    for part in [month, day] {
+        text.push('-');
+        push_digits(text, part.unsigned_abs(), 2);
+    }
 }
 
+/// Of a second.
+const NANOSECONDS: u64 = 1_000_000_000;
+
 fn write_clock(text: &mut String, local: i128, separator: Separator, digits: u8) {
-    use std::fmt::Write as _;
     write_day(text, local);
     text.push(if separator == Separator::T { 'T' } else { ' ' });
-    let (seconds, nanos) = (local.rem_euclid(DAY) / SECOND, local.rem_euclid(SECOND));
-    let _ = write!(text, "{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let nanos = u64::try_from(local.rem_euclid(DAY)).unwrap_or(0);
+    let seconds = nanos / NANOSECONDS;
+    push_digits(text, seconds / 3600, 2);
+    text.push(':');
+    push_digits(text, seconds / 60 % 60, 2);
+    text.push(':');
+    push_digits(text, seconds % 60, 2);
     if digits > 0 {
-        let _ = write!(text, ".{:0width$}", nanos / 10_i128.pow(9 - u32::from(digits)), width = usize::from(digits));
+        text.push('.');
+        push_digits(text, nanos % NANOSECONDS / 10_u64.pow(9 - u32::from(digits)), digits.into());
     }
+}
+
+/// Writes a number with at least so many digits. Times are written for every row, and formatting machinery costs ten times
+/// as much.
+fn push_digits(text: &mut String, number: u64, width: usize) {
+    let mut digits = [b'0'; 20];
+    let (mut rest, mut start) = (number, digits.len());
+    while rest > 0 || digits.len() - start < width.min(digits.len()) {
+        start -= 1;
+        if let Some(digit) = digits.get_mut(start) {
+            *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+        }
+        rest /= 10;
+    }
+    text.extend(digits.iter().skip(start).map(|digit| char::from(*digit)));
 }
 
 /// Digits of a fraction of so many nanoseconds, without trailing zeros.

@@ -7,7 +7,7 @@ use anyhow::{bail, ensure};
 use aquifer_bench::statistics::{median, percentile, ratio};
 use serde_json::{Map, Value};
 
-use crate::by_hand::{ByHand, PAGE, Question, Target};
+use crate::by_hand::{ByHand, PAGE, Question, Target, TimeColumn};
 use crate::ours::{self, Ours};
 use crate::rows;
 
@@ -87,7 +87,14 @@ pub(crate) async fn calls(target: &str, side: &str, name: &str, count: usize) ->
         "list" => (ours::list(None), Question::List(None)),
         "group" => (ours::count_by_status(), Question::CountByStatus),
         "get" => (ours::get(ID), Question::Get(ID)),
-        other => bail!("'{other}' is none of list, group and get"),
+        other => {
+            let target = Target::read(target)?;
+            let named = |column: &&TimeColumn| other.strip_prefix("before_") == Some(column.name);
+            let Some(column) = target.time_columns().iter().find(named) else {
+                bail!("'{other}' is none of list, group, get and before_COLUMN");
+            };
+            (ours::latest(*column, true), Question::Latest(*column, true))
+        }
     };
     let (ours, by_hand) = (Ours::open(target).await?, ByHand::open(target).await?);
     let call = match side {

@@ -20,7 +20,9 @@ use crate::time_style::{self, MAX_SECOND, MIN_MILLISECONDS, MIN_REAL_SECONDS, MI
 /// More bounds than this are not looked at one by one.
 const MAX_BOUNDS: usize = 8;
 /// Offsets are less than 26 hours, so local dates differ from those in UTC by no more than this.
-const SLACK_DAYS: i128 = 2;
+const SLACK_DAYS: i64 = 2;
+/// In nanoseconds.
+const DAY: i128 = 86_400_000_000_000;
 
 /// A time column that a plan compares.
 #[derive(Debug)]
@@ -250,7 +252,30 @@ pub(crate) struct TimeCheck {
     /// Reads the column of all rows that the answer may depend on.
     pub(crate) base: Statement,
     column: crate::statement::Name,
-    pub(crate) ranges: Vec<TextRange>,
+    /// The parts of the order that matter, in days.
+    pub(crate) spans: Vec<DaySpan>,
+}
+
+/// Days since 1970, from one to another, both included. `None` has no end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DaySpan {
+    low: Option<i64>,
+    high: Option<i64>,
+}
+
+impl DaySpan {
+    fn new(low: Option<i128>, high: Option<i128>) -> Self {
+        // Every time that can be stored is within these days.
+        let day = |time: i128| i64::try_from(time.div_euclid(DAY)).unwrap_or(i64::MAX);
+        Self { low: low.map(day), high: high.map(day) }
+    }
+
+    /// Whether all days of the other one are in this one.
+    pub(crate) fn covers(self, other: Self) -> bool {
+        let begins = self.low.is_none_or(|low| other.low.is_some_and(|other| low <= other));
+        let ends = self.high.is_none_or(|high| other.high.is_some_and(|other| other <= high));
+        begins && ends
+    }
 }
 
 impl TimeUse<'_> {
@@ -267,53 +292,30 @@ impl TimeUse<'_> {
             base.push(" AND ");
             filter::condition(scope, &mut base, part);
         }
-        TimeCheck { style, base, column: self.column.quoted.clone(), ranges: self.ranges(span) }
+        TimeCheck { style, base, column: self.column.quoted.clone(), spans: self.spans(span) }
     }
 
-    /// The text that matters, if the column holds text.
-    fn ranges(&self, span: PageSpan) -> Vec<TextRange> {
-        let around_bounds = self.bounds.iter().map(|bound| (Some(*bound), Some(*bound)));
-        let mut spans: Vec<(Option<i128>, Option<i128>)> = around_bounds.filter(|_| !self.is_whole).collect();
+    fn spans(&self, span: PageSpan) -> Vec<DaySpan> {
+        let around_bounds = self.bounds.iter().map(|bound| DaySpan::new(Some(*bound), Some(*bound)));
+        let mut spans: Vec<DaySpan> = around_bounds.filter(|_| !self.is_whole).collect();
         match span {
-            _ if self.is_whole => spans.push((self.low, self.high)),
-            PageSpan::Everything if self.is_leading => spans.push((self.low, self.high)),
+            _ if self.is_whole => spans.push(DaySpan::new(self.low, self.high)),
+            PageSpan::Everything if self.is_leading => spans.push(DaySpan::new(self.low, self.high)),
             PageSpan::Between(from, to) if self.is_leading => {
                 let high = [to, self.high].into_iter().flatten().min();
-                spans.push((from.max(self.low), high));
+                spans.push(DaySpan::new(from.max(self.low), high));
             }
             _ => {}
         }
-        let is_everything = |(low, high): &(Option<i128>, Option<i128>)| low.is_none() && high.is_none();
-        if spans.iter().any(is_everything) {
-            return vec![TextRange::ALL];
-        }
-        // Numbers, signs and bytes; then whatever is no digit.
-        let mut ranges = vec![TextRange::new(None, "/~".to_owned()), TextRange::new(":".to_owned(), None)];
-        let mut add = |range: TextRange| {
-            if !ranges.contains(&range) {
-                ranges.push(range);
-            }
-        };
-        for (low, high) in spans {
-            let (low, high) = (low.map(|time| day(time, -SLACK_DAYS)), high.map(|time| day(time, SLACK_DAYS + 1)));
-            // Dates without dashes come after all others of their year.
-            let before = low.as_deref().and_then(year).map(|year| year - 1);
-            let around = high.as_deref().and_then(year).into_iter().flat_map(|year| year - 1..=year + 1);
-            for year in before.into_iter().chain(around) {
-                add(TextRange::new(format!("{year:04}-~"), format!("{year:04}:")));
-            }
-            add(TextRange::new(low, high));
-        }
-        ranges
+        spans
     }
 }
 
-/// The day so many days after that of a time.
-fn day(time: i128, days: i128) -> String {
-    const DAY: i128 = 86_400_000_000_000;
+/// The day so many days after this one, as text begins with it.
+fn day_text(day: i64, days: i64) -> String {
     let least = i128::from(MIN_SECOND) * 1_000_000_000;
     let most = i128::from(MAX_SECOND) * 1_000_000_000;
-    let mut text = time_style::canonical((time + days * DAY).clamp(least, most));
+    let mut text = time_style::canonical((i128::from(day.saturating_add(days)) * DAY).clamp(least, most));
     text.truncate(10);
     text
 }
@@ -342,6 +344,32 @@ fn has_times(scope: &Scope<'_>, filter: &Filter) -> bool {
 }
 
 impl TimeCheck {
+    /// The text that matters, if the column holds text.
+    pub(crate) fn ranges(&self) -> Vec<TextRange> {
+        if self.spans.iter().any(|span| span.low.is_none() && span.high.is_none()) {
+            return vec![TextRange::ALL];
+        }
+        // Numbers, signs and bytes; then whatever is no digit.
+        let mut ranges = vec![TextRange::new(None, "/~".to_owned()), TextRange::new(":".to_owned(), None)];
+        let mut add = |range: TextRange| {
+            if !ranges.contains(&range) {
+                ranges.push(range);
+            }
+        };
+        for DaySpan { low, high } in &self.spans {
+            let low = low.map(|day| day_text(day, -SLACK_DAYS));
+            let high = high.map(|day| day_text(day, SLACK_DAYS + 1));
+            // Dates without dashes come after all others of their year.
+            let before = low.as_deref().and_then(year).map(|year| year - 1);
+            let around = high.as_deref().and_then(year).into_iter().flat_map(|year| year - 1..=year + 1);
+            for year in before.into_iter().chain(around) {
+                add(TextRange::new(format!("{year:04}-~"), format!("{year:04}:")));
+            }
+            add(TextRange::new(low, high));
+        }
+        ranges
+    }
+
     /// Reads the values in a range of text.
     pub(crate) fn in_range(&self, range: &TextRange) -> Statement {
         let mut statement = self.base.clone();

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use rusqlite::{Connection, Result};
 
 use super::rows::stored;
-use crate::sql::uniform::{TextRange, TimeCheck};
+use crate::sql::uniform::{DaySpan, TextRange, TimeCheck};
 use crate::statement::{Bind, Statement};
 use crate::time_style::{StyleFinder, TimeStyle};
 
@@ -31,6 +31,8 @@ struct Looked {
     style: TimeStyle,
     /// Ranges in which all values are in that style.
     ranges: Vec<TextRange>,
+    /// Days of which everything that could matter is in these ranges.
+    spans: Vec<DaySpan>,
     /// Whether all values are numbers in that style.
     are_numbers: bool,
     /// The last sortable style.
@@ -72,6 +74,7 @@ impl Looked {
             version: 0,
             style: check.style,
             ranges: Vec::new(),
+            spans: Vec::new(),
             are_numbers: false,
             expected: check.style,
         }
@@ -85,8 +88,13 @@ impl Looked {
     fn renew(&mut self, version: i64, style: TimeStyle) {
         if self.version != version || self.style != style {
             (self.version, self.style, self.are_numbers) = (version, style, false);
-            self.ranges.clear();
+            self.forget_ranges();
         }
+    }
+
+    fn forget_ranges(&mut self) {
+        self.ranges.clear();
+        self.spans.clear();
     }
 
     fn look(&mut self, connection: &Connection, check: &TimeCheck) -> Result<TimeStyle> {
@@ -102,25 +110,26 @@ impl Looked {
                     }
                 }
             }
+            TimeStyle::Text(_) if self.has_seen(&check.spans) => {}
             TimeStyle::Text(_) => {
-                for range in &check.ranges {
+                for range in check.ranges() {
                     let rest = self.ranges.iter().try_fold(range.clone(), TextRange::without);
                     let Some(rest) = rest else { continue };
                     if !add_all(connection, &check.in_range(&rest), &mut finder)? {
                         break;
                     }
-                    seen.push(range.clone());
+                    seen.push(range);
                 }
             }
         }
         let found = finder.finish().unwrap_or(check.style);
         if found == check.style {
             self.are_numbers = matches!(found, TimeStyle::Number { .. });
-            self.remember(seen);
+            self.remember(seen, &check.spans);
             self.expected = found;
             return Ok(found);
         }
-        self.ranges.clear();
+        self.forget_ranges();
         self.are_numbers = false;
         // Perhaps all values are in another style than the expected one, such as in a table that was empty before.
         let found = if found.is_sortable() { Some(found) } else { sample(connection, check)? };
@@ -131,7 +140,13 @@ impl Looked {
         Ok(self.style)
     }
 
-    fn remember(&mut self, seen: Vec<TextRange>) {
+    /// Whether nothing about these days has to be looked at again.
+    fn has_seen(&self, spans: &[DaySpan]) -> bool {
+        // Whatever was looked at, what is no date was looked at with it.
+        !self.ranges.is_empty() && spans.iter().all(|span| self.spans.iter().any(|seen| seen.covers(*span)))
+    }
+
+    fn remember(&mut self, seen: Vec<TextRange>, spans: &[DaySpan]) {
         for range in seen {
             // A range that begins or ends within another one makes it longer.
             match self.ranges.iter_mut().find(|known| known.touches(&range)) {
@@ -139,8 +154,14 @@ impl Looked {
                 None => self.ranges.push(range),
             }
         }
-        if self.ranges.len() > MAX_RANGES {
-            self.ranges.clear();
+        for span in spans {
+            if !self.has_seen(std::slice::from_ref(span)) {
+                self.spans.retain(|seen| !span.covers(*seen));
+                self.spans.push(*span);
+            }
+        }
+        if self.ranges.len() > MAX_RANGES || self.spans.len() > MAX_RANGES {
+            self.forget_ranges();
         }
     }
 }

@@ -57,9 +57,9 @@ impl Target<'_> {
 }
 
 impl TimeColumn {
-    /// The latest visits of all, or before a time, missing times last.
-    fn sql(self, is_bounded: bool) -> String {
-        let Self { name, before } = self;
+    /// The latest visits of all, or before a time, missing times last. `before` is how the statement names the time.
+    fn sql(self, is_bounded: bool, before: &str) -> String {
+        let name = self.name;
         let condition = if is_bounded { format!("{name} < {before}") } else { format!("{name} IS NOT NULL") };
         format!("SELECT id, {name} FROM visits WHERE {condition} ORDER BY {name} DESC, id DESC LIMIT 26")
     }
@@ -135,7 +135,7 @@ impl ByHand {
                 Question::CountByStatus => database.count_by_status().await,
                 Question::Get(id) => database.get(*id).await,
                 Question::GetBare(id) => database.get_bare(*id).await,
-                Question::Latest(column, is_bounded) => database.latest(&column.sql(*is_bounded)).await,
+                Question::Latest(column, is_bounded) => database.latest(&column.sql(*is_bounded, column.before)).await,
             },
         }
     }

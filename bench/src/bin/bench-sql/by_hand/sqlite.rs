@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use anyhow::anyhow;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, Row, params};
+use rusqlite::types::{Value as SqlValue, ValueRef};
+use rusqlite::{Connection, OpenFlags, Row, params, params_from_iter};
 
-use super::{Group, PAGE, Page, Place, Question, Visit};
+use super::{Group, PAGE, Page, Place, Question, TimeColumn, Visit};
 
 const LIST: &str = "\
     SELECT id, customer_id, status, total, currency, note, created_at, updated_at FROM orders \
@@ -62,7 +62,7 @@ impl ByHand {
                 Question::CountByStatus => count_by_status(&connection),
                 // There is no function for the version unless one is brought along, so it is always bare here.
                 Question::Get(id) | Question::GetBare(id) => get(&connection, id),
-                Question::Latest(column, is_bounded) => latest(&connection, &column.sql(is_bounded)),
+                Question::Latest(column, is_bounded) => latest(&connection, column, is_bounded),
             }
         });
         answered.await?
@@ -88,7 +88,8 @@ fn count_by_status(connection: &Connection) -> anyhow::Result<String> {
     Ok(serde_json::to_string(&groups)?)
 }
 
-fn latest(connection: &Connection, sql: &str) -> anyhow::Result<String> {
+/// The time is bound, as applications do it.
+fn latest(connection: &Connection, column: TimeColumn, is_bounded: bool) -> anyhow::Result<String> {
     let visit = |row: &Row<'_>| {
         let at = match row.get_ref(1)? {
             ValueRef::Integer(seconds) => seconds.into(),
@@ -96,7 +97,13 @@ fn latest(connection: &Connection, sql: &str) -> anyhow::Result<String> {
         };
         Ok(Visit { id: row.get(0)?, at })
     };
-    let rows: Vec<_> = connection.prepare_cached(sql)?.query_map([], visit)?.collect::<Result<_, _>>()?;
+    let before = match column.before.parse::<i64>() {
+        Ok(seconds) => SqlValue::Integer(seconds),
+        Err(_) => SqlValue::Text(column.before.trim_matches('\'').to_owned()),
+    };
+    let mut statement = connection.prepare_cached(&column.sql(is_bounded, "?1"))?;
+    let rows: Vec<_> =
+        statement.query_map(params_from_iter(is_bounded.then_some(before)), visit)?.collect::<Result<_, _>>()?;
     let has_next_page = rows.len() > PAGE;
     Ok(serde_json::to_string(&Page { orders: rows.into_iter().take(PAGE).collect(), has_next_page })?)
 }
