@@ -32,7 +32,7 @@ pub(crate) fn hold(bundle: &Bundle) {
 }
 
 #[test]
-fn r_dis_2_and_6_bundles_and_adapters_of_the_captures_fit_the_published_schemas() {
+fn r_dis_2_r_dis_6_bundles_and_adapters_of_the_captures_fit_the_published_schemas() {
     for (_, bundle) in bundles() {
         hold(&bundle);
     }

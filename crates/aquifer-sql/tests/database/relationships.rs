@@ -285,7 +285,20 @@ async fn capabilities(stage: &Stage) {
     }
     let parameters = details["parameters"].to_string();
     assert!(parameters.contains("\"maximum\":5"), "{parameters}");
-    for example in details["examples"].as_array().unwrap() {
+}
+
+on_both!(r_col_1a_description_and_examples_show_the_grammar, grammar, &of_sqlite(), &of_postgres());
+
+async fn grammar(stage: &Stage) {
+    let details = stage.details("query_relationships").await;
+    let description = details["description"].as_str().unwrap();
+    for word in ["root", "element_type", "direction", "outgoing", "incoming", "both", "relationship", "depth"] {
+        assert!(description.contains(word), "{word}: {description}");
+    }
+    let examples = details["examples"].as_array().unwrap();
+    let shows_paging = |example: &Value| example["request"]["params"]["first"].is_u64();
+    assert!(examples.iter().any(shows_paging), "{examples:?}");
+    for example in examples {
         let answer = stage.ask("query_relationships", example["request"]["params"].clone()).await;
         let code = answer["error"]["code"].as_str().unwrap_or_default();
         assert!(!code.starts_with("VALIDATION"), "{answer}");

@@ -17,7 +17,7 @@ const STICKY: u32 = 0o1000;
 const ROOT: u32 = 0;
 
 /// What the names of our own files begin with.
-const OUR_NAMES: &[&str] = &["state.sqlite", "cursor.key", "admin.key", "catalog", "logins", "audit"];
+const OUR_NAMES: &[&str] = &["state.sqlite", "cursor.key", "admin.key", "catalog", "logins", "audit", "trust"];
 
 /// Entries of a directory that are looked at to find out whether it is ours alone.
 const MAX_ENTRIES: usize = 1_000;

@@ -35,7 +35,7 @@ fn r_dis_6_from_a_server_to_a_reviewed_adapter_and_back() {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         run(&folder, &arguments)
     };
-    // R-DIS-1 and 2: what the server says, byte for byte.
+    // R-DIS-1, R-DIS-2: what the server says, byte for byte.
     let (code, _, said) = go(with(&["interrogate", "--name", "small", "-o", "small.bundle.json"]));
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("4 operations, 2 to review"), "{said}");

@@ -6,11 +6,11 @@ use serde_json::json;
 
 use crate::support::{Folder, run, server, shell, shell_in, text, tools};
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-fn read(path: &str) -> String {
+pub(crate) fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|_| panic!("{path} is missing"))
 }
 
@@ -58,6 +58,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/audit.md",
         "docs/conformance.md",
         "docs/conformance/README.md",
+        "docs/requirements.md",
         "docs/tokens.md",
     ] {
         let text = read(page);

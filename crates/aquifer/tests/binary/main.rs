@@ -34,6 +34,7 @@ mod postgres;
 mod private_state;
 mod quarantine;
 mod reloaded;
+mod requirements;
 mod results;
 mod review_words;
 mod safety;
