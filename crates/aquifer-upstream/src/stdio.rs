@@ -146,7 +146,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use std::time::Instant;
 
