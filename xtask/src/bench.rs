@@ -116,6 +116,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             docs::update(&table.to_string(), block)?;
         }
     }
+    if update_docs {
+        docs::update_headline()?;
+    }
     Ok(())
 }
 

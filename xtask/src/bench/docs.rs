@@ -33,6 +33,46 @@ pub(super) const TOKENS: Block = Block {
     command: "cargo xtask bench tokens --update-docs",
 };
 
+const HEADLINE: (&str, &str) = ("<!-- bench headline: begin -->\n", "<!-- bench headline: end -->");
+
+/// The figures that open docs/performance.md: the beginning of a row, and what it is compared to.
+const HEADLINE_ROWS: [(&str, &str); 10] = [
+    ("stdio: round trip, p50", "bare echo server"),
+    ("HTTP: round trip, p50", "bare echo server"),
+    ("gateway, stdio: round trip, p50", "bare echo server"),
+    ("gateway, stdio: round trip, p50", "fastmcp"),
+    ("gateway, ten upstreams: start to first answer", "fastmcp"),
+    ("gateway, ten upstreams: idle memory", "fastmcp"),
+    ("GitLab, 201 tools: tokens to connect, find and call", "mcp-compressor"),
+    ("SQLite: list 25 of 1,000,000, p50", "SQL by hand"),
+    ("PostgreSQL: list 25 of 1,000,000, p50", "SQL by hand"),
+    ("PostgreSQL, 16 clients: lists of 25 a second", "postgraphile"),
+];
+
+/// Copies the figures that most readers look for to the top of docs/performance.md.
+pub(super) fn update_headline() -> Result<()> {
+    let path = root().join(ALL.page);
+    let page = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let (before, rest) = page.split_once(HEADLINE.0).context("docs/performance.md has no place for the headline")?;
+    let (_, after) = rest.split_once(HEADLINE.1).context("the headline of docs/performance.md has no end")?;
+    let page = format!("{before}{}{}{}{after}", HEADLINE.0, headline(&page)?, HEADLINE.1);
+    std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn headline(page: &str) -> Result<String> {
+    let mut table = "| | Aquifer | compared to | ratio |\n|---|---|---|---|\n".to_owned();
+    for (what, compared) in HEADLINE_ROWS {
+        let rows = page.lines().filter_map(|line| {
+            let mut cells = line.strip_prefix('|')?.split('|').map(str::trim);
+            Some((cells.next()?, cells.next()?, cells.next()?, cells.next()?))
+        });
+        let found = rows.filter(|row| row.0 == what && row.2.starts_with(compared)).last();
+        let (what, ours, other, ratio) = found.with_context(|| format!("no row '{what}' compared to {compared}"))?;
+        table.push_str(&format!("| {what} | {ours} | {other} | {ratio} |\n"));
+    }
+    Ok(table)
+}
+
 /// Puts a table into the documentation.
 pub(super) fn update(table: &str, block: &Block) -> Result<()> {
     let path = root().join(block.page);
@@ -67,6 +107,14 @@ fn replaced(page: &str, block: &Block, text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_headline_is_what_the_tables_have() {
+        let page = std::fs::read_to_string(root().join(ALL.page)).unwrap();
+        let shown = page.split_once(HEADLINE.0).and_then(|(_, rest)| rest.split_once(HEADLINE.1)).unwrap().0;
+        assert_eq!(shown, headline(&page).unwrap());
+        assert!(headline("a page without rows").is_err());
+    }
 
     #[test]
     fn only_the_block_is_replaced() {
