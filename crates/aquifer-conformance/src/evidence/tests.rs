@@ -137,7 +137,6 @@ fn r_con_1_an_empty_section_keeps_a_bundle_from_being_written() {
     without(1, "introspection.types_list", &|record| record.types_list = Value::Null);
     without(1, "parameter_tests.missing_required", &unseen("missing_parameter"));
     without(1, "parameter_tests.unknown_parameter", &unseen("unknown_parameter"));
-    without(1, "parameter_tests.optional_defaults", &unseen("default"));
     without(1, "error_tests", &unseen("error"));
     without(1, "round_trip_tests", &unseen("round_trip"));
     without(1, "update_preservation_tests", &unseen("update_preservation"));
@@ -146,6 +145,13 @@ fn r_con_1_an_empty_section_keeps_a_bundle_from_being_written() {
     let mut record = good();
     unseen("constraint")(&mut record);
     assert!(bundle(&record, 1).unwrap().get("constraint_tests").is_none(), "level 1 does without");
+
+    // A default that appears in no answer cannot be shown. That is reported, and keeps nothing from being written.
+    let mut record = good();
+    unseen("default")(&mut record);
+    assert!(bundle(&record, 2).unwrap()["parameter_tests"].get("optional_defaults").is_none());
+    assert!(missing_defaults(&record).unwrap().contains("optional_defaults"));
+    assert_eq!(missing_defaults(&good()), None);
 
     let empty = bundle(&Record::default(), 1).unwrap_err();
     assert_eq!(empty.sections.len(), 10);

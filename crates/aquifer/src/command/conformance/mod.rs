@@ -61,7 +61,12 @@ async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<Ending> {
     let mut code = report.exit_code();
     if let Some(path) = &arguments.evidence {
         match evidence::bundle(&record, arguments.level) {
-            Ok(bundle) => keep(path, &format!("{}\n", serde_json::to_string_pretty(&bundle)?))?,
+            Ok(bundle) => {
+                if let Some(reason) = evidence::missing_defaults(&record) {
+                    eprintln!("{reason}");
+                }
+                keep(path, &format!("{}\n", serde_json::to_string_pretty(&bundle)?))?;
+            }
             Err(empty) => {
                 eprintln!("aquifer: {} is not written: {empty}", path.display());
                 // Not everything was done that was asked for.
