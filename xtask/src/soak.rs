@@ -66,13 +66,13 @@ fn upstreams(wish: &Wish) -> Result<()> {
     if output("python3", &["--version"]).is_none() {
         bail!("the upstreams are written in Python, and there is no python3. Install it and start again.");
     }
-    announce("build for release");
-    let mut build = cargo(&["build", "--release", "--package", "aquifer", "--package", "aquifer-bench"]);
+    announce("build with the dist profile");
+    let mut build = cargo(&["build", "--profile", "dist", "--package", "aquifer", "--package", "aquifer-bench"]);
     build.args(["--bin", "aquifer", "--bin", "bench-soak"]);
     run_step(&mut build, "The build must succeed before anything can be tried.")?;
 
     announce(&format!("{} rounds of each fault, {} minutes at most", wish.rounds, wish.minutes));
-    let programs = target().join("release");
+    let programs = target().join("dist");
     let soak = Command::new(programs.join("bench-soak"))
         .arg(programs.join("aquifer"))
         .arg(root().join("crates/aquifer-upstream/tests/upstream/server.py"))

@@ -51,10 +51,10 @@ impl Figures {
 
 impl Programs {
     pub(super) fn build() -> Result<Self> {
-        announce("build everything for release");
-        let mut build = cargo(&["build", "--release", "--package", "aquifer", "--package", "aquifer-bench"]);
+        announce("build everything with the dist profile");
+        let mut build = cargo(&["build", "--profile", "dist", "--package", "aquifer", "--package", "aquifer-bench"]);
         run(&mut build, "The build must succeed before anything can be measured.")?;
-        Ok(Self { folder: target().join("release") })
+        Ok(Self { folder: target().join("dist") })
     }
 
     pub(super) fn program(&self, name: &str) -> PathBuf {
