@@ -12,6 +12,7 @@ use aquifer_protocol::limits::OutOfRange;
 use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_protocol::validate::Strictness;
 use aquifer_upstream::{Upstream, describe_failure};
+use tokio::task::JoinSet;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{SurfaceArgs, UpstreamArgs};
@@ -72,11 +73,19 @@ impl Wanted<'_> {
     /// Opens what was planned, without waiting for MCP servers.
     pub(crate) async fn open_planned(&self, plans: Vec<Plan>, absence: Absence) -> anyhow::Result<Vec<Opened>> {
         let key = state::cursor_key(&self.config.state)?;
-        let mut opened = Vec::new();
-        for plan in plans {
-            opened.push(plan.open(&key, absence).await?);
+        // Each in a task of its own: cached definitions take a while to read, and there is more than one core.
+        let mut opening = JoinSet::new();
+        for (index, plan) in plans.into_iter().enumerate() {
+            let key = key.clone();
+            opening.spawn(async move { (index, plan.open(&key, absence).await) });
         }
-        Ok(opened)
+        let mut opened = Vec::new();
+        while let Some(one) = opening.join_next().await {
+            opened.push(one.context("opening a source failed")?);
+        }
+        // In the order of the configuration, also of what failed.
+        opened.sort_by_key(|(index, _)| *index);
+        opened.into_iter().map(|(_, one)| one).collect()
     }
 
     /// What would be opened.
