@@ -3,7 +3,7 @@
 use aquifer_protocol::response::may_hold_huge_number;
 
 /// Writes text as a JSON string.
-pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
+pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
     let escapes = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
     // Looked at without a branch for each byte: most texts need no escapes.
     if text.as_bytes().iter().fold(false, |found, byte| found | escapes(byte)) {
@@ -18,29 +18,29 @@ pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
 }
 
 /// Writes bytes that should be text as a JSON string. What is no text becomes question marks.
-pub(crate) fn text(bytes: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn write_text(bytes: &[u8], out: &mut Vec<u8>) {
     match std::str::from_utf8(bytes) {
-        Ok(text) => string(text, out),
-        Err(_) => string(&String::from_utf8_lossy(bytes), out),
+        Ok(text) => write_string(text, out),
+        Err(_) => write_string(&String::from_utf8_lossy(bytes), out),
     }
 }
 
 /// Writes a moment, from the year 1 to the year 9999, as jiff would, which takes ten times as long.
-pub(crate) fn moment(seconds: i64, nanoseconds: u32, out: &mut Vec<u8>) {
+pub(crate) fn write_timestamp(seconds: i64, nanoseconds: u32, out: &mut Vec<u8>) {
     const DAY: i64 = 86_400;
-    let (year, month, day) = civil(seconds.div_euclid(DAY));
+    let (year, month, day) = civil_date(seconds.div_euclid(DAY));
     let of_day = seconds.rem_euclid(DAY);
     out.push(b'"');
-    digits(year, 4, out);
+    write_digits(year, 4, out);
     for (mark, number) in
         [(b'-', month), (b'-', day), (b'T', of_day / 3600), (b':', of_day / 60 % 60), (b':', of_day % 60)]
     {
         out.push(mark);
-        digits(number, 2, out);
+        write_digits(number, 2, out);
     }
     if nanoseconds > 0 {
         out.push(b'.');
-        digits(nanoseconds.into(), 9, out);
+        write_digits(nanoseconds.into(), 9, out);
         while out.last() == Some(&b'0') {
             out.pop();
         }
@@ -48,7 +48,7 @@ pub(crate) fn moment(seconds: i64, nanoseconds: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(b"Z\"");
 }
 
-fn digits(number: i64, width: u32, out: &mut Vec<u8>) {
+fn write_digits(number: i64, width: u32, out: &mut Vec<u8>) {
     for place in (0..width).rev() {
         // A digit is less than ten.
         out.push(b'0' + (number / 10_i64.pow(place) % 10) as u8);
@@ -56,7 +56,7 @@ fn digits(number: i64, width: u32, out: &mut Vec<u8>) {
 }
 
 /// Year, month and day, so many days after the first of January 1970.
-pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
+pub(crate) fn civil_date(days: i64) -> (i64, i64, i64) {
     // Counted in eras of 400 years that begin in March, so that leap days come last.
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -69,11 +69,11 @@ pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
 }
 
 /// The greatest whole number up to which JavaScript has them all.
-const SAFE: u64 = (1 << 53) - 1;
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// Writes a whole number; as text where JavaScript would round it (R-RES-5).
-pub(crate) fn integer(number: i64, out: &mut Vec<u8>) {
-    if number.unsigned_abs() > SAFE {
+pub(crate) fn write_integer(number: i64, out: &mut Vec<u8>) {
+    if number.unsigned_abs() > MAX_SAFE_INTEGER {
         out.extend_from_slice(format!("\"{number}\"").as_bytes());
     } else {
         let _ = serde_json::to_writer(out, &number);
@@ -81,7 +81,7 @@ pub(crate) fn integer(number: i64, out: &mut Vec<u8>) {
 }
 
 /// Writes a number; as text where JSON has none for it.
-pub(crate) fn float(number: f64, out: &mut Vec<u8>) {
+pub(crate) fn write_float(number: f64, out: &mut Vec<u8>) {
     if number.is_finite() {
         let _ = serde_json::to_writer(out, &number);
     } else {
@@ -98,50 +98,52 @@ pub(crate) fn float(number: f64, out: &mut Vec<u8>) {
 
 /// Writes the digits of an exact number; as text where a double would not hold them. Zeros at the end of a fraction say
 /// how a column is declared, and nothing about the number.
-pub(crate) fn decimal(text: &str, out: &mut Vec<u8>) {
+pub(crate) fn write_decimal(text: &str, out: &mut Vec<u8>) {
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
     // So many digits come back from a double as they went in.
-    const HELD: usize = 16;
+    const MAX_EXACT_DIGITS: usize = 16;
     let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') && !text.starts_with("00");
-    if text.len() <= HELD && text.contains('.') && plain(text) {
+    if text.len() <= MAX_EXACT_DIGITS && text.contains('.') && plain(text) {
         return out.extend_from_slice(text.as_bytes());
     }
     if let Ok(whole) = text.parse() {
-        return integer(whole, out);
+        return write_integer(whole, out);
     }
     let same = text.parse::<f64>().is_ok_and(|number| number.is_finite() && number.to_string() == text);
     if same && text.contains('.') {
         out.extend_from_slice(text.as_bytes());
     } else {
-        string(text, out);
+        write_string(text, out);
     }
 }
 
 /// Writes text that should be JSON; as a string where it is none.
-pub(crate) fn json(text: &str, out: &mut Vec<u8>) {
+pub(crate) fn write_json(text: &str, out: &mut Vec<u8>) {
     if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() {
-        vouched(text.as_bytes(), out);
+        write_valid_json(text.as_bytes(), out);
     } else {
-        string(text, out);
+        write_string(text, out);
     }
 }
 
 /// Writes what is JSON for sure. Numbers beyond all that readers of JSON have are written as text.
-pub(crate) fn vouched(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn write_valid_json(text: &[u8], out: &mut Vec<u8>) {
     if may_hold_huge_number(text) {
-        quoting(text, out, |number| number.parse::<f64>().is_ok_and(f64::is_finite));
+        write_quoting_numbers(text, out, |number| number.parse::<f64>().is_ok_and(f64::is_finite));
     } else {
         out.extend_from_slice(text);
     }
 }
 
 /// Writes a list of whole numbers; as text those that JavaScript would round (R-RES-5).
-pub(crate) fn integers(text: &[u8], out: &mut Vec<u8>) {
-    quoting(text, out, |number| number.parse::<i64>().is_ok_and(|number| number.unsigned_abs() <= SAFE));
+pub(crate) fn write_integers(text: &[u8], out: &mut Vec<u8>) {
+    write_quoting_numbers(text, out, |number| {
+        number.parse::<i64>().is_ok_and(|number| number.unsigned_abs() <= MAX_SAFE_INTEGER)
+    });
 }
 
 /// Writes JSON with quotes around numbers that are not fine.
-fn quoting(text: &[u8], out: &mut Vec<u8>, is_fine: impl Fn(&str) -> bool) {
+fn write_quoting_numbers(text: &[u8], out: &mut Vec<u8>, is_fine: impl Fn(&str) -> bool) {
     let (mut in_string, mut escaped, mut rest) = (false, false, text);
     while let Some((&byte, after)) = rest.split_first() {
         if !in_string && (byte == b'-' || byte.is_ascii_digit()) {

@@ -5,7 +5,7 @@ use crate::statement::Dialect;
 
 /// A rule found in a table's definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct CheckDefinition {
     /// Its name, or the rule itself where it has none.
     pub(crate) text: String,
     /// The rule itself.
@@ -51,7 +51,7 @@ impl Piece {
 }
 
 /// Every `CHECK` of a `CREATE TABLE`.
-pub(crate) fn of_definition(sql: &str) -> Vec<Found> {
+pub(crate) fn parse_checks(sql: &str) -> Vec<CheckDefinition> {
     let pieces = pieces(sql);
     let mut found = Vec::new();
     for (index, (piece, _)) in pieces.iter().enumerate() {
@@ -77,9 +77,9 @@ pub(crate) fn of_definition(sql: &str) -> Vec<Found> {
                     }
                     _ => expression.clone(),
                 };
-                let (column, words) = words_of(&inner);
+                let (column, words) = allowed_words(&inner);
                 let names = inner.into_iter().filter_map(Piece::word).map(str::to_owned).collect();
-                found.push(Found { text, expression, column, names, words });
+                found.push(CheckDefinition { text, expression, column, names, words });
                 break;
             }
         }
@@ -88,7 +88,7 @@ pub(crate) fn of_definition(sql: &str) -> Vec<Found> {
 }
 
 /// `column IN ('a', 'b')` and nothing else.
-fn words_of(pieces: &[&Piece]) -> (Option<String>, Vec<String>) {
+fn allowed_words(pieces: &[&Piece]) -> (Option<String>, Vec<String>) {
     let first = || pieces.iter().find_map(|piece| piece.word()).map(str::to_owned);
     let [column, operator, Piece::Mark('('), list @ .., Piece::Mark(')')] = pieces else {
         return (first(), Vec::new());
@@ -107,7 +107,7 @@ fn words_of(pieces: &[&Piece]) -> (Option<String>, Vec<String>) {
 }
 
 /// Every text in quotes of a PostgreSQL rule of the form `column = ANY (ARRAY['a'::text, 'b'::text])`.
-pub(crate) fn words_of_any(rule: &str) -> Vec<String> {
+pub(crate) fn quoted_texts(rule: &str) -> Vec<String> {
     let only_any =
         rule.contains("= ANY") && rule.contains("ARRAY[") && !rule.contains(" OR ") && !rule.contains(" AND ");
     if !only_any {
@@ -126,12 +126,12 @@ pub(crate) fn words_of_any(rule: &str) -> Vec<String> {
 }
 
 /// Every name in a list of them, quoted or not; of an expression, what stands in it.
-pub(crate) fn names(list: &str) -> Vec<String> {
+pub(crate) fn parse_names(list: &str) -> Vec<String> {
     pieces(list).iter().filter_map(|(piece, _)| piece.word()).map(str::to_owned).collect()
 }
 
 /// What `CREATE TABLE` says of a column after its name, as names and words; nothing if the column is not found.
-pub(crate) fn definition_of(column: &str, sql: &str) -> Option<Vec<String>> {
+pub(crate) fn column_definition(column: &str, sql: &str) -> Option<Vec<String>> {
     let pieces = pieces(sql);
     let (mut depth, mut begins, mut inside) = (0, false, None::<Vec<String>>);
     for (piece, _) in pieces {
@@ -165,7 +165,7 @@ pub(crate) enum Argument {
 }
 
 /// The module of a `CREATE VIRTUAL TABLE`, in small letters, and its arguments.
-pub(crate) fn virtual_table(sql: &str) -> Option<(String, Vec<Argument>)> {
+pub(crate) fn parse_virtual_table(sql: &str) -> Option<(String, Vec<Argument>)> {
     let pieces = pieces(sql);
     let using = pieces.iter().position(|(piece, _)| piece.is_keyword("using"))?;
     let (module, _) = pieces.get(using + 1)?;
@@ -175,7 +175,7 @@ pub(crate) fn virtual_table(sql: &str) -> Option<(String, Vec<Argument>)> {
         match (&piece.0, depth) {
             (Piece::Mark('('), 0) => depth = 1,
             (Piece::Mark(')'), 1) | (Piece::Mark(','), 1) => {
-                arguments.extend(argument(sql, &std::mem::take(&mut current), piece.1));
+                arguments.extend(parse_argument(sql, &std::mem::take(&mut current), piece.1));
                 depth -= i32::from(piece.0 == Piece::Mark(')'));
             }
             (Piece::Mark('('), _) => {
@@ -194,7 +194,7 @@ pub(crate) fn virtual_table(sql: &str) -> Option<(String, Vec<Argument>)> {
 }
 
 /// What an argument of a virtual table says; `end` is where it ends.
-fn argument(sql: &str, pieces: &[&(Piece, usize)], end: usize) -> Option<Argument> {
+fn parse_argument(sql: &str, pieces: &[&(Piece, usize)], end: usize) -> Option<Argument> {
     match pieces {
         [(option, _), (Piece::Mark('='), _), value @ ..] if option.name().is_some() => {
             let value = match value {
@@ -221,14 +221,14 @@ pub(crate) struct Mentions {
 }
 
 impl Mentions {
-    pub(crate) fn of(sql: &str) -> Self {
+    pub(crate) fn parse(sql: &str) -> Self {
         let pieces = pieces(sql);
         let has_star = pieces.iter().any(|(piece, _)| *piece == Piece::Mark('*'));
         Self { names: pieces.iter().filter_map(|(piece, _)| piece.name()).map(str::to_owned).collect(), has_star }
     }
 
     /// Whether this stands there as a name or a word.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub(crate) fn contains(&self, name: &str) -> bool {
         self.names.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 }
@@ -311,7 +311,7 @@ mod tests {
     fn words_of_rules() {
         let sql = "CREATE TABLE x (\n  -- CHECK (no)\n  \"st at\" TEXT CHECK (\"st at\" IN ('it''s', 'b')), n INT CHECK(n > 0), \
                    CONSTRAINT z CHECK (y in('q')))";
-        let found = of_definition(sql);
+        let found = parse_checks(sql);
         assert_eq!(found.len(), 3);
         assert_eq!(
             (found[0].column.as_deref(), found[0].words.clone()),
@@ -320,17 +320,17 @@ mod tests {
         assert_eq!((found[1].text.as_str(), found[1].words.len()), ("n > 0", 0));
         assert_eq!(found[2].words, ["q"]);
         assert_eq!(
-            words_of_any(
+            quoted_texts(
                 "CHECK (((status)::text = ANY ((ARRAY['a'::character varying, 'b'::character varying])::text[])))"
             ),
             ["a", "b"]
         );
-        assert_eq!(words_of_any("CHECK ((s = ANY (ARRAY['it''s'::text, '[b]'::text])))"), ["it's", "[b]"]);
-        assert!(words_of_any("CHECK ((a > 0))").is_empty());
+        assert_eq!(quoted_texts("CHECK ((s = ANY (ARRAY['it''s'::text, '[b]'::text])))"), ["it's", "[b]"]);
+        assert!(quoted_texts("CHECK ((a > 0))").is_empty());
         assert_eq!(found[0].names, ["st at", "IN"]);
     }
     #[test]
-    fn definitions_of_columns_are_found_wherever_they_stand() {
+    fn column_definitions_are_found_anywhere() {
         let sql = "CREATE TABLE \"a (b\" (id INTEGER, -- c, d\n [the sum] INT AS (x + \"y z\") STORED, 'odd' TEXT, last, CHECK (id > 0))";
         for (column, expected) in [
             ("id", Some(vec!["INTEGER"])),
@@ -341,7 +341,7 @@ mod tests {
             ("c", None),
             ("b", None),
         ] {
-            let found = definition_of(column, sql);
+            let found = column_definition(column, sql);
             assert_eq!(found, expected.map(|words| words.into_iter().map(str::to_owned).collect()), "{column}");
         }
     }
@@ -350,8 +350,8 @@ mod tests {
     fn r_saf_5_names_are_not_split() {
         for name in ["my$n", "a$", "né😀", "😀", "a\u{a0}b", "\u{3000}", "_1", "x\u{301}"] {
             let sql = format!("new.{name}||'x'");
-            assert!(Mentions::of(&sql).has(name), "{name:?}");
-            assert_eq!(names(&format!("({name}+1)")), [name, "1"], "{name:?}");
+            assert!(Mentions::parse(&sql).contains(name), "{name:?}");
+            assert_eq!(parse_names(&format!("({name}+1)")), [name, "1"], "{name:?}");
         }
     }
 
@@ -366,12 +366,12 @@ mod tests {
             "-- '\nnotes",
             "/***/notes",
         ] {
-            assert!(Mentions::of(sql).has("notes"), "{sql:?}");
+            assert!(Mentions::parse(sql).contains("notes"), "{sql:?}");
         }
         for sql in ["/* notes */ a", "/*/ notes */ a", "-- notes\n a", "/*/ notes", "/* * / notes */"] {
-            assert!(!Mentions::of(sql).has("notes"), "{sql:?}");
+            assert!(!Mentions::parse(sql).contains("notes"), "{sql:?}");
         }
-        assert!(Mentions::of("a\u{feff}b").has("a\u{feff}b"));
+        assert!(Mentions::parse("a\u{feff}b").contains("a\u{feff}b"));
     }
 
     #[test]
@@ -395,7 +395,7 @@ mod tests {
             ),
             ("CREATE VIRTUAL TABLE t USING fts4(content=my table , a TEXT (1, 2))", "fts4", "content=my table; a TEXT"),
         ] {
-            let found = virtual_table(sql).map(|(module, arguments)| {
+            let found = parse_virtual_table(sql).map(|(module, arguments)| {
                 let words: Vec<String> = arguments
                     .into_iter()
                     .map(|argument| match argument {
@@ -410,6 +410,6 @@ mod tests {
             });
             assert_eq!(found, Some((module.to_owned(), expected.to_owned())), "{sql}");
         }
-        assert_eq!(virtual_table("CREATE TABLE t (a)"), None);
+        assert_eq!(parse_virtual_table("CREATE TABLE t (a)"), None);
     }
 }

@@ -36,10 +36,14 @@ enum Rule {
 
 impl ColumnRules {
     /// What these expressions demand of a column. `is_column` tells its name from others.
-    pub(crate) fn of<'a>(expressions: impl IntoIterator<Item = &'a str>, is_column: impl Fn(&str) -> bool) -> Self {
+    pub(crate) fn from_checks<'a>(
+        expressions: impl IntoIterator<Item = &'a str>,
+        is_column: impl Fn(&str) -> bool,
+    ) -> Self {
         let mut rules = Self::default();
         for expression in expressions {
-            for (_, rule) in conjunction(&tokens(expression)).into_iter().filter(|(column, _)| is_column(column)) {
+            for (_, rule) in parse_conjunction(&tokens(expression)).into_iter().filter(|(column, _)| is_column(column))
+            {
                 rules.add(rule);
             }
         }
@@ -47,7 +51,7 @@ impl ColumnRules {
     }
 
     /// Both at once.
-    pub(crate) fn and(mut self, other: Self) -> Self {
+    pub(crate) fn merge(mut self, other: Self) -> Self {
         let Self { minimum, maximum, above, below, min_length, max_length, numbers, words, is_json } = other;
         let bounds = [
             minimum.map(Rule::Minimum),
@@ -92,7 +96,7 @@ fn length(count: f64) -> Option<u64> {
 }
 
 /// The rules that all hold, where they are joined by AND.
-fn conjunction(tokens: &[Token]) -> Vec<(String, Rule)> {
+fn parse_conjunction(tokens: &[Token]) -> Vec<(String, Rule)> {
     let tokens = unwrapped(tokens);
     // `x IS NULL OR …` says what values must be: NULL is a matter of its own.
     let alternatives = split(tokens, "or");
@@ -103,14 +107,14 @@ fn conjunction(tokens: &[Token]) -> Vec<(String, Rule)> {
         // Where another column is NULL, the rest demands nothing.
         let tested: Vec<Option<Operand>> = tests.into_iter().map(null_tested).collect();
         let is_of = |column: &String, one: &Option<Operand>| *one == Some(Operand::Column(column.clone()));
-        let rules = conjunction(only).into_iter();
+        let rules = parse_conjunction(only).into_iter();
         return rules.filter(|(column, _)| tested.iter().all(|one| is_of(column, one))).collect();
     }
     let parts = split(tokens, "and");
     if parts.len() > 1 {
-        return parts.into_iter().flat_map(conjunction).collect();
+        return parts.into_iter().flat_map(parse_conjunction).collect();
     }
-    single(tokens)
+    parse_single(tokens)
 }
 
 fn is_null_test(tokens: &[Token]) -> bool {
@@ -120,7 +124,7 @@ fn is_null_test(tokens: &[Token]) -> bool {
 /// What a test for NULL tests.
 fn null_tested(tokens: &[Token]) -> Option<Operand> {
     match unwrapped(tokens) {
-        [tested @ .., _, _] => operand(tested),
+        [tested @ .., _, _] => parse_operand(tested),
         _ => None,
     }
 }
@@ -159,7 +163,7 @@ enum Operand {
 
 const COMPARISONS: &[&str] = &["=", "==", "<>", "!=", "<", "<=", ">", ">="];
 
-fn single(tokens: &[Token]) -> Vec<(String, Rule)> {
+fn parse_single(tokens: &[Token]) -> Vec<(String, Rule)> {
     let mut depth = 0;
     for (index, token) in tokens.iter().enumerate() {
         depth += token.opens();
@@ -168,20 +172,20 @@ fn single(tokens: &[Token]) -> Vec<(String, Rule)> {
         }
         let (before, after) = (tokens.get(..index).unwrap_or_default(), tokens.get(index + 1..).unwrap_or_default());
         if token.is_word("between") {
-            return between(before, after);
+            return parse_between(before, after);
         }
         if token.is_word("in") {
-            return operand(before).map(|left| list(left, after)).unwrap_or_default();
+            return parse_operand(before).map(|left| parse_list(left, after)).unwrap_or_default();
         }
         if let Token::Operator(operator) = token
             && COMPARISONS.contains(&&**operator)
         {
-            return comparison(operator, before, after);
+            return parse_comparison(operator, before, after);
         }
     }
     match tokens {
         [function, argument @ ..] if function.is_word("json_valid") && is_enclosed(argument) => {
-            match operand(unwrapped(argument)) {
+            match parse_operand(unwrapped(argument)) {
                 Some(Operand::Column(column)) => vec![(column, Rule::Json)],
                 _ => Vec::new(),
             }
@@ -190,20 +194,20 @@ fn single(tokens: &[Token]) -> Vec<(String, Rule)> {
     }
 }
 
-fn between(before: &[Token], after: &[Token]) -> Vec<(String, Rule)> {
+fn parse_between(before: &[Token], after: &[Token]) -> Vec<(String, Rule)> {
     let Some(and) = after.iter().position(|token| token.is_word("and")) else { return Vec::new() };
     let (low, high) = (after.get(..and).unwrap_or_default(), after.get(and + 1..).unwrap_or_default());
-    let mut rules = comparison(">=", before, low);
-    rules.extend(comparison("<=", before, high));
+    let mut rules = parse_comparison(">=", before, low);
+    rules.extend(parse_comparison("<=", before, high));
     rules
 }
 
-fn comparison(operator: &str, before: &[Token], after: &[Token]) -> Vec<(String, Rule)> {
-    let Some(left) = operand(before) else { return Vec::new() };
+fn parse_comparison(operator: &str, before: &[Token], after: &[Token]) -> Vec<(String, Rule)> {
+    let Some(left) = parse_operand(before) else { return Vec::new() };
     if let ("=", Some(list_of)) = (operator, any_of(after)) {
-        return list(left, list_of);
+        return parse_list(left, list_of);
     }
-    let Some(right) = operand(after) else { return Vec::new() };
+    let Some(right) = parse_operand(after) else { return Vec::new() };
     let flipped = match operator {
         ">" => "<",
         ">=" => "<=",
@@ -211,17 +215,17 @@ fn comparison(operator: &str, before: &[Token], after: &[Token]) -> Vec<(String,
         "<=" => ">=",
         same => same,
     };
-    rule(operator, &left, &right).or_else(|| rule(flipped, &right, &left)).unwrap_or_default()
+    comparison_rule(operator, &left, &right).or_else(|| comparison_rule(flipped, &right, &left)).unwrap_or_default()
 }
 
 /// `ANY (ARRAY[…])`, which is how PostgreSQL keeps `IN (…)`.
 fn any_of(tokens: &[Token]) -> Option<&[Token]> {
     let (_, rest) = tokens.split_first().filter(|(any, _)| any.is_word("any"))?;
-    let (array, list) = unwrapped(uncast(unwrapped(rest)).0).split_first()?;
+    let (array, list) = unwrapped(strip_cast(unwrapped(rest)).0).split_first()?;
     (array.is_word("array") && matches!(list, [Token::Mark('['), .., Token::Mark(']')])).then_some(list)
 }
 
-fn rule(operator: &str, left: &Operand, right: &Operand) -> Option<Vec<(String, Rule)>> {
+fn comparison_rule(operator: &str, left: &Operand, right: &Operand) -> Option<Vec<(String, Rule)>> {
     let one = |column: &String, rule: Rule| Some(vec![(column.clone(), rule)]);
     match (operator, left, right) {
         (">=", Operand::Column(column), Operand::Number(bound)) => one(column, Rule::Minimum(*bound)),
@@ -247,7 +251,7 @@ fn rule(operator: &str, left: &Operand, right: &Operand) -> Option<Vec<(String, 
 }
 
 /// `(a, b, c)` or `[a, b, c]`: all numbers, or all texts.
-fn list(left: Operand, tokens: &[Token]) -> Vec<(String, Rule)> {
+fn parse_list(left: Operand, tokens: &[Token]) -> Vec<(String, Rule)> {
     let (Operand::Column(column), [_, inner @ .., _], true) = (left, tokens, is_enclosed(tokens)) else {
         return Vec::new();
     };
@@ -256,7 +260,7 @@ fn list(left: Operand, tokens: &[Token]) -> Vec<(String, Rule)> {
         depth += token.opens();
         depth == 0 && *token == Token::Mark(',')
     });
-    let Some(values) = parts.map(operand).collect::<Option<Vec<Operand>>>() else { return Vec::new() };
+    let Some(values) = parts.map(parse_operand).collect::<Option<Vec<Operand>>>() else { return Vec::new() };
     let number = |value: &Operand| match value {
         #[expect(clippy::cast_possible_truncation, reason = "whole and within the exact range")]
         Operand::Number(number) if number.fract() == 0.0 && number.abs() < 9e15 => Some(*number as i64),
@@ -272,7 +276,7 @@ fn list(left: Operand, tokens: &[Token]) -> Vec<(String, Rule)> {
 }
 
 /// Without a cast at the end, and the type it is to.
-fn uncast(tokens: &[Token]) -> (&[Token], Option<String>) {
+fn strip_cast(tokens: &[Token]) -> (&[Token], Option<String>) {
     match last_cast(tokens) {
         Some(index) => {
             let words = tokens.get(index + 1..).unwrap_or_default().iter().filter_map(Token::word);
@@ -287,10 +291,10 @@ const LOSSLESS: &[&str] =
     &["text", "character varying", "varchar", "bpchar", "character", "numeric", "double precision"];
 const NUMERIC: &[&str] = &["integer", "bigint", "smallint", "numeric", "real", "double precision"];
 
-fn operand(tokens: &[Token]) -> Option<Operand> {
-    let (inner, cast) = uncast(unwrapped(tokens));
+fn parse_operand(tokens: &[Token]) -> Option<Operand> {
+    let (inner, cast) = strip_cast(unwrapped(tokens));
     if let Some(cast) = cast {
-        let inner = operand(inner)?;
+        let inner = parse_operand(inner)?;
         return match &inner {
             Operand::Text(text) if NUMERIC.contains(&&*cast) => text.parse().ok().map(Operand::Number),
             Operand::Column(_) | Operand::Length(_) | Operand::TrimmedLength(_) if !LOSSLESS.contains(&&*cast) => None,
@@ -311,10 +315,10 @@ fn operand(tokens: &[Token]) -> Option<Operand> {
             if !is(&["length", "char_length", "character_length"]) {
                 return None;
             }
-            match operand(arguments) {
+            match parse_operand(arguments) {
                 Some(Operand::Column(column)) => Some(Operand::Length(column)),
                 Some(_) => None,
-                None => trimmed(unwrapped(arguments)).map(Operand::TrimmedLength),
+                None => parse_trimmed(unwrapped(arguments)).map(Operand::TrimmedLength),
             }
         }
         _ => None,
@@ -322,7 +326,7 @@ fn operand(tokens: &[Token]) -> Option<Operand> {
 }
 
 /// `trim(x)`, `btrim(x)`, `TRIM(BOTH FROM x)`.
-fn trimmed(tokens: &[Token]) -> Option<String> {
+fn parse_trimmed(tokens: &[Token]) -> Option<String> {
     let (function, arguments) = tokens.split_first()?;
     if !["trim", "btrim", "ltrim", "rtrim"].iter().any(|name| function.is_word(name)) {
         return None;
@@ -331,7 +335,7 @@ fn trimmed(tokens: &[Token]) -> Option<String> {
         [both, from, rest @ ..] if both.is_word("both") && from.is_word("from") => rest,
         inner => inner,
     };
-    match operand(inner)? {
+    match parse_operand(inner)? {
         Operand::Column(column) => Some(column),
         _ => None,
     }
@@ -341,8 +345,8 @@ fn trimmed(tokens: &[Token]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn of(expression: &str) -> ColumnRules {
-        ColumnRules::of([expression], |column| column == "x")
+    fn from_checks(expression: &str) -> ColumnRules {
+        ColumnRules::from_checks([expression], |column| column == "x")
     }
 
     #[test]
@@ -414,7 +418,7 @@ mod tests {
             ("((x >= 0", none()),
             ("", none()),
         ] {
-            assert_eq!(of(expression), expected, "{expression}");
+            assert_eq!(from_checks(expression), expected, "{expression}");
         }
     }
 }

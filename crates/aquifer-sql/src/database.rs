@@ -22,21 +22,21 @@ use tokio::sync::watch;
 
 use crate::error::SqlError;
 use crate::exposed_table::ExposedTable;
-use crate::looking::{Looking, Shown};
 use crate::name_store::NameStore;
 use crate::offer::{Action, Offer, Verb, generic as generic_tables};
 use crate::postgres::Postgres;
-use crate::session::{Fault, Valid, Work};
+use crate::reflection::{PublishedSchema, ReflectionState};
+use crate::session::{GuardedWork, Work, WorkError};
 use crate::settings::{Settings, Target};
-use crate::sqlite::{Place, Sqlite};
+use crate::sqlite::{Location, Sqlite};
 use crate::statement::Dialect;
-use crate::work::Done;
-use crate::work::change::{Common, Create, Delete, Update};
+use crate::work::OperationOutput;
+use crate::work::change::{ChangeContext, Create, Delete, Update};
 use crate::work::read::{Get, Query};
-use crate::work::relationships::{Direction, Walk, key_of};
+use crate::work::relationships::{Direction, RelationshipWalk, parse_root_key};
 
 /// How often a database that could not be reached is tried again, first and later.
-const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+const RETRY_INTERVALS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 
 /// A database that answers calls.
 pub struct Database {
@@ -47,9 +47,9 @@ pub struct Database {
     pub(crate) offer: ArcSwap<Offer>,
     pub(crate) changes: watch::Sender<u64>,
     /// Only one look at a time.
-    pub(crate) looking: tokio::sync::Mutex<Looking>,
+    pub(crate) reflection: tokio::sync::Mutex<ReflectionState>,
     pub(crate) misconfigured: AtomicBool,
-    pub(crate) shown: Mutex<Shown>,
+    pub(crate) published: Mutex<PublishedSchema>,
 }
 
 pub(crate) enum Backend {
@@ -65,15 +65,15 @@ impl Backend {
         }
     }
 
-    pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
+    pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, WorkError> {
         match self {
             Backend::Sqlite(sqlite) => sqlite.read(work).await,
             Backend::Postgres(postgres) => postgres.read(work).await,
         }
     }
 
-    async fn write<W: Work>(&self, work: W, validity: &Validity) -> Result<W::Output, Fault> {
-        let work = Valid { work, validity: validity.clone() };
+    async fn write<W: Work>(&self, work: W, validity: &Validity) -> Result<W::Output, WorkError> {
+        let work = GuardedWork { work, validity: validity.clone() };
         match self {
             Backend::Sqlite(sqlite) => sqlite.write(work).await,
             Backend::Postgres(postgres) => postgres.write(work).await,
@@ -102,21 +102,21 @@ impl Database {
             return Err(error.into_failure(&settings.name, None));
         }
         let backend = match &settings.target {
-            Target::Sqlite(path) => Backend::Sqlite(Sqlite::new(Place::File(path.clone()), &settings)),
-            Target::Memory(name) => Backend::Sqlite(Sqlite::new(Place::Memory(name.clone()), &settings)),
+            Target::Sqlite(path) => Backend::Sqlite(Sqlite::new(Location::File(path.clone()), &settings)),
+            Target::Memory(name) => Backend::Sqlite(Sqlite::new(Location::Memory(name.clone()), &settings)),
             Target::Postgres(url) => {
                 let postgres = Postgres::new(url, &settings);
                 Backend::Postgres(Box::new(postgres.map_err(|error| error.into_failure(&settings.name, None))?))
             }
         };
-        let place = match &backend {
-            Backend::Sqlite(_) => settings.target.place(),
-            Backend::Postgres(postgres) => Some(postgres.place().to_owned()),
+        let location = match &backend {
+            Backend::Sqlite(_) => settings.target.location(),
+            Backend::Postgres(postgres) => Some(postgres.location().to_owned()),
         };
         // What ends with the process needs no memory beyond it.
-        let names = store.filter(|store| store.outlives_process()).zip(place).map(|(store, place)| {
-            let place = format!("{place} {}", settings.schemas.join(","));
-            NameStore::new(store, &settings, &place)
+        let names = store.filter(|store| store.outlives_process()).zip(location).map(|(store, location)| {
+            let location = format!("{location} {}", settings.schemas.join(","));
+            NameStore::new(store, &settings, &location)
         });
         Ok(Arc::new(Self {
             offer: ArcSwap::from_pointee(Offer::unknown("nobody has tried yet")),
@@ -125,9 +125,9 @@ impl Database {
             key,
             clock,
             changes: watch::Sender::new(0),
-            looking: tokio::sync::Mutex::new(Looking::new(names)),
+            reflection: tokio::sync::Mutex::new(ReflectionState::new(names)),
             misconfigured: AtomicBool::new(false),
-            shown: Mutex::default(),
+            published: Mutex::default(),
         }))
     }
 
@@ -147,7 +147,7 @@ impl Database {
     /// Tries to look until it succeeds, at growing intervals. Ends when nobody holds the database any more: one that is no
     /// longer served is not looked for.
     pub async fn reflect_with_retry(database: Weak<Self>) {
-        let (mut pause, longest) = RETRY;
+        let (mut pause, max_pause) = RETRY_INTERVALS;
         while let Some(database) = database.upgrade() {
             match database.look().await {
                 Ok(()) => return,
@@ -156,22 +156,22 @@ impl Database {
                 Err(failure) => {
                     let cause = failure.cause().unwrap_or_default();
                     tracing::warn!(source = database.settings.name, cause, "{}", failure.message());
-                    database.offer.store(Arc::new(Offer::unknown(reason(&failure))));
+                    database.offer.store(Arc::new(Offer::unknown(unavailable_reason(&failure))));
                     database.changes.send_modify(|count| *count += 1);
                 }
             }
             drop(database);
             tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(longest);
+            pause = (pause * 2).min(max_pause);
         }
     }
 
     /// Answers, and looks again where the tables turned out to be others.
-    async fn answer(&self, call: Call) -> Result<Done, Failure> {
-        let answer = self.answer_as_known(call).await;
-        let met_others = matches!(&answer, Err(failure) if is_schema_change(failure));
+    async fn answer(&self, call: Call) -> Result<OperationOutput, Failure> {
+        let answer = self.answer_with_known_schema(call).await;
+        let saw_other_schema = matches!(&answer, Err(failure) if is_schema_change(failure));
         let changed = matches!(&self.backend, Backend::Sqlite(sqlite) if sqlite.has_changed());
-        if (met_others || changed)
+        if (saw_other_schema || changed)
             && let Err(failure) = self.look().boxed().await
         {
             tracing::debug!(source = self.settings.name, cause = failure.cause(), "{}", failure.message());
@@ -179,11 +179,11 @@ impl Database {
         answer
     }
 
-    async fn answer_as_known(&self, call: Call) -> Result<Done, Failure> {
+    async fn answer_with_known_schema(&self, call: Call) -> Result<OperationOutput, Failure> {
         let mut offer = self.offer.load_full();
         // Nobody may have been asked about a rehearsal that is proven to change nothing, so the proof has to hold now.
         if call.operation.has_safe_dry_run && call.params.get("dry_run") == Some(&Value::Bool(true)) {
-            offer = self.with_current_proof(offer, &call.name).boxed().await?;
+            offer = self.renew_proof(offer, &call.name).boxed().await?;
         }
         let gone = || {
             Failure::new(
@@ -199,41 +199,41 @@ impl Database {
         let (verb, index) = match action {
             Action::Table(verb, index) => (verb, index),
             // What is rare is boxed, here and below, so that what is not need not carry it along.
-            Action::Relationships => return self.relationships(&offer, now, &params).boxed().await,
-            Action::Tables => return self.tables(&params).boxed().await,
+            Action::Relationships => return self.query_relationships(&offer, now, &params).boxed().await,
+            Action::Tables => return self.list_tables(&params).boxed().await,
             Action::TableSchema => {
-                let index = named(&offer, &params)?;
-                let served = offer.table(index).ok_or_else(gone)?;
-                let data = generic_tables::schema_of(&offer, index, served);
-                return Ok(Done { data: data.into(), warnings: Vec::new() });
+                let index = find_named_table(&offer, &params)?;
+                let exposed = offer.table(index).ok_or_else(gone)?;
+                let data = generic_tables::describe_table(&offer, index, exposed);
+                return Ok(OperationOutput { data: data.into(), warnings: Vec::new() });
             }
             // The engine has it resolved before it is called.
             Action::Generic(_) => return Err(Failure::internal("a generic request that was not resolved")),
         };
-        let served = offer.table(index).ok_or_else(gone)?.clone();
-        self.perform(verb, (served, index), &offer, now, params, &validity).await
+        let exposed = offer.table(index).ok_or_else(gone)?.clone();
+        self.perform(verb, (exposed, index), &offer, now, params, &validity).await
     }
 
     /// The offer, renewed if the catalog has changed since it was made. Fails if the operation is not proven in it.
-    async fn with_current_proof(&self, mut offer: Arc<Offer>, operation: &str) -> Result<Arc<Offer>, Failure> {
+    async fn renew_proof(&self, mut offer: Arc<Offer>, operation: &str) -> Result<Arc<Offer>, Failure> {
         /// How often the catalog may change meanwhile.
         const MAX_ATTEMPTS: usize = 3;
         let Backend::Postgres(postgres) = &self.backend else { return Ok(offer) };
         for _ in 0..MAX_ATTEMPTS {
             let Some(Action::Table(verb, index)) = offer.action(operation) else { return Ok(offer) };
-            let Some(served) = offer.table(index) else { return Ok(offer) };
-            let rehearsal = &served.table.rehearsal;
+            let Some(exposed) = offer.table(index) else { return Ok(offer) };
+            let dry_run = &exposed.table.dry_run;
             let is_proven = match verb {
-                Verb::Create => rehearsal.create,
-                Verb::Update => rehearsal.update,
-                Verb::Delete => rehearsal.delete,
+                Verb::Create => dry_run.create,
+                Verb::Update => dry_run.update,
+                Verb::Delete => dry_run.delete,
                 Verb::List | Verb::Search | Verb::Get => true,
             };
             if !is_proven {
                 break;
             }
-            let now = postgres.fingerprint().await.map_err(|fault| self.told(fault, None))?;
-            if rehearsal.fingerprint.as_deref() == Some(&*now) {
+            let now = postgres.fingerprint().await.map_err(|error| self.failure_from(error, None))?;
+            if dry_run.fingerprint.as_deref() == Some(&*now) {
                 return Ok(offer);
             }
             self.look().await?;
@@ -246,17 +246,17 @@ impl Database {
     async fn perform(
         &self,
         verb: Verb,
-        (served, index): (Arc<ExposedTable>, usize),
+        (exposed, index): (Arc<ExposedTable>, usize),
         offer: &Offer,
         now: Timestamp,
         params: Map<String, Value>,
         validity: &Validity,
-    ) -> Result<Done, Failure> {
+    ) -> Result<OperationOutput, Failure> {
         let dialect = self.backend.dialect();
         let dry_run = || params.get("dry_run").and_then(Value::as_bool).unwrap_or(false);
         let if_match = || params.get("if_match").and_then(Value::as_str).map(str::to_owned);
-        let common = |dry_run| Common {
-            served: served.clone(),
+        let context = |dry_run| ChangeContext {
+            exposed: exposed.clone(),
             index,
             tables: offer.tables.clone(),
             references: offer.references.clone(),
@@ -267,51 +267,51 @@ impl Database {
         let outcome = match verb {
             Verb::List | Verb::Search => {
                 let family = if verb == Verb::List { Family::List } else { Family::Search };
-                let wanted = read(&served.collection, family, &params, &self.key)?;
-                let (key, served) = (self.key.clone(), served.clone());
-                let query = Query { served, dialect, now, plan: wanted.plan, key };
+                let wanted = read(&exposed.collection, family, &params, &self.key)?;
+                let (key, exposed) = (self.key.clone(), exposed.clone());
+                let query = Query { exposed, dialect, now, plan: wanted.plan, key };
                 self.backend.read(query).await.map(|mut done| {
                     done.warnings.splice(0..0, wanted.warnings);
                     done
                 })
             }
             Verb::Get => {
-                let select = parts(&served, &params)?;
-                let key = key(&served, &params)?;
-                self.backend.read(Get { served: served.clone(), dialect, now, key, select }).await
+                let select = read_selection(&exposed, &params)?;
+                let key = read_key(&exposed, &params)?;
+                self.backend.read(Get { exposed: exposed.clone(), dialect, now, key, select }).await
             }
             Verb::Create => {
-                let common = common(dry_run());
-                let values = columns(&served, params)?;
-                self.backend.write(Create { common, values }, validity).boxed().await
+                let context = context(dry_run());
+                let values = take_column_values(&exposed, params)?;
+                self.backend.write(Create { context, values }, validity).boxed().await
             }
             Verb::Update => {
-                let key = key(&served, &params)?;
+                let key = read_key(&exposed, &params)?;
                 let input = match params.get("input") {
-                    Some(Value::Object(input)) => columns(&served, input.clone())?,
+                    Some(Value::Object(input)) => take_column_values(&exposed, input.clone())?,
                     _ => Map::new(),
                 };
-                let update = Update { common: common(dry_run()), key, input, if_match: if_match() };
+                let update = Update { context: context(dry_run()), key, input, if_match: if_match() };
                 self.backend.write(update, validity).boxed().await
             }
             Verb::Delete => {
-                let key = key(&served, &params)?;
-                let delete = Delete { common: common(dry_run()), key, if_match: if_match() };
+                let key = read_key(&exposed, &params)?;
+                let delete = Delete { context: context(dry_run()), key, if_match: if_match() };
                 self.backend.write(delete, validity).boxed().await
             }
         };
-        outcome.map_err(|fault| match fault {
+        outcome.map_err(|error| match error {
             // What is wrong with none of the other values is wrong with the key.
-            Fault::SqlError(SqlError::Invalid { problem, column: None, cause }) if verb != Verb::Create => {
-                let mut key = served.table.key_columns().map(|column| column.name.to_string());
+            WorkError::Sql(SqlError::InvalidValue { problem, column: None, cause }) if verb != Verb::Create => {
+                let mut key = exposed.table.key_columns().map(|column| column.name.to_string());
                 let column = key.next().filter(|_| key.next().is_none());
-                self.told(SqlError::Invalid { problem, column, cause }.into(), Some(&served))
+                self.failure_from(SqlError::InvalidValue { problem, column, cause }.into(), Some(&exposed))
             }
-            fault => self.told(fault, Some(&served)),
+            error => self.failure_from(error, Some(&exposed)),
         })
     }
 
-    async fn tables(&self, params: &Map<String, Value>) -> Result<Done, Failure> {
+    async fn list_tables(&self, params: &Map<String, Value>) -> Result<OperationOutput, Failure> {
         // A database that was not there may be there now.
         if self.offer.load().tables.is_empty() {
             self.look().await?;
@@ -321,16 +321,21 @@ impl Database {
         let wanted = read(&collection, Family::List, params, &self.key)?;
         let found = evaluate(&collection, &wanted.plan, &generic_tables::tables(&offer), &self.key);
         let warnings = wanted.warnings.into_iter().chain(found.warnings).collect();
-        Ok(Done { data: found.data.into(), warnings })
+        Ok(OperationOutput { data: found.data.into(), warnings })
     }
 
-    async fn relationships(&self, offer: &Offer, now: Timestamp, params: &Map<String, Value>) -> Result<Done, Failure> {
-        const MAX_BYTES: u64 = 100;
+    async fn query_relationships(
+        &self,
+        offer: &Offer,
+        now: Timestamp,
+        params: &Map<String, Value>,
+    ) -> Result<OperationOutput, Failure> {
+        const MAX_PAGE_SIZE: u64 = 100;
         let root = params.get("root").and_then(Value::as_object).cloned().unwrap_or_default();
         let table = root.get("element_type").and_then(Value::as_str).unwrap_or_default();
         let index = offer.find_table("element_type", table)?;
-        let served = offer.table(index).ok_or_else(|| generic_tables::no_table(offer, table))?;
-        let key = key_of(served, &root)?;
+        let exposed = offer.table(index).ok_or_else(|| generic_tables::unknown_table(offer, table))?;
+        let key = parse_root_key(exposed, &root)?;
         if key.is_empty() {
             return Err(Failure::invalid_value("root", "names a table whose rows have no key"));
         }
@@ -344,7 +349,7 @@ impl Database {
         };
         let number = |name: &str| params.get(name).and_then(Value::as_u64);
         let wanted = number("first").unwrap_or(20);
-        let mut walk = Walk {
+        let mut walk = RelationshipWalk {
             tables: offer.tables.clone(),
             relationships: offer.relationships.clone(),
             dialect: self.backend.dialect(),
@@ -353,7 +358,7 @@ impl Database {
             direction: Direction::from_params(params),
             only,
             depth: number("depth").and_then(|depth| u32::try_from(depth).ok()).unwrap_or(1),
-            first: usize::try_from(wanted.min(MAX_BYTES)).unwrap_or(100),
+            first: usize::try_from(wanted.min(MAX_PAGE_SIZE)).unwrap_or(100),
             skip: 0,
             include: params
                 .get("include")
@@ -367,30 +372,31 @@ impl Database {
                 return Err(Failure::invalid_value("after", "needs 'first' beside it"));
             }
             let (collection, plan) = walk.binding();
-            let place = self.key.open(cursor, &collection, &plan);
-            let skip = place.and_then(|place| place.first()?.as_u64()).and_then(|skip| usize::try_from(skip).ok());
+            let location = self.key.open(cursor, &collection, &plan);
+            let skip =
+                location.and_then(|location| location.first()?.as_u64()).and_then(|skip| usize::try_from(skip).ok());
             walk.skip = skip.ok_or_else(|| {
                 Failure::invalid_value("after", "is not a cursor of this query. Start again without it")
             })?;
         }
-        let mut done = self.backend.read(walk).await.map_err(|fault| self.told(fault, Some(served)))?;
-        if wanted > MAX_BYTES {
+        let mut done = self.backend.read(walk).await.map_err(|error| self.failure_from(error, Some(exposed)))?;
+        if wanted > MAX_PAGE_SIZE {
             done.warnings.push(
                 aquifer_protocol::warning::Warning::new(
                     "VALIDATION_PAGE_SIZE_CLAMPED",
                     "'first' was reduced to the largest page",
                 )
                 .detail("requested", wanted)
-                .detail("applied", MAX_BYTES),
+                .detail("applied", MAX_PAGE_SIZE),
             );
         }
         Ok(done)
     }
 
-    fn told(&self, fault: Fault, served: Option<&ExposedTable>) -> Failure {
-        match fault {
-            Fault::Failure(failure) => failure,
-            Fault::SqlError(error) => error.into_failure(&self.settings.name, served),
+    fn failure_from(&self, error: WorkError, exposed: Option<&ExposedTable>) -> Failure {
+        match error {
+            WorkError::Failure(failure) => failure,
+            WorkError::Sql(error) => error.into_failure(&self.settings.name, exposed),
         }
     }
 }
@@ -400,47 +406,47 @@ fn is_schema_change(failure: &Failure) -> bool {
 }
 
 /// Why it is unavailable, without repeating that it is.
-fn reason(failure: &Failure) -> &str {
+fn unavailable_reason(failure: &Failure) -> &str {
     failure.message().split_once(": ").map_or(failure.message(), |(_, reason)| reason)
 }
 
 /// The table a generic request is about.
-fn named(offer: &Offer, params: &Map<String, Value>) -> Result<usize, Failure> {
+fn find_named_table(offer: &Offer, params: &Map<String, Value>) -> Result<usize, Failure> {
     offer.find_table("table_name", params.get("table_name").and_then(Value::as_str).unwrap_or_default())
 }
 
 /// The parts of a single row that are wanted, its version among them unless each was named.
-fn parts(served: &ExposedTable, params: &Map<String, Value>) -> Result<Arc<[Path]>, Failure> {
+fn read_selection(exposed: &ExposedTable, params: &Map<String, Value>) -> Result<Arc<[Path]>, Failure> {
     let chosen = params.contains_key("fields") || params.contains_key("preset");
-    if let Some(whole) = served.whole.get().filter(|_| !chosen) {
+    if let Some(whole) = exposed.whole.get().filter(|_| !chosen) {
         return Ok(whole.clone());
     }
-    let mut select = read_fields(&served.collection, Family::Get, params)?;
+    let mut select = read_fields(&exposed.collection, Family::Get, params)?;
     let version = Path::field("_etag");
     if !params.get("fields").is_some_and(Value::is_array) && !select.contains(&version) {
         select.push(version);
     }
     let select: Arc<[Path]> = select.into();
-    Ok(if chosen { select } else { served.whole.get_or_init(|| select).clone() })
+    Ok(if chosen { select } else { exposed.whole.get_or_init(|| select).clone() })
 }
 
 /// The values of the key, in its order.
-fn key(served: &ExposedTable, params: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
-    let values = served.table.key_columns().map(|column| {
+fn read_key(exposed: &ExposedTable, params: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
+    let values = exposed.table.key_columns().map(|column| {
         let value = params.get(&*column.name)?;
         aquifer_query::value::accept(&column.of, value).or_else(|| Some(value.clone()))
     });
     let values = values.collect::<Option<Vec<Value>>>();
     let values = values.ok_or_else(|| Failure::internal("a key without all of its columns"))?;
-    fit(served, served.table.key_columns().map(|column| &*column.name).zip(&values))?;
+    check_values(exposed, exposed.table.key_columns().map(|column| &*column.name).zip(&values))?;
     Ok(values)
 }
 
 /// Refuses values that no database could keep as they were given: whole numbers of more than 64 bits, and text that does not
 /// decode to bytes.
-fn fit<'a>(served: &ExposedTable, values: impl Iterator<Item = (&'a str, &'a Value)>) -> Result<(), Failure> {
+fn check_values<'a>(exposed: &ExposedTable, values: impl Iterator<Item = (&'a str, &'a Value)>) -> Result<(), Failure> {
     for (name, value) in values {
-        let problem = match served.table.column(name).map(|column| &column.of) {
+        let problem = match exposed.table.column(name).map(|column| &column.of) {
             Some(FieldType::Integer) if value.is_u64() && value.as_i64().is_none() => "is more than 64 bits hold",
             Some(of @ FieldType::Bytes) if !value.is_null() && aquifer_query::value::accept(of, value).is_none() => {
                 "must be base64"
@@ -453,11 +459,11 @@ fn fit<'a>(served: &ExposedTable, values: impl Iterator<Item = (&'a str, &'a Val
 }
 
 /// The parameters that are values of columns.
-fn columns(served: &ExposedTable, mut params: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
-    let names = served.table.columns.iter().map(|column| &column.name);
+fn take_column_values(exposed: &ExposedTable, mut params: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+    let names = exposed.table.columns.iter().map(|column| &column.name);
     let values: Map<String, Value> =
         names.filter_map(|name| Some((name.to_string(), params.remove(&**name)?))).collect();
-    fit(served, values.iter().map(|(name, value)| (name.as_str(), value)))?;
+    check_values(exposed, values.iter().map(|(name, value)| (name.as_str(), value)))?;
     Ok(values)
 }
 
@@ -475,7 +481,7 @@ impl Source for Database {
     }
 
     fn conceal(&self, denied: &HashSet<Arc<str>>) -> bool {
-        self.leave_out(denied)
+        self.conceal_denied(denied)
     }
 
     fn changes(&self) -> Option<watch::Receiver<u64>> {
@@ -489,7 +495,7 @@ impl Source for Database {
     fn freshen(&self) -> BoxFuture<'_, ()> {
         async move {
             if let Backend::Sqlite(sqlite) = &self.backend
-                && sqlite.check().await
+                && sqlite.detect_schema_change().await
                 && let Err(failure) = self.look().await
             {
                 tracing::debug!(source = self.settings.name, cause = failure.cause(), "{}", failure.message());

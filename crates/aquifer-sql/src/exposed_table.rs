@@ -8,7 +8,7 @@ use aquifer_query::{Collection, FieldType};
 use crate::model::Table;
 use crate::names::Words;
 use crate::offer::generic::GenericShapes;
-use crate::sql::selection::Selections;
+use crate::sql::selection::SelectionCache;
 use crate::statement::{Fragment, Name};
 
 /// A table as it is offered.
@@ -21,7 +21,7 @@ pub(crate) struct ExposedTable {
     pub(crate) collection: Collection,
     pub(crate) computed: Vec<ComputedSource>,
     /// What has been asked for before.
-    pub(crate) selections: Selections,
+    pub(crate) selections: SelectionCache,
     /// The parts of a row that is asked for without saying which.
     pub(crate) whole: OnceLock<Arc<[Path]>>,
     /// What the objects in generic requests hold, once there was one.
@@ -44,11 +44,11 @@ pub(crate) enum Formula {
     /// Whole days since the moment in this column.
     AgeDays(usize),
     /// How many rows elsewhere refer to this one.
-    Children(Children),
+    ChildCount(ChildCount),
 }
 
 #[derive(Debug)]
-pub(crate) struct Children {
+pub(crate) struct ChildCount {
     pub(crate) table: Name,
     /// Where that table stands among all.
     pub(crate) index: usize,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use aquifer_protocol::operation::is_snake_case;
 
 use crate::model::{Model, Table};
-use crate::names::snake;
+use crate::names::to_snake_case;
 
 /// Names that operations and filters use for themselves.
 pub(crate) const RESERVED: &[&str] =
@@ -22,9 +22,9 @@ const RESERVED_IN_KEYS: &[&str] = &["element_type", "element_name"];
 const UNSEEN: &str = "\0";
 
 /// Gives every column the name that callers use, wherever the model refers to it.
-pub(crate) fn assign(model: &mut Model) {
+pub(crate) fn assign_field_names(model: &mut Model) {
     for table in &mut model.tables {
-        let own = NamesOfTable::new(table);
+        let own = TableFieldNames::new(table);
         for column in &mut table.columns {
             column.name = own.get(&column.sql_name);
         }
@@ -32,8 +32,8 @@ pub(crate) fn assign(model: &mut Model) {
         for columns in about.chain(table.checks.iter_mut().map(|check| &mut check.columns)) {
             columns.iter_mut().for_each(|column| *column = own.get(column));
         }
-        for drawn in &mut table.rehearsal.drawn {
-            drawn.name = own.get(&drawn.name);
+        for column in &mut table.dry_run.untestable {
+            column.name = own.get(&column.name);
         }
         // What they refer to may be in a table that is not offered, so it stays in the database's words.
         for foreign in &mut table.foreign {
@@ -43,13 +43,13 @@ pub(crate) fn assign(model: &mut Model) {
 }
 
 /// The names of a table's columns, by the names that the database has for them.
-struct NamesOfTable {
+struct TableFieldNames {
     names: HashMap<Arc<str>, Arc<str>>,
     /// SQLite reports columns in foreign keys and checks as somebody wrote them there.
     ignores_case: bool,
 }
 
-impl NamesOfTable {
+impl TableFieldNames {
     fn new(table: &Table) -> Self {
         let key: Vec<&str> = table.key_columns().map(|column| &*column.sql_name).collect();
         let columns = table.columns.iter().map(|column| (&*column.sql_name, key.contains(&&*column.sql_name)));
@@ -83,7 +83,7 @@ fn field_names<'a>(columns: impl IntoIterator<Item = (&'a str, bool)>) -> Vec<St
             names.push(column.to_owned());
             continue;
         }
-        let base = Some(snake(column)).filter(|name| !name.is_empty()).unwrap_or_else(|| "column".to_owned());
+        let base = Some(to_snake_case(column)).filter(|name| !name.is_empty()).unwrap_or_else(|| "column".to_owned());
         let base = if is_reserved(&base, is_key) { format!("{base}_column") } else { base };
         let numbered = (2_u64..).map(|number| format!("{base}_{number}"));
         let free = std::iter::once(base.clone()).chain(numbered).find(|name| !taken.contains(name));

@@ -72,7 +72,8 @@ const IRREGULAR: &[(&str, &str)] = &[
 ];
 
 /// Endings of words in -us whose plural would otherwise look like that of a word in -use.
-const IN_US: &[&str] = &["status", "bonus", "virus", "campus", "census", "bus", "corpus", "radius", "nexus", "focus"];
+const US_WORDS: &[&str] =
+    &["status", "bonus", "virus", "campus", "census", "bus", "corpus", "radius", "nexus", "focus"];
 
 /// The word for one.
 pub(crate) fn singular(word: &str) -> String {
@@ -88,7 +89,7 @@ pub(crate) fn singular(word: &str) -> String {
     }
     if let Some(stem) = without_es {
         let hisses = ["ss", "sh", "ch", "x", "zz"].iter().any(|end| stem.ends_with(end));
-        if hisses || IN_US.iter().any(|known| stem.ends_with(known)) {
+        if hisses || US_WORDS.iter().any(|known| stem.ends_with(known)) {
             return stem.to_owned();
         }
     }
@@ -104,11 +105,11 @@ pub(crate) fn plural(word: &str) -> String {
         return word.to_owned();
     }
     let one = singular(word);
-    let several = of_one(&one);
-    if several == word { word.to_owned() } else { of_one(word) }
+    let several = singular_form(&one);
+    if several == word { word.to_owned() } else { singular_form(word) }
 }
 
-fn of_one(word: &str) -> String {
+fn singular_form(word: &str) -> String {
     if let Some((_, several)) = IRREGULAR.iter().find(|(one, _)| *one == word) {
         return (*several).to_owned();
     }

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 const UNKNOWN: &str = "application/octet-stream";
 
 /// How many bytes are looked at, a multiple of three: so many are written in whole characters of base64.
-const SNIFFED: usize = 36;
+const SNIFFED_BYTES: usize = 36;
 
 /// How files begin: where, with what, and what they are.
 const SIGNATURES: &[(usize, &[u8], &str)] = &[
@@ -52,7 +52,7 @@ const SIGNATURES: &[(usize, &[u8], &str)] = &[
 ];
 
 /// The media type of bytes, from their beginning.
-fn of_bytes(bytes: &[u8]) -> &'static str {
+fn detect(bytes: &[u8]) -> &'static str {
     let begins = |(offset, signature, _): &&(usize, &[u8], &str)| {
         bytes.get(*offset..).is_some_and(|rest| rest.starts_with(signature))
     };
@@ -62,11 +62,11 @@ fn of_bytes(bytes: &[u8]) -> &'static str {
 }
 
 /// The media type of bytes that stand there in base64, in quotes.
-pub(crate) fn of_base64(written: &[u8]) -> &'static str {
+pub(crate) fn detect_base64(written: &[u8]) -> &'static str {
     let text = written.strip_prefix(b"\"").unwrap_or(written);
     let text = text.strip_suffix(b"\"").unwrap_or(text);
-    let beginning = text.get(..SNIFFED / 3 * 4).unwrap_or(text);
-    STANDARD.decode(beginning).map_or(UNKNOWN, |bytes| of_bytes(&bytes))
+    let beginning = text.get(..SNIFFED_BYTES / 3 * 4).unwrap_or(text);
+    STANDARD.decode(beginning).map_or(UNKNOWN, |bytes| detect(&bytes))
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_res_5_bytes_are_known_by_how_they_begin() {
+    fn r_res_5_media_types_are_detected_from_the_first_bytes() {
         for (bytes, expected) in [
             (&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..], "image/png"),
             (b"\xff\xd8\xff\xe0\0\x10JFIF", "image/jpeg"),
@@ -94,7 +94,7 @@ mod tests {
             for length in [0, 1, 2, 100] {
                 let padded = [bytes, &vec![0; length]].concat();
                 let written = format!("\"{}\"", STANDARD.encode(&padded));
-                let found = of_base64(written.as_bytes());
+                let found = detect_base64(written.as_bytes());
                 assert!(found == expected || (bytes == b"BM" && length == 100), "{bytes:?} {length}: {found}");
             }
         }

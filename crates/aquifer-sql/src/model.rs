@@ -30,12 +30,12 @@ pub(crate) struct ExcludedTable {
 
 impl ExcludedTable {
     /// A column of it among those of all tables.
-    pub(crate) fn id_of(&self, column: &str) -> ColumnId {
-        ColumnId::of(self.schema.as_deref(), &self.name, column)
+    pub(crate) fn column_id(&self, column: &str) -> ColumnId {
+        ColumnId::new(self.schema.as_deref(), &self.name, column)
     }
 
     /// Whether it has columns of all these names.
-    pub(crate) fn has_all(&self, columns: &[String]) -> bool {
+    pub(crate) fn has_columns(&self, columns: &[String]) -> bool {
         columns.iter().all(|column| self.columns.iter().any(|known| **known == **column))
     }
 }
@@ -56,25 +56,25 @@ pub(crate) struct ColumnId {
 
 impl ColumnId {
     /// A column of a table, with the schema where the database has them.
-    pub(crate) fn of(schema: Option<&str>, table: &str, column: &str) -> Self {
+    pub(crate) fn new(schema: Option<&str>, table: &str, column: &str) -> Self {
         match schema {
-            Some(schema) => Self::of_postgres(schema, table, column),
-            None => Self::of_sqlite(table, column),
+            Some(schema) => Self::for_postgres(schema, table, column),
+            None => Self::for_sqlite(table, column),
         }
     }
 
     /// A column of SQLite, where case does not matter.
-    pub(crate) fn of_sqlite(table: &str, column: &str) -> Self {
+    pub(crate) fn for_sqlite(table: &str, column: &str) -> Self {
         Self { table: table.to_ascii_lowercase().into(), column: column.to_ascii_lowercase().into() }
     }
 
     /// A column of PostgreSQL.
-    pub(crate) fn of_postgres(schema: &str, table: &str, column: &str) -> Self {
+    pub(crate) fn for_postgres(schema: &str, table: &str, column: &str) -> Self {
         Self { table: format!("{schema}.{table}").into(), column: column.into() }
     }
 
     /// Whatever a view reads, as one: what its columns may show that are no columns of tables.
-    pub(crate) fn everything_in(&self) -> Self {
+    pub(crate) fn whole_table(&self) -> Self {
         Self { table: self.table.clone(), column: "".into() }
     }
 
@@ -93,12 +93,12 @@ impl ColumnId {
     }
 
     /// Whether it stands for everything that a view reads.
-    pub(crate) fn is_everything(&self) -> bool {
+    pub(crate) fn is_whole_table(&self) -> bool {
         self.column.is_empty()
     }
 
     /// Whether it is a column of the same table.
-    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_table(&self, other: &Self) -> bool {
         self.table == other.table
     }
 }
@@ -116,14 +116,14 @@ pub(crate) struct Table {
     pub(crate) key: Key,
     /// Where the key is a unique one that was chosen: what takes its place if it shows what is hidden. Other keys stay.
     pub(crate) key_fallback: Option<KeyFallback>,
-    pub(crate) unique: Vec<Unique>,
-    pub(crate) checks: Vec<Check>,
+    pub(crate) unique: Vec<UniqueConstraint>,
+    pub(crate) checks: Vec<CheckConstraint>,
     pub(crate) foreign: Vec<ForeignKey>,
     /// The tables that its rows are seen through, by schema and name: those it inherits from, by however many steps.
     pub(crate) inherits: Vec<(Arc<str>, Arc<str>)>,
     pub(crate) index: Option<TextIndex>,
     /// What may be done to its rows.
-    pub(crate) may: Permits,
+    pub(crate) may: TablePermissions,
     /// Whether the database has a function that hashes whole rows.
     pub(crate) hashes: bool,
     /// Whether it says what becomes of rows that conflict with others (SQLite's `ON CONFLICT`).
@@ -131,45 +131,45 @@ pub(crate) struct Table {
     /// Columns that exist but cannot be offered: this user may not read them, or they only serve an index.
     pub(crate) unlisted: Vec<Arc<str>>,
     /// Columns that are kept from callers.
-    pub(crate) withheld: Withheld,
+    pub(crate) withheld: WithheldColumns,
     /// How changes can be rehearsed.
-    pub(crate) rehearsal: Rehearsal,
+    pub(crate) dry_run: DryRunSupport,
 }
 
 /// How changes of a table can be rehearsed: done, and undone.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Rehearsal {
+pub(crate) struct DryRunSupport {
     /// Whether creating a row leaves no trace once it is undone.
     pub(crate) create: bool,
     pub(crate) update: bool,
     pub(crate) delete: bool,
     /// Columns whose defaults cannot be tried: drawing from a sequence is never undone.
-    pub(crate) drawn: Vec<DrawnColumn>,
+    pub(crate) untestable: Vec<UntestableDefault>,
     /// The state of the catalog that this was read from, where it can change unnoticed.
     pub(crate) fingerprint: Option<Arc<str>>,
 }
 
-impl Rehearsal {
+impl DryRunSupport {
     /// Of a database that undoes everything.
     pub(crate) const COMPLETE: Self =
-        Self { create: true, update: true, delete: true, drawn: Vec::new(), fingerprint: None };
+        Self { create: true, update: true, delete: true, untestable: Vec::new(), fingerprint: None };
 }
 
 /// A column whose default must not be tried.
 #[derive(Debug, Clone)]
-pub(crate) struct DrawnColumn {
+pub(crate) struct UntestableDefault {
     pub(crate) name: Arc<str>,
     pub(crate) quoted: Name,
     /// Whether it takes a value of ours only if that is insisted on.
     pub(crate) is_identity: bool,
     /// The sequences it draws from.
     pub(crate) draws_from: Vec<i64>,
-    pub(crate) drawing: Drawing,
+    pub(crate) prediction: DefaultPrediction,
 }
 
 /// What can be known of a default without trying it.
 #[derive(Debug, Clone)]
-pub(crate) enum Drawing {
+pub(crate) enum DefaultPrediction {
     /// The value it would have, as an expression that changes nothing.
     Predicted(Fragment),
     /// This user may not draw it: without a value for the column no row can be made.
@@ -180,7 +180,7 @@ pub(crate) enum Drawing {
 
 /// Columns that are kept from callers, although the database would show them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Withheld {
+pub(crate) struct WithheldColumns {
     /// Every one of them. Their names must not appear in messages.
     pub(crate) columns: Vec<Arc<str>>,
     /// Those that callers are told of: their names look like secrets.
@@ -193,13 +193,13 @@ pub(crate) struct Withheld {
 
 /// What may be done.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Permits {
+pub(crate) struct TablePermissions {
     pub(crate) insert: bool,
     pub(crate) update: bool,
     pub(crate) delete: bool,
 }
 
-impl Permits {
+impl TablePermissions {
     pub(crate) const NONE: Self = Self { insert: false, update: false, delete: false };
 }
 
@@ -322,13 +322,13 @@ pub(crate) enum PostgresRead {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Unique {
+pub(crate) struct UniqueConstraint {
     pub(crate) name: Arc<str>,
     pub(crate) columns: Vec<Arc<str>>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Check {
+pub(crate) struct CheckConstraint {
     pub(crate) name: Arc<str>,
     pub(crate) columns: Vec<Arc<str>>,
     /// What must not be false, where the database tells it for a row.
@@ -351,8 +351,8 @@ pub(crate) struct ForeignKey {
 
 impl ForeignKey {
     /// Whether this is the table that it refers to.
-    pub(crate) fn leads_to(&self, table: &Table) -> bool {
-        table.is_called(self.to_schema.as_deref(), &self.to_table)
+    pub(crate) fn references_table(&self, table: &Table) -> bool {
+        table.matches_name(self.to_schema.as_deref(), &self.to_table)
     }
 }
 
@@ -391,7 +391,7 @@ impl Table {
     }
 
     /// Whether a reference to this name means it.
-    pub(crate) fn is_called(&self, schema: Option<&str>, name: &str) -> bool {
+    pub(crate) fn matches_name(&self, schema: Option<&str>, name: &str) -> bool {
         match &self.schema {
             Some(own) => Some(&**own) == schema && *self.name == *name,
             // SQLite reports the name as it was written in the reference.
@@ -412,8 +412,8 @@ impl Table {
     }
 
     /// A column of this table among those of all tables.
-    pub(crate) fn id_of(&self, column: &str) -> ColumnId {
-        ColumnId::of(self.schema.as_deref(), &self.name, column)
+    pub(crate) fn column_id(&self, column: &str) -> ColumnId {
+        ColumnId::new(self.schema.as_deref(), &self.name, column)
     }
 
     /// Whether the column exists but callers are not to know of it.
@@ -423,7 +423,7 @@ impl Table {
     }
 
     /// Whether somebody's words mention a column that callers are not to know of.
-    pub(crate) fn speaks_of_withheld(&self, words: &str) -> bool {
+    pub(crate) fn mentions_withheld(&self, words: &str) -> bool {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         let mut all = self.withheld.columns.iter().filter(|name| !name.is_empty());
         let (words, any) = (words.to_lowercase(), !self.withheld.columns.is_empty());
@@ -445,7 +445,7 @@ impl Table {
     }
 
     /// The columns that the constraint of this name is about.
-    pub(crate) fn constrained(&self, name: &str) -> Option<&[Arc<str>]> {
+    pub(crate) fn constraint_columns(&self, name: &str) -> Option<&[Arc<str>]> {
         let unique = self.unique.iter().find(|known| &*known.name == name).map(|known| &known.columns);
         let check = || self.checks.iter().find(|known| &*known.name == name).map(|known| &known.columns);
         let foreign =

@@ -12,16 +12,16 @@ use crate::names::{self, Words};
 use crate::settings::Settings;
 
 /// How long the name of a table that is gone stays reserved. It may come back, as it does in many migrations.
-const GONE_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const REMOVED_TABLE_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Names of more tables than this are not remembered once the tables are gone.
-const MAX_GONE: usize = 1_000;
+const MAX_REMOVED_TABLES: usize = 1_000;
 
 /// Words in the names of generic operations: `list_tables`, `get_table_schema`, `create_record`.
-const OF_ALL_TABLES: &[&str] = &["record", "records", "table", "tables", "table_schema", "table_schemas"];
+const GENERIC_WORDS: &[&str] = &["record", "records", "table", "tables", "table_schema", "table_schemas"];
 
 /// The most bytes the book has when it is written down.
-const MAX_BYTES: usize = 512 * 1024;
+const MAX_BOOK_BYTES: usize = 512 * 1024;
 
 /// The names of tables, by the tables' own names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) struct NameBook {
 struct Entry {
     words: Words,
     /// When the table was first missed, in seconds since 1970.
-    gone_since: Option<i64>,
+    removed_since: Option<i64>,
 }
 
 impl NameBook {
@@ -42,22 +42,23 @@ impl NameBook {
         // As tables are told apart: to SQLite, another case of a name is the same table.
         let full_names: Vec<String> =
             tables.iter().map(|table| settings.fold(&table.full_name()).into_owned()).collect();
-        self.forget(&full_names, now.as_second());
-        let mut naming = Naming::new(tables, settings);
-        for entry in self.entries.values().filter(|entry| entry.gone_since.is_some()) {
-            naming.reserve(&entry.words);
+        self.update_removed(&full_names, now.as_second());
+        let mut assignment = NameAssignment::new(tables, settings);
+        for entry in self.entries.values().filter(|entry| entry.removed_since.is_some()) {
+            assignment.reserve(&entry.words);
         }
         for (index, name) in full_names.iter().enumerate() {
-            if let Some(entry) = self.entries.get(name).filter(|_| !naming.is_configured(index)) {
-                naming.give(index, entry.words.clone());
+            if let Some(entry) = self.entries.get(name).filter(|_| !assignment.is_configured(index)) {
+                assignment.assign(index, entry.words.clone());
             }
         }
-        let words = naming.finish(&full_names);
+        let words = assignment.finish(&full_names);
         for (index, (name, words)) in full_names.into_iter().zip(&words).enumerate() {
-            let said = tables.get(index).and_then(|table| settings.table(table.schema.as_deref(), &table.name));
+            let table_settings =
+                tables.get(index).and_then(|table| settings.table(table.schema.as_deref(), &table.name));
             // What the operator chose is not remembered: it holds as long as the configuration says so.
-            if names::chosen(said) == (None, None) {
-                self.entries.insert(name, Entry { words: words.clone(), gone_since: None });
+            if names::configured_words(table_settings) == (None, None) {
+                self.entries.insert(name, Entry { words: words.clone(), removed_since: None });
             } else {
                 self.entries.remove(&name);
             }
@@ -66,27 +67,27 @@ impl NameBook {
     }
 
     /// Notes which tables are gone, and drops those that have been gone for long.
-    fn forget(&mut self, present: &[String], now: i64) {
+    fn update_removed(&mut self, present: &[String], now: i64) {
         let present: HashSet<&str> = present.iter().map(String::as_str).collect();
         for (name, entry) in &mut self.entries {
-            entry.gone_since = match present.contains(name.as_str()) {
+            entry.removed_since = match present.contains(name.as_str()) {
                 true => None,
                 // A clock that was set back must not make it stay for ever.
-                false => Some(entry.gone_since.unwrap_or(now).min(now)),
+                false => Some(entry.removed_since.unwrap_or(now).min(now)),
             };
         }
-        let ttl = i64::try_from(GONE_TTL.as_secs()).unwrap_or(i64::MAX);
-        self.entries.retain(|_, entry| entry.gone_since.is_none_or(|since| now.saturating_sub(since) < ttl));
-        let gone = self.entries.values().filter(|entry| entry.gone_since.is_some()).count();
-        self.drop_gone(gone.saturating_sub(MAX_GONE));
+        let ttl = i64::try_from(REMOVED_TABLE_TTL.as_secs()).unwrap_or(i64::MAX);
+        self.entries.retain(|_, entry| entry.removed_since.is_none_or(|since| now.saturating_sub(since) < ttl));
+        let removed = self.entries.values().filter(|entry| entry.removed_since.is_some()).count();
+        self.drop_oldest_removed(removed.saturating_sub(MAX_REMOVED_TABLES));
     }
 
     /// Drops so many of those that have been gone longest. Says whether there were as many.
-    fn drop_gone(&mut self, count: usize) -> bool {
-        let mut gone: Vec<(i64, String)> =
-            self.entries.iter().filter_map(|(name, entry)| Some((entry.gone_since?, name.clone()))).collect();
-        gone.sort();
-        let dropped = gone.iter().take(count).filter(|(_, name)| self.entries.remove(name).is_some()).count();
+    fn drop_oldest_removed(&mut self, count: usize) -> bool {
+        let mut removed: Vec<(i64, String)> =
+            self.entries.iter().filter_map(|(name, entry)| Some((entry.removed_since?, name.clone()))).collect();
+        removed.sort();
+        let dropped = removed.iter().take(count).filter(|(_, name)| self.entries.remove(name).is_some()).count();
         dropped == count
     }
 
@@ -96,11 +97,11 @@ impl NameBook {
         let mut book = self.clone();
         loop {
             let text = book.write();
-            if text.len() <= MAX_BYTES {
+            if text.len() <= MAX_BOOK_BYTES {
                 return text;
             }
             let spare = book.entries.len() / 4 + 1;
-            if !book.drop_gone(spare) {
+            if !book.drop_oldest_removed(spare) {
                 let last: Vec<String> = book.entries.keys().rev().take(spare).cloned().collect();
                 last.iter().for_each(|name| drop(book.entries.remove(name)));
             }
@@ -110,7 +111,7 @@ impl NameBook {
     fn write(&self) -> Vec<u8> {
         let entries = self.entries.iter().map(|(name, entry)| {
             let words = [Value::from(entry.words.singular.as_str()), entry.words.plural.as_str().into()];
-            (name.clone(), words.into_iter().chain(entry.gone_since.map(Value::from)).collect())
+            (name.clone(), words.into_iter().chain(entry.removed_since.map(Value::from)).collect())
         });
         Value::Object(entries.collect()).to_string().into_bytes()
     }
@@ -123,8 +124,8 @@ impl NameBook {
             let part = |index: usize| value.get(index).and_then(Value::as_str).map(str::to_owned);
             let (Some(singular), Some(plural)) = (part(0), part(1)) else { continue };
             if names::is_usable(&singular) && names::is_usable(&plural) {
-                let gone_since = value.get(2).and_then(Value::as_i64);
-                entries.insert(name, Entry { words: Words { singular, plural }, gone_since });
+                let removed_since = value.get(2).and_then(Value::as_i64);
+                entries.insert(name, Entry { words: Words { singular, plural }, removed_since });
             }
         }
         Some(Self { entries })
@@ -135,7 +136,7 @@ impl NameBook {
         let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
         for (name, entry) in self.entries {
             let known = entries.entry(name.to_ascii_lowercase()).or_insert_with(|| entry.clone());
-            if known.gone_since.is_some() && entry.gone_since.is_none() {
+            if known.removed_since.is_some() && entry.removed_since.is_none() {
                 *known = entry;
             }
         }
@@ -148,7 +149,7 @@ impl NameBook {
         for (name, theirs) in other.entries {
             match self.entries.get_mut(&name) {
                 Some(ours) => ours.words = theirs.words,
-                None if theirs.gone_since.is_none() => drop(self.entries.insert(name, theirs)),
+                None if theirs.removed_since.is_none() => drop(self.entries.insert(name, theirs)),
                 None => {}
             }
         }
@@ -156,10 +157,10 @@ impl NameBook {
 }
 
 /// Names under assignment.
-struct Naming<'a> {
+struct NameAssignment<'a> {
     tables: &'a [Table],
     settings: &'a Settings,
-    given: Vec<Option<Words>>,
+    assigned: Vec<Option<Words>>,
     taken: HashSet<String>,
     /// The tables' own names as words. No other table is given one of these by way of its singular or plural.
     own_words: Vec<String>,
@@ -168,25 +169,25 @@ struct Naming<'a> {
     configured: HashSet<usize>,
 }
 
-impl<'a> Naming<'a> {
+impl<'a> NameAssignment<'a> {
     fn new(tables: &'a [Table], settings: &'a Settings) -> Self {
         let (mut chosen, mut configured) = (HashMap::new(), HashSet::new());
         for (index, table) in tables.iter().enumerate() {
-            let (singular, plural) = names::chosen(settings.table(table.schema.as_deref(), &table.name));
+            let (singular, plural) = names::configured_words(settings.table(table.schema.as_deref(), &table.name));
             for word in [singular, plural].into_iter().flatten() {
                 configured.insert(index);
                 chosen.entry(word).or_insert(index);
             }
         }
         // Where one set of operations is for all tables, no table's own operations can be called like those.
-        let of_all = if settings.is_generic(tables.len()) { OF_ALL_TABLES } else { &[] };
-        let taken = of_all.iter().map(|word| (*word).to_owned()).collect();
-        let own_words = tables.iter().map(|table| names::own_word(&name_with_schema(table, settings))).collect();
-        Self { tables, settings, given: vec![None; tables.len()], taken, own_words, chosen, configured }
+        let generic = if settings.is_generic(tables.len()) { GENERIC_WORDS } else { &[] };
+        let taken = generic.iter().map(|word| (*word).to_owned()).collect();
+        let own_words = tables.iter().map(|table| names::table_word(&name_with_schema(table, settings))).collect();
+        Self { tables, settings, assigned: vec![None; tables.len()], taken, own_words, chosen, configured }
     }
 
     /// The singular or plural of a table's name, unless another table is called so: then its own name.
-    fn settled(&self, index: usize, word: String) -> String {
+    fn resolve_word(&self, index: usize, word: String) -> String {
         let mut others = self.own_words.iter().enumerate().filter(|(other, _)| *other != index);
         match self.own_words.get(index) {
             Some(own) if *own != word && others.any(|(_, other)| *other == word) => own.clone(),
@@ -213,11 +214,11 @@ impl<'a> Naming<'a> {
     }
 
     /// Gives a table these words, unless they are somebody else's.
-    fn give(&mut self, index: usize, words: Words) {
+    fn assign(&mut self, index: usize, words: Words) {
         if self.is_free(index, &words) {
             self.taken.extend([words.singular.clone(), words.plural.clone()]);
-            if let Some(given) = self.given.get_mut(index) {
-                *given = Some(words);
+            if let Some(assigned) = self.assigned.get_mut(index) {
+                *assigned = Some(words);
             }
         }
     }
@@ -236,15 +237,15 @@ impl<'a> Naming<'a> {
         order.sort_by_key(|&index| self.tables.get(index).map(|table| rank(index, table)));
         for index in order {
             let (Some(table), Some(full_name)) = (self.tables.get(index), full_names.get(index)) else { continue };
-            if self.given.get(index).is_some_and(Option::is_some) {
+            if self.assigned.get(index).is_some_and(Option::is_some) {
                 continue;
             }
-            let said = self.settings.table(table.schema.as_deref(), &table.name);
-            let alone = names::words(&name_with_schema(table, self.settings), said);
-            let (singular, plural) = names::chosen(said);
+            let table_settings = self.settings.table(table.schema.as_deref(), &table.name);
+            let alone = names::default_words(&name_with_schema(table, self.settings), table_settings);
+            let (singular, plural) = names::configured_words(table_settings);
             let settled = |chosen: &Option<String>, word: &str| match chosen {
                 Some(chosen) => chosen.clone(),
-                None => self.settled(index, word.to_owned()),
+                None => self.resolve_word(index, word.to_owned()),
             };
             let mut words =
                 Words { singular: settled(&singular, &alone.singular), plural: settled(&plural, &alone.plural) };
@@ -257,7 +258,7 @@ impl<'a> Naming<'a> {
             }
             let mut round = 0;
             while !self.is_free(index, &words) {
-                let marked = names::marked(&alone, full_name, round);
+                let marked = names::add_mark(&alone, full_name, round);
                 // A mark on the one word is no reason for one on the other that the operator chose.
                 let own = |chosen: &Option<String>| chosen.clone().filter(|word| self.is_word_free(index, word));
                 words = Words {
@@ -266,9 +267,9 @@ impl<'a> Naming<'a> {
                 };
                 round += 1;
             }
-            self.give(index, words);
+            self.assign(index, words);
         }
-        self.given.into_iter().map(Option::unwrap_or_default).collect()
+        self.assigned.into_iter().map(Option::unwrap_or_default).collect()
     }
 }
 
@@ -284,7 +285,7 @@ fn name_with_schema(table: &Table, settings: &Settings) -> String {
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::model::{Key, Permits, Rehearsal, Withheld};
+    use crate::model::{DryRunSupport, Key, TablePermissions, WithheldColumns};
     use crate::settings::{TableSettings, Target};
     use crate::statement::Name;
 
@@ -302,18 +303,18 @@ mod tests {
             foreign: Vec::new(),
             inherits: Vec::new(),
             index: None,
-            may: Permits::NONE,
+            may: TablePermissions::NONE,
             hashes: false,
             resolves_conflicts: false,
             unlisted: Vec::new(),
-            withheld: Withheld::default(),
-            rehearsal: Rehearsal::COMPLETE,
+            withheld: WithheldColumns::default(),
+            dry_run: DryRunSupport::COMPLETE,
         }
     }
 
-    fn settings(said: &[(&str, Option<&str>, Option<&str>)]) -> Settings {
+    fn settings(table_settings: &[(&str, Option<&str>, Option<&str>)]) -> Settings {
         let mut settings = Settings::of("here", Target::Memory("x".to_owned()));
-        for (name, singular, plural) in said {
+        for (name, singular, plural) in table_settings {
             let (singular, plural) = (singular.map(str::to_owned), plural.map(str::to_owned));
             settings.tables.insert((*name).to_owned(), TableSettings { singular, plural, ..TableSettings::default() });
         }
@@ -331,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn r_saf_2_a_name_is_not_taken_away_by_a_newcomer() {
+    fn r_saf_2_a_new_table_does_not_take_an_existing_name() {
         let (plain, mut book) = (settings(&[]), NameBook::default());
         assert_eq!(plurals(&mut book, &["Order"], &plain, 0), ["orders"]);
         // Alone, each of these would be called so before it.
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn r_saf_2_no_table_is_called_by_the_name_of_another() {
+    fn r_saf_2_no_table_gets_the_name_of_another() {
         for (tables, expected) in [
             (&["people", "person"][..], &["people/people", "person/person"][..]),
             (&["person", "people"], &["person/person", "people/people"]),
@@ -366,8 +367,8 @@ mod tests {
             assert_eq!(words, expected, "{tables:?}");
         }
         // The operator's words are the operator's.
-        let said = settings(&[("people", Some("person"), None)]);
-        let words = NameBook::default().assign(&[table("people"), table("person")], &said, at(0));
+        let table_settings = settings(&[("people", Some("person"), None)]);
+        let words = NameBook::default().assign(&[table("people"), table("person")], &table_settings, at(0));
         assert_eq!((words[0].singular.as_str(), words[0].plural.as_str()), ("person", "people"));
         assert!(words[1].singular.starts_with("person_x") && words[1].plural.starts_with("people_x"), "{words:?}");
         // A name that is in use stays what it is.
@@ -414,25 +415,25 @@ mod tests {
     }
 
     #[test]
-    fn the_operators_words_win() {
+    fn configured_words_win() {
         let mut book = NameBook::default();
         assert_eq!(plurals(&mut book, &["orders", "sales"], &settings(&[]), 0), ["orders", "sales"]);
-        let said = settings(&[("sales", Some("order"), Some("orders"))]);
-        let named = plurals(&mut book, &["orders", "sales"], &said, 0);
+        let table_settings = settings(&[("sales", Some("order"), Some("orders"))]);
+        let named = plurals(&mut book, &["orders", "sales"], &table_settings, 0);
         assert!(named[0].starts_with("orders_x") && named[1] == "orders", "{named:?}");
         // Only what was chosen wins; the other word is nobody's choice.
         let mut book = NameBook::default();
         plurals(&mut book, &["orders"], &settings(&[]), 0);
-        let said = settings(&[("Order", Some("big_order"), None)]);
+        let table_settings = settings(&[("Order", Some("big_order"), None)]);
         let tables = [table("orders"), table("Order")];
-        let words = book.assign(&tables, &said, at(0));
+        let words = book.assign(&tables, &table_settings, at(0));
         assert_eq!((words[0].plural.as_str(), words[1].singular.as_str()), ("orders", "big_order"));
         assert!(words[1].plural.starts_with("orders_x"));
         // When the operator takes it back, the table is called by its own name.
         assert_eq!(plurals(&mut book, &["orders", "Order"], &settings(&[]), 1)[0], "orders");
         // Two of the same choice are told apart.
-        let said = settings(&[("a", Some("thing"), Some("things")), ("b", Some("thing"), Some("things"))]);
-        let named = plurals(&mut NameBook::default(), &["a", "b"], &said, 0);
+        let table_settings = settings(&[("a", Some("thing"), Some("things")), ("b", Some("thing"), Some("things"))]);
+        let named = plurals(&mut NameBook::default(), &["a", "b"], &table_settings, 0);
         assert!(named[0] == "things" && named[1].starts_with("things_x"), "{named:?}");
         // A table that is gone does not keep the operator from choosing.
         let mut book = NameBook::default();
@@ -441,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_not_called_like_the_operations_for_all_tables() {
+    fn a_table_is_not_named_like_a_generic_operation() {
         let mut book = NameBook::default();
         let tables = ["records", "tables", "orders"];
         assert_eq!(plurals(&mut book, &tables, &settings(&[]), 0), tables);
@@ -452,14 +453,14 @@ mod tests {
     }
 
     #[test]
-    fn a_book_is_bounded_and_read_with_care() {
+    fn a_name_book_is_bounded_and_validated() {
         let mut book = NameBook::default();
         let many: Vec<String> = (0..20_000).map(|n| format!("a_table_with_a_name_of_some_length_{n}")).collect();
         let names: Vec<&str> = many.iter().map(String::as_str).collect();
         plurals(&mut book, &names, &settings(&[]), 0);
-        assert!(book.to_json().len() <= MAX_BYTES);
+        assert!(book.to_json().len() <= MAX_BOOK_BYTES);
         plurals(&mut book, &["one"], &settings(&[]), 1);
-        assert!(book.entries.len() <= MAX_GONE + 1);
+        assert!(book.entries.len() <= MAX_REMOVED_TABLES + 1);
         let odd = br#"{"a": ["A b", "c"], "b": ["x"], "c": 5, "d": ["ok", "oks"], "e": ["drop;", "y"], "f": [1, 2]}"#;
         assert_eq!(NameBook::from_json(odd).unwrap().entries.keys().collect::<Vec<_>>(), ["d"]);
         assert!(NameBook::from_json(b"[]").is_none() && NameBook::from_json(b"\xff").is_none());

@@ -29,8 +29,8 @@ pub(crate) struct NameStore {
 
 impl NameStore {
     /// Where the names of a source's database are kept. `place` says which database it is, without secrets.
-    pub(crate) fn new(store: Arc<dyn StateStore>, settings: &Settings, place: &str) -> Self {
-        let digest = Sha256::digest(place.as_bytes());
+    pub(crate) fn new(store: Arc<dyn StateStore>, settings: &Settings, location: &str) -> Self {
+        let digest = Sha256::digest(location.as_bytes());
         let hash = hex_prefix(&digest, 16);
         let key = format!("names/database/{}/{hash}", settings.name);
         Self { store, key, ignores_case: settings.ignores_case() }

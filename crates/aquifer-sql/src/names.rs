@@ -5,10 +5,10 @@ use crate::settings::TableSettings;
 
 /// The longest name of a table in an operation's name: with `search_` and a source's prefix it stays within what
 /// clients accept.
-const MAX_LEN: usize = 30;
+const MAX_WORD_LEN: usize = 30;
 
 /// The length of a mark with the line before it.
-const MARK: usize = 7;
+const MARK_LEN: usize = 7;
 
 /// What the rows of a table are called.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Words {
 }
 
 /// Any name as snake_case of plain letters: `OrderLine` and `Order Line` are `order_line`, `Käufer` is `kaufer`.
-pub(crate) fn snake(name: &str) -> String {
+pub(crate) fn to_snake_case(name: &str) -> String {
     let plain = deunicode::deunicode(name);
     let mut snake = String::with_capacity(plain.len() + 4);
     let mut previous = ' ';
@@ -44,32 +44,37 @@ pub(crate) fn snake(name: &str) -> String {
 }
 
 /// A table's own name as a word: snake_case, and no longer than operations' names allow.
-pub(crate) fn own_word(name: &str) -> String {
-    let word = shorten(&snake(name));
+pub(crate) fn table_word(name: &str) -> String {
+    let word = shorten(&to_snake_case(name));
     if word.is_empty() { "table".to_owned() } else { word }
 }
 
 /// What the rows of a table would be called if it were alone. `name` has the schema before it, where that is told apart.
-pub(crate) fn words(name: &str, said: Option<&TableSettings>) -> Words {
-    let base = own_word(name);
-    let (singular, plural) = chosen(said);
+pub(crate) fn default_words(name: &str, table_settings: Option<&TableSettings>) -> Words {
+    let base = table_word(name);
+    let (singular, plural) = configured_words(table_settings);
     Words {
-        singular: singular.unwrap_or_else(|| last_word(&base, false)),
-        plural: plural.unwrap_or_else(|| last_word(&base, true)),
+        singular: singular.unwrap_or_else(|| inflect_last_word(&base, false)),
+        plural: plural.unwrap_or_else(|| inflect_last_word(&base, true)),
     }
 }
 
 /// The words that the operator chose: for one row, and for several.
-pub(crate) fn chosen(said: Option<&TableSettings>) -> (Option<String>, Option<String>) {
-    let own = |said: Option<&String>| said.map(|word| shorten(&snake(word))).filter(|word| !word.is_empty());
-    (own(said.and_then(|said| said.singular.as_ref())), own(said.and_then(|said| said.plural.as_ref())))
+pub(crate) fn configured_words(table_settings: Option<&TableSettings>) -> (Option<String>, Option<String>) {
+    let own = |table_settings: Option<&String>| {
+        table_settings.map(|word| shorten(&to_snake_case(word))).filter(|word| !word.is_empty())
+    };
+    (
+        own(table_settings.and_then(|table_settings| table_settings.singular.as_ref())),
+        own(table_settings.and_then(|table_settings| table_settings.plural.as_ref())),
+    )
 }
 
 /// The words with a mark made from the table's own name, so that the same table always gets the same ones.
-pub(crate) fn marked(words: &Words, table: &str, round: u32) -> Words {
+pub(crate) fn add_mark(words: &Words, table: &str, round: u32) -> Words {
     let mark = mark(&if round == 0 { table.to_owned() } else { format!("{table}/{round}") });
     let marked = |word: &str| {
-        let kept = word.get(..MAX_LEN - MARK).unwrap_or(word).trim_end_matches('_');
+        let kept = word.get(..MAX_WORD_LEN - MARK_LEN).unwrap_or(word).trim_end_matches('_');
         format!("{kept}_{mark}")
     };
     Words { singular: marked(&words.singular), plural: marked(&words.plural) }
@@ -77,16 +82,16 @@ pub(crate) fn marked(words: &Words, table: &str, round: u32) -> Words {
 
 /// Whether a word can stand in the name of an operation.
 pub(crate) fn is_usable(word: &str) -> bool {
-    aquifer_protocol::operation::is_snake_case(word) && word.len() <= MAX_LEN + MARK
+    aquifer_protocol::operation::is_snake_case(word) && word.len() <= MAX_WORD_LEN + MARK_LEN
 }
 
 /// Whether a table's name is already the one for several.
 pub(crate) fn is_plural(name: &str) -> bool {
-    last_word(name, true) == name
+    inflect_last_word(name, true) == name
 }
 
 /// The last word in singular or plural, the ones before it as they are.
-fn last_word(name: &str, plural: bool) -> String {
+fn inflect_last_word(name: &str, plural: bool) -> String {
     let (before, last) = match name.rsplit_once('_') {
         Some((before, last)) => (format!("{before}_"), last),
         None => (String::new(), name),
@@ -102,10 +107,10 @@ fn last_word(name: &str, plural: bool) -> String {
 
 /// The beginning of a long name, with a mark of the rest so that two of them stay apart.
 fn shorten(name: &str) -> String {
-    if name.len() <= MAX_LEN {
+    if name.len() <= MAX_WORD_LEN {
         return name.to_owned();
     }
-    let kept = name.get(..MAX_LEN - MARK).unwrap_or(name).trim_end_matches('_');
+    let kept = name.get(..MAX_WORD_LEN - MARK_LEN).unwrap_or(name).trim_end_matches('_');
     format!("{kept}_{}", mark(name))
 }
 
@@ -140,21 +145,21 @@ mod tests {
             ("movies", "movie", "movies"),
             ("analyses", "analysis", "analyses"),
         ] {
-            let words = words(table, None);
+            let words = default_words(table, None);
             assert_eq!((words.singular.as_str(), words.plural.as_str()), (singular, plural), "{table}");
         }
     }
 
     #[test]
-    fn long_names_are_shortened_and_marks_are_of_the_table() {
-        let long = words(&"very_long_name_".repeat(5), None);
-        assert!(long.plural.len() <= MAX_LEN, "{long:?}");
-        let orders = words("Orders", None);
-        let marked_words = marked(&orders, "Orders", 0);
+    fn long_names_are_shortened_and_marked() {
+        let long = default_words(&"very_long_name_".repeat(5), None);
+        assert!(long.plural.len() <= MAX_WORD_LEN, "{long:?}");
+        let orders = default_words("Orders", None);
+        let marked_words = add_mark(&orders, "Orders", 0);
         assert!(marked_words.plural.starts_with("orders_x") && marked_words.singular.starts_with("order_x"));
-        assert_eq!(marked_words, marked(&orders, "Orders", 0));
-        assert_ne!(marked_words, marked(&orders, "orders", 0));
-        assert_ne!(marked_words, marked(&orders, "Orders", 1));
-        assert!(marked(&long, "x", 0).plural.len() <= MAX_LEN);
+        assert_eq!(marked_words, add_mark(&orders, "Orders", 0));
+        assert_ne!(marked_words, add_mark(&orders, "orders", 0));
+        assert_ne!(marked_words, add_mark(&orders, "Orders", 1));
+        assert!(add_mark(&long, "x", 0).plural.len() <= MAX_WORD_LEN);
     }
 }

@@ -8,13 +8,13 @@ use aquifer_query::plan::{Page, Plan};
 use aquifer_query::selection::{Lists, Selection};
 use serde_json::Value;
 
-use crate::cell::string;
+use crate::cell::write_string;
 use crate::exposed_table::ExposedTable;
 use crate::media_type;
 
 /// How a cell is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reader {
+pub(crate) enum CellType {
     /// As it is: SQLite's values have their types with them.
     Plain,
     Integer,
@@ -34,94 +34,106 @@ pub(crate) enum Reader {
 }
 
 /// One row of a result.
-pub(crate) trait Cells {
+pub(crate) trait ResultRow {
     /// Writes a cell as JSON. Writes nothing and says so where it is NULL.
-    fn write(&self, index: usize, reader: Reader, out: &mut Vec<u8>) -> Wrote;
+    fn write(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) -> CellContent;
 
     /// Writes a cell as part of a place. It is only ever given back to the database it came from.
-    fn place(&self, index: usize, reader: Reader, out: &mut Vec<u8>) {
-        if self.write(index, reader, out) == Wrote::Nothing {
+    fn write_cursor_value(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) {
+        if self.write(index, cell_type, out) == CellContent::Null {
             out.extend_from_slice(b"null");
         }
     }
 
     /// A cell as a value.
-    fn value(&self, index: usize, reader: Reader) -> Value {
+    fn value(&self, index: usize, cell_type: CellType) -> Value {
         let mut text = Vec::new();
-        match self.write(index, reader, &mut text) {
-            Wrote::Nothing => Value::Null,
-            Wrote::Value | Wrote::Bytes => serde_json::from_slice(&text).unwrap_or(Value::Null),
+        match self.write(index, cell_type, &mut text) {
+            CellContent::Null => Value::Null,
+            CellContent::Value | CellContent::Bytes => serde_json::from_slice(&text).unwrap_or(Value::Null),
         }
     }
 }
 
 /// Whether a cell had a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wrote {
+pub(crate) enum CellContent {
     Value,
     /// Bytes, in base64.
     Bytes,
-    Nothing,
+    Null,
 }
 
 /// A field of an item: a cell, or an object of such.
 #[derive(Debug)]
-pub(crate) struct Node {
+pub(crate) struct OutputField {
     /// `"name":`
     label: Box<[u8]>,
-    what: What,
+    source: FieldSource,
 }
 
 #[derive(Debug)]
-enum What {
+enum FieldSource {
     Cell {
         index: usize,
-        reader: Reader,
+        cell_type: CellType,
         omit: bool,
     },
     /// Parts of a cell that is JSON.
     Parts {
         index: usize,
-        reader: Reader,
+        cell_type: CellType,
         parts: Selection,
     },
-    Object(Vec<Node>),
+    Object(Vec<OutputField>),
 }
 
-impl Node {
+impl OutputField {
     /// Enters parts of a cell. Which of its values are lists shows only once it has been read.
-    pub(crate) fn enter_parts(nodes: &mut Vec<Node>, name: &str, index: usize, reader: Reader, parts: Selection) {
-        nodes.push(Node { label: label(name), what: What::Parts { index, reader, parts } });
+    pub(crate) fn add_parts(
+        fields: &mut Vec<OutputField>,
+        name: &str,
+        index: usize,
+        cell_type: CellType,
+        parts: Selection,
+    ) {
+        fields.push(OutputField { label: encode_label(name), source: FieldSource::Parts { index, cell_type, parts } });
     }
 
     /// Enters a cell at the end of a path.
-    pub(crate) fn enter(nodes: &mut Vec<Node>, steps: &[&str], index: usize, reader: Reader, omit: bool) {
+    pub(crate) fn add_cell(
+        fields: &mut Vec<OutputField>,
+        steps: &[&str],
+        index: usize,
+        cell_type: CellType,
+        omit: bool,
+    ) {
         let Some((first, rest)) = steps.split_first() else { return };
-        let label = label(first);
-        let known = nodes.iter().position(|node| node.label == label);
+        let label = encode_label(first);
+        let known = fields.iter().position(|field| field.label == label);
         if rest.is_empty() {
-            let node = Node { label, what: What::Cell { index, reader, omit } };
-            match known.and_then(|position| nodes.get_mut(position)) {
-                Some(slot) => *slot = node,
-                None => nodes.push(node),
+            let field = OutputField { label, source: FieldSource::Cell { index, cell_type, omit } };
+            match known.and_then(|position| fields.get_mut(position)) {
+                Some(slot) => *slot = field,
+                None => fields.push(field),
             }
             return;
         }
         let position = known.unwrap_or_else(|| {
-            nodes.push(Node { label, what: What::Object(Vec::new()) });
-            nodes.len() - 1
+            fields.push(OutputField { label, source: FieldSource::Object(Vec::new()) });
+            fields.len() - 1
         });
         // A path into something that is shown whole adds nothing.
-        if let Some(Node { what: What::Object(inner), .. }) = nodes.get_mut(position) {
-            Node::enter(inner, rest, index, reader, omit);
+        if let Some(OutputField { source: FieldSource::Object(inner), .. }) = fields.get_mut(position) {
+            OutputField::add_cell(inner, rest, index, cell_type, omit);
         }
     }
 }
 
 /// `"name":`
-fn label(name: &str) -> Box<[u8]> {
+fn encode_label(name: &str) -> Box<[u8]> {
     let mut label = Vec::with_capacity(name.len() + 3);
-    string(name, &mut label);
+    write_string(name, &mut label);
     label.push(b':');
     label.into_boxed_slice()
 }
@@ -130,42 +142,44 @@ fn label(name: &str) -> Box<[u8]> {
 /// so that what a row shows can be sent back.
 pub(crate) const BINARY: &str = "_binary";
 
-fn object(nodes: &[Node], row: &impl Cells, out: &mut Vec<u8>) -> bool {
+fn write_object(fields: &[OutputField], row: &impl ResultRow, out: &mut Vec<u8>) -> bool {
     out.push(b'{');
     let mut any = false;
     let mut binary: Vec<u8> = Vec::new();
-    for node in nodes {
+    for field in fields {
         let start = out.len();
         if any {
             out.push(b',');
         }
-        out.extend_from_slice(&node.label);
-        let shown = match &node.what {
-            What::Cell { index, reader, omit } => match row.write(*index, *reader, out) {
-                Wrote::Value if *omit && out.ends_with(b":null") => false,
-                Wrote::Value => true,
-                Wrote::Bytes => {
-                    let value = start + usize::from(any) + node.label.len();
-                    let media_type = media_type::of_base64(out.get(value..).unwrap_or_default());
+        out.extend_from_slice(&field.label);
+        let shown = match &field.source {
+            FieldSource::Cell { index, cell_type, omit } => match row.write(*index, *cell_type, out) {
+                CellContent::Value if *omit && out.ends_with(b":null") => false,
+                CellContent::Value => true,
+                CellContent::Bytes => {
+                    let value = start + usize::from(any) + field.label.len();
+                    let media_type = media_type::detect_base64(out.get(value..).unwrap_or_default());
                     binary.extend_from_slice(if binary.is_empty() { b"" } else { b"," });
-                    binary.extend_from_slice(&node.label);
+                    binary.extend_from_slice(&field.label);
                     binary.extend_from_slice(b"{\"encoding\":\"base64\",\"media_type\":\"");
                     binary.extend_from_slice(media_type.as_bytes());
                     binary.extend_from_slice(b"\"}");
                     true
                 }
-                Wrote::Nothing if *omit => false,
-                Wrote::Nothing => {
+                CellContent::Null if *omit => false,
+                CellContent::Null => {
                     out.extend_from_slice(b"null");
                     true
                 }
             },
-            What::Parts { index, reader, parts } => match parts.apply(&row.value(*index, *reader), Lists::ByNumber) {
-                // Writing a value to memory cannot fail.
-                Some(shown) => serde_json::to_writer(&mut *out, &shown).is_ok(),
-                None => false,
-            },
-            What::Object(inner) => object(inner, row, out),
+            FieldSource::Parts { index, cell_type, parts } => {
+                match parts.apply(&row.value(*index, *cell_type), Lists::ByNumber) {
+                    // Writing a value to memory cannot fail.
+                    Some(shown) => serde_json::to_writer(&mut *out, &shown).is_ok(),
+                    None => false,
+                }
+            }
+            FieldSource::Object(inner) => write_object(inner, row, out),
         };
         if shown {
             any = true;
@@ -184,31 +198,31 @@ fn object(nodes: &[Node], row: &impl Cells, out: &mut Vec<u8>) -> bool {
 
 /// What the rows of a statement become.
 #[derive(Debug, Default)]
-pub(crate) struct Shape {
-    pub(crate) nodes: Arc<[Node]>,
-    pub(crate) places: Places,
+pub(crate) struct RowShape {
+    pub(crate) fields: Arc<[OutputField]>,
+    pub(crate) cursor_source: CursorSource,
 }
 
 /// Where a row's place is to be found.
 #[derive(Debug, Default)]
-pub(crate) enum Places {
+pub(crate) enum CursorSource {
     /// Nobody asks.
     #[default]
     None,
     /// In these cells.
-    Cells(Vec<(usize, Reader)>),
+    Cells(Vec<(usize, CellType)>),
     /// It is only counted, beginning with this.
     Counted { from: usize, width: usize },
 }
 
 /// Texts one after the other.
 #[derive(Debug, Default)]
-struct Texts {
+struct TextBuffer {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl Texts {
+impl TextBuffer {
     fn count(&self) -> usize {
         self.ends.len()
     }
@@ -232,46 +246,46 @@ impl Texts {
 
 /// Collects rows until there are enough of them, or too many bytes.
 #[derive(Debug)]
-pub(crate) struct Collector {
-    shape: Shape,
-    wanted: usize,
+pub(crate) struct RowCollector {
+    shape: RowShape,
+    max_rows: usize,
     max_bytes: usize,
-    every_place: bool,
-    items: Texts,
+    every_cursor: bool,
+    items: TextBuffer,
     /// Of every row with its cursor, else of the first and the last.
-    places: Texts,
+    cursors: TextBuffer,
     more: bool,
     cut: bool,
 }
 
-impl Collector {
+impl RowCollector {
     /// For one row.
-    pub(crate) fn one(shape: Shape) -> Self {
+    pub(crate) fn for_single_row(shape: RowShape) -> Self {
         Self::new(shape, 1, usize::MAX, false)
     }
 
-    pub(crate) fn new(shape: Shape, wanted: usize, max_bytes: usize, every_place: bool) -> Self {
+    pub(crate) fn new(shape: RowShape, max_rows: usize, max_bytes: usize, every_cursor: bool) -> Self {
         Self {
             shape,
-            wanted,
+            max_rows,
             max_bytes,
-            every_place,
-            items: Texts { bytes: Vec::with_capacity(if wanted == 1 { 512 } else { 4096 }), ends: Vec::new() },
-            places: Texts::default(),
+            every_cursor,
+            items: TextBuffer { bytes: Vec::with_capacity(if max_rows == 1 { 512 } else { 4096 }), ends: Vec::new() },
+            cursors: TextBuffer::default(),
             more: false,
             cut: false,
         }
     }
 
     /// Takes a row, unless there are enough.
-    pub(crate) fn take(&mut self, row: &impl Cells) -> ControlFlow<()> {
+    pub(crate) fn push(&mut self, row: &impl ResultRow) -> ControlFlow<()> {
         let count = self.items.count();
-        if count >= self.wanted {
+        if count >= self.max_rows {
             self.more = true;
             return ControlFlow::Break(());
         }
         self.items.add(|out| {
-            object(&self.shape.nodes, row, out);
+            write_object(&self.shape.fields, row, out);
         });
         if self.items.bytes.len() + count > self.max_bytes && count > 0 {
             self.items.pop();
@@ -279,22 +293,22 @@ impl Collector {
             self.cut = true;
             return ControlFlow::Break(());
         }
-        if !self.every_place && self.places.count() > 1 {
-            self.places.pop();
+        if !self.every_cursor && self.cursors.count() > 1 {
+            self.cursors.pop();
         }
-        match &self.shape.places {
-            Places::None => {}
-            Places::Cells(cells) => self.places.add(|out| {
+        match &self.shape.cursor_source {
+            CursorSource::None => {}
+            CursorSource::Cells(cells) => self.cursors.add(|out| {
                 out.push(b'[');
-                for (position, (index, reader)) in cells.iter().enumerate() {
+                for (position, (index, cell_type)) in cells.iter().enumerate() {
                     if position > 0 {
                         out.push(b',');
                     }
-                    row.place(*index, *reader, out);
+                    row.write_cursor_value(*index, *cell_type, out);
                 }
                 out.push(b']');
             }),
-            Places::Counted { from, width } => self.places.add(|out| {
+            CursorSource::Counted { from, width } => self.cursors.add(|out| {
                 let unknown = "null,".repeat(width.saturating_sub(1));
                 out.extend_from_slice(format!("[{unknown}{}]", from + count + 1).as_bytes());
             }),
@@ -308,25 +322,25 @@ impl Collector {
     }
 
     /// The place of the row that was taken last.
-    pub(crate) fn last_place(&self) -> Option<Vec<Value>> {
-        let last = self.places.count().checked_sub(1)?;
-        serde_json::from_slice(self.places.get(last)).ok()
+    pub(crate) fn last_cursor_values(&self) -> Option<Vec<Value>> {
+        let last = self.cursors.count().checked_sub(1)?;
+        serde_json::from_slice(self.cursors.get(last)).ok()
     }
 
     /// The only row, as JSON text.
-    pub(crate) fn into_one(self) -> Option<Vec<u8>> {
+    pub(crate) fn into_single_row(self) -> Option<Vec<u8>> {
         if self.items.count() == 0 { None } else { Some(self.items.bytes) }
     }
 
     /// Whether the page ended early because of its bytes, and after how many rows.
-    pub(crate) fn cut(&self) -> Option<usize> {
+    pub(crate) fn truncated_after(&self) -> Option<usize> {
         self.cut.then_some(self.items.count())
     }
 
     /// Writes `"items":[…],"pageInfo":{…}` and the like.
-    pub(crate) fn finish(
+    pub(crate) fn write_page(
         self,
-        served: &ExposedTable,
+        exposed: &ExposedTable,
         plan: &Plan,
         key: &CursorKey,
         total: Option<&Value>,
@@ -334,7 +348,7 @@ impl Collector {
     ) {
         let backward = matches!(plan.page, Page::Backward { .. });
         let count = self.items.count();
-        let mut sealer = key.sealer(&served.collection, plan);
+        let mut sealer = key.sealer(&exposed.collection, plan);
         out.reserve(self.items.bytes.len() + count + 512);
         out.extend_from_slice(if plan.edges { b"\"edges\":[" } else { b"\"items\":[" });
         for position in 0..count {
@@ -346,14 +360,14 @@ impl Collector {
                 out.extend_from_slice(b"{\"node\":");
                 out.extend_from_slice(self.items.get(index));
                 out.extend_from_slice(b",\"cursor\":\"");
-                out.extend_from_slice(sealer.seal(self.places.get(index)).as_bytes());
+                out.extend_from_slice(sealer.seal(self.cursors.get(index)).as_bytes());
                 out.extend_from_slice(b"\"}");
             } else {
                 out.extend_from_slice(self.items.get(index));
             }
         }
         out.push(b']');
-        let last = self.places.count().saturating_sub(1);
+        let last = self.cursors.count().saturating_sub(1);
         let (first, last) = if backward { (last, 0) } else { (0, last) };
         let text = match &plan.page {
             Page::Forward { .. } | Page::Backward { .. } => {
@@ -362,8 +376,8 @@ impl Collector {
                     page => (self.more, matches!(page, Page::Forward { after: Some(_), .. })),
                 };
                 let mut info = format!(",\"pageInfo\":{{\"hasNextPage\":{has_next},\"hasPreviousPage\":{has_previous}");
-                if self.places.count() > 0 {
-                    let (first, last) = (sealer.seal(self.places.get(first)), sealer.seal(self.places.get(last)));
+                if self.cursors.count() > 0 {
+                    let (first, last) = (sealer.seal(self.cursors.get(first)), sealer.seal(self.cursors.get(last)));
                     info += &format!(",\"startCursor\":\"{first}\",\"endCursor\":\"{last}\"");
                 }
                 if let Some(total) = total {

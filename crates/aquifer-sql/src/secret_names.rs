@@ -7,7 +7,7 @@
 
 use aquifer_query::FieldType;
 
-use crate::names::snake;
+use crate::names::to_snake_case;
 
 /// A secret by itself: these words, at the end of a name.
 const SECRETS: &[&[&str]] = &[
@@ -109,17 +109,17 @@ const PASSWORDS: &[&str] = &[
 ];
 
 /// Whose pass it is, where `pass` within a name could be a mountain's.
-const PASS_OF: &[&str] =
+const PASS_OWNERS: &[&str] =
     &["user", "db", "smtp", "mail", "ftp", "admin", "login", "account", "auth", "root", "member", "hashed"];
 
 /// What several tokens are for that let somebody in. Other `tokens` are mostly those of a language model.
-const TOKENS_FOR: &[&str] = &[
+const TOKEN_PURPOSES: &[&str] = &[
     "access", "refresh", "auth", "api", "session", "bearer", "oauth", "reset", "login", "device", "push", "csrf",
     "jwt", "secret",
 ];
 
 /// What a digest is of, where whoever knows the original gets in (`remember_digest`).
-const DIGEST_OF: &[&str] =
+const DIGEST_SUBJECTS: &[&str] =
     &["remember", "activation", "reset", "confirm", "confirmation", "login", "session", "unlock", "invitation"];
 
 /// Endings that written-together names are recognised by: `accesstoken`, `userpassword`.
@@ -168,7 +168,7 @@ const FORMS: &[&str] = &[
 ];
 
 /// What follows a secret's name where the column only tells something about it.
-const ABOUT: &[&str] = &[
+const DESCRIPTIONS: &[&str] = &[
     "at",
     "on",
     "date",
@@ -217,7 +217,7 @@ const ABOUT: &[&str] = &[
 ];
 
 /// What precedes a secret's name where the column only says whether there is one.
-const WHETHER: &[&str] =
+const EXISTENCE_PREFIXES: &[&str] =
     &["is", "has", "have", "had", "needs", "requires", "require", "must", "can", "should", "use", "uses", "force"];
 
 /// Whether a column of this name and type, in a table of this name, looks like a secret.
@@ -226,10 +226,10 @@ pub(crate) fn looks_secret(table: &str, column: &str, of: &FieldType) -> bool {
         // Whether, when, and one of a list that everybody knows: none of them opens a door.
         FieldType::Boolean | FieldType::Time | FieldType::Date | FieldType::Word(_) => false,
         // A number is a count or a price rather than a token or a salt.
-        FieldType::Integer => matches!(secret_in(column), Some(Kind::Number | Kind::Password)),
-        FieldType::Number => secret_in(column) == Some(Kind::Number),
+        FieldType::Integer => matches!(find_secret(column), Some(Kind::Number | Kind::Password)),
+        FieldType::Number => find_secret(column) == Some(Kind::Number),
         FieldType::List(Some(element)) => looks_secret(table, column, element),
-        _ => secret_in(column).is_some() || is_content_of(table, column),
+        _ => find_secret(column).is_some() || is_content_of(table, column),
     }
 }
 
@@ -249,11 +249,11 @@ fn words_of(snake: &str) -> Vec<&str> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-fn secret_in(column: &str) -> Option<Kind> {
-    let snake = snake(column);
+fn find_secret(column: &str) -> Option<Kind> {
+    let snake = to_snake_case(column);
     let words = words_of(&snake);
     let mut words = words.as_slice();
-    if words.first().is_some_and(|first| WHETHER.contains(first)) {
+    if words.first().is_some_and(|first| EXISTENCE_PREFIXES.contains(first)) {
         return None;
     }
     if words == ["pass"] {
@@ -262,7 +262,7 @@ fn secret_in(column: &str) -> Option<Kind> {
     let is_pass =
         words.windows(2).any(is_pass_of_somebody) || words.windows(3).any(|words| words == ["mot", "de", "passe"]);
     if is_pass || words.iter().any(|word| is_password(word)) {
-        let is_about = words.last().is_some_and(|last| ABOUT.contains(last));
+        let is_about = words.last().is_some_and(|last| DESCRIPTIONS.contains(last));
         return (!is_about).then_some(Kind::Password);
     }
     loop {
@@ -283,15 +283,15 @@ fn secret_in(column: &str) -> Option<Kind> {
 /// Whether the last two words say what a secret is for: `access_tokens`, `remember_digest`.
 fn has_purpose(words: &[&str]) -> bool {
     match words {
-        [.., purpose, "tokens"] => TOKENS_FOR.contains(purpose),
-        [.., purpose, "digest"] => DIGEST_OF.contains(purpose),
+        [.., purpose, "tokens"] => TOKEN_PURPOSES.contains(purpose),
+        [.., purpose, "digest"] => DIGEST_SUBJECTS.contains(purpose),
         _ => false,
     }
 }
 
 /// Whether this is what a table of secrets is about: `api_keys.key`, `api_keys.hashed_key`, `recovery_codes.code`.
 fn is_content_of(table: &str, column: &str) -> bool {
-    let (table, column) = (snake(table), snake(column));
+    let (table, column) = (to_snake_case(table), to_snake_case(column));
     let rows: Vec<&str> = words_of(&table).into_iter().map(|word| word.strip_suffix('s').unwrap_or(word)).collect();
     let is_secret = |secrets: &[&[&str]]| secrets.iter().any(|secret| rows.ends_with(secret));
     let is_joined = rows.last().is_some_and(|word| is_joined(word));
@@ -316,7 +316,7 @@ fn is_password(word: &str) -> bool {
 
 fn is_pass_of_somebody(pair: &[&str]) -> bool {
     match pair {
-        [owner, "pass"] => PASS_OF.contains(owner),
+        [owner, "pass"] => PASS_OWNERS.contains(owner),
         ["pass", form] => ["hash", "salt", "digest"].contains(form),
         _ => false,
     }
@@ -425,12 +425,12 @@ mod tests {
             "DATABASE_URL",
             "connection_string",
         ] {
-            assert!(secret_in(name).is_some(), "{name}");
+            assert!(find_secret(name).is_some(), "{name}");
         }
     }
 
     #[test]
-    fn what_only_speaks_of_a_secret_is_none() {
+    fn descriptions_of_secrets_are_not_secrets() {
         for name in [
             "token_count",
             "tokens",
@@ -487,7 +487,7 @@ mod tests {
             "_",
             "123",
         ] {
-            assert!(secret_in(name).is_none(), "{name}");
+            assert!(find_secret(name).is_none(), "{name}");
         }
     }
 

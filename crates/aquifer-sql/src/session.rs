@@ -6,8 +6,8 @@ use aquifer_protocol::error::Failure;
 use serde_json::Value;
 
 use crate::error::SqlError;
-use crate::rows::{Collector, Reader};
-use crate::sql::uniform::TimeCheck;
+use crate::rows::{CellType, RowCollector};
+use crate::sql::time_checks::TimeCheck;
 use crate::statement::Statement;
 use crate::time_style::TimeStyle;
 
@@ -16,14 +16,14 @@ pub(crate) trait Session: Send {
     fn fetch(
         &mut self,
         statement: &Statement,
-        collector: &mut Collector,
+        collector: &mut RowCollector,
     ) -> impl Future<Output = Result<(), SqlError>> + Send;
 
     /// Runs a statement with few rows, all of them wanted.
     fn rows(
         &mut self,
         statement: &Statement,
-        readers: &[Reader],
+        cell_types: &[CellType],
     ) -> impl Future<Output = Result<Vec<Vec<Value>>, SqlError>> + Send;
 
     /// What is known by now of the format of a column's times. Databases that have a type for times have one format.
@@ -42,20 +42,20 @@ pub(crate) trait Session: Send {
 
 /// Why something was not done: the database's fault, or the request's.
 #[derive(Debug)]
-pub(crate) enum Fault {
-    SqlError(SqlError),
+pub(crate) enum WorkError {
+    Sql(SqlError),
     Failure(Failure),
 }
 
-impl From<SqlError> for Fault {
+impl From<SqlError> for WorkError {
     fn from(error: SqlError) -> Self {
-        Fault::SqlError(error)
+        WorkError::Sql(error)
     }
 }
 
-impl From<Failure> for Fault {
+impl From<Failure> for WorkError {
     fn from(failure: Failure) -> Self {
-        Fault::Failure(failure)
+        WorkError::Failure(failure)
     }
 }
 
@@ -73,13 +73,13 @@ pub(crate) trait Work: Send + Sync + 'static {
     }
 
     /// Whether none of its changes may be kept, whatever it says in the end.
-    fn is_rehearsal(&self) -> bool {
+    fn is_dry_run(&self) -> bool {
         false
     }
 
     /// Does it, perhaps more than once: a read that takes long is begun anew elsewhere. What is said beside the output is
     /// whether its changes are to be kept.
-    fn run<S: Session>(&self, session: &mut S) -> impl Future<Output = Result<(Self::Output, bool), Fault>> + Send;
+    fn run<S: Session>(&self, session: &mut S) -> impl Future<Output = Result<(Self::Output, bool), WorkError>> + Send;
 
     /// Says more about what went wrong. Called after everything has been undone, where nothing can be written.
     fn explain<S: Session>(&self, _session: &mut S, error: SqlError) -> impl Future<Output = SqlError> + Send {
@@ -89,12 +89,12 @@ pub(crate) trait Work: Send + Sync + 'static {
 
 /// A change that is made only while its call is valid. Waiting for a connection or a lock may take long, so this is asked
 /// inside the transaction: before the first statement, and again when the next thing would be to keep the change.
-pub(crate) struct Valid<W> {
+pub(crate) struct GuardedWork<W> {
     pub(crate) work: W,
     pub(crate) validity: Validity,
 }
 
-impl<W: Work> Work for Valid<W> {
+impl<W: Work> Work for GuardedWork<W> {
     type Output = W::Output;
 
     fn needs_snapshot(&self) -> bool {
@@ -105,11 +105,11 @@ impl<W: Work> Work for Valid<W> {
         self.work.is_cheap()
     }
 
-    fn is_rehearsal(&self) -> bool {
-        self.work.is_rehearsal()
+    fn is_dry_run(&self) -> bool {
+        self.work.is_dry_run()
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<(Self::Output, bool), Fault> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(Self::Output, bool), WorkError> {
         self.validity.check()?;
         let done = self.work.run(session).await?;
         self.validity.check()?;

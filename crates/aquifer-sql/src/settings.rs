@@ -177,7 +177,7 @@ impl Settings {
 
     /// What was said of a table, by its name or by schema and name.
     pub(crate) fn table(&self, schema: Option<&str>, table: &str) -> Option<&TableSettings> {
-        self.entry(schema, table).map(|(_, said)| said)
+        self.entry(schema, table).map(|(_, table_settings)| table_settings)
     }
 
     /// The same with the name it was said under.
@@ -232,19 +232,19 @@ impl Target {
             Target::Memory(name) => Some(name.clone()),
             Target::Postgres(url) => {
                 // A password may have a slash in it.
-                let place =
-                    url.split_once("://").map(|(_, rest)| rest.rsplit_once('@').map_or(rest, |(_, place)| place));
-                let path = place.and_then(|place| place.split_once('/')).map(|(_, path)| path);
+                let location =
+                    url.split_once("://").map(|(_, rest)| rest.rsplit_once('@').map_or(rest, |(_, location)| location));
+                let path = location.and_then(|location| location.split_once('/')).map(|(_, path)| path);
                 let name = path.and_then(|path| path.split(['?', '/']).next());
                 name.map(|name| percent::decode(name).unwrap_or_else(|| name.to_owned()))
             }
         };
-        let name = crate::names::snake(&name.unwrap_or_default());
+        let name = crate::names::to_snake_case(&name.unwrap_or_default());
         if name.is_empty() { "database".to_owned() } else { name }
     }
 
     /// Which file it is, however it was written; nothing for what ends with the process.
-    pub(crate) fn place(&self) -> Option<String> {
+    pub(crate) fn location(&self) -> Option<String> {
         match self {
             Target::Sqlite(path) => {
                 let whole = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
@@ -260,9 +260,9 @@ impl Target {
             return text.to_owned();
         }
         let shown = match text.rsplit_once('@') {
-            Some((secret, place)) => {
+            Some((secret, location)) => {
                 let scheme = secret.split_inclusive("://").next().filter(|scheme| scheme.len() < secret.len());
-                format!("{}…@{place}", scheme.unwrap_or_default())
+                format!("{}…@{location}", scheme.unwrap_or_default())
             }
             None => text.to_owned(),
         };

@@ -40,7 +40,7 @@ impl Fragment {
     }
 
     /// Whether it is just this.
-    pub(crate) fn is(&self, text: &str) -> bool {
+    pub(crate) fn is_text(&self, text: &str) -> bool {
         *self.0 == *text
     }
 }
@@ -128,7 +128,7 @@ impl Statement {
     }
 
     /// What was written from there on, to be written again into other statements. Not if values belong to it.
-    pub(crate) fn unbound(&self, start: usize) -> Option<Fragment> {
+    pub(crate) fn fragment_since(&self, start: usize) -> Option<Fragment> {
         let text = self.text.get(start..).filter(|_| self.binds.is_empty())?;
         Some(Fragment(text.into()))
     }

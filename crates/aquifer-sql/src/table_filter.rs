@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_selected_by_the_patterns_of_rules() {
+    fn tables_are_selected_by_patterns() {
         type Case<'a> = (&'a str, &'a [&'a str], &'a [&'a str], &'a [&'a str], &'a [&'a str]);
         let cases: &[Case<'_>] = &[
             (SQLITE, &[], &[], &["orders", "日本語"], &[]),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_that_mean_nothing_are_reported() {
+    fn invalid_patterns_are_reported() {
         for pattern in ["", " ", "orders ", "[ab]*", "{a,b}", "a|b", "a\u{7}b", &"a".repeat(300)] {
             for (include, exclude, key) in [(&[pattern][..], &[][..], "include"), (&[], &[pattern], "exclude")] {
                 let mut problems = Vec::new();

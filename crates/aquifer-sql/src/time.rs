@@ -14,18 +14,20 @@ pub(crate) fn tick_before(tick: i128, text: &str) -> Option<String> {
 }
 
 /// Writes a moment as JSON.
-pub(crate) fn show(time: Timestamp, out: &mut Vec<u8>) {
+pub(crate) fn write_timestamp(time: Timestamp, out: &mut Vec<u8>) {
     const SECOND: i128 = 1_000_000_000;
     let since = time.as_nanosecond();
     match (i64::try_from(since.div_euclid(SECOND)), u32::try_from(since.rem_euclid(SECOND))) {
-        (Ok(seconds), Ok(rest)) if TimeZone::UTC.to_datetime(time).year() > 0 => cell::moment(seconds, rest, out),
-        _ => cell::string(&time.to_string(), out),
+        (Ok(seconds), Ok(rest)) if TimeZone::UTC.to_datetime(time).year() > 0 => {
+            cell::write_timestamp(seconds, rest, out)
+        }
+        _ => cell::write_string(&time.to_string(), out),
     }
 }
 
 /// Writes text that is a moment of day and time in UTC as JSON, without reading it any further. Says whether it is one:
 /// there are other ways to write moments.
-pub(crate) fn copy(text: &[u8], out: &mut Vec<u8>) -> bool {
+pub(crate) fn copy_timestamp(text: &[u8], out: &mut Vec<u8>) -> bool {
     let Some((head, tail)) = text.split_at_checked(19) else { return false };
     let number = |place: usize, width: usize| {
         let digits = head.get(place..place + width)?;
@@ -67,10 +69,10 @@ mod tests {
 
     /// Both ways of writing a moment write the same, and what is copied is what would have been read.
     #[test]
-    fn moments_are_written_as_they_would_be_read() {
+    fn timestamps_are_written_in_canonical_form() {
         let shown = |time: Timestamp| {
             let mut out = Vec::new();
-            show(time, &mut out);
+            write_timestamp(time, &mut out);
             String::from_utf8(out).unwrap()
         };
         for second in (-70_000_000_000_i64..253_402_207_200).step_by(31_556_951) {
@@ -88,7 +90,7 @@ mod tests {
             "0001-01-01 00:00:00.123456789",
         ] {
             let mut out = Vec::new();
-            assert!(copy(text.as_bytes(), &mut out), "{text}");
+            assert!(copy_timestamp(text.as_bytes(), &mut out), "{text}");
             assert_eq!(String::from_utf8(out).unwrap(), shown(moment(text).unwrap()), "{text}");
         }
         for text in [
@@ -104,12 +106,12 @@ mod tests {
             "2026/01/28 12:00:00",
         ] {
             let mut out = Vec::new();
-            assert!(!copy(text.as_bytes(), &mut out) && out.is_empty(), "{text}");
+            assert!(!copy_timestamp(text.as_bytes(), &mut out) && out.is_empty(), "{text}");
         }
     }
 
     #[test]
-    fn moments_between_ticks_are_compared_by_the_earlier_tick() {
+    fn timestamps_between_ticks_are_compared_by_the_earlier_tick() {
         const MICROSECOND: i128 = 1_000;
         for (text, before) in [
             ("2026-01-31T12:00:00.2505Z", None),

@@ -46,11 +46,11 @@ impl Unit {
         }
     }
 
-    fn of_integer(number: i64) -> Self {
+    fn for_integer(number: i64) -> Self {
         if number.unsigned_abs() >= MIN_MILLISECONDS.unsigned_abs() { Unit::Millisecond } else { Unit::Second }
     }
 
-    fn of_real(number: f64) -> Self {
+    fn for_real(number: f64) -> Self {
         if number.abs() >= MIN_MILLISECONDS_REAL { Unit::Millisecond } else { Unit::Second }
     }
 }
@@ -103,14 +103,14 @@ impl DigitCounts {
     }
 
     /// The least count that can write this many significant digits.
-    fn least_for(self, significant: u8) -> Option<u8> {
+    fn min_for(self, significant: u8) -> Option<u8> {
         (significant..=9).find(|digits| self.contains(*digits))
     }
 }
 
 /// A stored value of a time column.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Stored<'a> {
+pub(crate) enum StoredTime<'a> {
     Integer(i64),
     Real(f64),
     Text(&'a [u8]),
@@ -118,7 +118,7 @@ pub(crate) enum Stored<'a> {
 }
 
 /// What is found in one text.
-struct Scanned {
+struct ParsedText {
     /// Nanoseconds since 1970 in UTC.
     nanosecond: i128,
     format: TextFormat,
@@ -127,7 +127,7 @@ struct Scanned {
 }
 
 /// Reads text in one of the formats above; nothing else.
-fn scan(text: &[u8]) -> Option<Scanned> {
+fn parse_text(text: &[u8]) -> Option<ParsedText> {
     let number = |place: usize, width: usize| -> Option<i64> {
         let digits = text.get(place..place + width)?;
         digits.iter().try_fold(0, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + i64::from(digit - b'0')))
@@ -139,7 +139,7 @@ fn scan(text: &[u8]) -> Option<Scanned> {
     }
     let midnight = i128::from(days_since_1970(year, month, day)) * DAY;
     if text.len() == 10 {
-        return Some(Scanned { nanosecond: midnight, format: TextFormat::Day, significant: 0 });
+        return Some(ParsedText { nanosecond: midnight, format: TextFormat::Day, significant: 0 });
     }
     let separator = match text.get(10)? {
         b' ' => Separator::Space,
@@ -175,7 +175,7 @@ fn scan(text: &[u8]) -> Option<Scanned> {
     let nanos = fraction.iter().fold(0, |sum, digit| sum * 10 + i128::from(digit - b'0')) * scale;
     let significant = fraction.iter().rposition(|digit| *digit != b'0').map_or(0, |last| last + 1);
     let local = midnight + i128::from(hour * 3600 + minute * 60 + second) * SECOND + nanos;
-    Some(Scanned {
+    Some(ParsedText {
         nanosecond: local - zone.nanoseconds(),
         format: TextFormat::Clock { separator, digits: DigitCounts::only(width), zone },
         significant: u8::try_from(significant).ok()?,
@@ -224,20 +224,22 @@ fn civil_day(days: i64) -> (i64, i64, i64) {
 }
 
 /// The moment of a stored value in nanoseconds since 1970, if it is one.
-pub(crate) fn nanosecond(stored: Stored<'_>) -> Option<i128> {
+pub(crate) fn nanosecond(stored: StoredTime<'_>) -> Option<i128> {
     let in_range = |nanosecond: &i128| {
         (i128::from(MIN_SECOND) * SECOND..(i128::from(MAX_SECOND) + 1) * SECOND).contains(nanosecond)
     };
     match stored {
-        Stored::Integer(number) => Some(i128::from(number) * Unit::of_integer(number).nanoseconds()).filter(in_range),
-        Stored::Real(number) => {
-            number.is_finite().then(|| real_nanosecond(number, Unit::of_real(number))).filter(in_range)
+        StoredTime::Integer(number) => {
+            Some(i128::from(number) * Unit::for_integer(number).nanoseconds()).filter(in_range)
         }
-        Stored::Text(text) => match scan(text) {
+        StoredTime::Real(number) => {
+            number.is_finite().then(|| real_nanosecond(number, Unit::for_real(number))).filter(in_range)
+        }
+        StoredTime::Text(text) => match parse_text(text) {
             Some(scanned) => Some(scanned.nanosecond),
             None => moment(std::str::from_utf8(text).ok()?).map(jiff::Timestamp::as_nanosecond),
         },
-        Stored::Other => None,
+        StoredTime::Other => None,
     }
 }
 
@@ -293,11 +295,11 @@ impl TextFormat {
             TextFormat::Clock { separator, digits, zone } => {
                 let mut local = nanosecond + zone.nanoseconds();
                 let significant = significant_digits(local.rem_euclid(SECOND));
-                let width = digits.least_for(significant).unwrap_or_else(|| match digits.max() {
+                let width = digits.min_for(significant).unwrap_or_else(|| match digits.max() {
                     0 => significant,
                     max => {
                         local -= local.rem_euclid(10_i128.pow(9 - u32::from(max)));
-                        digits.least_for(significant_digits(local.rem_euclid(SECOND))).unwrap_or(max)
+                        digits.min_for(significant_digits(local.rem_euclid(SECOND))).unwrap_or(max)
                     }
                 });
                 write_clock(&mut text, local, separator, width);
@@ -333,7 +335,7 @@ impl TextFormat {
 
 /// A bound to compare stored values with.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Bound {
+pub(crate) struct TimeBound {
     /// The greatest value of the format that is not after the time.
     pub(crate) value: Bind,
     /// Whether it is the time itself.
@@ -362,13 +364,13 @@ impl TimeStyle {
     }
 
     /// What stored values of this style are compared with in place of a time.
-    pub(crate) fn bound(self, nanosecond: i128) -> Bound {
+    pub(crate) fn bound(self, nanosecond: i128) -> TimeBound {
         match self {
             TimeStyle::Number { unit, .. } => number_bound(nanosecond, unit),
             TimeStyle::Text(format) => {
                 let local = nanosecond + format.zone().nanoseconds();
                 let floor = local - local.rem_euclid(format.tick());
-                let text = |text: &str| Bound { value: Bind::Text(text.to_owned()), is_exact: false };
+                let text = |text: &str| TimeBound { value: Bind::Text(text.to_owned()), is_exact: false };
                 // No value of the format is before the year 0 or after the year 9999.
                 if floor < i128::from(MIN_SECOND) * SECOND {
                     text("/")
@@ -376,21 +378,21 @@ impl TimeStyle {
                     text(":")
                 } else {
                     let value = Bind::Text(format.write(floor - format.zone().nanoseconds()));
-                    Bound { value, is_exact: floor == local }
+                    TimeBound { value, is_exact: floor == local }
                 }
             }
-            TimeStyle::Mixed => Bound { value: Bind::Text(canonical(nanosecond)), is_exact: true },
+            TimeStyle::Mixed => TimeBound { value: Bind::Text(canonical(nanosecond)), is_exact: true },
         }
     }
 }
 
 /// The greatest number that is not after a time. Reals of less than the least magnitude are in no column of these styles.
-fn number_bound(nanosecond: i128, unit: Unit) -> Bound {
+fn number_bound(nanosecond: i128, unit: Unit) -> TimeBound {
     let whole = nanosecond.div_euclid(unit.nanoseconds());
     let rest = nanosecond.rem_euclid(unit.nanoseconds());
     let integer = i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX });
     if rest == 0 || nanosecond.abs() < i128::from(MIN_REAL_SECONDS + 1) * SECOND {
-        return Bound { value: Bind::Integer(integer), is_exact: rest == 0 };
+        return TimeBound { value: Bind::Integer(integer), is_exact: rest == 0 };
     }
     #[expect(clippy::cast_precision_loss, reason = "it is corrected below")]
     let mut real = nanosecond as f64 / unit.nanoseconds() as f64;
@@ -401,49 +403,49 @@ fn number_bound(nanosecond: i128, unit: Unit) -> Bound {
     while real_nanosecond(real.next_up(), unit) <= nanosecond {
         real = real.next_up();
     }
-    Bound { value: Bind::Real(real), is_exact: real_nanosecond(real, unit) == nanosecond }
+    TimeBound { value: Bind::Real(real), is_exact: real_nanosecond(real, unit) == nanosecond }
 }
 
 /// Finds the one style of many values, each seen once.
 #[derive(Debug, Clone)]
 pub(crate) struct StyleFinder {
-    found: Found,
+    found: StyleEvidence,
     /// For each count of digits, the least number of significant ones among them.
     least_significant: [u8; 10],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum StyleEvidence {
     Nothing,
     Style(TimeStyle),
 }
 
 impl StyleFinder {
     pub(crate) fn new() -> Self {
-        Self { found: Found::Nothing, least_significant: [u8::MAX; 10] }
+        Self { found: StyleEvidence::Nothing, least_significant: [u8::MAX; 10] }
     }
 
     /// One that expects a style that was found before.
     pub(crate) fn expecting(style: TimeStyle) -> Self {
-        Self { found: Found::Style(style), ..Self::new() }
+        Self { found: StyleEvidence::Style(style), ..Self::new() }
     }
 
     /// Takes a value into account. False once no style is left.
-    pub(crate) fn add(&mut self, stored: Stored<'_>) -> bool {
+    pub(crate) fn add(&mut self, stored: StoredTime<'_>) -> bool {
         let style = self.style_of(stored);
         let merged = match (self.found, style) {
             (_, None) => TimeStyle::Mixed,
-            (Found::Nothing, Some(style)) => style,
-            (Found::Style(known), Some(style)) => merge(known, style),
+            (StyleEvidence::Nothing, Some(style)) => style,
+            (StyleEvidence::Style(known), Some(style)) => merge(known, style),
         };
-        self.found = Found::Style(merged);
+        self.found = StyleEvidence::Style(merged);
         merged.is_sortable()
     }
 
-    fn style_of(&mut self, stored: Stored<'_>) -> Option<TimeStyle> {
+    fn style_of(&mut self, stored: StoredTime<'_>) -> Option<TimeStyle> {
         match stored {
-            Stored::Text(text) => {
-                let scanned = scan(text)?;
+            StoredTime::Text(text) => {
+                let scanned = parse_text(text)?;
                 if let TextFormat::Clock { digits, .. } = scanned.format
                     && let Some(least) = self.least_significant.get_mut(usize::from(digits.max()))
                 {
@@ -451,27 +453,27 @@ impl StyleFinder {
                 }
                 Some(TimeStyle::Text(scanned.format))
             }
-            Stored::Integer(number) => {
+            StoredTime::Integer(number) => {
                 nanosecond(stored)?;
-                Some(TimeStyle::Number { unit: Unit::of_integer(number), has_fractions: false })
+                Some(TimeStyle::Number { unit: Unit::for_integer(number), has_fractions: false })
             }
-            Stored::Real(number) => {
+            StoredTime::Real(number) => {
                 nanosecond(stored)?;
-                let style = TimeStyle::Number { unit: Unit::of_real(number), has_fractions: true };
+                let style = TimeStyle::Number { unit: Unit::for_real(number), has_fractions: true };
                 (number.abs() >= MIN_REAL_SECONDS_REAL).then_some(style)
             }
-            Stored::Other => None,
+            StoredTime::Other => None,
         }
     }
 
     /// The style of all values; `None` if there were none.
     pub(crate) fn finish(&self) -> Option<TimeStyle> {
         match self.found {
-            Found::Nothing => None,
-            Found::Style(TimeStyle::Text(TextFormat::Clock { digits, .. })) if !self.is_unambiguous(digits) => {
+            StyleEvidence::Nothing => None,
+            StyleEvidence::Style(TimeStyle::Text(TextFormat::Clock { digits, .. })) if !self.is_unambiguous(digits) => {
                 Some(TimeStyle::Mixed)
             }
-            Found::Style(style) => Some(style),
+            StyleEvidence::Style(style) => Some(style),
         }
     }
 
@@ -479,7 +481,7 @@ impl StyleFinder {
     fn is_unambiguous(&self, digits: DigitCounts) -> bool {
         digits.is_single()
             || (0..=9).zip(&self.least_significant).all(|(count, least)| {
-                *least == u8::MAX || digits.least_for(*least).is_none_or(|sufficient| sufficient >= count)
+                *least == u8::MAX || digits.min_for(*least).is_none_or(|sufficient| sufficient >= count)
             })
     }
 }

@@ -9,14 +9,14 @@
 
 use super::*;
 
-fn style_of(values: &[Stored<'_>]) -> TimeStyle {
+fn style_of(values: &[StoredTime<'_>]) -> TimeStyle {
     let mut finder = StyleFinder::new();
     let _ = values.iter().all(|value| finder.add(*value));
     finder.finish().unwrap()
 }
 
 fn style(texts: &[&str]) -> TimeStyle {
-    style_of(&texts.iter().map(|text| Stored::Text(text.as_bytes())).collect::<Vec<_>>())
+    style_of(&texts.iter().map(|text| StoredTime::Text(text.as_bytes())).collect::<Vec<_>>())
 }
 
 fn time(text: &str) -> i128 {
@@ -46,9 +46,9 @@ fn r_col_8_stored_text_of_a_sortable_format_is_in_the_order_of_its_times() {
         assert!(found.is_sortable(), "{texts:?}");
         assert!(texts.is_sorted(), "{texts:?}");
         for text in *texts {
-            let known = nanosecond(Stored::Text(text.as_bytes())).unwrap();
+            let known = nanosecond(StoredTime::Text(text.as_bytes())).unwrap();
             assert_eq!(known, time(text), "{text} is read as the language reads it");
-            let bound = Bound { value: Bind::Text((*text).to_owned()), is_exact: true };
+            let bound = TimeBound { value: Bind::Text((*text).to_owned()), is_exact: true };
             assert_eq!(found.bound(known), bound, "{texts:?}");
             assert_eq!(found.write(known), bound.value, "{texts:?}");
         }
@@ -59,7 +59,7 @@ fn r_col_8_stored_text_of_a_sortable_format_is_in_the_order_of_its_times() {
 }
 
 #[test]
-fn r_col_8_what_has_no_one_sortable_format_is_read() {
+fn r_col_8_values_without_one_sortable_format_are_mixed() {
     for texts in [
         &["2026-01-31 12:00:00", "2026-01-31T12:00:00"][..],
         &["2026-01-31T12:00:00", "2026-01-31T12:00:00Z"],
@@ -81,15 +81,15 @@ fn r_col_8_what_has_no_one_sortable_format_is_read() {
     ] {
         assert_eq!(style(texts), TimeStyle::Mixed, "{texts:?}");
     }
-    let text = Stored::Text(b"2026-01-31 12:00:00");
+    let text = StoredTime::Text(b"2026-01-31 12:00:00");
     for values in [
-        &[Stored::Integer(1_700_000_000), text][..],
-        &[Stored::Integer(1_700_000_000), Stored::Integer(1_700_000_000_000)],
+        &[StoredTime::Integer(1_700_000_000), text][..],
+        &[StoredTime::Integer(1_700_000_000), StoredTime::Integer(1_700_000_000_000)],
         // More than one real number is the same nanosecond.
-        &[Stored::Real(0.1)],
-        &[Stored::Real(f64::INFINITY)],
-        &[Stored::Integer(i64::MAX)],
-        &[Stored::Other],
+        &[StoredTime::Real(0.1)],
+        &[StoredTime::Real(f64::INFINITY)],
+        &[StoredTime::Integer(i64::MAX)],
+        &[StoredTime::Other],
     ] {
         assert_eq!(style_of(values), TimeStyle::Mixed, "{values:?}");
     }
@@ -107,21 +107,21 @@ fn r_col_8_bounds_between_two_stored_times_are_the_earlier_one() {
         ("2026-01-31T12:00:00+02:00", "9999-12-30T21:59:59.5Z", "9999-12-30T23:59:59+02:00"),
         ("2026-01-31T12:00:00", "-000001-01-31T12:00:00Z", "/"),
     ] {
-        let expected = Bound { value: Bind::Text(value.to_owned()), is_exact: false };
+        let expected = TimeBound { value: Bind::Text(value.to_owned()), is_exact: false };
         assert_eq!(style(&[text]).bound(time(bound)), expected, "{text} {bound}");
     }
-    let seconds = style_of(&[Stored::Integer(1_700_000_000)]);
-    assert_eq!(seconds.bound(-500_000_000), Bound { value: Bind::Integer(-1), is_exact: false });
-    assert_eq!(seconds.bound(60_000_000_000), Bound { value: Bind::Integer(60), is_exact: true });
+    let seconds = style_of(&[StoredTime::Integer(1_700_000_000)]);
+    assert_eq!(seconds.bound(-500_000_000), TimeBound { value: Bind::Integer(-1), is_exact: false });
+    assert_eq!(seconds.bound(60_000_000_000), TimeBound { value: Bind::Integer(60), is_exact: true });
     assert_eq!(seconds.write(60_500_000_000), Bind::Integer(60));
-    let reals = style_of(&[Stored::Integer(1_700_000_000), Stored::Real(1_700_000_000.25)]);
+    let reals = style_of(&[StoredTime::Integer(1_700_000_000), StoredTime::Real(1_700_000_000.25)]);
     let quarter = 1_700_000_000_250_000_000;
     assert_eq!(reals.write(quarter), Bind::Real(1_700_000_000.25));
-    assert_eq!(reals.bound(quarter), Bound { value: Bind::Real(1_700_000_000.25), is_exact: true });
-    assert_eq!(reals.bound(quarter + 1), Bound { value: Bind::Real(1_700_000_000.25), is_exact: false });
+    assert_eq!(reals.bound(quarter), TimeBound { value: Bind::Real(1_700_000_000.25), is_exact: true });
+    assert_eq!(reals.bound(quarter + 1), TimeBound { value: Bind::Real(1_700_000_000.25), is_exact: false });
     assert_eq!(
         reals.bound(quarter - 1),
-        Bound { value: Bind::Real(1_700_000_000.25_f64.next_down()), is_exact: false }
+        TimeBound { value: Bind::Real(1_700_000_000.25_f64.next_down()), is_exact: false }
     );
 }
 
@@ -129,11 +129,11 @@ fn r_col_8_bounds_between_two_stored_times_are_the_earlier_one() {
 fn r_col_8_every_real_number_of_our_time_is_one_nanosecond_and_back() {
     let mut number: f64 = 1_700_000_000.0;
     for step in 0..2_000 {
-        let style = style_of(&[Stored::Real(number)]);
-        let time = nanosecond(Stored::Real(number)).unwrap();
+        let style = style_of(&[StoredTime::Real(number)]);
+        let time = nanosecond(StoredTime::Real(number)).unwrap();
         match style.bound(time) {
-            Bound { value: Bind::Real(back), is_exact: true } => assert_eq!(back, number),
-            Bound { value: Bind::Integer(back), is_exact: true } => assert_eq!(back as f64, number),
+            TimeBound { value: Bind::Real(back), is_exact: true } => assert_eq!(back, number),
+            TimeBound { value: Bind::Integer(back), is_exact: true } => assert_eq!(back as f64, number),
             other => panic!("{number}: {other:?}"),
         }
         number = if step % 3 == 0 { number.next_up() } else { number * 1.000_000_123 };
@@ -141,7 +141,7 @@ fn r_col_8_every_real_number_of_our_time_is_one_nanosecond_and_back() {
 }
 
 #[test]
-fn days_are_those_of_the_calendar() {
+fn days_follow_the_gregorian_calendar() {
     for day in (-719_528..2_932_896).step_by(97) {
         let (year, month, date) = civil_day(day);
         assert_eq!(days_since_1970(year, month, date), day);
@@ -152,12 +152,12 @@ fn days_are_those_of_the_calendar() {
 
 /// Whatever is written is read again, in every style.
 #[test]
-fn what_is_written_is_read_again() {
+fn written_times_are_read_back() {
     for texts in SORTABLE {
         let style = style(texts);
         for now in ["2026-03-01T12:00:00Z", "1969-07-20T20:17:40Z", "2026-03-01T00:00:00Z"] {
             let Bind::Text(text) = style.write(time(now)) else { panic!("{texts:?}") };
-            assert_eq!(nanosecond(Stored::Text(text.as_bytes())), Some(time(now)), "{texts:?} {text}");
+            assert_eq!(nanosecond(StoredTime::Text(text.as_bytes())), Some(time(now)), "{texts:?} {text}");
         }
     }
 }

@@ -8,25 +8,25 @@ use super::{Action, Offer, Verb};
 /// Which tables are left out of what tells of several: lists, relationships, counts, suggestions. Their own operations
 /// stay, so that policy can refuse them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Concealed {
+pub(crate) struct ConcealedTables {
     /// Rows of these are never listed, so nothing leads to them.
     unreadable: HashSet<usize>,
     /// Nothing can be done with these.
     hidden: HashSet<usize>,
 }
 
-impl Concealed {
+impl ConcealedTables {
     /// What is concealed if every call of these operations is denied.
-    pub(crate) fn of(offer: &Offer, denied: &HashSet<Arc<str>>) -> Self {
+    pub(crate) fn from_denied(offer: &Offer, denied: &HashSet<Arc<str>>) -> Self {
         if denied.is_empty() {
             return Self::default();
         }
         let is_denied = |verb: Verb, index: usize| {
-            let name = offer.table(index).map(|served| verb.of(served)).unwrap_or_default();
+            let name = offer.table(index).map(|exposed| verb.operation_name(exposed)).unwrap_or_default();
             denied.contains(name.as_str())
         };
         let is_offered = |verb: Verb, index: usize| {
-            let name = offer.table(index).map(|served| verb.of(served)).unwrap_or_default();
+            let name = offer.table(index).map(|exposed| verb.operation_name(exposed)).unwrap_or_default();
             offer.action(&name) == Some(Action::Table(verb, index))
         };
         let tables = 0..offer.tables.len();

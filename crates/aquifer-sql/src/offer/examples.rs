@@ -11,9 +11,9 @@ use super::{Offer, Verb, column_schema};
 use crate::exposed_table::ExposedTable;
 
 /// A request that shows several controls at once.
-pub(super) fn list(verb: Verb, served: &ExposedTable) -> Map<String, Value> {
+pub(super) fn list(verb: Verb, exposed: &ExposedTable) -> Map<String, Value> {
     let mut params = Map::new();
-    let collection = &served.collection;
+    let collection = &exposed.collection;
     if verb == Verb::Search {
         params.insert("query".to_owned(), "two words \"an exact phrase\"".into());
     }
@@ -47,28 +47,31 @@ pub(super) fn follow(root: &ExposedTable) -> Option<Example> {
 /// A request of a generic operation, for the first table that has what it needs. `own` are the tables' own operations.
 pub(super) fn generic(offer: &Offer, verb: Verb, own: &HashMap<&str, &Operation>) -> Option<Example> {
     let shown = |index: &usize| offer.concealed.is_shown(*index) && offer.concealed.is_readable(*index);
-    let mut tables: Vec<&ExposedTable> =
-        (0..offer.tables.len()).filter(shown).filter_map(|index| offer.table(index)).map(|served| &**served).collect();
+    let mut tables: Vec<&ExposedTable> = (0..offer.tables.len())
+        .filter(shown)
+        .filter_map(|index| offer.table(index))
+        .map(|exposed| &**exposed)
+        .collect();
     // A made-up row would refer to rows that are not there, or have the key of one that is.
-    let collides = |served: &ExposedTable| {
-        !served.table.foreign.is_empty() || served.table.key_columns().any(|column| column.is_required())
+    let collides = |exposed: &ExposedTable| {
+        !exposed.table.foreign.is_empty() || exposed.table.key_columns().any(|column| column.is_required())
     };
-    tables.sort_by_key(|served| verb == Verb::Create && collides(served));
-    tables.into_iter().find_map(|served| {
-        let operation = own.get(&*verb.of(served))?;
-        let mut params = Map::from_iter([("table_name".to_owned(), served.words.plural.as_str().into())]);
+    tables.sort_by_key(|exposed| verb == Verb::Create && collides(exposed));
+    tables.into_iter().find_map(|exposed| {
+        let operation = own.get(&*verb.operation_name(exposed))?;
+        let mut params = Map::from_iter([("table_name".to_owned(), exposed.words.plural.as_str().into())]);
         match verb {
-            Verb::List | Verb::Search => params.extend(list(verb, served)),
-            Verb::Get | Verb::Delete => drop(params.insert("key".to_owned(), key(served)?.into())),
+            Verb::List | Verb::Search => params.extend(list(verb, exposed)),
+            Verb::Get | Verb::Delete => drop(params.insert("key".to_owned(), key(exposed)?.into())),
             Verb::Create => {
-                let is_column = |parameter: &&Parameter| served.table.column(&parameter.name).is_some();
+                let is_column = |parameter: &&Parameter| exposed.table.column(&parameter.name).is_some();
                 let columns: Vec<&Parameter> = operation.parameters.iter().filter(is_column).collect();
                 params.insert("values".to_owned(), fields(columns)?.into());
                 params.insert("dry_run".to_owned(), true.into());
             }
             Verb::Update => {
                 let Kind::Object(shape) = &operation.parameter("input")?.schema.kind else { return None };
-                params.insert("key".to_owned(), key(served)?.into());
+                params.insert("key".to_owned(), key(exposed)?.into());
                 params.insert("input".to_owned(), fields(shape.fields.iter().collect())?.into());
             }
         }
@@ -86,8 +89,8 @@ fn fields(all: Vec<&Parameter>) -> Option<Map<String, Value>> {
 }
 
 /// A made-up key.
-fn key(served: &ExposedTable) -> Option<Map<String, Value>> {
-    let columns = served.table.key_columns();
+fn key(exposed: &ExposedTable) -> Option<Map<String, Value>> {
+    let columns = exposed.table.key_columns();
     columns.map(|column| Some((column.name.to_string(), value(&column_schema::schema(&column.of, column))?))).collect()
 }
 

@@ -21,7 +21,7 @@ use crate::column_defaults::ColumnDefault;
 use crate::exposed_table::ExposedTable;
 use crate::field_names::RESERVED;
 use crate::model::{Column, Key};
-use crate::names::snake;
+use crate::names::to_snake_case;
 
 /// Turns a generic request into one of the table's own.
 pub(super) fn translate(
@@ -29,15 +29,15 @@ pub(super) fn translate(
     verb: Verb,
     index: usize,
     mut params: Map<String, Value>,
-) -> Result<Translated, Failure> {
-    let Some(served) = offer.table(index) else { return Err(no_table(offer, "")) };
+) -> Result<TranslatedCall, Failure> {
+    let Some(exposed) = offer.table(index) else { return Err(unknown_table(offer, "")) };
     params.remove("table_name");
-    let operation: Arc<str> = verb.of(served).into();
+    let operation: Arc<str> = verb.operation_name(exposed).into();
     if !offer.offers(&operation) {
         let cannot = match verb {
             Verb::Search => "has no text to search",
             Verb::Get => "has no key to find one row by",
-            Verb::Create if served.table.withheld.prevents_create => {
+            Verb::Create if exposed.table.withheld.prevents_create => {
                 "takes no new rows: a column without a default is left out"
             }
             Verb::Create | Verb::Update | Verb::Delete => "can only be read",
@@ -45,17 +45,17 @@ pub(super) fn translate(
         };
         return Err(Failure::invalid_value("table_name", format!("names a table which {cannot}")));
     }
-    let problem = check_params(offer, verb, served, &mut params).err();
+    let problem = check_params(offer, verb, exposed, &mut params).err();
     for place in ["key", "values"] {
         if let Some(Value::Object(inner)) = params.remove(place) {
             params.extend(inner);
         }
     }
-    Ok(Translated { operation, params, problem })
+    Ok(TranslatedCall { operation, params, problem })
 }
 
 /// A generic request as one of the table's own.
-pub(super) struct Translated {
+pub(super) struct TranslatedCall {
     pub(super) operation: Arc<str>,
     pub(super) params: Map<String, Value>,
     /// What is wrong with the parameters, in terms of the generic request.
@@ -66,37 +66,37 @@ pub(super) struct Translated {
 fn check_params(
     offer: &Offer,
     verb: Verb,
-    served: &ExposedTable,
+    exposed: &ExposedTable,
     params: &mut Map<String, Value>,
 ) -> Result<(), Failure> {
-    if served.table.key == Key::None
+    if exposed.table.key == Key::None
         && let Some(name) = ["last", "before"].into_iter().find(|name| params.contains_key(*name))
     {
         return Err(Failure::invalid_value(name, "needs rows with a key, and this table has none. Use 'first'"));
     }
-    for place in PLACES {
+    for place in COLUMN_OBJECTS {
         if let Some(Value::Object(given)) = params.get_mut(place) {
-            *given = by_field(served, place, std::mem::take(given))?;
+            *given = by_field(exposed, place, std::mem::take(given))?;
         }
     }
-    check_columns(offer, verb, served, params)
+    check_columns(offer, verb, exposed, params)
 }
 
 /// Where columns stand in a generic request.
-const PLACES: [&str; 3] = ["key", "values", "input"];
+const COLUMN_OBJECTS: [&str; 3] = ["key", "values", "input"];
 
 /// The column that a caller means, who may have used the database's own name or camelCase.
-fn column_of<'a>(served: &'a ExposedTable, name: &str) -> Option<&'a Column> {
+fn column_of<'a>(exposed: &'a ExposedTable, name: &str) -> Option<&'a Column> {
     let is_camel_case = name.chars().all(|c| c.is_ascii_alphanumeric());
-    let in_snake_case = || served.table.column(&snake(name)).filter(|_| is_camel_case);
-    served.table.column(name).or_else(in_snake_case)
+    let in_snake_case = || exposed.table.column(&to_snake_case(name)).filter(|_| is_camel_case);
+    exposed.table.column(name).or_else(in_snake_case)
 }
 
 /// Adds every name of the columns that are given: a rule about one name has to hold for the others.
-pub(super) fn add_names(served: &ExposedTable, given: &mut Map<String, Value>) {
+pub(super) fn add_names(exposed: &ExposedTable, given: &mut Map<String, Value>) {
     let mut more: Vec<(String, Value)> = Vec::new();
     for (name, value) in given.iter() {
-        let names = column_of(served, name).into_iter().flat_map(|column| [&column.name, &column.sql_name]);
+        let names = column_of(exposed, name).into_iter().flat_map(|column| [&column.name, &column.sql_name]);
         more.extend(names.filter(|other| ***other != **name).map(|other| (other.to_string(), value.clone())));
     }
     for (name, value) in more {
@@ -105,14 +105,14 @@ pub(super) fn add_names(served: &ExposedTable, given: &mut Map<String, Value>) {
 }
 
 /// Values by the names of their fields, where a caller may have used the columns' own names or camelCase.
-fn by_field(served: &ExposedTable, place: &str, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+fn by_field(exposed: &ExposedTable, place: &str, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
     let mut named = Map::new();
     for (name, value) in given {
-        let name = match column_of(served, &name) {
+        let name = match column_of(exposed, &name) {
             Some(column) => column.name.to_string(),
             // Where columns are expected nothing else is meant, in whatever spelling.
             None if place != "input" && is_reserved(&name) => {
-                let problem = format!("has '{name}', which is no column of '{}'", served.words.plural);
+                let problem = format!("has '{name}', which is no column of '{}'", exposed.words.plural);
                 return Err(Failure::invalid_value(place, problem));
             }
             None => name,
@@ -129,15 +129,15 @@ fn by_field(served: &ExposedTable, place: &str, given: Map<String, Value>) -> Re
 fn check_columns(
     offer: &Offer,
     verb: Verb,
-    served: &ExposedTable,
+    exposed: &ExposedTable,
     params: &mut Map<String, Value>,
 ) -> Result<(), Failure> {
     let generic = offer.offering.operations.iter().find(|operation| *operation.name == *verb.generic_name());
     let Some(generic) = generic else { return Ok(()) };
-    let shapes = served.generic_shapes.get_or_init(|| GenericShapes::new(served));
+    let shapes = exposed.generic_shapes.get_or_init(|| GenericShapes::new(exposed));
     let mut given: Vec<(&str, Value)> =
-        PLACES.into_iter().filter_map(|place| Some((place, params.remove(place)?))).collect();
-    let shaped = given.iter_mut().map(|(place, value)| (shapes.of(place), value));
+        COLUMN_OBJECTS.into_iter().filter_map(|place| Some((place, params.remove(place)?))).collect();
+    let shaped = given.iter_mut().map(|(place, value)| (shapes.get(place), value));
     let checked = check_values(generic, &Types::new(), shaped);
     params.extend(given.into_iter().map(|(place, value)| (place.to_owned(), value)));
     checked
@@ -152,17 +152,17 @@ pub(crate) struct GenericShapes {
 }
 
 impl GenericShapes {
-    fn new(served: &ExposedTable) -> Self {
+    fn new(exposed: &ExposedTable) -> Self {
         let shape = |place: &str, fields: Vec<Parameter>| Parameter::required(place, Schema::object(fields));
-        let changes = operations::settable(served, &[], |column| operations::can_change(served, column));
+        let changes = operations::settable(exposed, &[], |column| operations::can_change(exposed, column));
         Self {
-            key: shape("key", operations::keys(served, &[]).collect()),
-            values: shape("values", operations::settable(served, &[], operations::is_set).collect()),
+            key: shape("key", operations::keys(exposed, &[]).collect()),
+            values: shape("values", operations::settable(exposed, &[], operations::is_set).collect()),
             input: shape("input", changes.map(operations::as_change).collect()),
         }
     }
 
-    fn of(&self, place: &str) -> &Parameter {
+    fn get(&self, place: &str) -> &Parameter {
         match place {
             "key" => &self.key,
             "values" => &self.values,
@@ -185,7 +185,7 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
     let open = Collection { open: true, pages: pages(offer), ..Collection::default() };
     let mut all = vec![
         (Action::Tables, operations::tables()),
-        (Action::TableSchema, table_schema(first.map(|served| &**served))),
+        (Action::TableSchema, table_schema(first.map(|exposed| &**exposed))),
     ];
     let mut define = |verb: Verb, name: &str, category: Category, words: &str, rest: Vec<Parameter>| {
         let mut operation = Operation::new(name, category, words);
@@ -196,7 +196,7 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
             _ => Returns::object("The record"),
         };
         if matches!(verb, Verb::List | Verb::Search | Verb::Get) {
-            operation.computed_fields = computed_fields_of_all(offer);
+            operation.computed_fields = sample_computed_fields(offer);
         }
         operation.examples.extend(examples::generic(offer, verb, &own));
         all.push((Action::Generic(verb), operation));
@@ -210,7 +210,7 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
     let selection = questions(Family::List).into_iter().filter(|one| ["fields", "preset"].contains(&&*one.name));
     let getting = std::iter::once(key()).chain(selection).collect();
     define(Verb::Get, "get_record", Category::Read, "Get one record of a table by its key.", getting);
-    let may = |test: fn(&ExposedTable) -> bool| offer.tables.iter().any(|served| test(served));
+    let may = |test: fn(&ExposedTable) -> bool| offer.tables.iter().any(|exposed| test(exposed));
     let controls = |names: &[&str]| -> Vec<Parameter> {
         let schema = Schema { default: Some(false.into()), ..Schema::of(Kind::Boolean) };
         let all = [
@@ -224,13 +224,13 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
         all.into_iter().filter(|one| names.contains(&&*one.name)).collect()
     };
     let object = |words: &str| Schema::of(Kind::Object(Shape::default())).describe(words);
-    if may(|served| served.table.may.insert) {
+    if may(|exposed| exposed.table.may.insert) {
         let values =
             Parameter::required("values", object("The columns and their values; get_table_schema tells them."));
         let rest = std::iter::once(values).chain(controls(&["dry_run"])).collect();
         define(Verb::Create, "create_record", Category::Create, "Create one record of a table.", rest);
     }
-    if may(|served| served.table.may.update) {
+    if may(|exposed| exposed.table.may.update) {
         let input = Parameter::required(
             "input",
             object("The columns to change. Objects are merged, lists replaced; null clears a column."),
@@ -238,7 +238,7 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
         let rest = [key(), input].into_iter().chain(controls(&["if_match", "dry_run"])).collect();
         define(Verb::Update, "update_record", Category::Update, "Change one record of a table.", rest);
     }
-    if may(|served| served.table.may.delete) {
+    if may(|exposed| exposed.table.may.delete) {
         let rest = std::iter::once(key()).chain(controls(&["if_match", "dry_run"])).collect();
         define(Verb::Delete, "delete_record", Category::Delete, "Delete one record of a table.", rest);
     }
@@ -266,16 +266,16 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
 const MAX_COMPUTED_NAMED: usize = 3;
 
 /// Some computed fields of the tables, each with its table; `get_table_schema` tells the others.
-fn computed_fields_of_all(offer: &Offer) -> Vec<ComputedField> {
+fn sample_computed_fields(offer: &Offer) -> Vec<ComputedField> {
     let shown = offer.tables.iter().enumerate().filter(|(index, _)| offer.concealed.is_readable(*index));
     let mut named: Vec<ComputedField> = Vec::new();
-    for (_, served) in shown {
-        for field in computed_fields(&served.collection) {
+    for (_, exposed) in shown {
+        for field in computed_fields(&exposed.collection) {
             if named.len() == MAX_COMPUTED_NAMED {
                 return named;
             }
             if !named.iter().any(|known| known.name == field.name) {
-                let words = format!("Of '{}'. get_table_schema tells those of each table.", served.words.plural);
+                let words = format!("Of '{}'. get_table_schema tells those of each table.", exposed.words.plural);
                 named.push(ComputedField { description: Some(words.into()), ..field });
             }
         }
@@ -287,7 +287,7 @@ fn computed_fields_of_all(offer: &Offer) -> Vec<ComputedField> {
 const FIELDS: &str = "the columns of the table, which get_table_schema tells";
 
 fn pages(offer: &Offer) -> Pages {
-    offer.tables.first().map_or_else(Pages::default, |served| served.collection.pages)
+    offer.tables.first().map_or_else(Pages::default, |exposed| exposed.collection.pages)
 }
 
 fn table_name() -> Parameter {
@@ -310,9 +310,9 @@ fn table_schema(example: Option<&ExposedTable>) -> Operation {
     operation.role = Role::Discovery;
     operation.is_indirect = true;
     operation.parameters = vec![table_name()];
-    operation.examples.extend(example.map(|served| Example {
+    operation.examples.extend(example.map(|exposed| Example {
         description: None,
-        params: Map::from_iter([("table_name".to_owned(), served.words.plural.as_str().into())]),
+        params: Map::from_iter([("table_name".to_owned(), exposed.words.plural.as_str().into())]),
     }));
     operation.returns = Returns::object("{table_name, columns, key, references, computed, presets, left_out?}");
     operation
@@ -340,30 +340,30 @@ pub(crate) fn tables_collection() -> Collection {
 
 /// The tables as items of that collection.
 pub(crate) fn tables(offer: &Offer) -> Vec<Value> {
-    let item = |served: &Arc<ExposedTable>| {
-        let may = served.table.may;
+    let item = |exposed: &Arc<ExposedTable>| {
+        let may = exposed.table.may;
         let mut item = Map::new();
-        item.insert("name".to_owned(), served.words.plural.as_str().into());
+        item.insert("name".to_owned(), exposed.words.plural.as_str().into());
         // The database's own name, where it is another.
-        if *served.label != *served.words.plural {
-            item.insert("table".to_owned(), (&*served.label).into());
+        if *exposed.label != *exposed.words.plural {
+            item.insert("table".to_owned(), (&*exposed.label).into());
         }
         item.insert("writable".to_owned(), (may.insert || may.update || may.delete).into());
-        item.insert("searchable".to_owned(), offer.offers(&Verb::Search.of(served)).into());
-        item.insert("columns".to_owned(), served.table.columns.len().into());
-        if let Some(comment) = &served.table.comment {
+        item.insert("searchable".to_owned(), offer.offers(&Verb::Search.operation_name(exposed)).into());
+        item.insert("columns".to_owned(), exposed.table.columns.len().into());
+        if let Some(comment) = &exposed.table.comment {
             item.insert("description".to_owned(), comment.chars().take(200).collect::<String>().into());
         }
         Value::Object(item)
     };
     let shown = offer.tables.iter().enumerate().filter(|(index, _)| offer.concealed.is_shown(*index));
-    shown.map(|(_, served)| item(served)).collect()
+    shown.map(|(_, exposed)| item(exposed)).collect()
 }
 
 /// What there is to know about a table.
-pub(crate) fn schema_of(offer: &Offer, index: usize, served: &ExposedTable) -> Value {
-    let refers_to = operations::references(served, &offer.relationships, &offer.tables);
-    let columns: Vec<Value> = served
+pub(crate) fn describe_table(offer: &Offer, index: usize, exposed: &ExposedTable) -> Value {
+    let refers_to = operations::references(exposed, &offer.relationships, &offer.tables);
+    let columns: Vec<Value> = exposed
         .table
         .columns
         .iter()
@@ -391,7 +391,7 @@ pub(crate) fn schema_of(offer: &Offer, index: usize, served: &ExposedTable) -> V
                         shown.insert("default".to_owned(), default);
                     }
                 }
-                shown.extend(constraints_of(column));
+                shown.extend(describe_constraints(column));
                 if let Some((_, to)) = refers_to.iter().find(|(name, _)| *name == column.name) {
                     shown.insert("refers_to".to_owned(), to.as_str().into());
                 }
@@ -402,15 +402,15 @@ pub(crate) fn schema_of(offer: &Offer, index: usize, served: &ExposedTable) -> V
             shown
         })
         .collect();
-    let key: Vec<&str> = served.table.key_columns().map(|column| &*column.name).collect();
+    let key: Vec<&str> = exposed.table.key_columns().map(|column| &*column.name).collect();
     let related = |known: &&super::Relationship| known.from == index || known.to == index;
     let references: Vec<&str> = offer.relationships.iter().filter(related).map(|known| &*known.name).collect();
-    let computed: Vec<&str> = served.collection.computed.iter().map(|computed| &*computed.name).collect();
+    let computed: Vec<&str> = exposed.collection.computed.iter().map(|computed| &*computed.name).collect();
     let mut schema = json!({
-        "table_name": served.words.plural, "columns": columns, "key": key, "references": references,
-        "computed": computed, "presets": served.collection.preset_names(),
+        "table_name": exposed.words.plural, "columns": columns, "key": key, "references": references,
+        "computed": computed, "presets": exposed.collection.preset_names(),
     });
-    let secrets = &served.table.withheld.secrets;
+    let secrets = &exposed.table.withheld.secrets;
     if let Some(schema) = schema.as_object_mut().filter(|_| !secrets.is_empty()) {
         // Because their names look like secrets.
         schema.insert("left_out".to_owned(), secrets.iter().map(|name| Value::from(&**name)).collect());
@@ -419,7 +419,7 @@ pub(crate) fn schema_of(offer: &Offer, index: usize, served: &ExposedTable) -> V
 }
 
 /// What constraints demand of a column, in the words of introspection.
-fn constraints_of(column: &Column) -> Map<String, Value> {
+fn describe_constraints(column: &Column) -> Map<String, Value> {
     let Schema { range, length, allowed, .. } = column_schema::constrained(column);
     let mut shown = Map::new();
     let numbers = [
@@ -446,13 +446,13 @@ fn number(bound: f64) -> Value {
 }
 
 /// There is no table of that name. Suggested are the names that list_tables has, whichever of a table's names is near.
-pub(crate) fn no_table(offer: &Offer, name: &str) -> Failure {
+pub(crate) fn unknown_table(offer: &Offer, name: &str) -> Failure {
     let aliases: Vec<(String, &str)> = offer
         .tables
         .iter()
         .enumerate()
         .filter(|(index, _)| offer.concealed.is_shown(*index))
-        .flat_map(|(_, served)| served.names().into_iter().map(|alias| (alias, served.words.plural.as_str())))
+        .flat_map(|(_, exposed)| exposed.names().into_iter().map(|alias| (alias, exposed.words.plural.as_str())))
         .collect();
     let found = suggest::near(name, aliases.iter().map(|(alias, _)| alias.as_str()), 6);
     let mut near: Vec<&str> = Vec::new();

@@ -16,10 +16,10 @@ use std::sync::Arc;
 use aquifer_engine::Offering;
 use aquifer_protocol::operation::Operation;
 
-pub(crate) use concealed::Concealed;
+pub(crate) use concealed::ConcealedTables;
 use needs::Cascade;
 
-use collection::Incoming;
+use collection::IncomingReference;
 
 use crate::exposed_table::ExposedTable;
 use crate::field_names;
@@ -38,11 +38,11 @@ pub(crate) struct Offer {
     /// What else is changed when rows are deleted.
     cascades: Vec<Cascade>,
     /// For each table, those that inherit from it.
-    heirs: Vec<Vec<usize>>,
+    descendants: Vec<Vec<usize>>,
     actions: HashMap<Arc<str>, Action, foldhash::fast::RandomState>,
     pub(crate) offering: Offering,
     /// What callers must not learn of.
-    pub(crate) concealed: Concealed,
+    pub(crate) concealed: ConcealedTables,
 }
 
 /// What an operation does.
@@ -67,14 +67,14 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    pub(crate) fn of(self, served: &ExposedTable) -> String {
+    pub(crate) fn operation_name(self, exposed: &ExposedTable) -> String {
         match self {
-            Verb::List => format!("list_{}", served.words.plural),
-            Verb::Search => format!("search_{}", served.words.plural),
-            Verb::Get => format!("get_{}", served.words.singular),
-            Verb::Create => format!("create_{}", served.words.singular),
-            Verb::Update => format!("update_{}", served.words.singular),
-            Verb::Delete => format!("delete_{}", served.words.singular),
+            Verb::List => format!("list_{}", exposed.words.plural),
+            Verb::Search => format!("search_{}", exposed.words.plural),
+            Verb::Get => format!("get_{}", exposed.words.singular),
+            Verb::Create => format!("create_{}", exposed.words.singular),
+            Verb::Update => format!("update_{}", exposed.words.singular),
+            Verb::Delete => format!("delete_{}", exposed.words.singular),
         }
     }
 
@@ -133,9 +133,9 @@ impl Offer {
             relationships: Arc::new([]),
             references: Arc::new([]),
             cascades: Vec::new(),
-            heirs: Vec::new(),
+            descendants: Vec::new(),
             actions,
-            concealed: Concealed::default(),
+            concealed: ConcealedTables::default(),
             offering: Offering {
                 operations: vec![operation],
                 types: aquifer_query::parameters::types(),
@@ -144,15 +144,20 @@ impl Offer {
         }
     }
 
-    pub(crate) fn of(mut model: Model, words: Vec<names::Words>, settings: &Settings, concealed: Concealed) -> Self {
+    pub(crate) fn new(
+        mut model: Model,
+        words: Vec<names::Words>,
+        settings: &Settings,
+        concealed: ConcealedTables,
+    ) -> Self {
         complete_references(&mut model);
-        field_names::assign(&mut model);
-        let mut references = references(&model.tables, &words);
+        field_names::assign_field_names(&mut model);
+        let mut references = find_references(&model.tables, &words);
         for known in &mut references {
             known.conceals_from = !concealed.is_readable(known.from);
             known.conceals_to = !concealed.is_readable(known.to);
         }
-        let (cascades, heirs) = (Cascade::between(&model.tables), needs::heirs(&model.tables));
+        let (cascades, descendants) = (Cascade::between(&model.tables), needs::descendants(&model.tables));
         // Only rows with a key can be told apart in a graph.
         let has_key = |index: usize| {
             let table = model.tables.get(index);
@@ -160,32 +165,33 @@ impl Offer {
         };
         let followed = references.iter().filter(|known| has_key(known.from) && has_key(known.to));
         let relationships: Vec<Relationship> = followed.cloned().collect();
-        let incoming: Vec<Vec<Incoming<'_>>> =
-            (0..model.tables.len()).map(|index| incoming(index, &relationships, &model.tables, &words)).collect();
+        let incoming: Vec<Vec<IncomingReference<'_>>> = (0..model.tables.len())
+            .map(|index| incoming_references(index, &relationships, &model.tables, &words))
+            .collect();
         let tables: Vec<Arc<ExposedTable>> = model
             .tables
             .into_iter()
             .zip(words.iter().cloned())
             .zip(&incoming)
-            .map(|((table, words), incoming)| Arc::new(collection::served(table, words, settings, incoming)))
+            .map(|((table, words), incoming)| Arc::new(collection::expose_table(table, words, settings, incoming)))
             .collect();
         let generic = settings.is_generic(tables.len());
         if tables.is_empty() {
             return Self::empty();
         }
         let mut offer = Self {
-            offering: operations::of_tables(&tables, &relationships, &concealed),
+            offering: operations::build_operations(&tables, &relationships, &concealed),
             concealed,
             tables,
             relationships: relationships.into(),
             references: references.into(),
             cascades,
-            heirs,
+            descendants,
             actions: HashMap::default(),
         };
-        for (index, served) in offer.tables.iter().enumerate() {
+        for (index, exposed) in offer.tables.iter().enumerate() {
             for verb in Verb::ALL {
-                offer.actions.insert(verb.of(served).into(), Action::Table(verb, index));
+                offer.actions.insert(verb.operation_name(exposed).into(), Action::Table(verb, index));
             }
         }
         offer.actions.insert("query_relationships".into(), Action::Relationships);
@@ -211,13 +217,13 @@ impl Offer {
             operation.may_need = may_need;
         }
         if generic {
-            offer.become_generic();
+            offer.make_generic();
         }
         offer
     }
 
     /// Lists one set of operations for all tables. Those of the tables stand behind it.
-    fn become_generic(&mut self) {
+    fn make_generic(&mut self) {
         let own = std::mem::take(&mut self.offering.operations);
         let (relationships, own): (Vec<_>, Vec<_>) = own.into_iter().partition(is_relationships);
         let (operations, types) = generic::offering(self, &own, !relationships.is_empty());
@@ -242,18 +248,23 @@ impl Offer {
 }
 
 /// The references to a table.
-fn incoming<'a>(
+fn incoming_references<'a>(
     index: usize,
     relationships: &'a [Relationship],
     tables: &[Table],
     words: &'a [names::Words],
-) -> Vec<Incoming<'a>> {
+) -> Vec<IncomingReference<'a>> {
     let known = relationships.iter().filter(|known| known.to == index);
     let incoming = known.filter_map(|relationship| {
         let from = tables.get(relationship.from)?;
         let column = |name: &Arc<str>| from.column(name).map(|column| column.quoted.clone());
         let columns = relationship.columns.iter().map(column).collect::<Option<Vec<Name>>>()?;
-        Some(Incoming { relationship, words: words.get(relationship.from)?, table: from.quoted.clone(), columns })
+        Some(IncomingReference {
+            relationship,
+            words: words.get(relationship.from)?,
+            table: from.quoted.clone(),
+            columns,
+        })
     });
     incoming.collect()
 }
@@ -294,11 +305,11 @@ fn complete_references(model: &mut Model) {
     }
 }
 
-fn references(tables: &[Table], words: &[names::Words]) -> Vec<Relationship> {
+fn find_references(tables: &[Table], words: &[names::Words]) -> Vec<Relationship> {
     let mut found: Vec<Relationship> = Vec::new();
     for (from, table) in tables.iter().enumerate() {
         for foreign in &table.foreign {
-            let to = tables.iter().position(|other| foreign.leads_to(other));
+            let to = tables.iter().position(|other| foreign.references_table(other));
             let (Some(to), Some(own)) = (to, words.get(from)) else { continue };
             let Some(target) = tables.get(to) else { continue };
             let named = |name: &Arc<str>| target.columns.iter().find(|column| column.sql_name == *name);

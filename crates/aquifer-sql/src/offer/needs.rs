@@ -27,7 +27,7 @@ impl Cascade {
         for (from, table) in tables.iter().enumerate() {
             let all = table.foreign.iter().chain(&table.withheld.foreign);
             for foreign in all.filter(|foreign| foreign.on_delete != OnDelete::Refuse) {
-                let to = tables.iter().position(|other| foreign.leads_to(other));
+                let to = tables.iter().position(|other| foreign.references_table(other));
                 cascades.extend(to.map(|to| Self { from, to, on_delete: foreign.on_delete }));
             }
         }
@@ -36,24 +36,26 @@ impl Cascade {
 }
 
 /// For each table, those that inherit from it: their rows are rows of the first, too.
-pub(super) fn heirs(tables: &[Table]) -> Vec<Vec<usize>> {
-    let heirs_of = |parent: &Table| {
-        let is_parent = |(schema, name): &(Arc<str>, Arc<str>)| parent.is_called(Some(schema.as_ref()), name);
-        let all = tables.iter().enumerate().filter(|(_, heir)| heir.inherits.iter().any(is_parent));
+pub(super) fn descendants(tables: &[Table]) -> Vec<Vec<usize>> {
+    let descendants_of = |parent: &Table| {
+        let is_parent = |(schema, name): &(Arc<str>, Arc<str>)| parent.matches_name(Some(schema.as_ref()), name);
+        let all = tables.iter().enumerate().filter(|(_, descendant)| descendant.inherits.iter().any(is_parent));
         all.map(|(index, _)| index).collect()
     };
-    tables.iter().map(heirs_of).collect()
+    tables.iter().map(descendants_of).collect()
 }
 
 impl Offer {
     /// The operations that a request needs beside its own.
     pub(super) fn needed(&self, verb: Verb, index: usize, params: &Map<String, Value>) -> Vec<Arc<str>> {
-        let is_rehearsal = params.get("dry_run") == Some(&Value::Bool(true));
+        let is_dry_run = params.get("dry_run") == Some(&Value::Bool(true));
         let counted = match verb {
-            Verb::List | Verb::Search | Verb::Get => self.counted(index, |served, name| is_named(served, name, params)),
+            Verb::List | Verb::Search | Verb::Get => {
+                self.counted(index, |exposed, name| is_named(exposed, name, params))
+            }
             Verb::Create | Verb::Update | Verb::Delete => Vec::new(),
         };
-        self.collect(verb, index, &counted, is_rehearsal)
+        self.collect(verb, index, &counted, is_dry_run)
     }
 
     /// The operations that some request of this one needs.
@@ -65,37 +67,37 @@ impl Offer {
         self.collect(verb, index, &counted, true)
     }
 
-    fn collect(&self, verb: Verb, index: usize, counted: &[usize], is_rehearsal: bool) -> Vec<Arc<str>> {
+    fn collect(&self, verb: Verb, index: usize, counted: &[usize], is_dry_run: bool) -> Vec<Arc<str>> {
         let mut needed: BTreeSet<Arc<str>> = BTreeSet::new();
         for table in counted {
-            needed.extend(self.of_family(Verb::List, *table));
+            needed.extend(self.with_descendants(Verb::List, *table));
         }
         if verb == Verb::Delete {
-            needed.extend(self.cascaded(index, is_rehearsal));
+            needed.extend(self.cascaded(index, is_dry_run));
         }
         if verb != Verb::Create {
-            needed.extend(self.heirs_of(index).filter_map(|heir| self.operation_of(verb, heir)));
+            needed.extend(self.descendants_of(index).filter_map(|descendant| self.operation_of(verb, descendant)));
         }
         // Most requests need nothing else.
         if needed.is_empty() {
             return Vec::new();
         }
-        let own = self.table(index).map(|served| verb.of(served));
+        let own = self.table(index).map(|exposed| verb.operation_name(exposed));
         needed.into_iter().filter(|name| Some(&**name) != own.as_deref()).collect()
     }
 
     /// The tables whose rows a computed field of this one counts.
     fn counted(&self, index: usize, is_wanted: impl Fn(&ExposedTable, &str) -> bool) -> Vec<usize> {
-        let Some(served) = self.table(index) else { return Vec::new() };
-        let counts = served.computed.iter().filter_map(|computed| match &computed.formula {
-            Formula::Children(children) => Some((&*computed.name, children.index)),
+        let Some(exposed) = self.table(index) else { return Vec::new() };
+        let counts = exposed.computed.iter().filter_map(|computed| match &computed.formula {
+            Formula::ChildCount(children) => Some((&*computed.name, children.index)),
             Formula::Operator(_) | Formula::AgeDays(_) => None,
         });
-        counts.filter(|(name, _)| is_wanted(served, name)).map(|(_, table)| table).collect()
+        counts.filter(|(name, _)| is_wanted(exposed, name)).map(|(_, table)| table).collect()
     }
 
     /// What deleting a row may delete or change elsewhere. A rehearsal also tells how many rows that would be.
-    fn cascaded(&self, index: usize, is_rehearsal: bool) -> Vec<Arc<str>> {
+    fn cascaded(&self, index: usize, is_dry_run: bool) -> Vec<Arc<str>> {
         let mut needed = Vec::new();
         let mut gone = BTreeSet::from([index]);
         let mut open = vec![index];
@@ -113,10 +115,10 @@ impl Offer {
                 if from == index {
                     continue;
                 }
-                needed.extend(self.of_family(verb, from));
+                needed.extend(self.with_descendants(verb, from));
                 // Tables that are never listed are not named in the answer.
-                if is_rehearsal && self.concealed.is_readable(from) {
-                    needed.extend(self.of_family(Verb::List, from));
+                if is_dry_run && self.concealed.is_readable(from) {
+                    needed.extend(self.with_descendants(Verb::List, from));
                 }
             }
         }
@@ -124,27 +126,31 @@ impl Offer {
     }
 
     /// An operation of a table and of those that inherit from it: their rows are rows of the first, too.
-    pub(super) fn of_family(&self, verb: Verb, index: usize) -> impl Iterator<Item = Arc<str>> {
-        let all = std::iter::once(index).chain(self.heirs_of(index));
+    pub(super) fn with_descendants(&self, verb: Verb, index: usize) -> impl Iterator<Item = Arc<str>> {
+        let all = std::iter::once(index).chain(self.descendants_of(index));
         all.filter_map(move |table| self.operation_of(verb, table))
     }
 
-    fn heirs_of(&self, index: usize) -> impl Iterator<Item = usize> {
-        self.heirs.get(index).into_iter().flatten().copied()
+    fn descendants_of(&self, index: usize) -> impl Iterator<Item = usize> {
+        self.descendants.get(index).into_iter().flatten().copied()
     }
 
     /// The operation of a table; where it has none, the one that lists it, by which rules can name the table.
     fn operation_of(&self, verb: Verb, index: usize) -> Option<Arc<str>> {
-        let served = self.table(index)?;
-        [verb, Verb::List].into_iter().map(|verb| verb.of(served)).find(|name| self.offers(name)).map(Arc::from)
+        let exposed = self.table(index)?;
+        [verb, Verb::List]
+            .into_iter()
+            .map(|verb| verb.operation_name(exposed))
+            .find(|name| self.offers(name))
+            .map(Arc::from)
     }
 }
 
 /// Whether a request names a computed field. Where it speaks of computed fields without naming any, all may be meant.
-fn is_named(served: &ExposedTable, name: &str, params: &Map<String, Value>) -> bool {
+fn is_named(exposed: &ExposedTable, name: &str, params: &Map<String, Value>) -> bool {
     let is_about = |text: &str| {
         text.contains("_computed")
-            && (text.contains(name) || !served.computed.iter().any(|computed| text.contains(&*computed.name)))
+            && (text.contains(name) || !exposed.computed.iter().any(|computed| text.contains(&*computed.name)))
     };
     // What is searched for is no field.
     params.iter().any(|(key, value)| is_about(key) || (key != "query" && mentions(value, &is_about)))

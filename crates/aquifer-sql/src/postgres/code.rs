@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use super::harmless::{FUNCTIONS, has};
+use super::safe_code::{FUNCTIONS, has};
 
 /// Words that may stand anywhere outside of calls. `from` and `distinct` are only allowed as in `IS DISTINCT FROM`.
 const WORDS: &str = "\
@@ -61,12 +61,12 @@ pub(super) fn known_names() -> Vec<String> {
 }
 
 /// Whether a body of a function is recognized as one that only computes.
-pub(super) fn only_computes(body: &str, names: &Names<'_>) -> bool {
+pub(super) fn is_pure(body: &str, names: &Names<'_>) -> bool {
     let Some(tokens) = tokens(body) else { return false };
-    (0..tokens.len()).all(|index| is_recognized(&tokens, index, names))
+    (0..tokens.len()).all(|index| is_recognized_token(&tokens, index, names))
 }
 
-fn is_recognized(tokens: &[Token], index: usize, names: &Names<'_>) -> bool {
+fn is_recognized_token(tokens: &[Token], index: usize, names: &Names<'_>) -> bool {
     let before = |distance: usize| index.checked_sub(distance).and_then(|index| tokens.get(index));
     let is_mark = |token: Option<&Token>, mark: char| token == Some(&Token::Mark(mark));
     let is_word = |token: Option<&Token>, word: &str| matches!(token, Some(Token::Word(found)) if found == word);
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_req_9_a_body_is_recognized_only_if_all_of_it_is() {
+    fn r_req_9_a_body_is_pure_only_if_every_token_is() {
         let shadowed = ["reverse", "date", "warning", "elsif", "like", "some"].map(str::to_owned);
         let shadowed = HashSet::from(shadowed);
         let of_rows = HashSet::from(["draw".to_owned()]);
@@ -200,7 +200,7 @@ mod tests {
             "BEGIN RAISE EXCEPTION USING MESSAGE = 'a', HINT = 'b'; END",
             "SELECT ARRAY['a'] || 'b' = ANY('{}'::text)",
         ] {
-            assert!(only_computes(body, &names), "{body}");
+            assert!(is_pure(body, &names), "{body}");
         }
         for body in [
             "BEGIN NEW.id := nextval('s'); RETURN NEW; END",
@@ -262,7 +262,7 @@ mod tests {
             "<<a>> BEGIN RETURN NEW; END",
             "#variable_conflict use_column BEGIN RETURN NEW; END",
         ] {
-            assert!(!only_computes(body, &names), "{body}");
+            assert!(!is_pure(body, &names), "{body}");
         }
     }
 }

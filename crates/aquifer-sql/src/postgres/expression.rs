@@ -2,7 +2,7 @@
 //! a tree that names every function, operator and type by number. Its text cannot be mistaken for code: constants are
 //! bytes.
 
-use super::harmless::has;
+use super::safe_code::has;
 
 /// Kinds of nodes that only compute. Those with queries in them are not among these.
 const NODES: &str = "\
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_req_9_trees_name_all_they_use() {
+    fn r_req_9_expression_trees_list_everything_they_use() {
         let tree = "{OPEXPR :opno 525 :opfuncid 150 :opresulttype 16 :args ({FUNCEXPR :funcid 1574 :funcresulttype 20 \
                     :args ({CONST :constisnull false :constvalue 4 [ 123 0 0 0 ]})} {COERCETODOMAIN :arg {VAR :varno 1} \
                     :resulttype 16400})}";

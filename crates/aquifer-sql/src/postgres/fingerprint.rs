@@ -4,7 +4,7 @@
 
 use super::PostgresSession;
 use crate::error::SqlError;
-use crate::rows::Reader;
+use crate::rows::CellType;
 use crate::session::Session as _;
 use crate::statement::{Dialect, Statement};
 
@@ -48,10 +48,10 @@ const FINGERPRINT: &str = "
         WHERE c.oid >= 16384 AND c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't') x (part)";
 
 /// The state that the catalog is in.
-pub(super) async fn read(talk: &mut PostgresSession<'_>) -> Result<String, SqlError> {
+pub(super) async fn read(session: &mut PostgresSession<'_>) -> Result<String, SqlError> {
     let mut statement = Statement::new(Dialect::Postgres);
     statement.push(FINGERPRINT);
-    let rows = talk.rows(&statement, &[Reader::Text]).await?;
+    let rows = session.rows(&statement, &[CellType::Text]).await?;
     let found = rows.first().and_then(|row| row.first()).and_then(|value| value.as_str());
     Ok(found.unwrap_or_default().to_owned())
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use serde_json::Value;
 
 use super::PostgresSession;
-use super::reflect::{ask, text};
+use super::reflect::{query_catalog, text};
 use crate::error::SqlError;
 use crate::exposure::{self, Baseline};
 use crate::model::{ColumnId, Flow, Model};
@@ -140,7 +140,7 @@ struct View {
 }
 
 impl View {
-    fn of(row: &Value) -> Self {
+    fn from_row(row: &Value) -> Self {
         let mut view = Self {
             id: row["id"].as_i64().unwrap_or(0),
             schema: text(row, "schema").to_owned(),
@@ -156,7 +156,7 @@ impl View {
             numbers: HashMap::new(),
         };
         for read in row["reads"].as_array().into_iter().flatten() {
-            let column = ColumnId::of_postgres(text(read, "schema"), text(read, "table"), text(read, "column"));
+            let column = ColumnId::for_postgres(text(read, "schema"), text(read, "table"), text(read, "column"));
             if let Some(number) = read["id"].as_i64().zip(read["number"].as_i64()) {
                 view.numbers.insert(number, column.clone());
             }
@@ -166,12 +166,12 @@ impl View {
     }
 
     fn column(&self, name: &str) -> ColumnId {
-        ColumnId::of_postgres(&self.schema, &self.name, name)
+        ColumnId::for_postgres(&self.schema, &self.name, name)
     }
 
     /// The flows into this view. Without origins every output may show everything the view reads.
     fn flows(&self, origins: &[(i64, i64)]) -> Vec<Flow> {
-        let everything = self.column("").everything_in();
+        let everything = self.column("").whole_table();
         let mut flows: Vec<Flow> =
             self.reads.iter().map(|from| Flow { from: from.clone(), to: everything.clone() }).collect();
         for (index, name) in self.columns.iter().enumerate() {
@@ -184,38 +184,38 @@ impl View {
 
 /// Finds out which columns show values of others.
 pub(super) async fn trace(
-    talk: &mut PostgresSession<'_>,
+    session: &mut PostgresSession<'_>,
     model: &mut Model,
     settings: &Settings,
     baseline: &Baseline,
 ) -> Result<(), SqlError> {
     let system = SYSTEM_SCHEMAS.map(str::to_owned);
-    for row in ask(talk, GENERATED, END, &system).await? {
-        let column = |name: &str| ColumnId::of_postgres(text(&row, "schema"), text(&row, "table"), text(&row, name));
+    for row in query_catalog(session, GENERATED, END, &system).await? {
+        let column = |name: &str| ColumnId::for_postgres(text(&row, "schema"), text(&row, "table"), text(&row, name));
         model.flows.push(Flow { from: column("from"), to: column("to") });
     }
-    for row in ask(talk, INHERITED, END, &system).await? {
-        let child = ColumnId::of_postgres(text(&row, "schema"), text(&row, "table"), text(&row, "column"));
-        let parent = ColumnId::of_postgres(text(&row, "to_schema"), text(&row, "to_table"), text(&row, "column"));
+    for row in query_catalog(session, INHERITED, END, &system).await? {
+        let child = ColumnId::for_postgres(text(&row, "schema"), text(&row, "table"), text(&row, "column"));
+        let parent = ColumnId::for_postgres(text(&row, "to_schema"), text(&row, "to_table"), text(&row, "column"));
         model.flows.push(Flow { from: child.clone(), to: parent.clone() });
         model.flows.push(Flow { from: parent, to: child });
     }
     for question in [ROWS, REFERENCES] {
-        for row in ask(talk, question, END, &system).await? {
-            let from = ColumnId::of_postgres(text(&row, "from_schema"), text(&row, "from_table"), text(&row, "from"));
-            let to = ColumnId::of_postgres(text(&row, "schema"), text(&row, "table"), text(&row, "to"));
+        for row in query_catalog(session, question, END, &system).await? {
+            let from = ColumnId::for_postgres(text(&row, "from_schema"), text(&row, "from_table"), text(&row, "from"));
+            let to = ColumnId::for_postgres(text(&row, "schema"), text(&row, "table"), text(&row, "to"));
             model.flows.push(Flow { from, to });
         }
     }
-    let views: Vec<View> = ask(talk, VIEWS, END, &system).await?.iter().map(View::of).collect();
+    let views: Vec<View> = query_catalog(session, VIEWS, END, &system).await?.iter().map(View::from_row).collect();
     let coarse: Vec<Flow> = views.iter().flat_map(|view| view.flows(&[])).collect();
-    let worth_hiding = exposure::perhaps_withheld(model, settings, baseline, &coarse);
+    let worth_hiding = exposure::possibly_hidden_columns(model, settings, baseline, &coarse);
     let of_interest: Vec<&View> = views.iter().filter(|view| !view.reads.is_disjoint(&worth_hiding)).collect();
     if of_interest.is_empty() {
         return Ok(());
     }
     let ids: Vec<String> = of_interest.iter().map(|view| view.id.to_string()).collect();
-    let queries = ask(talk, QUERIES, QUERIES_END, &ids).await?;
+    let queries = query_catalog(session, QUERIES, QUERIES_END, &ids).await?;
     for view in of_interest {
         let query = queries.iter().find(|row| row["id"].as_i64() == Some(view.id));
         let origins = query.and_then(|row| origins(text(row, "query"), view.columns.len())).unwrap_or_default();

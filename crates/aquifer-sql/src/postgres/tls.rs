@@ -29,7 +29,7 @@ impl Tls {
     pub(super) fn new(encryption: &Encryption) -> Result<Self, SqlError> {
         let builder = || {
             let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
-            builder.map_err(unusable)
+            builder.map_err(setup_error)
         };
         let lenient = |roots| -> Result<ClientConfig, SqlError> {
             let verifier = Arc::new(AnyHost { roots, provider: provider() });
@@ -38,9 +38,9 @@ impl Tls {
         let client = match encryption {
             Encryption::Off => return Ok(Tls::Never),
             Encryption::Unverified => lenient(None)?,
-            Encryption::Authority(roots) => lenient(Some(load(roots)?))?,
+            Encryption::Authority(roots) => lenient(Some(load_roots(roots)?))?,
             Encryption::AuthorityAndHost(roots) => {
-                builder()?.with_root_certificates(load(roots)?).with_no_client_auth()
+                builder()?.with_root_certificates(load_roots(roots)?).with_no_client_auth()
             }
         };
         Ok(Tls::Rustls(MakeRustlsConnect::new(client)))
@@ -48,7 +48,7 @@ impl Tls {
 
     /// A client, and what ends its connection at once.
     pub(super) async fn connect(&self, config: &Config) -> Result<(Client, AbortHandle), SqlError> {
-        fn spawned<S, T>(connection: tokio_postgres::Connection<S, T>) -> AbortHandle
+        fn spawn_connection<S, T>(connection: tokio_postgres::Connection<S, T>) -> AbortHandle
         where
             S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
             T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
@@ -63,12 +63,13 @@ impl Tls {
         }
         match self {
             Tls::Never => {
-                let (client, connection) = config.connect(NoTls).await.map_err(|error| error::of(&error))?;
-                Ok((client, spawned(connection)))
+                let (client, connection) = config.connect(NoTls).await.map_err(|error| error::from_driver(&error))?;
+                Ok((client, spawn_connection(connection)))
             }
             Tls::Rustls(make) => {
-                let (client, connection) = config.connect(make.clone()).await.map_err(|error| error::of(&error))?;
-                Ok((client, spawned(connection)))
+                let (client, connection) =
+                    config.connect(make.clone()).await.map_err(|error| error::from_driver(&error))?;
+                Ok((client, spawn_connection(connection)))
             }
         }
     }
@@ -85,11 +86,11 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::aws_lc_rs::default_provider())
 }
 
-fn unusable(error: impl std::fmt::Display) -> SqlError {
+fn setup_error(error: impl std::fmt::Display) -> SqlError {
     SqlError::Unavailable { reason: "no encryption can be set up".to_owned(), cause: error.to_string() }
 }
 
-fn load(roots: &Roots) -> Result<RootCertStore, SqlError> {
+fn load_roots(roots: &Roots) -> Result<RootCertStore, SqlError> {
     let mut store = RootCertStore::empty();
     match roots {
         Roots::File(path) => {

@@ -32,7 +32,7 @@ pub(super) enum Roots {
 }
 
 /// Reads a URL.
-pub(super) fn read(url: &str) -> Result<(Config, Encryption), SqlError> {
+pub(super) fn parse_url(url: &str) -> Result<(Config, Encryption), SqlError> {
     let invalid = |reason: &str, cause: String| SqlError::Unavailable { reason: reason.to_owned(), cause };
     let (base, query) = split_query(url);
     let (mut mode, mut roots, mut others) = (None, None, Vec::new());
@@ -72,9 +72,9 @@ fn split_query(url: &str) -> (&str, &str) {
     }
 }
 
-type Refusal = (&'static str, String);
+type InvalidParameter = (&'static str, String);
 
-fn encryption(mode: Option<&str>, roots: Option<String>) -> Result<(SslMode, Encryption), Refusal> {
+fn encryption(mode: Option<&str>, roots: Option<String>) -> Result<(SslMode, Encryption), InvalidParameter> {
     let is_system = roots.as_deref() == Some("system");
     let has_roots = roots.is_some();
     let roots = match roots {
@@ -132,22 +132,23 @@ mod tests {
             ("?sslrootcert=system", SslMode::Require, AuthorityAndHost(Roots::System)),
             ("?sslrootcert=system&sslmode=verify-full", SslMode::Require, AuthorityAndHost(Roots::System)),
         ] {
-            let (config, found) = read(&format!("postgres://u:p@h:5432/shop{query}")).unwrap();
+            let (config, found) = parse_url(&format!("postgres://u:p@h:5432/shop{query}")).unwrap();
             assert_eq!((config.get_ssl_mode(), found), (ssl, encryption), "{query}");
             assert_eq!(config.get_dbname(), Some("shop"), "{query}");
         }
     }
 
     #[test]
-    fn a_password_may_have_a_question_mark() {
-        let (config, encryption) = read("postgres://u:a?b&sslmode=disable@h/my%20shop?sslmode=verify-full").unwrap();
+    fn a_password_may_contain_a_question_mark() {
+        let (config, encryption) =
+            parse_url("postgres://u:a?b&sslmode=disable@h/my%20shop?sslmode=verify-full").unwrap();
         assert_eq!(encryption, Encryption::AuthorityAndHost(Roots::System));
         assert_eq!(config.get_password(), Some(b"a?b&sslmode=disable".as_slice()));
         assert_eq!(config.get_dbname(), Some("my shop"));
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused() {
+    fn invalid_urls_are_refused() {
         for (query, words) in [
             ("?sslmode=perhaps", "sslmode"),
             ("?sslmode=verify-ca&sslrootcert=%2", "malformed"),
@@ -158,7 +159,7 @@ mod tests {
             ("?sslrootcert=system&sslmode=disable", "sslrootcert=system"),
             ("?nobody_knows=1", "URL"),
         ] {
-            match read(&format!("postgres://u:p@h/shop{query}")) {
+            match parse_url(&format!("postgres://u:p@h/shop{query}")) {
                 Err(SqlError::Unavailable { reason, .. }) => assert!(reason.contains(words), "{query}: {reason}"),
                 other => panic!("{query}: {:?}", other.map(|(_, encryption)| encryption)),
             }

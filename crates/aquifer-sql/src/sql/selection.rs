@@ -5,21 +5,21 @@ use std::sync::{Arc, PoisonError, RwLock};
 use aquifer_query::plan::Path;
 use aquifer_query::selection::Selection as Parts;
 
-use super::value::Scope;
-use crate::rows::{Node, Reader};
+use super::scope::Scope;
+use crate::rows::{CellType, OutputField};
 use crate::statement::{Fragment, Statement};
 
 /// Columns of a statement, each asked for once.
 #[derive(Debug, Default)]
-pub(crate) struct Outputs {
-    begun: Option<Arc<Selection>>,
-    known: Vec<(Path, usize, Reader)>,
+pub(crate) struct OutputColumns {
+    cached: Option<Arc<CachedSelection>>,
+    known: Vec<(Path, usize, CellType)>,
     count: usize,
 }
 
-impl Outputs {
+impl OutputColumns {
     /// Makes room for one more, and says where it stands.
-    pub(super) fn next(&mut self, statement: &mut Statement) -> usize {
+    pub(super) fn begin_column(&mut self, statement: &mut Statement) -> usize {
         if self.count > 0 {
             statement.push(", ");
         }
@@ -31,52 +31,57 @@ impl Outputs {
         self.count == 0
     }
 
-    pub(super) fn add(&mut self, scope: &Scope<'_>, statement: &mut Statement, path: &Path) -> (usize, Reader) {
-        let begun = self.begun.iter().flat_map(|selection| &selection.known);
-        if let Some((_, index, reader)) = begun.chain(&self.known).find(|(known, _, _)| known == path) {
-            return (*index, *reader);
+    pub(super) fn add(&mut self, scope: &Scope<'_>, statement: &mut Statement, path: &Path) -> (usize, CellType) {
+        let cached = self.cached.iter().flat_map(|selection| &selection.known);
+        if let Some((_, index, cell_type)) = cached.chain(&self.known).find(|(known, _, _)| known == path) {
+            return (*index, *cell_type);
         }
-        let index = self.next(statement);
-        let reader = scope.output(statement, scope.thing(path));
-        self.known.push((path.clone(), index, reader));
-        (index, reader)
+        let index = self.begin_column(statement);
+        let cell_type = scope.write_output(statement, scope.resolve(path));
+        self.known.push((path.clone(), index, cell_type));
+        (index, cell_type)
     }
 
     /// Asks for these fields, before anything else.
-    pub(super) fn nodes(&mut self, scope: &Scope<'_>, statement: &mut Statement, select: &[Path]) -> Arc<[Node]> {
-        if let Some(selection) = scope.served.selections.of(select) {
+    pub(super) fn select_fields(
+        &mut self,
+        scope: &Scope<'_>,
+        statement: &mut Statement,
+        select: &[Path],
+    ) -> Arc<[OutputField]> {
+        if let Some(selection) = scope.exposed.selections.get(select) {
             statement.fragment(&selection.text);
             self.count = selection.known.len();
-            let nodes = selection.nodes.clone();
-            self.begun = Some(selection);
-            return nodes;
+            let fields = selection.fields.clone();
+            self.cached = Some(selection);
+            return fields;
         }
         let start = statement.text().len();
-        let mut nodes = Vec::with_capacity(select.len());
+        let mut fields = Vec::with_capacity(select.len());
         for (number, path) in select.iter().enumerate() {
             if let Some(parts) = numbered_parts(path, select) {
                 if select.iter().position(|other| is_same_field(other, path)) == Some(number) {
-                    let (index, reader) = self.add(scope, statement, &Path::named(path.name.clone()));
-                    Node::enter_parts(&mut nodes, &path.name, index, reader, parts);
+                    let (index, cell_type) = self.add(scope, statement, &Path::named(path.name.clone()));
+                    OutputField::add_parts(&mut fields, &path.name, index, cell_type, parts);
                 }
                 continue;
             }
-            let (index, reader) = self.add(scope, statement, path);
+            let (index, cell_type) = self.add(scope, statement, path);
             let mut steps: Vec<&str> = vec![&path.name];
             steps.extend(path.inside.iter().map(|step| &**step));
             if path.computed {
                 steps.insert(0, "_computed");
             }
-            Node::enter(&mut nodes, &steps, index, reader, !path.inside.is_empty());
+            OutputField::add_cell(&mut fields, &steps, index, cell_type, !path.inside.is_empty());
         }
-        let nodes: Arc<[Node]> = nodes.into();
-        if let Some(text) = statement.unbound(start) {
-            let whole = scope.served.whole.get().filter(|whole| std::ptr::eq(&***whole, select));
+        let fields: Arc<[OutputField]> = fields.into();
+        if let Some(text) = statement.fragment_since(start) {
+            let whole = scope.exposed.whole.get().filter(|whole| std::ptr::eq(&***whole, select));
             let select = whole.map_or_else(|| select.into(), Arc::clone);
-            let (known, nodes) = (self.known.clone(), nodes.clone());
-            scope.served.selections.keep(Selection { select, text, known, nodes });
+            let (known, fields) = (self.known.clone(), fields.clone());
+            scope.exposed.selections.insert(CachedSelection { select, text, known, fields });
         }
-        nodes
+        fields
     }
 }
 
@@ -97,30 +102,30 @@ fn numbered_parts(path: &Path, select: &[Path]) -> Option<Parts> {
 
 /// What is asked for to get some fields.
 #[derive(Debug)]
-pub(crate) struct Selection {
+pub(crate) struct CachedSelection {
     select: Arc<[Path]>,
     text: Fragment,
-    known: Vec<(Path, usize, Reader)>,
-    nodes: Arc<[Node]>,
+    known: Vec<(Path, usize, CellType)>,
+    fields: Arc<[OutputField]>,
 }
 
 /// What has been asked for before. Most calls ask for the same few fields.
 #[derive(Debug, Default)]
-pub(crate) struct Selections(RwLock<Vec<Arc<Selection>>>);
+pub(crate) struct SelectionCache(RwLock<Vec<Arc<CachedSelection>>>);
 
-impl Selections {
+impl SelectionCache {
     /// Callers choose fields as they like; the first ones are kept.
-    const MAX_COUNT: usize = 8;
+    const MAX_SELECTIONS: usize = 8;
 
-    fn of(&self, select: &[Path]) -> Option<Arc<Selection>> {
+    fn get(&self, select: &[Path]) -> Option<Arc<CachedSelection>> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         // The same list is the same at a glance.
         known.iter().find(|known| std::ptr::eq(&*known.select, select) || *known.select == *select).cloned()
     }
 
-    fn keep(&self, selection: Selection) {
+    fn insert(&self, selection: CachedSelection) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < Self::MAX_COUNT {
+        if known.len() < Self::MAX_SELECTIONS {
             known.push(Arc::new(selection));
         }
     }

@@ -13,10 +13,10 @@ pub(super) fn comparison(of: &FieldType, declared: &str, collation: Option<&str>
     if has_number_affinity(declared) {
         return Comparison::Unknown;
     }
-    of_collation(collation)
+    collation_comparison(collation)
 }
 
-pub(super) fn of_collation(name: Option<&str>) -> Comparison {
+pub(super) fn collation_comparison(name: Option<&str>) -> Comparison {
     let is = |known: &str| name.is_none_or(|name| name.eq_ignore_ascii_case(known));
     if is("BINARY") {
         Comparison::Exact
@@ -39,7 +39,7 @@ pub(super) fn looser(one: Comparison, other: Comparison) -> Comparison {
 }
 
 /// The declared collation of a table's column.
-pub(super) fn of_column(connection: &Connection, table: &str, column: &str) -> Result<Option<String>> {
+pub(super) fn declared_collation(connection: &Connection, table: &str, column: &str) -> Result<Option<String>> {
     let (_, collation, ..) = connection.column_metadata(Some("main"), table, column)?;
     Ok(collation.map(|name| name.to_string_lossy().into_owned()))
 }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_saf_2_text_is_compared_as_the_column_is() {
+    fn r_saf_2_text_is_compared_by_the_column_affinity_and_collation() {
         use Comparison::{Exact, IgnoreCase, IgnoreTrailingBlanks, Unknown};
         for (of, declared, collation, expected) in [
             (FieldType::Text, "TEXT", Some("BINARY"), Exact),

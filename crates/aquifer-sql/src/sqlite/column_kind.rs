@@ -9,15 +9,15 @@ use rusqlite::{Connection, ErrorCode, Result};
 use super::pool::InterruptHandle;
 use crate::model::SqliteStore;
 use crate::statement::Name;
-use crate::time_style::{self, Stored, StyleFinder, TimeStyle};
+use crate::time_style::{self, StoredTime, StyleFinder, TimeStyle};
 
 /// How many values are looked at where the declared type leaves a doubt.
-const SAMPLES: usize = 50;
+const MAX_SAMPLES: usize = 50;
 /// How long values of one table are looked for. A view may take for ever to give its first row.
 const SAMPLING_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Whether the declared type says that a column holds numbers. Without that, values decide.
-pub(super) fn says_number(declared: &str) -> bool {
+pub(super) fn declares_number(declared: &str) -> bool {
     let declared = declared.to_ascii_uppercase();
     ["INT", "REAL", "FLOA", "DOUB", "NUM", "DEC", "MONEY"].iter().any(|word| declared.contains(word))
 }
@@ -29,7 +29,7 @@ pub(super) fn is_textual(declared: &str) -> bool {
 }
 
 /// What a column holds.
-pub(super) fn kind_of(
+pub(super) fn detect_kind(
     sampler: &mut Sampler<'_>,
     column: &str,
     declared: &str,
@@ -43,12 +43,12 @@ pub(super) fn kind_of(
     let named_date = ["_on", "_date"].iter().any(|end| lower.ends_with(end)) || lower == "date" || lower == "birthday";
     let textual = is_textual(&declared);
     if says("BOOL") {
-        let samples = sampler.of(column)?;
+        let samples = sampler.sample(column)?;
         // Where 'true' and 'false' are kept as text, that is what they are.
         if samples.iter().all(|sample| matches!(sample, Sample::Integer(0 | 1))) {
             return Ok((FieldType::Boolean, SqliteStore::Boolean));
         }
-        return Ok((by_values(&samples), SqliteStore::Plain));
+        return Ok((type_of_values(&samples), SqliteStore::Plain));
     }
     if says("JSON") {
         return Ok((FieldType::Json, SqliteStore::Json));
@@ -57,10 +57,10 @@ pub(super) fn kind_of(
     let is_number = ["INTEGER", "BIGINT", "REAL", "DOUBLE", "FLOAT", "NUMERIC"].contains(&declared.as_str());
     let may_be_time = says_time || ((textual || is_number) && named_time);
     if may_be_time {
-        let samples = sampler.of(column)?;
+        let samples = sampler.sample(column)?;
         // Fractions may be anything, such as Julian days.
         let is_whole = !samples.iter().any(|sample| matches!(sample, Sample::Real(_)));
-        match style_of(&samples) {
+        match detect_style(&samples) {
             Some(style) if (is_whole && (says_time || textual)) || is_recent(&samples) => {
                 return Ok((FieldType::Time, SqliteStore::Time(style)));
             }
@@ -72,12 +72,12 @@ pub(super) fn kind_of(
         }
     }
     if declared == "DATE" || (textual && named_date) {
-        let samples = sampler.of(column)?;
+        let samples = sampler.sample(column)?;
         let all_dates = samples.iter().all(|sample| matches!(sample, Sample::Text(text) if is_date(text)));
         if all_dates && (declared == "DATE" || !samples.is_empty()) {
             return Ok((FieldType::Date, SqliteStore::Plain));
         }
-        if let Some(style) = style_of(&samples) {
+        if let Some(style) = detect_style(&samples) {
             return Ok((FieldType::Time, SqliteStore::Time(style)));
         }
     }
@@ -87,7 +87,7 @@ pub(super) fn kind_of(
         _ if says("CHAR") || says("TEXT") || says("CLOB") || says("UUID") || says("STRING") => FieldType::Text,
         _ if says("BLOB") => FieldType::Bytes,
         _ if ["REAL", "FLOA", "DOUB", "NUM", "DEC", "MONEY"].iter().any(|word| says(word)) => FieldType::Number,
-        _ => by_values(&sampler.of(column)?),
+        _ => type_of_values(&sampler.sample(column)?),
     };
     Ok((of, SqliteStore::Plain))
 }
@@ -112,7 +112,7 @@ fn is_recent(samples: &[Sample]) -> bool {
 }
 
 /// Columns without a type, as in views.
-fn by_values(samples: &[Sample]) -> FieldType {
+fn type_of_values(samples: &[Sample]) -> FieldType {
     let whole = samples.iter().filter(|sample| matches!(sample, Sample::Integer(_))).count();
     let text = samples.iter().filter(|sample| matches!(sample, Sample::Text(_))).count();
     if samples.is_empty() || text > 0 {
@@ -133,18 +133,18 @@ enum Sample {
 }
 
 impl Sample {
-    fn stored(&self) -> Stored<'_> {
+    fn stored(&self) -> StoredTime<'_> {
         match self {
-            Sample::Integer(number) => Stored::Integer(*number),
-            Sample::Real(number) => Stored::Real(*number),
-            Sample::Text(text) => Stored::Text(text.as_bytes()),
-            Sample::Other => Stored::Other,
+            Sample::Integer(number) => StoredTime::Integer(*number),
+            Sample::Real(number) => StoredTime::Real(*number),
+            Sample::Text(text) => StoredTime::Text(text.as_bytes()),
+            Sample::Other => StoredTime::Other,
         }
     }
 }
 
 /// How a column writes its times, judged by some of its values. `None` where not all of them are times.
-fn style_of(samples: &[Sample]) -> Option<TimeStyle> {
+fn detect_style(samples: &[Sample]) -> Option<TimeStyle> {
     if samples.iter().any(|sample| time_style::nanosecond(sample.stored()).is_none()) {
         return None;
     }
@@ -159,19 +159,19 @@ pub(super) struct Sampler<'a> {
     interrupt: &'a InterruptHandle<'a>,
     table: &'a Name,
     /// What is left of the time for it.
-    left: Duration,
+    time_left: Duration,
 }
 
 impl<'a> Sampler<'a> {
     pub(super) fn new(connection: &'a Connection, interrupt: &'a InterruptHandle<'a>, table: &'a Name) -> Self {
-        Self { connection, interrupt, table, left: SAMPLING_TIMEOUT }
+        Self { connection, interrupt, table, time_left: SAMPLING_TIMEOUT }
     }
 
     /// Some values of a column; none where finding them takes too long.
-    fn of(&mut self, column: &str) -> Result<Vec<Sample>> {
+    fn sample(&mut self, column: &str) -> Result<Vec<Sample>> {
         let began = Instant::now();
-        let found = self.interrupt.within(self.left, || self.read(column));
-        self.left = self.left.saturating_sub(began.elapsed());
+        let found = self.interrupt.run_with_timeout(self.time_left, || self.read(column));
+        self.time_left = self.time_left.saturating_sub(began.elapsed());
         match found {
             Err(rusqlite::Error::SqliteFailure(code, _)) if code.code == ErrorCode::OperationInterrupted => {
                 Ok(Vec::new())
@@ -183,7 +183,7 @@ impl<'a> Sampler<'a> {
     /// Values of the first rows and of the last: what wrote them may have changed its ways.
     fn read(&self, column: &str) -> Result<Vec<Sample>> {
         let mut samples = self.read_some(column, "")?;
-        if samples.len() == SAMPLES {
+        if samples.len() == MAX_SAMPLES {
             // Views and the like have no last rows.
             samples.extend(self.read_some(column, " ORDER BY rowid DESC").unwrap_or_default());
         }
@@ -195,7 +195,7 @@ impl<'a> Sampler<'a> {
         let column = Name::reflected(column);
         let mut statement = Statement::new(Dialect::Sqlite);
         statement.push("SELECT ").name(&column).push(" FROM ").name(self.table).push(" WHERE ").name(&column);
-        statement.push(" IS NOT NULL").push(order).push(" LIMIT ").count(SAMPLES);
+        statement.push(" IS NOT NULL").push(order).push(" LIMIT ").count(MAX_SAMPLES);
         let mut prepared = self.connection.prepare(statement.text())?;
         let mut rows = prepared.query([])?;
         let mut samples = Vec::new();

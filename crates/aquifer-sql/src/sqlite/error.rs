@@ -4,13 +4,13 @@ use rusqlite::{Error, ErrorCode, ffi};
 
 use crate::error::{Constraint, SqlError, Violation};
 
-pub(super) fn of(error: &Error) -> SqlError {
+pub(super) fn from_rusqlite(error: &Error) -> SqlError {
     let cause = error.to_string();
     let (code, message) = match error {
         Error::SqliteFailure(code, message) => (code, message.clone().unwrap_or_default()),
         // Where SQLite knows which word of the statement it is about.
         Error::SqlInputError { error, msg, .. } => (error, msg.clone()),
-        _ => return SqlError::Refused { words: None, cause },
+        _ => return SqlError::Rejected { message: None, cause },
     };
     let unavailable = |reason: &str| SqlError::Unavailable { reason: reason.to_owned(), cause: cause.clone() };
     match code.code {
@@ -19,9 +19,9 @@ pub(super) fn of(error: &Error) -> SqlError {
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
             SqlError::Busy { reason: "its file is locked by somebody else" }
         }
-        ErrorCode::ReadOnly => SqlError::Denied { reason: "the database file can only be read", cause },
+        ErrorCode::ReadOnly => SqlError::PermissionDenied { reason: "the database file can only be read", cause },
         ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied => {
-            SqlError::Denied { reason: "the database does not allow it", cause }
+            SqlError::PermissionDenied { reason: "the database does not allow it", cause }
         }
         ErrorCode::CannotOpen => unavailable("its file cannot be opened"),
         ErrorCode::NotADatabase => unavailable("its file is not a SQLite database"),
@@ -29,20 +29,20 @@ pub(super) fn of(error: &Error) -> SqlError {
         ErrorCode::DiskFull => unavailable("its disk is full"),
         ErrorCode::SystemIoFailure => unavailable("its file cannot be read or written"),
         ErrorCode::OutOfMemory => unavailable("there is not enough memory"),
-        ErrorCode::TooBig => SqlError::Invalid { problem: "is too large for the database", column: None, cause },
+        ErrorCode::TooBig => SqlError::InvalidValue { problem: "is too large for the database", column: None, cause },
         ErrorCode::TypeMismatch => {
-            SqlError::Invalid { problem: "has a value of the wrong kind for its column", column: None, cause }
+            SqlError::InvalidValue { problem: "has a value of the wrong kind for its column", column: None, cause }
         }
         ErrorCode::SchemaChanged => SqlError::SchemaChanged { cause },
         _ if message.starts_with("no such table") || message.starts_with("no such column") => {
             SqlError::SchemaChanged { cause }
         }
-        _ if message.contains("integer overflow") => SqlError::Invalid {
+        _ if message.contains("integer overflow") => SqlError::InvalidValue {
             problem: "adds up to more than 64 bits hold. Narrow the filter",
             column: Some("aggregate".to_owned()),
             cause,
         },
-        _ => SqlError::Refused { words: None, cause },
+        _ => SqlError::Rejected { message: None, cause },
     }
 }
 
@@ -64,11 +64,11 @@ fn violation(extended: i32, message: &str, cause: String) -> SqlError {
         ffi::SQLITE_CONSTRAINT_DATATYPE => {
             // `cannot store TEXT value in INTEGER column things.size`
             let column = message.rsplit_once('.').map(|(_, column)| column.to_owned());
-            SqlError::Invalid { problem: "has a value of the wrong kind for its column", column, cause }
+            SqlError::InvalidValue { problem: "has a value of the wrong kind for its column", column, cause }
         }
         // RESTRICT is carried out like a trigger.
         _ if message == "FOREIGN KEY constraint failed" => broken(Constraint::MissingParent, None, Vec::new()),
         // What RAISE says is written for whoever made the change.
-        _ => SqlError::Refused { words: Some(message.to_owned()), cause },
+        _ => SqlError::Rejected { message: Some(message.to_owned()), cause },
     }
 }

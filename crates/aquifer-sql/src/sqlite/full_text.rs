@@ -12,11 +12,11 @@ use crate::model::{ColumnId, Flow, Model, TextIndex};
 use crate::statement::Name;
 
 /// Virtual tables that show the inside of an index or of the file: nothing to be served.
-const INNARDS: &[&str] =
+const INTERNAL_MODULES: &[&str] =
     &["fts5vocab", "fts4aux", "fts3tokenize", "dbstat", "sqlite_dbpage", "sqlite_stmt", "bytecode"];
 
 /// A full-text table.
-pub(super) struct FullText {
+pub(super) struct FullTextTable {
     pub(super) name: String,
     /// Whether this program can search it.
     is_searchable: bool,
@@ -38,9 +38,9 @@ enum Content {
     Nowhere,
 }
 
-impl FullText {
-    pub(super) fn of(name: &str, sql: &str) -> Option<Self> {
-        let (module, arguments) = checks::virtual_table(sql)?;
+impl FullTextTable {
+    pub(super) fn parse(name: &str, sql: &str) -> Option<Self> {
+        let (module, arguments) = checks::parse_virtual_table(sql)?;
         if !["fts3", "fts4", "fts5"].contains(&module.as_str()) {
             return None;
         }
@@ -76,7 +76,7 @@ impl FullText {
 
     /// The same, with the columns that the table has. How a module reads its arguments is its own business.
     pub(super) fn read(connection: &Connection, name: &str, sql: &str) -> Result<Option<Self>> {
-        let Some(mut found) = Self::of(name, sql) else { return Ok(None) };
+        let Some(mut found) = Self::parse(name, sql) else { return Ok(None) };
         let mut statement = connection.prepare("SELECT name FROM pragma_table_xinfo(?1) WHERE hidden = 0")?;
         let columns = statement.query_map([name], |row| row.get(0)).and_then(Iterator::collect::<Result<Vec<String>>>);
         match columns {
@@ -126,10 +126,10 @@ impl FullText {
 
     /// The columns whose words may be in it, each with the column of this table they would be in; without one where that
     /// is not known.
-    fn sources(&self, model: &Model, all: &[FullText], triggers: &[Trigger]) -> Vec<(ColumnId, Option<String>)> {
+    fn sources(&self, model: &Model, all: &[FullTextTable], triggers: &[Trigger]) -> Vec<(ColumnId, Option<String>)> {
         let tables = tables(model, all);
         let mut sources: Vec<(ColumnId, Option<String>)> = Vec::new();
-        let same_name = |table: &str, column: &String| (ColumnId::of_sqlite(table, column), Some(column.clone()));
+        let same_name = |table: &str, column: &String| (ColumnId::for_sqlite(table, column), Some(column.clone()));
         if let Content::Table(table) = &self.content {
             let all = tables.iter().find(|(known, _)| known.eq_ignore_ascii_case(table));
             // Without columns of its own it has those of the other table.
@@ -138,11 +138,11 @@ impl FullText {
             sources.extend(self.columns.iter().map(|column| same_name(table, column)));
             sources.extend(all.map(|column| same_name(table, &(*column).to_owned())));
         }
-        for trigger in triggers.iter().filter(|trigger| trigger.mentions.has(&self.name)) {
-            let reads = |table: &str| table.eq_ignore_ascii_case(&trigger.table) || trigger.mentions.has(table);
+        for trigger in triggers.iter().filter(|trigger| trigger.mentions.contains(&self.name)) {
+            let reads = |table: &str| table.eq_ignore_ascii_case(&trigger.table) || trigger.mentions.contains(table);
             for (table, columns) in tables.iter().filter(|(table, _)| reads(table) && self.name != *table) {
-                let read = columns.iter().filter(|name| trigger.mentions.has_star || trigger.mentions.has(name));
-                sources.extend(read.map(|name| (ColumnId::of_sqlite(table, name), None)));
+                let read = columns.iter().filter(|name| trigger.mentions.has_star || trigger.mentions.contains(name));
+                sources.extend(read.map(|name| (ColumnId::for_sqlite(table, name), None)));
             }
         }
         // One that nothing connects to another table, yet has no columns but those of one, is most likely over that.
@@ -157,8 +157,8 @@ impl FullText {
 }
 
 /// All tables with their columns, also those that are left out.
-fn tables<'a>(model: &'a Model, full_text: &'a [FullText]) -> Vec<(&'a str, Vec<&'a str>)> {
-    let served = model.tables.iter().map(|table| {
+fn tables<'a>(model: &'a Model, full_text: &'a [FullTextTable]) -> Vec<(&'a str, Vec<&'a str>)> {
+    let exposed = model.tables.iter().map(|table| {
         let columns = table.columns.iter().map(|column| &*column.name);
         (&*table.name, columns.collect())
     });
@@ -169,12 +169,12 @@ fn tables<'a>(model: &'a Model, full_text: &'a [FullText]) -> Vec<(&'a str, Vec<
     // Those that are only an index are no tables to be served, but a trigger can read them.
     let indexes = full_text.iter().filter(|table| table.is_index_only());
     let indexes = indexes.map(|table| (table.name.as_str(), table.columns().collect()));
-    served.chain(excluded).chain(indexes).collect()
+    exposed.chain(excluded).chain(indexes).collect()
 }
 
 /// Whether a virtual table shows the inside of something else.
-pub(super) fn shows_innards(sql: &str) -> bool {
-    checks::virtual_table(sql).is_some_and(|(module, _)| INNARDS.contains(&module.as_str()))
+pub(super) fn is_internal(sql: &str) -> bool {
+    checks::parse_virtual_table(sql).is_some_and(|(module, _)| INTERNAL_MODULES.contains(&module.as_str()))
 }
 
 /// A trigger: the table it is on, and what it mentions.
@@ -184,14 +184,14 @@ struct Trigger {
 }
 
 /// Finds out which columns full-text tables have their words from, now that all tables are known.
-pub(super) fn trace(connection: &Connection, model: &mut Model, all: &[FullText]) -> Result<()> {
+pub(super) fn trace_sources(connection: &Connection, model: &mut Model, all: &[FullTextTable]) -> Result<()> {
     if all.is_empty() {
         return Ok(());
     }
     let mut statement = connection.prepare("SELECT tbl_name, sql FROM sqlite_schema WHERE type = 'trigger'")?;
     let read = |row: &rusqlite::Row<'_>| {
         let sql: Option<String> = row.get(1)?;
-        Ok(Trigger { table: row.get(0)?, mentions: Mentions::of(&sql.unwrap_or_default()) })
+        Ok(Trigger { table: row.get(0)?, mentions: Mentions::parse(&sql.unwrap_or_default()) })
     };
     let triggers: Vec<Trigger> = statement.query_map([], read)?.collect::<Result<_>>()?;
     for full_text in all {
@@ -204,13 +204,13 @@ pub(super) fn trace(connection: &Connection, model: &mut Model, all: &[FullText]
             model.flows.extend(
                 targets
                     .iter()
-                    .map(|column| Flow { from: from.clone(), to: ColumnId::of_sqlite(&full_text.name, column) }),
+                    .map(|column| Flow { from: from.clone(), to: ColumnId::for_sqlite(&full_text.name, column) }),
             );
         }
         for table in &mut model.tables {
             let Some(TextIndex::Fts5 { quoted, sources, columns, .. }) = &mut table.index else { continue };
             if *quoted == Name::reflected(&full_text.name) {
-                let own = columns.iter().map(|column| ColumnId::of_sqlite(&full_text.name, column));
+                let own = columns.iter().map(|column| ColumnId::for_sqlite(&full_text.name, column));
                 let is_indexed = |column: &Option<String>| {
                     column.as_ref().is_none_or(|column| full_text.indexed().any(|indexed| indexed == column))
                 };
@@ -239,7 +239,7 @@ mod tests {
             ),
             ("using FTS4(content=\"u\", a, b, notindexed=b)", Content::Table("u".into()), "a b", "a"),
         ] {
-            let found = FullText::of("t", &format!("CREATE VIRTUAL TABLE t {sql}"))
+            let found = FullTextTable::parse("t", &format!("CREATE VIRTUAL TABLE t {sql}"))
                 .map(|found| {
                     let indexed: Vec<&str> = found.indexed().map(String::as_str).collect();
                     (indexed.join(" "), found.columns.join(" "), found.content)
@@ -247,7 +247,7 @@ mod tests {
                 .map(|(indexed, columns, content)| (content, columns, indexed));
             assert_eq!(found, Some((content, columns.to_owned(), indexed.to_owned())), "{sql}");
         }
-        assert!(FullText::of("t", "CREATE VIRTUAL TABLE t USING rtree(id, a, b)").is_none());
-        assert!(shows_innards("CREATE VIRTUAL TABLE v USING fts5vocab(t, row)"));
+        assert!(FullTextTable::parse("t", "CREATE VIRTUAL TABLE t USING rtree(id, a, b)").is_none());
+        assert!(is_internal("CREATE VIRTUAL TABLE v USING fts5vocab(t, row)"));
     }
 }

@@ -18,25 +18,26 @@ const FLAGS: FunctionFlags =
 
 pub(super) fn register(connection: &Connection) -> Result<()> {
     connection.create_scalar_function("aquifer_time", 1, FLAGS, |context| {
-        Ok(moment(context.get_raw(0)).map(time_style::canonical))
+        Ok(nanosecond_of(context.get_raw(0)).map(time_style::canonical))
     })?;
-    connection
-        .create_scalar_function("aquifer_is_time", 1, FLAGS, |context| Ok(moment(context.get_raw(0)).is_some()))?;
+    connection.create_scalar_function("aquifer_is_time", 1, FLAGS, |context| {
+        Ok(nanosecond_of(context.get_raw(0)).is_some())
+    })?;
     connection.create_scalar_function("aquifer_age", 2, FLAGS, |context| {
         const DAY: i128 = 86_400_000_000_000;
-        let (now, then) = (moment(context.get_raw(0)), moment(context.get_raw(1)));
+        let (now, then) = (nanosecond_of(context.get_raw(0)), nanosecond_of(context.get_raw(1)));
         let age = now.zip(then).map(|(now, then)| (now - then).div_euclid(DAY));
         Ok(age.and_then(|days| i64::try_from(days).ok()))
     })?;
     connection.create_aggregate_function("aquifer_sum", 1, FLAGS, Sum)?;
-    connection.create_scalar_function("aquifer_holds", 3, FLAGS, holds)?;
-    connection.create_scalar_function("aquifer_rank", -1, FLAGS, ranked)?;
-    connection.create_scalar_function("aquifer_version", -1, FLAGS, version)?;
+    connection.create_scalar_function("aquifer_holds", 3, FLAGS, text_matches)?;
+    connection.create_scalar_function("aquifer_rank", -1, FLAGS, count_terms)?;
+    connection.create_scalar_function("aquifer_version", -1, FLAGS, hash_values)?;
     connection.create_scalar_function("aquifer_json", 2, FLAGS, |context| {
-        Ok(inside(context).map(|value| value.to_string()))
+        Ok(json_value_at_path(context).map(|value| value.to_string()))
     })?;
     connection.create_scalar_function("aquifer_json_kind", 2, FLAGS, |context| {
-        Ok(inside(context).map(|value| match value {
+        Ok(json_value_at_path(context).map(|value| match value {
             Value::Bool(_) => 0,
             Value::Number(_) => 1,
             Value::String(_) => 2,
@@ -45,23 +46,23 @@ pub(super) fn register(connection: &Connection) -> Result<()> {
         }))
     })?;
     connection.create_scalar_function("aquifer_json_number", 2, FLAGS, |context| {
-        Ok(inside(context).and_then(|value| match value {
+        Ok(json_value_at_path(context).and_then(|value| match value {
             Value::Bool(yes) => Some(f64::from(u8::from(yes))),
             value => value.as_f64(),
         }))
     })?;
     connection.create_scalar_function("aquifer_json_text", 2, FLAGS, |context| {
-        Ok(inside(context).and_then(|value| value.as_str().map(str::to_owned)))
+        Ok(json_value_at_path(context).and_then(|value| value.as_str().map(str::to_owned)))
     })
 }
 
 /// The moment a value stands for, in nanoseconds since 1970.
-fn moment(value: ValueRef<'_>) -> Option<i128> {
+fn nanosecond_of(value: ValueRef<'_>) -> Option<i128> {
     time_style::nanosecond(stored(value))
 }
 
 /// What a path leads to in a JSON text; nothing where that is missing or null.
-fn inside(context: &Context<'_>) -> Option<Value> {
+fn json_value_at_path(context: &Context<'_>) -> Option<Value> {
     let steps: Vec<std::sync::Arc<str>> = serde_json::from_str(context.get_raw(1).as_str().ok()?).ok()?;
     let value: Value = match context.get_raw(0) {
         ValueRef::Text(text) => serde_json::from_slice(text).ok()?,
@@ -75,7 +76,7 @@ fn inside(context: &Context<'_>) -> Option<Value> {
 }
 
 /// Whether a text holds (0), begins with (1) or ends with (2) another, in any case.
-fn holds(context: &Context<'_>) -> Result<Option<bool>> {
+fn text_matches(context: &Context<'_>) -> Result<Option<bool>> {
     let text = match context.get_raw(0) {
         ValueRef::Text(text) => fold(&String::from_utf8_lossy(text)),
         ValueRef::Integer(number) => number.to_string(),
@@ -91,7 +92,7 @@ fn holds(context: &Context<'_>) -> Result<Option<bool>> {
 }
 
 /// How many of the words and phrases stand in the texts.
-fn ranked(context: &Context<'_>) -> Result<i64> {
+fn count_terms(context: &Context<'_>) -> Result<i64> {
     let terms: Vec<Vec<String>> =
         serde_json::from_str(context.get_raw(0).as_str().unwrap_or_default()).unwrap_or_default();
     let texts: Vec<Vec<String>> = (1..context.len())
@@ -148,7 +149,7 @@ impl Aggregate<Total, SqlValue> for Sum {
 
 /// A mark of these values that changes whenever one of them does. Nobody gains by values that share a mark, so it need
 /// not be hard to find some.
-fn version(context: &Context<'_>) -> Result<ToSqlOutput<'static>> {
+fn hash_values(context: &Context<'_>) -> Result<ToSqlOutput<'static>> {
     let mut hash = DefaultHasher::new();
     for index in 0..context.len() {
         match context.get_raw(index) {

@@ -19,132 +19,135 @@ use serde_json::Value;
 
 use crate::error::SqlError;
 use crate::model::Model;
-use crate::rows::{Cells as _, Collector, Reader};
-use crate::session::{Fault, Session, Work};
+use crate::rows::{CellType, ResultRow as _, RowCollector};
+use crate::session::{Session, Work, WorkError};
 use crate::settings::Settings;
-use crate::sql::uniform::TimeCheck;
+use crate::sql::time_checks::TimeCheck;
 use crate::statement::Statement;
 use crate::time_style::TimeStyle;
-use pool::{FileId, Link, Pool};
+use pool::{FileId, Pool, PooledConnection};
 use time_formats::TimeFormats;
 
-pub(crate) use pool::Place;
-pub(crate) use rows::{from_place, is_broken_text};
+pub(crate) use pool::Location;
+pub(crate) use rows::{cursor_bind, is_invalid_text};
 
 /// A SQLite file.
 pub(crate) struct Sqlite {
     readers: Pool,
     writer: Pool,
     /// The schema that was reflected, and the one a statement saw last.
-    reflected: Mutex<Option<Seen>>,
-    seen: Arc<Mutex<Option<Seen>>>,
+    reflected: Mutex<Option<SchemaVersion>>,
+    last_seen: Arc<Mutex<Option<SchemaVersion>>>,
 }
 
 /// Which schema it is: that of a file, in a version.
-type Seen = (Option<FileId>, u32);
+type SchemaVersion = (Option<FileId>, u32);
 
 impl Sqlite {
-    pub(crate) fn new(place: Place, settings: &Settings) -> Self {
+    pub(crate) fn new(location: Location, settings: &Settings) -> Self {
         Self {
-            readers: Pool::new(place.clone(), false, settings.connections, settings.timeout),
-            writer: Pool::new(place, true, 1, settings.timeout),
+            readers: Pool::new(location.clone(), false, settings.connections, settings.timeout),
+            writer: Pool::new(location, true, 1, settings.timeout),
             reflected: Mutex::default(),
-            seen: Arc::default(),
+            last_seen: Arc::default(),
         }
     }
 
     /// Looks what there is.
     pub(crate) async fn reflect(&self, settings: &Settings) -> Result<Model, SqlError> {
         let settings = settings.clone();
-        let look = move |link: &mut Link| {
-            let version = schema_version(&link.connection)?;
-            let mut model = reflect::model(&link.connection, &link.interrupt(), &settings)?;
-            views::trace(&mut link.connection, &mut model)?;
-            Ok((model, (link.file, version)))
+        let read = move |pooled: &mut PooledConnection| {
+            let version = schema_version(&pooled.connection)?;
+            let mut model = reflect::reflect_model(&pooled.connection, &pooled.interrupt(), &settings)?;
+            views::trace(&mut pooled.connection, &mut model)?;
+            Ok((model, (pooled.file, version)))
         };
-        let turn = self.readers.turn().await?;
-        let (model, found) = turn.run_blocking(move |link| look(link).map_err(|error| error::of(&error))).await?;
+        let lease = self.readers.acquire().await?;
+        let (model, found) =
+            lease.run_blocking(move |pooled| read(pooled).map_err(|error| error::from_rusqlite(&error))).await?;
         *self.reflected.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+        *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
         Ok(model)
     }
 
     /// Whether a statement has met another schema than the one reflected.
     pub(crate) fn has_changed(&self) -> bool {
-        let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.is_some() && seen != *self.reflected.lock().unwrap_or_else(PoisonError::into_inner)
+        let last_seen = *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner);
+        last_seen.is_some() && last_seen != *self.reflected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks whether the schema is still the one reflected. A file that cannot be read has no other.
-    pub(crate) async fn check(&self) -> bool {
-        let seen = self.seen.clone();
-        let Ok(turn) = self.readers.turn().await else { return false };
-        let looking = turn.run_blocking(move |link| {
-            note(&seen, link);
+    pub(crate) async fn detect_schema_change(&self) -> bool {
+        let last_seen = self.last_seen.clone();
+        let Ok(lease) = self.readers.acquire().await else { return false };
+        let recording = lease.run_blocking(move |pooled| {
+            record_schema(&last_seen, pooled);
             Ok::<(), SqlError>(())
         });
-        looking.await.is_ok() && self.has_changed()
+        recording.await.is_ok() && self.has_changed()
     }
 
     /// Does what only reads. One state of the data is seen throughout.
-    pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
-        let turn = self.readers.turn().await?;
-        let soon_done = work.is_cheap();
-        let answered = soon_done.then(|| turn.run_inline(|link| reading(link, &self.seen, &work))).flatten();
-        if let Some(answer) = answered {
+    pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, WorkError> {
+        let lease = self.readers.acquire().await?;
+        let is_cheap = work.is_cheap();
+        let inline_answer =
+            is_cheap.then(|| lease.run_inline(|pooled| run_read(pooled, &self.last_seen, &work))).flatten();
+        if let Some(answer) = inline_answer {
             return answer;
         }
-        let seen = self.seen.clone();
-        turn.run_blocking(move |link| reading(link, &seen, &work)).await
+        let last_seen = self.last_seen.clone();
+        lease.run_blocking(move |pooled| run_read(pooled, &last_seen, &work)).await
     }
 
     /// Does what changes something: all of it or nothing.
-    pub(crate) async fn write<W: Work>(&self, work: W) -> Result<W::Output, Fault> {
-        let seen = self.seen.clone();
-        let turn = self.writer.turn().await?;
-        turn.run_blocking(move |link| {
-            let answer = transact(link, &work);
-            note(&seen, link);
-            answer.map_err(|fault| match fault {
-                Fault::SqlError(error) => {
-                    let explaining = work.explain(&mut SqliteSession::on(link), error.clone()).now_or_never();
-                    explaining.unwrap_or(error).into()
-                }
-                fault => fault,
+    pub(crate) async fn write<W: Work>(&self, work: W) -> Result<W::Output, WorkError> {
+        let last_seen = self.last_seen.clone();
+        let lease = self.writer.acquire().await?;
+        lease
+            .run_blocking(move |pooled| {
+                let answer = run_write(pooled, &work);
+                record_schema(&last_seen, pooled);
+                answer.map_err(|error| match error {
+                    WorkError::Sql(error) => {
+                        let explaining = work.explain(&mut SqliteSession::new(pooled), error.clone()).now_or_never();
+                        explaining.unwrap_or(error).into()
+                    }
+                    error => error,
+                })
             })
-        })
-        .await
+            .await
     }
 }
 
 /// Does all of it or nothing.
-fn transact<W: Work>(link: &mut Link, work: &W) -> Result<W::Output, Fault> {
-    if !work.is_rehearsal() {
-        return transact_as_set(link, work);
+fn run_write<W: Work>(pooled: &mut PooledConnection, work: &W) -> Result<W::Output, WorkError> {
+    if !work.is_dry_run() {
+        return run_transaction(pooled, work);
     }
     // Nothing of a rehearsal can be kept: SQLite itself refuses to.
-    link.connection.commit_hook(Some(|| true)).map_err(|error| error::of(&error))?;
-    let answer = transact_as_set(link, work);
-    link.connection.commit_hook(None::<fn() -> bool>).map_err(|error| error::of(&error))?;
+    pooled.connection.commit_hook(Some(|| true)).map_err(|error| error::from_rusqlite(&error))?;
+    let answer = run_transaction(pooled, work);
+    pooled.connection.commit_hook(None::<fn() -> bool>).map_err(|error| error::from_rusqlite(&error))?;
     answer
 }
 
-fn transact_as_set<W: Work>(link: &mut Link, work: &W) -> Result<W::Output, Fault> {
-    link.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| error::of(&error))?;
-    let (answer, _) = at_once(link, work);
+fn run_transaction<W: Work>(pooled: &mut PooledConnection, work: &W) -> Result<W::Output, WorkError> {
+    pooled.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| error::from_rusqlite(&error))?;
+    let (answer, _) = run_to_completion(pooled, work);
     let answer = answer.and_then(|(output, keep)| {
-        if !keep || work.is_rehearsal() {
-            link.connection.execute_batch("ROLLBACK").map_err(|error| error::of(&error))?;
-        } else if link.is_abandoned() {
+        if !keep || work.is_dry_run() {
+            pooled.connection.execute_batch("ROLLBACK").map_err(|error| error::from_rusqlite(&error))?;
+        } else if pooled.is_abandoned() {
             return Err(SqlError::Timeout { cause: "nobody waits for the change any more".to_owned() }.into());
         } else {
-            link.begin_commit();
-            commit(&link.connection)?;
+            pooled.begin_commit();
+            commit(&pooled.connection)?;
         }
         Ok(output)
     });
-    if !link.connection.is_autocommit() {
-        let _ = link.connection.execute_batch("ROLLBACK");
+    if !pooled.connection.is_autocommit() {
+        let _ = pooled.connection.execute_batch("ROLLBACK");
     }
     answer
 }
@@ -154,44 +157,55 @@ fn transact_as_set<W: Work>(link: &mut Link, work: &W) -> Result<W::Output, Faul
 fn commit(connection: &Connection) -> Result<(), SqlError> {
     let Err(error) = connection.execute_batch("COMMIT") else { return Ok(()) };
     let is_known = !connection.is_autocommit() || error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
-    if is_known { Err(error::of(&error)) } else { Err(SqlError::Unknown { cause: error.to_string() }) }
+    if is_known {
+        Err(error::from_rusqlite(&error))
+    } else {
+        Err(SqlError::UnknownOutcome { cause: error.to_string() })
+    }
 }
 
 /// Reads; anything but the answer stays as it was.
-fn reading<W: Work>(link: &mut Link, seen: &Mutex<Option<Seen>>, work: &W) -> Result<W::Output, Fault> {
+fn run_read<W: Work>(
+    pooled: &mut PooledConnection,
+    last_seen: &Mutex<Option<SchemaVersion>>,
+    work: &W,
+) -> Result<W::Output, WorkError> {
     let snapshot = work.needs_snapshot();
     if snapshot {
-        let begin = link.connection.prepare_cached("BEGIN").and_then(|mut begin| begin.execute([]));
-        begin.map_err(|error| error::of(&error))?;
+        let begin = pooled.connection.prepare_cached("BEGIN").and_then(|mut begin| begin.execute([]));
+        begin.map_err(|error| error::from_rusqlite(&error))?;
     }
-    let (answer, schema) = at_once(link, work);
-    link.is_noted &= schema == Schema::Known;
-    if !link.is_noted {
-        note(seen, link);
+    let (answer, schema) = run_to_completion(pooled, work);
+    pooled.is_schema_recorded &= schema == SchemaState::Known;
+    if !pooled.is_schema_recorded {
+        record_schema(last_seen, pooled);
     }
     if snapshot {
         // It has changed nothing; how it ends does not matter.
-        let _ = link.connection.prepare_cached("ROLLBACK").and_then(|mut end| end.execute([]));
+        let _ = pooled.connection.prepare_cached("ROLLBACK").and_then(|mut end| end.execute([]));
     }
     answer.map(|(output, _)| output)
 }
 
 /// Runs work whose every answer comes at once. Says, too, whether it may have met another schema.
-fn at_once<W: Work>(link: &mut Link, work: &W) -> (Result<(W::Output, bool), Fault>, Schema) {
-    let mut session = SqliteSession::on(link);
+fn run_to_completion<W: Work>(
+    pooled: &mut PooledConnection,
+    work: &W,
+) -> (Result<(W::Output, bool), WorkError>, SchemaState) {
+    let mut session = SqliteSession::new(pooled);
     let answer = work.run(&mut session).now_or_never().unwrap_or_else(|| {
-        Err(SqlError::Refused { words: None, cause: "work on SQLite waited for something".to_owned() }.into())
+        Err(SqlError::Rejected { message: None, cause: "work on SQLite waited for something".to_owned() }.into())
     });
     (answer, session.schema)
 }
 
 /// What a connection's statements have met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Schema {
+enum SchemaState {
     /// The one they were made for, when it was noted.
     Known,
     /// Perhaps another: a statement was made, or made again.
-    PerhapsNew,
+    PossiblyChanged,
 }
 
 fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
@@ -199,10 +213,10 @@ fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
 }
 
 /// Notes which schema a statement has just seen; next time, if the file is locked right now.
-fn note(seen: &Mutex<Option<Seen>>, link: &mut Link) {
-    if let Ok(version) = schema_version(&link.connection) {
-        *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some((link.file, version));
-        link.is_noted = true;
+fn record_schema(last_seen: &Mutex<Option<SchemaVersion>>, pooled: &mut PooledConnection) {
+    if let Ok(version) = schema_version(&pooled.connection) {
+        *last_seen.lock().unwrap_or_else(PoisonError::into_inner) = Some((pooled.file, version));
+        pooled.is_schema_recorded = true;
     }
 }
 
@@ -210,20 +224,20 @@ fn note(seen: &Mutex<Option<Seen>>, link: &mut Link) {
 struct SqliteSession<'c> {
     connection: &'c mut Connection,
     formats: &'c mut TimeFormats,
-    schema: Schema,
+    schema: SchemaState,
 }
 
 impl<'c> SqliteSession<'c> {
-    fn on(link: &'c mut Link) -> Self {
-        Self { connection: &mut link.connection, formats: &mut link.formats, schema: Schema::Known }
+    fn new(pooled: &'c mut PooledConnection) -> Self {
+        Self { connection: &mut pooled.connection, formats: &mut pooled.formats, schema: SchemaState::Known }
     }
 
-    fn each(
+    fn for_each_row(
         &mut self,
         statement: &Statement,
         mut row: impl FnMut(&rusqlite::Row<'_>) -> std::ops::ControlFlow<()>,
     ) -> Result<(), SqlError> {
-        let mut run = || -> rusqlite::Result<Schema> {
+        let mut run = || -> rusqlite::Result<SchemaState> {
             let mut prepared = self.connection.prepare_cached(statement.text())?;
             let mut rows = prepared.query(rusqlite::params_from_iter(statement.binds()))?;
             while let Some(found) = rows.next()? {
@@ -235,25 +249,25 @@ impl<'c> SqliteSession<'c> {
             // SQLite looks at the schema before it runs a statement, and makes the statement again for another one.
             let made = prepared.get_status(StatementStatus::Run) <= 1;
             let made_again = prepared.reset_status(StatementStatus::RePrepare) > 0;
-            Ok(if made || made_again { Schema::PerhapsNew } else { Schema::Known })
+            Ok(if made || made_again { SchemaState::PossiblyChanged } else { SchemaState::Known })
         };
         tracing::trace!(sql = statement.text(), "sqlite");
         match run() {
-            Ok(Schema::Known) => Ok(()),
+            Ok(SchemaState::Known) => Ok(()),
             met => {
-                self.schema = Schema::PerhapsNew;
-                met.map(|_| ()).map_err(|error| error::of(&error))
+                self.schema = SchemaState::PossiblyChanged;
+                met.map(|_| ()).map_err(|error| error::from_rusqlite(&error))
             }
         }
     }
 
-    fn executed(&mut self, statement: &Statement) -> Result<u64, SqlError> {
+    fn run_statement(&mut self, statement: &Statement) -> Result<u64, SqlError> {
         tracing::trace!(sql = statement.text(), "sqlite");
         let run = || -> rusqlite::Result<usize> {
             let mut prepared = self.connection.prepare_cached(statement.text())?;
             prepared.execute(rusqlite::params_from_iter(statement.binds()))
         };
-        run().map(|count| count as u64).map_err(|error| error::of(&error))
+        run().map(|count| count as u64).map_err(|error| error::from_rusqlite(&error))
     }
 }
 
@@ -261,20 +275,20 @@ impl Session for SqliteSession<'_> {
     fn fetch(
         &mut self,
         statement: &Statement,
-        collector: &mut Collector,
+        collector: &mut RowCollector,
     ) -> impl Future<Output = Result<(), SqlError>> + Send {
-        std::future::ready(self.each(statement, |row| collector.take(&rows::Row(row))))
+        std::future::ready(self.for_each_row(statement, |row| collector.push(&rows::Row(row))))
     }
 
     fn rows(
         &mut self,
         statement: &Statement,
-        readers: &[Reader],
+        cell_types: &[CellType],
     ) -> impl Future<Output = Result<Vec<Vec<Value>>, SqlError>> + Send {
         let mut all = Vec::new();
-        let done = self.each(statement, |row| {
+        let done = self.for_each_row(statement, |row| {
             let row = rows::Row(row);
-            let cells = readers.iter().enumerate().map(|(index, reader)| row.value(index, *reader));
+            let cells = cell_types.iter().enumerate().map(|(index, cell_type)| row.value(index, *cell_type));
             all.push(cells.collect());
             std::ops::ControlFlow::Continue(())
         });
@@ -282,15 +296,17 @@ impl Session for SqliteSession<'_> {
     }
 
     fn known_time_style(&mut self, check: &TimeCheck) -> impl Future<Output = Result<TimeStyle, SqlError>> + Send {
-        std::future::ready(self.formats.known(self.connection, check).map_err(|error| error::of(&error)))
+        std::future::ready(
+            self.formats.known_style(self.connection, check).map_err(|error| error::from_rusqlite(&error)),
+        )
     }
 
     fn check_times(&mut self, check: &TimeCheck) -> impl Future<Output = Result<TimeStyle, SqlError>> + Send {
-        std::future::ready(self.formats.check(self.connection, check).map_err(|error| error::of(&error)))
+        std::future::ready(self.formats.check(self.connection, check).map_err(|error| error::from_rusqlite(&error)))
     }
 
     fn execute(&mut self, statement: &Statement) -> impl Future<Output = Result<u64, SqlError>> + Send {
-        std::future::ready(self.executed(statement))
+        std::future::ready(self.run_statement(statement))
     }
 }
 
@@ -303,36 +319,36 @@ mod tests {
 
     /// Adds a thing, and then does as it is told.
     #[derive(Clone, Copy)]
-    enum Adding {
-        Kept,
+    enum TestInsert {
+        Committed,
         /// A rehearsal that wants to be kept all the same.
-        Rehearsed,
+        DryRun,
         Panics,
     }
 
-    impl Work for Adding {
+    impl Work for TestInsert {
         type Output = ();
 
         fn needs_snapshot(&self) -> bool {
             false
         }
 
-        fn is_rehearsal(&self) -> bool {
-            matches!(self, Adding::Rehearsed)
+        fn is_dry_run(&self) -> bool {
+            matches!(self, TestInsert::DryRun)
         }
 
-        async fn run<S: Session>(&self, session: &mut S) -> Result<((), bool), Fault> {
+        async fn run<S: Session>(&self, session: &mut S) -> Result<((), bool), WorkError> {
             let mut statement = Statement::new(Dialect::Sqlite);
             statement.push("INSERT INTO things DEFAULT VALUES");
             session.execute(&statement).await?;
-            if matches!(self, Adding::Rehearsed) {
+            if matches!(self, TestInsert::DryRun) {
                 // Not even by ending the transaction does anything of it stay.
                 let mut end = Statement::new(Dialect::Sqlite);
                 end.push("COMMIT");
                 let _ = session.execute(&end).await;
                 session.execute(&statement).await?;
             }
-            assert!(!matches!(self, Adding::Panics), "on purpose");
+            assert!(!matches!(self, TestInsert::Panics), "on purpose");
             Ok(((), true))
         }
     }
@@ -341,7 +357,7 @@ mod tests {
         let other = Connection::open(memory_name(name)).unwrap();
         other.execute_batch("CREATE TABLE things (id INTEGER PRIMARY KEY)").unwrap();
         let settings = Settings::of("here", Target::Memory(name.to_owned()));
-        (Sqlite::new(Place::Memory(name.to_owned()), &settings), other)
+        (Sqlite::new(Location::Memory(name.to_owned()), &settings), other)
     }
 
     fn things(connection: &Connection) -> i64 {
@@ -349,24 +365,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn r_req_9_nothing_of_a_rehearsal_can_be_kept() {
+    async fn r_req_9_a_dry_run_keeps_nothing() {
         let (sqlite, other) = database("kept-nothing");
         for round in 0..3 {
-            let _ = sqlite.write(Adding::Rehearsed).await;
+            let _ = sqlite.write(TestInsert::DryRun).await;
             assert_eq!(things(&other), round, "nothing of it is there");
             // And what is meant to be kept is, on the same connection.
-            sqlite.write(Adding::Kept).await.unwrap();
+            sqlite.write(TestInsert::Committed).await.unwrap();
             assert_eq!(things(&other), round + 1);
         }
     }
 
     #[tokio::test]
-    async fn r_saf_5_a_panic_before_the_end_keeps_nothing_and_is_not_in_doubt() {
+    async fn r_saf_5_a_panic_before_the_commit_keeps_nothing_and_is_not_in_doubt() {
         let (sqlite, other) = database("kept-panic");
-        let broken = sqlite.write(Adding::Panics).await;
-        assert!(matches!(broken, Err(Fault::SqlError(SqlError::Broken { .. }))), "{broken:?}");
+        let broken = sqlite.write(TestInsert::Panics).await;
+        assert!(matches!(broken, Err(WorkError::Sql(SqlError::Internal { .. }))), "{broken:?}");
         assert_eq!(things(&other), 0);
-        sqlite.write(Adding::Kept).await.unwrap();
+        sqlite.write(TestInsert::Committed).await.unwrap();
         assert_eq!(things(&other), 1);
     }
 
@@ -381,7 +397,7 @@ mod tests {
         connection.execute_batch("ROLLBACK").unwrap();
         connection.commit_hook(Some(|| true)).unwrap();
         connection.execute_batch("BEGIN; INSERT INTO a VALUES (1)").unwrap();
-        assert!(matches!(commit(&connection), Err(SqlError::Unknown { .. })));
+        assert!(matches!(commit(&connection), Err(SqlError::UnknownOutcome { .. })));
         connection.commit_hook(None::<fn() -> bool>).unwrap();
         connection.execute_batch("BEGIN; INSERT INTO a VALUES (1)").unwrap();
         assert!(commit(&connection).is_ok());

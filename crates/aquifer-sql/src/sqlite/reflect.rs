@@ -7,23 +7,27 @@ use aquifer_query::FieldType;
 use rusqlite::{Connection, Result};
 
 use super::collation;
-use super::column_kind::{Sampler, is_textual, kind_of, says_number};
-use super::full_text::{self, FullText};
+use super::column_kind::{Sampler, declares_number, detect_kind, is_textual};
+use super::full_text::{self, FullTextTable};
 use super::pool::InterruptHandle;
 use crate::checks;
 use crate::column_defaults::ColumnDefault;
 use crate::column_rules::ColumnRules;
 use crate::exposure;
 use crate::model::{
-    Check, Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, KeyFallback, Model, OnDelete, Permits, Rehearsal,
-    SqliteStore, Store, Table, Unique, Withheld,
+    CheckConstraint, Column, ColumnId, DryRunSupport, ExcludedTable, Flow, ForeignKey, Key, KeyFallback, Model,
+    OnDelete, SqliteStore, Store, Table, TablePermissions, UniqueConstraint, WithheldColumns,
 };
 use crate::settings::Settings;
 use crate::statement::Name;
 use crate::table_filter::TableFilter;
 use crate::time_style::TimeStyle;
 
-pub(super) fn model(connection: &Connection, interrupt: &InterruptHandle<'_>, settings: &Settings) -> Result<Model> {
+pub(super) fn reflect_model(
+    connection: &Connection,
+    interrupt: &InterruptHandle<'_>,
+    settings: &Settings,
+) -> Result<Model> {
     let mut found: Vec<(String, String, bool)> = Vec::new();
     let mut statement = connection.prepare("SELECT name, type, wr FROM pragma_table_list WHERE schema = 'main'")?;
     let mut rows = statement.query([])?;
@@ -37,27 +41,27 @@ pub(super) fn model(connection: &Connection, interrupt: &InterruptHandle<'_>, se
     let of_virtual = found.iter().filter(|(_, kind, _)| kind == "virtual");
     let of_virtual: Vec<(&String, String)> =
         of_virtual.map(|(name, _, _)| Ok((name, definition(connection, name)?))).collect::<Result<_>>()?;
-    let mut indexes: Vec<FullText> = Vec::new();
+    let mut indexes: Vec<FullTextTable> = Vec::new();
     for (name, sql) in &of_virtual {
-        indexes.extend(FullText::read(connection, name, sql)?);
+        indexes.extend(FullTextTable::read(connection, name, sql)?);
     }
     let mut model = Model::default();
     let filter = TableFilter::new(settings, |_| {});
     for (name, kind, without_rowid) in &found {
         // An index over another table is no table of its own.
         let is_index = indexes.iter().any(|index| index.name == *name && index.is_index_only());
-        let shows_innards = of_virtual.iter().any(|(own, sql)| *own == name && full_text::shows_innards(sql));
-        if is_index || shows_innards {
+        let is_internal = of_virtual.iter().any(|(own, sql)| *own == name && full_text::is_internal(sql));
+        if is_index || is_internal {
             continue;
         }
         if !filter.admits(None, name) {
-            if let Some((table, flows)) = excluded(connection, name)? {
+            if let Some((table, flows)) = reflect_excluded(connection, name)? {
                 model.excluded.push(table);
                 model.flows.extend(flows);
             }
             continue;
         }
-        match table(connection, interrupt, settings, name, kind, *without_rowid, &indexes) {
+        match reflect_table(connection, interrupt, settings, name, kind, *without_rowid, &indexes) {
             Ok((table, flows)) => {
                 model.tables.push(table);
                 model.flows.extend(flows);
@@ -69,7 +73,7 @@ pub(super) fn model(connection: &Connection, interrupt: &InterruptHandle<'_>, se
             Err(error) => return Err(error),
         }
     }
-    full_text::trace(connection, &mut model, &indexes)?;
+    full_text::trace_sources(connection, &mut model, &indexes)?;
     Ok(model)
 }
 
@@ -78,18 +82,18 @@ fn definition(connection: &Connection, name: &str) -> Result<String> {
     sql.map(Option::unwrap_or_default)
 }
 
-fn table(
+fn reflect_table(
     connection: &Connection,
     interrupt: &InterruptHandle<'_>,
     settings: &Settings,
     name: &str,
     kind: &str,
     without_rowid: bool,
-    indexes: &[FullText],
+    indexes: &[FullTextTable],
 ) -> Result<(Table, Vec<Flow>)> {
     let sql = definition(connection, name)?;
     let quoted = Name::reflected(name);
-    let checks = checks::of_definition(&sql);
+    let checks = checks::parse_checks(&sql);
     // Of views it is known once what they show is.
     let is_stored = kind != "view";
     let indexed = indexed_columns(connection, name)?;
@@ -111,20 +115,21 @@ fn table(
             key.push((pk, columns.len()));
         }
         let default: Option<String> = row.get(3)?;
-        let rules =
-            ColumnRules::of(checks.iter().map(|check| &*check.expression), |named| named.eq_ignore_ascii_case(&column));
-        let of_column = |check: &&checks::Found| {
+        let rules = ColumnRules::from_checks(checks.iter().map(|check| &*check.expression), |named| {
+            named.eq_ignore_ascii_case(&column)
+        });
+        let declared_collation = |check: &&checks::CheckDefinition| {
             check.column.as_deref().is_some_and(|named| named.eq_ignore_ascii_case(&column)) && !check.words.is_empty()
         };
-        let words = checks.iter().find(of_column).map(|check| &check.words);
+        let words = checks.iter().find(declared_collation).map(|check| &check.words);
         let words = words.or(Some(&rules.words));
         let (of, store) = match rules.is_json && is_textual(&declared) {
             true => (FieldType::Json, SqliteStore::Json),
-            false => kind_of(&mut sampler, &column, &declared, words)?,
+            false => detect_kind(&mut sampler, &column, &declared, words)?,
         };
-        let collation = if is_stored { collation::of_column(connection, name, &column)? } else { None };
+        let collation = if is_stored { collation::declared_collation(connection, name, &column)? } else { None };
         let comparison = collation::comparison(&of, &declared, collation.as_deref());
-        let is_guessed = matches!(of, FieldType::Integer | FieldType::Number) && !says_number(&declared);
+        let is_guessed = matches!(of, FieldType::Integer | FieldType::Number) && !declares_number(&declared);
         let column_default = default.as_deref().and_then(|expression| ColumnDefault::parse(expression, &of));
         columns.push(Column {
             name: column.as_str().into(),
@@ -158,9 +163,11 @@ fn table(
         column.has_default = true;
         column.nullable = false;
     }
-    let said = settings.table(None, name).map(|said| said.key.as_slice()).unwrap_or_default();
-    if key.is_empty() && !said.is_empty() {
-        key = said.iter().filter_map(|name| columns.iter().position(|column| *column.name == **name)).collect();
+    let table_settings =
+        settings.table(None, name).map(|table_settings| table_settings.key.as_slice()).unwrap_or_default();
+    if key.is_empty() && !table_settings.is_empty() {
+        key =
+            table_settings.iter().filter_map(|name| columns.iter().position(|column| *column.name == **name)).collect();
     }
     // Columns of a primary key may hold NULL in SQLite unless they say otherwise; where they do, they tell nothing apart.
     let mut told_apart = !key.is_empty();
@@ -190,17 +197,17 @@ fn table(
         Key::None
     };
     let numbered = kind != "view" && !without_rowid;
-    let index = indexes.iter().find(|index| index.serves(name, numbered)).map(FullText::index);
+    let index = indexes.iter().find(|index| index.serves(name, numbered)).map(FullTextTable::index);
     let may = if is_table && !settings.read_only {
-        Permits { insert: true, update: true, delete: true }
+        TablePermissions { insert: true, update: true, delete: true }
     } else {
-        Permits::NONE
+        TablePermissions::NONE
     };
     let checks = checks.into_iter().map(|check| {
         let mentioned =
             columns.iter().filter(|column| check.names.iter().any(|name| name.eq_ignore_ascii_case(&column.name)));
         let columns = mentioned.map(|column| column.name.clone()).collect();
-        Check { name: check.text.into(), columns, expression: None }
+        CheckConstraint { name: check.text.into(), columns, expression: None }
     });
     let table = Table {
         schema: None,
@@ -217,17 +224,17 @@ fn table(
         index,
         may,
         hashes: false,
-        resolves_conflicts: checks::Mentions::of(&sql).has("conflict"),
+        resolves_conflicts: checks::Mentions::parse(&sql).contains("conflict"),
         unlisted: Vec::new(),
-        withheld: Withheld::default(),
-        rehearsal: Rehearsal::COMPLETE,
+        withheld: WithheldColumns::default(),
+        dry_run: DryRunSupport::COMPLETE,
     };
     Ok((table, flows))
 }
 
 /// A table that is left out, and what its generated columns are made of: a view may show them. Nothing if it cannot be read
 /// at all.
-fn excluded(connection: &Connection, name: &str) -> Result<Option<(ExcludedTable, Vec<Flow>)>> {
+fn reflect_excluded(connection: &Connection, name: &str) -> Result<Option<(ExcludedTable, Vec<Flow>)>> {
     let mut statement = connection.prepare("SELECT name, hidden >= 2 FROM pragma_table_xinfo(?1) WHERE hidden <> 1")?;
     let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?));
     let columns: Vec<(String, bool)> = match statement.query_map([name], read)?.collect::<Result<_>>() {
@@ -247,17 +254,16 @@ fn excluded(connection: &Connection, name: &str) -> Result<Option<(ExcludedTable
 fn generated(table: &str, sql: &str, columns: &[(&str, bool)]) -> Vec<Flow> {
     let mut flows = Vec::new();
     for (column, _) in columns.iter().filter(|(_, is_generated)| *is_generated) {
-        let definition = checks::definition_of(column, sql);
+        let definition = checks::column_definition(column, sql);
         let is_source = |other: &&str| {
             let mentioned = |words: &Vec<String>| words.iter().any(|word| word.eq_ignore_ascii_case(other));
             other != column && definition.as_ref().is_none_or(mentioned)
         };
         flows.extend(
-            columns
-                .iter()
-                .map(|(name, _)| *name)
-                .filter(is_source)
-                .map(|other| Flow { from: ColumnId::of_sqlite(table, other), to: ColumnId::of_sqlite(table, column) }),
+            columns.iter().map(|(name, _)| *name).filter(is_source).map(|other| Flow {
+                from: ColumnId::for_sqlite(table, other),
+                to: ColumnId::for_sqlite(table, column),
+            }),
         );
     }
     flows
@@ -316,7 +322,7 @@ fn rowid(name: &str) -> Column {
 
 /// The unique keys of a table. Where one compares its columns otherwise than they compare themselves, two values that are
 /// alike to either count as alike.
-fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> Result<Vec<Unique>> {
+fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> Result<Vec<UniqueConstraint>> {
     let mut statement =
         connection.prepare("SELECT name FROM pragma_index_list(?1) WHERE \"unique\" = 1 AND partial = 0")?;
     let names: Vec<String> = statement.query_map([table], |row| row.get(0))?.collect::<Result<_>>()?;
@@ -332,12 +338,13 @@ fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> 
             let Some(known) = known.filter(|known| matches!(known.of, FieldType::Text | FieldType::Word(_))) else {
                 continue;
             };
-            known.comparison = collation::looser(known.comparison, collation::of_collation(collation.as_deref()));
+            known.comparison =
+                collation::looser(known.comparison, collation::collation_comparison(collation.as_deref()));
         }
         // An index over an expression has a column without a name.
         let names = parts.into_iter().map(|(column, _)| column.map(Arc::from));
         if let Some(columns) = names.collect::<Option<Vec<Arc<str>>>>() {
-            unique.push(Unique { name: name.as_str().into(), columns });
+            unique.push(UniqueConstraint { name: name.as_str().into(), columns });
         }
     }
     Ok(unique)
@@ -348,7 +355,7 @@ fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> 
 fn unique_key(
     connection: &Connection,
     table: &str,
-    unique: &[Unique],
+    unique: &[UniqueConstraint],
     columns: &[Column],
     may_name_rows: impl Fn(&Column) -> bool,
 ) -> Result<Option<Vec<usize>>> {
@@ -364,7 +371,7 @@ fn unique_key(
         let parts: Vec<(String, String)> = statement.query_map([&*known.name], read)?.collect::<Result<_>>()?;
         let mut compares_alike = true;
         for (column, collation) in parts {
-            let own = collation::of_column(connection, table, &column)?;
+            let own = collation::declared_collation(connection, table, &column)?;
             compares_alike &= own.as_deref().unwrap_or("BINARY").eq_ignore_ascii_case(&collation);
         }
         if compares_alike {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use rusqlite::{Connection, Result};
 
 use super::rows::stored;
-use crate::sql::uniform::{TextRange, TimeCheck};
+use crate::sql::time_checks::{TextRange, TimeCheck};
 use crate::statement::{Bind, Statement};
 use crate::time_style::{StyleFinder, TimeStyle};
 
@@ -18,11 +18,11 @@ const MAX_COLUMNS: usize = 32;
 const MAX_RANGES: usize = 32;
 
 #[derive(Debug, Default)]
-pub(super) struct TimeFormats(VecDeque<Looked>);
+pub(super) struct TimeFormats(VecDeque<CheckedColumn>);
 
 /// What was looked at of a column, under some conditions.
 #[derive(Debug)]
-struct Looked {
+struct CheckedColumn {
     sql: String,
     binds: Vec<Bind>,
     /// The version of the data.
@@ -39,32 +39,33 @@ struct Looked {
 
 impl TimeFormats {
     /// The style to make an answer in: the last one that was found.
-    pub(super) fn known(&mut self, connection: &Connection, check: &TimeCheck) -> Result<TimeStyle> {
+    pub(super) fn known_style(&mut self, connection: &Connection, check: &TimeCheck) -> Result<TimeStyle> {
         let version = data_version(connection)?;
-        let known = self.0.iter().find(|looked| looked.is_about(check));
+        let known = self.0.iter().find(|checked| checked.matches_check(check));
         Ok(match known {
             None => check.style,
             // Another version may be in one style again.
-            Some(looked) if looked.version != version => looked.expected,
-            Some(looked) => looked.style,
+            Some(checked) if checked.version != version => checked.expected,
+            Some(checked) => checked.style,
         })
     }
 
     /// Looks at the values that matter, as far as they have not been looked at.
     pub(super) fn check(&mut self, connection: &Connection, check: &TimeCheck) -> Result<TimeStyle> {
         let version = data_version(connection)?;
-        let position = self.0.iter().position(|looked| looked.is_about(check));
-        let mut looked = position.and_then(|position| self.0.remove(position)).unwrap_or_else(|| Looked::new(check));
-        looked.renew(version, check.style);
-        let answer = looked.look(connection, check);
+        let position = self.0.iter().position(|checked| checked.matches_check(check));
+        let mut checked =
+            position.and_then(|position| self.0.remove(position)).unwrap_or_else(|| CheckedColumn::new(check));
+        checked.reset_if_changed(version, check.style);
+        let answer = checked.verify(connection, check);
         // The last one used is the first one found, and stays longest.
         self.0.truncate(MAX_COLUMNS - 1);
-        self.0.push_front(looked);
+        self.0.push_front(checked);
         answer
     }
 }
 
-impl Looked {
+impl CheckedColumn {
     fn new(check: &TimeCheck) -> Self {
         Self {
             sql: check.base.text().to_owned(),
@@ -77,26 +78,26 @@ impl Looked {
         }
     }
 
-    fn is_about(&self, check: &TimeCheck) -> bool {
+    fn matches_check(&self, check: &TimeCheck) -> bool {
         self.sql == check.base.text() && self.binds == check.base.binds()
     }
 
     /// Forgets what was seen in other data or in another style.
-    fn renew(&mut self, version: i64, style: TimeStyle) {
+    fn reset_if_changed(&mut self, version: i64, style: TimeStyle) {
         if self.version != version || self.style != style {
             (self.version, self.style, self.are_numbers) = (version, style, false);
             self.ranges.clear();
         }
     }
 
-    fn look(&mut self, connection: &Connection, check: &TimeCheck) -> Result<TimeStyle> {
+    fn verify(&mut self, connection: &Connection, check: &TimeCheck) -> Result<TimeStyle> {
         let mut finder = StyleFinder::expecting(check.style);
         let mut seen = Vec::new();
         match check.style {
             TimeStyle::Mixed => return Ok(TimeStyle::Mixed),
             TimeStyle::Number { .. } if self.are_numbers => {}
             TimeStyle::Number { unit, .. } => {
-                for statement in check.no_numbers(unit) {
+                for statement in check.other_number_statements(unit) {
                     if !add_all(connection, &statement, &mut finder)? {
                         break;
                     }
@@ -106,7 +107,7 @@ impl Looked {
                 for range in &check.ranges {
                     let rest = self.ranges.iter().try_fold(range.clone(), TextRange::without);
                     let Some(rest) = rest else { continue };
-                    if !add_all(connection, &check.in_range(&rest), &mut finder)? {
+                    if !add_all(connection, &check.range_statement(&rest), &mut finder)? {
                         break;
                     }
                     seen.push(range.clone());
@@ -123,7 +124,7 @@ impl Looked {
         self.ranges.clear();
         self.are_numbers = false;
         // Perhaps all values are in another style than the expected one, such as in a table that was empty before.
-        let found = if found.is_sortable() { Some(found) } else { sample(connection, check)? };
+        let found = if found.is_sortable() { Some(found) } else { sample_style(connection, check)? };
         self.style = found.filter(|style| style.is_sortable() && *style != check.style).unwrap_or(TimeStyle::Mixed);
         if self.style.is_sortable() {
             self.expected = self.style;
@@ -146,9 +147,9 @@ impl Looked {
 }
 
 /// The style of some values.
-fn sample(connection: &Connection, check: &TimeCheck) -> Result<Option<TimeStyle>> {
+fn sample_style(connection: &Connection, check: &TimeCheck) -> Result<Option<TimeStyle>> {
     let mut finder = StyleFinder::new();
-    add_all(connection, &check.sample(), &mut finder)?;
+    add_all(connection, &check.sample_statement(), &mut finder)?;
     Ok(finder.finish())
 }
 

@@ -12,7 +12,7 @@ use rusqlite::{Connection, Result};
 
 use super::super::checks::Mentions;
 use super::collation;
-use super::full_text::{self, FullText};
+use super::full_text::{self, FullTextTable};
 use crate::model::{Column, ColumnId, Flow, Model};
 use crate::statement::{Dialect, Name, Statement};
 
@@ -62,13 +62,13 @@ impl Definitions {
         while let Some(row) = rows.next()? {
             let (name, is_view, sql): (String, bool, String) =
                 (row.get(0)?, row.get::<_, String>(1)? == "view", row.get(2)?);
-            let is_plain = row.get::<_, String>(3)? != "shadow" && !full_text::shows_innards(&sql);
+            let is_plain = row.get::<_, String>(3)? != "shadow" && !full_text::is_internal(&sql);
             if is_view {
-                found.views.push((name, Mentions::of(&sql)));
+                found.views.push((name, Mentions::parse(&sql)));
                 continue;
             }
-            if let Some(full_text) = FullText::read(connection, &name, &sql)? {
-                found.full_text.extend(full_text.columns().map(|column| ColumnId::of_sqlite(&name, column)));
+            if let Some(full_text) = FullTextTable::read(connection, &name, &sql)? {
+                found.full_text.extend(full_text.columns().map(|column| ColumnId::for_sqlite(&name, column)));
             }
             if is_plain {
                 found.tables.insert(name.to_ascii_lowercase());
@@ -126,11 +126,11 @@ fn trace_view(
         .views
         .iter()
         .filter(|(view, _)| is_used(view))
-        .any(|(_, mentions)| COMPOUND.iter().any(|word| mentions.has(word)));
-    let everything = ColumnId::of_sqlite(view, "").everything_in();
+        .any(|(_, mentions)| COMPOUND.iter().any(|word| mentions.contains(word)));
+    let everything = ColumnId::for_sqlite(view, "").whole_table();
     let into = |from: ColumnId| Flow { from, to: everything.clone() };
     for (name, column) in read.iter().filter(|(name, _)| !known.is_view(name)) {
-        flows.push(into(ColumnId::of_sqlite(name, column)));
+        flows.push(into(ColumnId::for_sqlite(name, column)));
         if !known.is_table(name) {
             flows.extend(known.full_text.iter().cloned().map(into));
         }
@@ -146,14 +146,14 @@ fn trace_view(
             }
             _ => None,
         };
-        let to = ColumnId::of_sqlite(view, name);
+        let to = ColumnId::for_sqlite(view, name);
         match origin {
             Some((from_table, from_column, declared, collation)) => {
                 let declared = declared.unwrap_or_default();
                 if let Some(column) = &mut column {
                     column.comparison = collation::comparison(&column.of, &declared, collation.as_deref());
                 }
-                flows.push(Flow { from: ColumnId::of_sqlite(&from_table, &from_column), to });
+                flows.push(Flow { from: ColumnId::for_sqlite(&from_table, &from_column), to });
             }
             None => {
                 // An expression may have any collation.

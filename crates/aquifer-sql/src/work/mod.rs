@@ -2,12 +2,12 @@
 
 mod cascade;
 pub(crate) mod change;
+mod dry_run_create;
 mod explain;
 mod merge;
 pub(crate) mod probe;
 pub(crate) mod read;
 pub(crate) mod relationships;
-mod undrawn;
 
 use aquifer_protocol::response::{Data, JsonText};
 use aquifer_protocol::warning::Warning;
@@ -16,16 +16,18 @@ use crate::error::SqlError;
 
 /// An answer whose text is already JSON.
 #[derive(Debug)]
-pub(crate) struct Done {
+pub(crate) struct OperationOutput {
     pub(crate) data: Data,
     pub(crate) warnings: Vec<Warning>,
 }
 
-impl Done {
+impl OperationOutput {
     /// Takes text that was assembled here, from what the database vouches for and what we have written ourselves.
-    pub(crate) fn assembled(text: Vec<u8>, warnings: Vec<Warning>) -> Result<Self, SqlError> {
-        let text = String::from_utf8(text)
-            .map_err(|error| SqlError::Refused { words: None, cause: format!("an answer that is no text: {error}") })?;
+    pub(crate) fn from_json_text(text: Vec<u8>, warnings: Vec<Warning>) -> Result<Self, SqlError> {
+        let text = String::from_utf8(text).map_err(|error| SqlError::Rejected {
+            message: None,
+            cause: format!("an answer that is no text: {error}"),
+        })?;
         Ok(Self { data: Data::Text(JsonText::vouched(text)), warnings })
     }
 }

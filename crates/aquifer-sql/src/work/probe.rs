@@ -1,8 +1,8 @@
 //! Whether an expression of the operator's means anything to the database.
 
-use crate::session::{Fault, Session, Work};
+use crate::session::{Session, Work, WorkError};
 use crate::settings::ComputedSettings;
-use crate::sql::value::cast_of;
+use crate::sql::scope::cast_for;
 use crate::statement::{Dialect, Fragment, Name, Statement};
 
 /// One expression, tried on no rows.
@@ -19,11 +19,11 @@ impl Work for Probe {
         false
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<((), bool), Fault> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<((), bool), WorkError> {
         let mut statement = Statement::new(self.dialect);
         statement.push("SELECT (").fragment(&Fragment::trusted(&self.computed.sql)).push(")");
         if self.dialect == Dialect::Postgres {
-            statement.push(cast_of(&self.computed.of));
+            statement.push(cast_for(&self.computed.of));
         }
         statement.push(" FROM ").name(&self.table).push(" AS t LIMIT 0");
         session.rows(&statement, &[]).await?;

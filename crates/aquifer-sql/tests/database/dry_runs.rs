@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Stage;
+use crate::support::Fixture;
 
 /// Everything in a SQLite file: every table, those of SQLite itself and those behind virtual ones, and the file's own counters.
-fn everything_in_file(stage: &Stage) -> String {
-    let connection = stage.file().connection();
+fn everything_in_file(fixture: &Fixture) -> String {
+    let connection = fixture.file().connection();
     let mut all = String::new();
     let mut tables = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").unwrap();
     let mut names: Vec<String> = tables.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
@@ -72,36 +72,36 @@ fn rehearsals() -> Vec<(&'static str, Value)> {
     ]
 }
 
-async fn rehearse(stage: &Stage, operation: &str, mut params: Value) -> Value {
+async fn rehearse(fixture: &Fixture, operation: &str, mut params: Value) -> Value {
     params["dry_run"] = true.into();
-    stage.ask(operation, params).await
+    fixture.call(operation, params).await
 }
 
 #[tokio::test]
-async fn r_req_9_a_rehearsal_leaves_a_file_as_it_was() {
+async fn r_req_9_a_dry_run_leaves_a_file_unchanged() {
     for journal in ["DELETE", "WAL"] {
-        let stage = Stage::sqlite(&format!("PRAGMA journal_mode = {journal}; {SQLITE}")).await;
-        let before = everything_in_file(&stage);
+        let fixture = Fixture::sqlite(&format!("PRAGMA journal_mode = {journal}; {SQLITE}")).await;
+        let before = everything_in_file(&fixture);
         let loose = [json!({ "a": "a" }), json!({ "b": "b" }), json!({ "c": "c" }), json!({ "a": "n", "b": "n" })];
         let loose = loose.into_iter().map(|params| ("create_loose", params));
         let (mut done, mut refused) = (0, 0);
         for (operation, params) in rehearsals().into_iter().chain(loose) {
-            let answer = rehearse(&stage, operation, params.clone()).await;
+            let answer = rehearse(&fixture, operation, params.clone()).await;
             *(if answer["success"] == json!(true) { &mut done } else { &mut refused }) += 1;
-            assert_eq!(everything_in_file(&stage), before, "{operation} {params}: {answer}");
+            assert_eq!(everything_in_file(&fixture), before, "{operation} {params}: {answer}");
         }
         assert!(done >= 10 && refused >= 8, "{done} {refused}");
         // The keys that were foretold are given next, and everything goes on.
-        let foretold = rehearse(&stage, "create_owner", json!({ "name": "Cy" })).await["data"]["after"]["id"].clone();
-        assert_eq!(stage.get("create_owner", json!({ "name": "Cy" })).await["id"], foretold);
-        assert_eq!(stage.value("SELECT count(*) FROM log WHERE words = 'insert 3'").await, "1");
+        let foretold = rehearse(&fixture, "create_owner", json!({ "name": "Cy" })).await["data"]["after"]["id"].clone();
+        assert_eq!(fixture.call_ok("create_owner", json!({ "name": "Cy" })).await["id"], foretold);
+        assert_eq!(fixture.value("SELECT count(*) FROM log WHERE words = 'insert 3'").await, "1");
     }
 }
 
 /// Many rows that a rehearsed deletion would take along do not fit into memory: pages are written, and written back.
 #[tokio::test]
-async fn r_req_9_a_rehearsal_that_spills_leaves_a_file_as_it_was() {
-    let stage = Stage::sqlite(
+async fn r_req_9_a_dry_run_that_spills_leaves_a_file_unchanged() {
+    let fixture = Fixture::sqlite(
         "CREATE TABLE owners (id INTEGER PRIMARY KEY);
          CREATE TABLE things (id INTEGER PRIMARY KEY, owner_id INTEGER REFERENCES owners(id) ON DELETE CASCADE, body BLOB);
          CREATE INDEX of_owner ON things(owner_id);
@@ -111,21 +111,21 @@ async fn r_req_9_a_rehearsal_that_spills_leaves_a_file_as_it_was() {
     )
     .await;
     let digest = "SELECT count(*) || ' ' || sum(length(body)) || ' ' || hex(max(body)) FROM things";
-    let before = stage.value(digest).await;
-    assert_eq!(rehearse(&stage, "delete_owner", json!({ "id": 1 })).await["data"]["would"], "delete");
-    assert_eq!(stage.value(digest).await, before);
-    assert_eq!(stage.value("PRAGMA integrity_check").await, "ok");
+    let before = fixture.value(digest).await;
+    assert_eq!(rehearse(&fixture, "delete_owner", json!({ "id": 1 })).await["data"]["would"], "delete");
+    assert_eq!(fixture.value(digest).await, before);
+    assert_eq!(fixture.value("PRAGMA integrity_check").await, "ok");
 }
 
 /// A rehearsal whose caller leaves in the middle is undone like any other.
 #[tokio::test]
-async fn r_req_9_a_rehearsal_that_is_left_keeps_nothing() {
-    let stage = Stage::sqlite(SQLITE).await;
-    let before = everything_in_file(&stage);
+async fn r_req_9_an_abandoned_dry_run_keeps_nothing() {
+    let fixture = Fixture::sqlite(SQLITE).await;
+    let before = everything_in_file(&fixture);
     for round in 0..40 {
-        let engine = stage.engine.clone();
+        let engine = fixture.engine.clone();
         let rehearsed = tokio::spawn(async move {
-            crate::support::ask(&engine, "create_owner", json!({ "name": format!("n{round}"), "dry_run": true })).await
+            crate::support::call(&engine, "create_owner", json!({ "name": format!("n{round}"), "dry_run": true })).await
         });
         for _ in 0..round {
             tokio::task::yield_now().await;
@@ -134,8 +134,8 @@ async fn r_req_9_a_rehearsal_that_is_left_keeps_nothing() {
         let _ = rehearsed.await;
     }
     // The next change waits for whatever is still under way.
-    rehearse(&stage, "create_owner", json!({ "name": "last" })).await;
-    assert_eq!(everything_in_file(&stage), before);
+    rehearse(&fixture, "create_owner", json!({ "name": "last" })).await;
+    assert_eq!(everything_in_file(&fixture), before);
 }
 
 #[cfg(feature = "postgres")]
@@ -145,25 +145,26 @@ mod postgres {
 
     use super::*;
     use crate::server::Server;
-    use crate::support::{Behind, open};
+    use crate::support::{Backing, open};
 
     /// Every row of every table, every sequence, and every large object.
-    async fn everything(stage: &Stage) -> String {
-        let tables = stage
+    async fn everything(fixture: &Fixture) -> String {
+        let tables = fixture
             .value(
                 "SELECT string_agg(query_to_xml(format('SELECT * FROM %s AS t ORDER BY t::text', c.oid::regclass), true, false, '')::text, E'\\n' ORDER BY c.oid)
                  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
                  WHERE c.relkind IN ('r', 'p', 'm') AND n.nspname NOT IN ('pg_catalog', 'information_schema')",
             )
             .await;
-        let sequences = stage
+        let sequences = fixture
             .value(
                 "SELECT string_agg(query_to_xml(format('SELECT last_value, is_called FROM %s', c.oid::regclass), true, false, '')::text, E'\\n' ORDER BY c.oid)
                  FROM pg_class c WHERE c.relkind = 'S'",
             )
             .await;
-        let objects = stage.value("SELECT count(*) || ' ' || coalesce(sum(length(data)), 0) FROM pg_largeobject").await;
-        let objects = format!("{objects} {}", stage.value("SELECT count(*) FROM pg_largeobject_metadata").await);
+        let objects =
+            fixture.value("SELECT count(*) || ' ' || coalesce(sum(length(data)), 0) FROM pg_largeobject").await;
+        let objects = format!("{objects} {}", fixture.value("SELECT count(*) FROM pg_largeobject_metadata").await);
         format!("{tables}\n{sequences}\n{objects}")
     }
 
@@ -182,10 +183,10 @@ mod postgres {
         SELECT lo_from_bytea(0, 'large');";
 
     #[tokio::test]
-    async fn r_req_9_a_rehearsal_leaves_a_database_as_it_was() {
-        let stage = Stage::postgres(POSTGRES).await;
+    async fn r_req_9_a_dry_run_leaves_a_database_unchanged() {
+        let fixture = Fixture::postgres(POSTGRES).await;
         // Somebody who would be told.
-        let mut config: tokio_postgres::Config = stage.server().url().parse().unwrap();
+        let mut config: tokio_postgres::Config = fixture.server().url().parse().unwrap();
         let (client, mut connection) = config.application_name("tests").connect(tokio_postgres::NoTls).await.unwrap();
         let (send, mut heard) = tokio::sync::mpsc::unbounded_channel();
         tokio::spawn(async move {
@@ -196,16 +197,16 @@ mod postgres {
             }
         });
         client.batch_execute("LISTEN changed").await.unwrap();
-        let before = everything(&stage).await;
+        let before = everything(&fixture).await;
         let (mut done, mut refused) = (0, 0);
         for (operation, mut params) in rehearsals() {
             if operation == "create_owner" {
                 // The database alone gives this one.
                 params.as_object_mut().unwrap().remove("id");
             }
-            let answer = rehearse(&stage, operation, params.clone()).await;
+            let answer = rehearse(&fixture, operation, params.clone()).await;
             *(if answer["success"] == json!(true) { &mut done } else { &mut refused }) += 1;
-            assert_eq!(everything(&stage).await, before, "{operation} {params}: {answer}");
+            assert_eq!(everything(&fixture).await, before, "{operation} {params}: {answer}");
         }
         assert!(done >= 9 && refused >= 8, "{done} {refused}");
         // The keys that were foretold are given next.
@@ -214,8 +215,8 @@ mod postgres {
             ("create_thing", json!({ "label": "x" })),
             ("create_part", json!({})),
         ] {
-            let foretold = rehearse(&stage, operation, params.clone()).await["data"]["after"].clone();
-            let made = stage.get(operation, params).await;
+            let foretold = rehearse(&fixture, operation, params.clone()).await["data"]["after"].clone();
+            let made = fixture.call_ok(operation, params).await;
             assert_eq!((&foretold["id"], &foretold["n"]), (&made["id"], &made["n"]), "{operation}");
         }
         assert_eq!(heard.recv().await.as_deref(), Some("Cy"), "only what was really done is told");
@@ -223,8 +224,8 @@ mod postgres {
 
     /// Sequences of every kind, each drawn from by a table of its own.
     #[tokio::test]
-    async fn r_req_9_a_rehearsal_draws_from_no_sequence() {
-        let stage = Stage::postgres(
+    async fn r_req_9_a_dry_run_draws_from_no_sequence() {
+        let fixture = Fixture::postgres(
             "CREATE SEQUENCE \"Odd 'Name\"; CREATE SEQUENCE down INCREMENT -2 MAXVALUE 100 START 50; CREATE SEQUENCE shared START 7;
              CREATE SCHEMA other; CREATE SEQUENCE other.away;
              CREATE TABLE odds (id int PRIMARY KEY DEFAULT nextval('\"Odd ''Name\"'), a int);
@@ -244,7 +245,7 @@ mod postgres {
              INSERT INTO hiddens (id, n, a) VALUES (1, 1, 1);",
         )
         .await;
-        let before = everything(&stage).await;
+        let before = everything(&fixture).await;
         for (table, params) in [
             ("odd", json!({ "a": 1 })),
             ("down", json!({ "a": 1 })),
@@ -259,24 +260,24 @@ mod postgres {
             ("text", json!({ "id": 1 })),
             ("measured", json!({ "at": "2026-05-01", "a": 1 })),
         ] {
-            let answer = rehearse(&stage, &format!("create_{table}"), params.clone()).await;
+            let answer = rehearse(&fixture, &format!("create_{table}"), params.clone()).await;
             assert_eq!(answer["success"], json!(true), "{table}: {answer}");
-            assert_eq!(everything(&stage).await, before, "{table} {params}: {answer}");
+            assert_eq!(everything(&fixture).await, before, "{table} {params}: {answer}");
         }
         let after = async |table: &str, params: Value| {
-            rehearse(&stage, &format!("create_{table}"), params).await["data"]["after"].clone()
+            rehearse(&fixture, &format!("create_{table}"), params).await["data"]["after"].clone()
         };
         assert_eq!(after("order", json!({})).await["code"], "ORD-00001");
         assert_eq!(after("down", json!({})).await["id"], 50);
         let twin = after("twin", json!({})).await;
         assert_eq!((&twin["id"], &twin["b"]), (&json!(7), &json!(8)));
-        stage.get("create_down", json!({})).await;
+        fixture.call_ok("create_down", json!({})).await;
         assert_eq!(after("down", json!({})).await["id"], 48);
-        stage.get("delete_down", json!({ "id": 50 })).await;
+        fixture.call_ok("delete_down", json!({ "id": 50 })).await;
         // What cannot be foretold is not tried, which is said; what is wrong with it is found all the same.
-        let answer = rehearse(&stage, "create_hidden", json!({ "id": 2, "a": 2 })).await;
+        let answer = rehearse(&fixture, "create_hidden", json!({ "id": 2, "a": 2 })).await;
         assert_eq!(answer["warnings"][0]["code"], "DRY_RUN_NOT_TRIED", "{answer}");
-        let kept = everything(&stage).await;
+        let kept = everything(&fixture).await;
         for (params, code) in [
             (json!({ "id": 1, "a": 2 }), "CONFLICT_ALREADY_EXISTS"),
             (json!({ "id": 2, "a": 1 }), "CONFLICT_ALREADY_EXISTS"),
@@ -284,18 +285,18 @@ mod postgres {
             (json!({ "id": 2, "b": 99 }), "CONFLICT_CONSTRAINT"),
             (json!({ "id": 2, "c": "abcd" }), "VALIDATION_INVALID_VALUE"),
         ] {
-            let answer = rehearse(&stage, "create_hidden", params.clone()).await;
+            let answer = rehearse(&fixture, "create_hidden", params.clone()).await;
             assert_eq!(answer["error"]["code"], code, "{params}: {answer}");
         }
-        assert_eq!(everything(&stage).await, kept);
+        assert_eq!(everything(&fixture).await, kept);
         // With a value of the caller's own there is nothing to draw.
-        let answer = rehearse(&stage, "create_hidden", json!({ "id": 2, "a": 2, "n": 5 })).await;
+        let answer = rehearse(&fixture, "create_hidden", json!({ "id": 2, "a": 2, "n": 5 })).await;
         assert!(answer["data"]["after"]["_etag"].is_string(), "{answer}");
     }
 
     /// A role that may not read sequences, and one that may not draw.
     #[tokio::test]
-    async fn r_req_9_a_rehearsal_needs_no_more_rights_than_the_real_thing() {
+    async fn r_req_9_a_dry_run_needs_no_more_permissions_than_the_change() {
         let server = Server::new(
             "CREATE TABLE things (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, a int);
              CREATE TABLE letters (id serial PRIMARY KEY, a int);
@@ -311,24 +312,24 @@ mod postgres {
                  GRANT SELECT, INSERT (a) ON narrow TO {role};"
             ))
             .await;
-        let stage = Stage::on(server.settings_of(&role), Behind::Server(server)).await;
-        let before = everything(&stage).await;
-        assert_eq!(rehearse(&stage, "create_thing", json!({ "a": 3 })).await["data"]["after"]["id"], 3);
-        assert_eq!(rehearse(&stage, "create_letter", json!({ "a": 3 })).await["data"]["after"]["id"], 1);
-        let refused = rehearse(&stage, "create_card", json!({ "a": 3 })).await;
+        let fixture = Fixture::with_settings(server.settings_of(&role), Backing::Server(server)).await;
+        let before = everything(&fixture).await;
+        assert_eq!(rehearse(&fixture, "create_thing", json!({ "a": 3 })).await["data"]["after"]["id"], 3);
+        assert_eq!(rehearse(&fixture, "create_letter", json!({ "a": 3 })).await["data"]["after"]["id"], 1);
+        let refused = rehearse(&fixture, "create_card", json!({ "a": 3 })).await;
         assert_eq!(refused["error"]["code"], "PERMISSION_DENIED", "{refused}");
-        let narrow = rehearse(&stage, "create_narrow", json!({ "a": 3 })).await;
+        let narrow = rehearse(&fixture, "create_narrow", json!({ "a": 3 })).await;
         assert_eq!(narrow["warnings"][0]["code"], "DRY_RUN_NOT_TRIED", "{narrow}");
-        assert_eq!(everything(&stage).await, before);
-        stage.refused("create_card", json!({ "a": 3 }), "PERMISSION_DENIED").await;
-        assert_eq!(stage.get("create_narrow", json!({ "a": 3 })).await["id"], 1);
+        assert_eq!(everything(&fixture).await, before);
+        fixture.call_err("create_card", json!({ "a": 3 }), "PERMISSION_DENIED").await;
+        assert_eq!(fixture.call_ok("create_narrow", json!({ "a": 3 })).await["id"], 1);
     }
 
     /// What went wrong is found out by asking the database, which runs the checks of domains once more, by themselves.
     /// A question that fails because it would write does not keep the next one from being asked.
     #[tokio::test]
-    async fn r_req_9_finding_out_what_is_wrong_leaves_no_trace() {
-        let stage = Stage::postgres(
+    async fn r_req_9_explaining_an_error_leaves_no_trace() {
+        let fixture = Fixture::postgres(
             "CREATE TABLE log (id serial PRIMARY KEY, words text);
              CREATE FUNCTION noted(text) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log (words) VALUES ($1); RETURN true; END $$;
              CREATE DOMAIN noted_text AS text CHECK (noted(VALUE));
@@ -345,16 +346,16 @@ mod postgres {
             for dry_run in [true, false] {
                 let mut params = params.clone();
                 params["dry_run"] = dry_run.into();
-                let error = stage.refused(operation, params.clone(), "VALIDATION_INVALID_VALUE").await;
+                let error = fixture.call_err(operation, params.clone(), "VALIDATION_INVALID_VALUE").await;
                 assert!(error.to_string().contains("ip"), "{params}: {error}");
-                assert_eq!(stage.value("SELECT count(*) FROM log").await, "0", "{params}: {error}");
+                assert_eq!(fixture.value("SELECT count(*) FROM log").await, "0", "{params}: {error}");
             }
         }
     }
 
     /// Whether introspection, and with it policy, may rely on a rehearsal.
     #[tokio::test]
-    async fn r_req_9_a_rehearsal_is_called_safe_only_where_nothing_can_remain() {
+    async fn r_req_9_a_dry_run_is_safe_only_if_it_leaves_no_trace() {
         let quiet = "CREATE FUNCTION quiet() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.a := coalesce(NEW.a, 0); RETURN NEW; END $$;";
         let loud = "CREATE TABLE log (id serial PRIMARY KEY, words text);
                     CREATE FUNCTION loud() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log (words) VALUES ('x'); RETURN NULL; END $$;";

@@ -13,35 +13,35 @@ use crate::model::{Model, Table};
 use crate::name_book::NameBook;
 use crate::name_store::NameStore;
 use crate::names::Words;
-use crate::offer::{Concealed, Offer};
-use crate::session::Fault;
+use crate::offer::{ConcealedTables, Offer};
+use crate::session::WorkError;
 use crate::settings::Settings;
 use crate::work::probe::Probe;
 
 /// What one look leaves to the next.
-pub(crate) struct Looking {
+pub(crate) struct ReflectionState {
     names: NameBook,
     /// What there was when every `hide` applied.
     baseline: Baseline,
     store: Option<NameStore>,
     /// Whether a look has succeeded, and tables have names.
-    has_looked: bool,
+    has_succeeded: bool,
 }
 
 /// What a look has found.
-struct Found {
+struct ReflectedSchema {
     model: Model,
     words: Vec<Words>,
     settings: Settings,
 }
 
-impl Found {
+impl ReflectedSchema {
     /// What is offered of it where every call of some operations is denied.
     fn offer(&self, denied: &HashSet<Arc<str>>) -> Offer {
-        let make = |concealed| Offer::of(self.model.clone(), self.words.clone(), &self.settings, concealed);
-        let offer = make(Concealed::default());
-        match Concealed::of(&offer, denied) {
-            nothing if nothing == Concealed::default() => offer,
+        let make = |concealed| Offer::new(self.model.clone(), self.words.clone(), &self.settings, concealed);
+        let offer = make(ConcealedTables::default());
+        match ConcealedTables::from_denied(&offer, denied) {
+            nothing if nothing == ConcealedTables::default() => offer,
             concealed => make(concealed),
         }
     }
@@ -49,19 +49,19 @@ impl Found {
 
 /// What is offered, and what is left out of it.
 #[derive(Default)]
-pub(crate) struct Shown {
-    found: Option<Found>,
+pub(crate) struct PublishedSchema {
+    reflected: Option<ReflectedSchema>,
     denied: HashSet<Arc<str>>,
 }
 
-impl Looking {
+impl ReflectionState {
     pub(crate) fn new(store: Option<NameStore>) -> Self {
-        Self { names: NameBook::default(), baseline: Baseline::default(), store, has_looked: false }
+        Self { names: NameBook::default(), baseline: Baseline::default(), store, has_succeeded: false }
     }
 
     /// Reads the names that tables had before, unless tables have names by now.
     async fn load_names(&mut self) {
-        if let (Some(store), false) = (&self.store, self.has_looked) {
+        if let (Some(store), false) = (&self.store, self.has_succeeded) {
             self.names = store.load().await;
         }
     }
@@ -73,15 +73,15 @@ impl Database {
     /// Settings that do not fit the tables fail the first look. Later on, only the tables are withdrawn whose settings no
     /// longer fit: somebody has changed the tables, and the others are still right.
     pub async fn look(&self) -> Result<(), Failure> {
-        let mut looking = self.looking.lock().await;
+        let mut reflection = self.reflection.lock().await;
         // The store is asked meanwhile: nobody is to wait for names.
-        let baseline = looking.baseline.clone();
-        let (model, ()) = tokio::join!(self.reflect(&baseline), looking.load_names());
+        let baseline = reflection.baseline.clone();
+        let (model, ()) = tokio::join!(self.read_model(&baseline), reflection.load_names());
         let mut model = model.map_err(|error| error.into_failure(&self.settings.name, None))?;
         self.report_typos(&model);
-        let mismatches = exposure::restrict(&mut model, &self.settings, &mut looking.baseline);
+        let mismatches = exposure::restrict(&mut model, &self.settings, &mut reflection.baseline);
         self.misconfigured.store(!mismatches.is_empty(), Ordering::Relaxed);
-        if !mismatches.is_empty() && !looking.has_looked {
+        if !mismatches.is_empty() && !reflection.has_succeeded {
             return Err(self.misconfiguration(&mismatches));
         }
         for mismatch in mismatches {
@@ -91,31 +91,31 @@ impl Database {
             );
         }
         let settings = self.without_broken_expressions(&model).await;
-        let words = self.name_tables(&mut looking, &model).await;
-        self.show(Found { model, words, settings });
-        looking.has_looked = true;
+        let words = self.name_tables(&mut reflection, &model).await;
+        self.publish(ReflectedSchema { model, words, settings });
+        reflection.has_succeeded = true;
         self.changes.send_modify(|count| *count += 1);
         Ok(())
     }
 
     /// Offers what was found.
-    fn show(&self, found: Found) {
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        self.offer.store(Arc::new(found.offer(&shown.denied)));
-        shown.found = Some(found);
+    fn publish(&self, reflected: ReflectedSchema) {
+        let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        self.offer.store(Arc::new(reflected.offer(&published.denied)));
+        published.reflected = Some(reflected);
     }
 
     /// Leaves these operations, and what they are about, out of what tells of several tables. Says whether that changed
     /// what is offered.
-    pub(crate) fn leave_out(&self, denied: &HashSet<Arc<str>>) -> bool {
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        if shown.denied == *denied {
+    pub(crate) fn conceal_denied(&self, denied: &HashSet<Arc<str>>) -> bool {
+        let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        if published.denied == *denied {
             return false;
         }
-        shown.denied.clone_from(denied);
+        published.denied.clone_from(denied);
         let before = self.offer.load().concealed.clone();
-        let Some(found) = &shown.found else { return false };
-        let offer = found.offer(denied);
+        let Some(reflected) = &published.reflected else { return false };
+        let offer = reflected.offer(denied);
         let is_changed = offer.concealed != before;
         if is_changed {
             self.offer.store(Arc::new(offer));
@@ -123,7 +123,7 @@ impl Database {
         is_changed
     }
 
-    async fn reflect(&self, baseline: &Baseline) -> Result<Model, SqlError> {
+    async fn read_model(&self, baseline: &Baseline) -> Result<Model, SqlError> {
         match &self.backend {
             Backend::Sqlite(sqlite) => sqlite.reflect(&self.settings).await,
             Backend::Postgres(postgres) => postgres.reflect(&self.settings, baseline).await,
@@ -131,11 +131,11 @@ impl Database {
     }
 
     /// Names the tables, as they were called before where that is known.
-    async fn name_tables(&self, looking: &mut Looking, model: &Model) -> Vec<Words> {
-        let before = looking.names.clone();
-        let words = looking.names.assign(&model.tables, &self.settings, self.clock.now());
-        if let Some(store) = looking.store.as_ref().filter(|_| looking.names != before) {
-            store.save(&looking.names).await;
+    async fn name_tables(&self, reflection: &mut ReflectionState, model: &Model) -> Vec<Words> {
+        let before = reflection.names.clone();
+        let words = reflection.names.assign(&model.tables, &self.settings, self.clock.now());
+        if let Some(store) = reflection.store.as_ref().filter(|_| reflection.names != before) {
+            store.save(&reflection.names).await;
         }
         words
     }
@@ -150,7 +150,7 @@ impl Database {
 
     /// Reports tables and columns that the operator speaks of and that are not there.
     fn report_typos(&self, model: &Model) {
-        for (name, said) in &self.settings.tables {
+        for (name, table_settings) in &self.settings.tables {
             let named = |table: &&Table| {
                 self.settings.fold(&table.name) == self.settings.fold(name) || table.full_name() == *name
             };
@@ -161,7 +161,7 @@ impl Database {
                 );
                 continue;
             };
-            let columns = said.presets.values().flatten().chain(&said.key);
+            let columns = table_settings.presets.values().flatten().chain(&table_settings.key);
             for column in columns.filter(|column| table.column(column).is_none()) {
                 tracing::warn!(source = self.settings.name, "table '{name}' has no column '{column}'");
             }
@@ -173,12 +173,15 @@ impl Database {
         let mut settings = self.settings.clone();
         for table in &model.tables {
             let schema = table.schema.as_deref();
-            let said =
-                self.settings.table(schema, &table.name).map(|said| said.computed.as_slice()).unwrap_or_default();
-            for computed in said {
+            let table_settings = self
+                .settings
+                .table(schema, &table.name)
+                .map(|table_settings| table_settings.computed.as_slice())
+                .unwrap_or_default();
+            for computed in table_settings {
                 let (table, dialect) = (table.quoted.clone(), self.backend.dialect());
                 let probe = Probe { dialect, table, computed: computed.clone() };
-                let Err(Fault::SqlError(error)) = self.backend.read(probe).await else { continue };
+                let Err(WorkError::Sql(error)) = self.backend.read(probe).await else { continue };
                 tracing::error!(source = settings.name, ?error, "computed field '{}' is left out", computed.name);
                 for known in settings.tables.values_mut() {
                     known.computed.retain(|other| other.name != computed.name || other.sql != computed.sql);

@@ -8,22 +8,22 @@ use tracing_subscriber::layer::Context;
 
 /// SQL texts, as they are told where this is listening.
 #[derive(Clone, Default)]
-pub(crate) struct Reading(Arc<Mutex<Vec<String>>>);
+pub(crate) struct SqlLog(Arc<Mutex<Vec<String>>>);
 
-impl Reading {
+impl SqlLog {
     /// Those that are wanted, of all since they were taken last. The others stay.
     pub(crate) fn take(&self, wanted: impl Fn(&str) -> bool) -> Vec<String> {
         self.0.lock().unwrap().extract_if(.., |text| wanted(text)).collect()
     }
 }
 
-impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Reading {
+impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for SqlLog {
     fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
         event.record(&mut Sql(self));
     }
 }
 
-struct Sql<'r>(&'r Reading);
+struct Sql<'r>(&'r SqlLog);
 
 impl Visit for Sql<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {

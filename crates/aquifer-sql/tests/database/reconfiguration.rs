@@ -6,7 +6,7 @@ use aquifer_engine::{Engine, Mount};
 use aquifer_sql::{Database, Settings};
 use serde_json::{Value, json};
 
-use crate::support::{File, ask, engine, open};
+use crate::support::{File, call, engine, open};
 
 const TABLE: &str =
     "CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT NOT NULL); INSERT INTO things VALUES (1, 'a');";
@@ -27,10 +27,10 @@ async fn served(settings: Settings) -> (Arc<Database>, Arc<Engine>) {
 }
 
 #[tokio::test]
-async fn r_saf_2_a_change_that_waits_for_a_lock_is_not_made_under_another_configuration() {
+async fn r_saf_2_a_change_waiting_for_a_lock_is_refused_after_a_reconfiguration() {
     for (operation, params) in changes() {
         for is_removed in [false, true] {
-            let file = File::of(TABLE);
+            let file = File::create(TABLE);
             let (database, engine) = served(file.settings()).await;
             let other = file.connection();
             other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -40,11 +40,11 @@ async fn r_saf_2_a_change_that_waits_for_a_lock_is_not_made_under_another_config
                 other.execute_batch("ROLLBACK").unwrap();
             };
             // Polled in this order: the call has reached its database, and waits for the lock, when the sources change.
-            let (answer, ()) = tokio::join!(ask(&engine, operation, params.clone()), changing);
+            let (answer, ()) = tokio::join!(call(&engine, operation, params.clone()), changing);
             assert_eq!(answer["error"]["code"], "CONFLICT_VERSION_MISMATCH", "{operation}: {answer}");
             assert_eq!(file.value("SELECT count(*) || max(name) FROM things"), "1a", "{operation}");
             if !is_removed {
-                assert_eq!(ask(&engine, operation, params.clone()).await["success"], true, "it can be sent again");
+                assert_eq!(call(&engine, operation, params.clone()).await["success"], true, "it can be sent again");
             }
         }
     }
@@ -52,12 +52,12 @@ async fn r_saf_2_a_change_that_waits_for_a_lock_is_not_made_under_another_config
 
 #[cfg(feature = "postgres")]
 #[tokio::test]
-async fn r_saf_2_a_change_that_waits_for_a_connection_is_not_made_under_another_configuration() {
+async fn r_saf_2_a_change_waiting_for_a_connection_is_refused_after_a_reconfiguration() {
     let server = crate::server::Server::new(TABLE).await;
     let (database, engine) = served(server.settings()).await;
     for (operation, params) in changes() {
         let changing = async { engine.remount(vec![Mount::new(database.clone())]).unwrap() };
-        let (answer, ()) = tokio::join!(ask(&engine, operation, params), changing);
+        let (answer, ()) = tokio::join!(call(&engine, operation, params), changing);
         assert_eq!(answer["error"]["code"], "CONFLICT_VERSION_MISMATCH", "{operation}: {answer}");
         assert_eq!(server.value("SELECT count(*) || max(name) FROM things").await, "1a", "{operation}");
     }
@@ -66,7 +66,7 @@ async fn r_saf_2_a_change_that_waits_for_a_connection_is_not_made_under_another_
 /// The change has reached its server, but nothing of it is kept.
 #[cfg(feature = "postgres")]
 #[tokio::test]
-async fn r_saf_2_a_change_that_waits_for_a_row_is_not_kept_under_another_configuration() {
+async fn r_saf_2_a_change_waiting_for_a_row_is_refused_after_a_reconfiguration() {
     let server = crate::server::Server::new(TABLE).await;
     let (database, engine) = served(server.settings()).await;
     let other = server.connect().await;
@@ -77,11 +77,11 @@ async fn r_saf_2_a_change_that_waits_for_a_row_is_not_kept_under_another_configu
     {
         other.batch_execute("BEGIN; SELECT * FROM things FOR UPDATE").await.unwrap();
         let changing = async {
-            crate::support::until("it waits for the row", || async { server.value(waiting).await == "1" }).await;
+            crate::support::wait_until("it waits for the row", || async { server.value(waiting).await == "1" }).await;
             engine.remount(vec![Mount::new(database.clone())]).unwrap();
             other.batch_execute("ROLLBACK").await.unwrap();
         };
-        let (answer, ()) = tokio::join!(ask(&engine, operation, params), changing);
+        let (answer, ()) = tokio::join!(call(&engine, operation, params), changing);
         assert_eq!(answer["error"]["code"], "CONFLICT_VERSION_MISMATCH", "{operation}: {answer}");
         assert_eq!(server.value("SELECT count(*) || max(name) FROM things").await, "1a", "{operation}");
     }

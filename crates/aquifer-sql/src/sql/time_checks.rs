@@ -12,10 +12,10 @@ use aquifer_query::plan::{Filter, Function, Page, Path, Plan, Test};
 use serde_json::Value;
 
 use super::filter;
-use super::value::{Scope, Thing};
+use super::scope::{PathTarget, Scope};
 use crate::model::{Column, Key, SqliteStore, Store};
 use crate::statement::{Bind, Dialect, Statement};
-use crate::time_style::{self, MAX_SECOND, MIN_MILLISECONDS, MIN_REAL_SECONDS, MIN_SECOND, Stored, TimeStyle};
+use crate::time_style::{self, MAX_SECOND, MIN_MILLISECONDS, MIN_REAL_SECONDS, MIN_SECOND, StoredTime, TimeStyle};
 
 /// More bounds than this are not looked at one by one.
 const MAX_BOUNDS: usize = 8;
@@ -50,7 +50,7 @@ pub(crate) enum PageSpan {
 
 /// The part of the order that a page shows, given the place of the row it ends with and whether there are more.
 pub(crate) fn page_span(plan: &Plan, end: Option<&[Value]>, has_more: bool) -> PageSpan {
-    let (place, backward) = match &plan.page {
+    let (cursor_values, backward) = match &plan.page {
         Page::Forward { after, .. } => (after.as_deref(), false),
         Page::Backward { before, .. } => (before.as_deref(), true),
         Page::Offset { .. } | Page::Numbered { .. } => (None, false),
@@ -58,8 +58,8 @@ pub(crate) fn page_span(plan: &Plan, end: Option<&[Value]>, has_more: bool) -> P
     let leading = plan.sort.first();
     let nulls_first = leading.is_some_and(|key| key.nulls_first) != backward;
     let descending = leading.is_some_and(|key| key.descending) != backward;
-    let start = place.map(|place| place.first().and_then(time_of));
-    let end = end.and_then(|place| place.first()).and_then(time_of);
+    let start = cursor_values.map(|cursor_values| cursor_values.first().and_then(parse_time));
+    let end = end.and_then(|cursor_values| cursor_values.first()).and_then(parse_time);
     match (start, end) {
         // The page began among the missing values, or before them.
         (None | Some(None), _) if nulls_first => PageSpan::Everything,
@@ -71,8 +71,8 @@ pub(crate) fn page_span(plan: &Plan, end: Option<&[Value]>, has_more: bool) -> P
 }
 
 /// A time from a cursor or a caller.
-pub(crate) fn time_of(value: &Value) -> Option<i128> {
-    time_style::nanosecond(Stored::Text(value.as_str()?.as_bytes()))
+pub(crate) fn parse_time(value: &Value) -> Option<i128> {
+    time_style::nanosecond(StoredTime::Text(value.as_str()?.as_bytes()))
 }
 
 /// The time columns that a plan compares, as far as an index could help with them.
@@ -83,18 +83,18 @@ pub(crate) fn time_uses<'a>(scope: &Scope<'a>, plan: &Plan) -> Vec<TimeUse<'a>> 
     }
     if let Some(filter) = &plan.filter {
         add_tests(scope, filter, &mut uses);
-        clip(scope, filter, &mut uses);
+        narrow_bounds(scope, filter, &mut uses);
     }
     if plan.items {
         let leads = |position: usize| position == 0 && !plan.is_ranked();
         for (position, key) in plan.sort.iter().enumerate() {
             add_sort(scope, &key.path, leads(position), &mut uses);
         }
-        for (position, name) in scope.served.collection.key.iter().enumerate() {
+        for (position, name) in scope.exposed.collection.key.iter().enumerate() {
             add_sort(scope, &Path::named(name.clone()), leads(plan.sort.len() + position), &mut uses);
         }
-        if scope.served.table.key == Key::None {
-            for field in &scope.served.collection.fields {
+        if scope.exposed.table.key == Key::None {
+            for field in &scope.exposed.collection.fields {
                 add_sort(scope, &Path::named(field.name.clone()), false, &mut uses);
             }
         }
@@ -116,11 +116,11 @@ fn time_column<'a>(scope: &Scope<'a>, path: &Path) -> Option<&'a Column> {
     if path.computed || !path.inside.is_empty() {
         return None;
     }
-    let column = scope.served.table.column(&path.name)?;
+    let column = scope.exposed.table.column(&path.name)?;
     (column.may_have_index && matches!(column.store, Store::Sqlite(SqliteStore::Time(_)))).then_some(column)
 }
 
-fn entry<'u, 'a>(uses: &'u mut Vec<TimeUse<'a>>, column: &'a Column) -> Option<&'u mut TimeUse<'a>> {
+fn entry_for<'u, 'a>(uses: &'u mut Vec<TimeUse<'a>>, column: &'a Column) -> Option<&'u mut TimeUse<'a>> {
     let known = uses.iter().position(|one| one.column.name == column.name);
     let position = known.unwrap_or_else(|| {
         let (is_leading, is_whole) = (false, false);
@@ -131,7 +131,7 @@ fn entry<'u, 'a>(uses: &'u mut Vec<TimeUse<'a>>, column: &'a Column) -> Option<&
 }
 
 fn add_sort<'a>(scope: &Scope<'a>, path: &Path, is_leading: bool, uses: &mut Vec<TimeUse<'a>>) {
-    let Some(one) = time_column(scope, path).and_then(|column| entry(uses, column)) else { return };
+    let Some(one) = time_column(scope, path).and_then(|column| entry_for(uses, column)) else { return };
     // A column that is sorted by twice is sorted by the first time.
     if is_leading {
         one.is_leading = true;
@@ -140,7 +140,7 @@ fn add_sort<'a>(scope: &Scope<'a>, path: &Path, is_leading: bool, uses: &mut Vec
     }
 }
 
-fn values_of(test: &Test) -> &[Value] {
+fn test_values(test: &Test) -> &[Value] {
     match test {
         Test::Eq(value) | Test::Gt(value) | Test::Gte(value) | Test::Lt(value) | Test::Lte(value) => {
             std::slice::from_ref(value)
@@ -155,23 +155,23 @@ fn add_tests<'a>(scope: &Scope<'a>, filter: &Filter, uses: &mut Vec<TimeUse<'a>>
         Filter::And(parts) | Filter::Or(parts) => parts.iter().for_each(|part| add_tests(scope, part, uses)),
         Filter::Not(inner) => add_tests(scope, inner, uses),
         Filter::Test { path, test, .. } => {
-            let values = values_of(test);
+            let values = test_values(test);
             if values.is_empty() {
                 return;
             }
-            let Some(one) = time_column(scope, path).and_then(|column| entry(uses, column)) else { return };
-            one.bounds.extend(values.iter().filter_map(time_of));
+            let Some(one) = time_column(scope, path).and_then(|column| entry_for(uses, column)) else { return };
+            one.bounds.extend(values.iter().filter_map(parse_time));
             one.is_whole |= one.bounds.len() > MAX_BOUNDS;
         }
     }
 }
 
 /// Notes within which times every row of the answer is.
-fn clip(scope: &Scope<'_>, filter: &Filter, uses: &mut [TimeUse<'_>]) {
+fn narrow_bounds(scope: &Scope<'_>, filter: &Filter, uses: &mut [TimeUse<'_>]) {
     match filter {
-        Filter::And(parts) => parts.iter().for_each(|part| clip(scope, part, uses)),
+        Filter::And(parts) => parts.iter().for_each(|part| narrow_bounds(scope, part, uses)),
         Filter::Test { path, test, .. } => {
-            let times = || values_of(test).iter().filter_map(time_of);
+            let times = || test_values(test).iter().filter_map(parse_time);
             let (low, high) = match test {
                 Test::Gt(_) | Test::Gte(_) => (times().min(), None),
                 Test::Lt(_) | Test::Lte(_) => (None, times().max()),
@@ -258,14 +258,14 @@ impl TimeUse<'_> {
     pub(crate) fn check(&self, scope: &Scope<'_>, plan: &Plan, style: TimeStyle, span: PageSpan) -> TimeCheck {
         let mut base = Statement::new(Dialect::Sqlite);
         base.push("SELECT ");
-        scope.column(&mut base, self.column);
-        base.push(" FROM ").name(&scope.served.table.quoted).push(" AS t WHERE ");
-        scope.column(&mut base, self.column);
+        scope.write_column(&mut base, self.column);
+        base.push(" FROM ").name(&scope.exposed.table.quoted).push(" AS t WHERE ");
+        scope.write_column(&mut base, self.column);
         base.push(" IS NOT NULL");
         // What the filter says of other columns narrows down what matters, and lets a wider index serve.
         for part in plan.filter.iter().flat_map(conjuncts).filter(|part| !has_times(scope, part)) {
             base.push(" AND ");
-            filter::condition(scope, &mut base, part);
+            filter::write_condition(scope, &mut base, part);
         }
         TimeCheck { style, base, column: self.column.quoted.clone(), ranges: self.ranges(span) }
     }
@@ -283,8 +283,8 @@ impl TimeUse<'_> {
             }
             _ => {}
         }
-        let is_everything = |(low, high): &(Option<i128>, Option<i128>)| low.is_none() && high.is_none();
-        if spans.iter().any(is_everything) {
+        let is_whole_table = |(low, high): &(Option<i128>, Option<i128>)| low.is_none() && high.is_none();
+        if spans.iter().any(is_whole_table) {
             return vec![TextRange::ALL];
         }
         // Numbers, signs and bytes; then whatever is no digit.
@@ -295,7 +295,8 @@ impl TimeUse<'_> {
             }
         };
         for (low, high) in spans {
-            let (low, high) = (low.map(|time| day(time, -SLACK_DAYS)), high.map(|time| day(time, SLACK_DAYS + 1)));
+            let (low, high) =
+                (low.map(|time| day_text(time, -SLACK_DAYS)), high.map(|time| day_text(time, SLACK_DAYS + 1)));
             // Dates without dashes come after all others of their year.
             let before = low.as_deref().and_then(year).map(|year| year - 1);
             let around = high.as_deref().and_then(year).into_iter().flat_map(|year| year - 1..=year + 1);
@@ -309,11 +310,11 @@ impl TimeUse<'_> {
 }
 
 /// The day so many days after that of a time.
-fn day(time: i128, days: i128) -> String {
+fn day_text(time: i128, days: i128) -> String {
     const DAY: i128 = 86_400_000_000_000;
-    let least = i128::from(MIN_SECOND) * 1_000_000_000;
-    let most = i128::from(MAX_SECOND) * 1_000_000_000;
-    let mut text = time_style::canonical((time + days * DAY).clamp(least, most));
+    let min = i128::from(MIN_SECOND) * 1_000_000_000;
+    let max = i128::from(MAX_SECOND) * 1_000_000_000;
+    let mut text = time_style::canonical((time + days * DAY).clamp(min, max));
     text.truncate(10);
     text
 }
@@ -336,14 +337,14 @@ fn has_times(scope: &Scope<'_>, filter: &Filter) -> bool {
         Filter::And(parts) | Filter::Or(parts) => parts.iter().any(|part| has_times(scope, part)),
         Filter::Not(inner) => has_times(scope, inner),
         Filter::Test { path, of, .. } => {
-            *of == FieldType::Time && matches!(scope.thing(path), Thing::Column(_) | Thing::Computed(_))
+            *of == FieldType::Time && matches!(scope.resolve(path), PathTarget::Column(_) | PathTarget::Computed(_))
         }
     }
 }
 
 impl TimeCheck {
     /// Reads the values in a range of text.
-    pub(crate) fn in_range(&self, range: &TextRange) -> Statement {
+    pub(crate) fn range_statement(&self, range: &TextRange) -> Statement {
         let mut statement = self.base.clone();
         for (operator, bound) in [(" >= ", &range.low), (" < ", &range.high)] {
             if let Some(bound) = bound {
@@ -354,7 +355,7 @@ impl TimeCheck {
     }
 
     /// Reads the values that cannot be in a column of numbers. Text is greater than every number.
-    pub(crate) fn no_numbers(&self, unit: time_style::Unit) -> Vec<Statement> {
+    pub(crate) fn other_number_statements(&self, unit: time_style::Unit) -> Vec<Statement> {
         let with = |conditions: &[(&'static str, Bind)]| {
             let mut statement = self.base.clone();
             for (operator, bound) in conditions {
@@ -379,7 +380,7 @@ impl TimeCheck {
     }
 
     /// Reads some values, to learn the format.
-    pub(crate) fn sample(&self) -> Statement {
+    pub(crate) fn sample_statement(&self) -> Statement {
         let mut statement = self.base.clone();
         statement.push(" LIMIT ").count(100);
         statement

@@ -13,15 +13,15 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::support::{File, Stage};
+use crate::support::{File, Fixture};
 
 /// A store as it is beyond a process, which can be made to fail.
-struct Beyond {
+struct PersistentStore {
     inner: MemoryStore,
     fails: AtomicBool,
 }
 
-impl Beyond {
+impl PersistentStore {
     fn new() -> Arc<Self> {
         Arc::new(Self { inner: MemoryStore::new(Arc::new(SystemClock), 100), fails: AtomicBool::new(false) })
     }
@@ -37,7 +37,7 @@ impl Beyond {
     }
 }
 
-impl StateStore for Beyond {
+impl StateStore for PersistentStore {
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
         self.failing().unwrap_or_else(|| self.inner.get(key))
     }
@@ -67,7 +67,7 @@ impl StateStore for Beyond {
     }
 }
 
-async fn start(settings: Settings, store: &Arc<Beyond>) -> Arc<Database> {
+async fn start(settings: Settings, store: &Arc<PersistentStore>) -> Arc<Database> {
     let store: Arc<dyn StateStore> = store.clone();
     let database = Database::with_store(settings, CursorKey::new([7; 32]), Arc::new(SystemClock), Some(store)).unwrap();
     database.look().await.unwrap();
@@ -82,7 +82,7 @@ fn table_of(database: &Database, operation: &str) -> Option<String> {
 }
 
 /// The operation that deletes rows of a table.
-fn delete_of(database: &Database, table: &str) -> String {
+fn delete_operation(database: &Database, table: &str) -> String {
     let operations = database.offering().operations;
     let of_table = |name: &str| name.starts_with("delete_");
     let found = operations.iter().find(|known| of_table(&known.name) && known.backing.table() == Some(table));
@@ -90,48 +90,51 @@ fn delete_of(database: &Database, table: &str) -> String {
 }
 
 #[tokio::test]
-async fn r_saf_2_a_newcomer_takes_no_name_within_a_process() {
-    let stage = Stage::sqlite(
+async fn r_saf_2_a_new_table_takes_no_name_within_a_process() {
+    let fixture = Fixture::sqlite(
         "CREATE TABLE \"Order\" (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO \"Order\" VALUES (1, 'old');",
     )
     .await;
-    assert_eq!(stage.get("get_order", json!({ "id": 1 })).await["a"], "old");
+    assert_eq!(fixture.call_ok("get_order", json!({ "id": 1 })).await["a"], "old");
     // Alone, these would be called so before it.
-    stage
-        .behind(
+    fixture
+        .run_sql(
             "CREATE TABLE orders (id INTEGER PRIMARY KEY, a TEXT); CREATE TABLE \"order_\" (id INTEGER PRIMARY KEY);",
         )
         .await;
-    stage.behind("INSERT INTO orders VALUES (1, 'new')").await;
-    assert!(stage.engine.reload().await.is_empty());
-    assert_eq!(stage.get("get_order", json!({ "id": 1 })).await["a"], "old");
-    let names = stage.operations();
+    fixture.run_sql("INSERT INTO orders VALUES (1, 'new')").await;
+    assert!(fixture.engine.reload().await.is_empty());
+    assert_eq!(fixture.call_ok("get_order", json!({ "id": 1 })).await["a"], "old");
+    let names = fixture.operations();
     assert!(names.iter().any(|name| name.starts_with("get_order_x")), "{names:?}");
     // Not even once its table is gone for a moment.
-    stage.behind("ALTER TABLE \"Order\" RENAME TO away").await;
-    assert!(stage.engine.reload().await.is_empty());
-    stage.refused("get_order", json!({ "id": 1 }), "NOT_FOUND_OPERATION").await;
-    stage.behind("ALTER TABLE away RENAME TO \"Order\"").await;
-    assert!(stage.engine.reload().await.is_empty());
-    assert_eq!(stage.get("get_order", json!({ "id": 1 })).await["a"], "old");
+    fixture.run_sql("ALTER TABLE \"Order\" RENAME TO away").await;
+    assert!(fixture.engine.reload().await.is_empty());
+    fixture.call_err("get_order", json!({ "id": 1 }), "NOT_FOUND_OPERATION").await;
+    fixture.run_sql("ALTER TABLE away RENAME TO \"Order\"").await;
+    assert!(fixture.engine.reload().await.is_empty());
+    assert_eq!(fixture.call_ok("get_order", json!({ "id": 1 })).await["a"], "old");
 }
 
 #[tokio::test]
 async fn r_saf_2_names_survive_a_restart() {
-    let file = File::of("CREATE TABLE \"Order\" (id INTEGER PRIMARY KEY);");
-    let store = Beyond::new();
+    let file = File::create("CREATE TABLE \"Order\" (id INTEGER PRIMARY KEY);");
+    let store = PersistentStore::new();
     let first = start(file.settings(), &store).await;
     assert_eq!(table_of(&first, "delete_order").as_deref(), Some("Order"));
     drop(first);
     file.run("CREATE TABLE orders (id INTEGER PRIMARY KEY)");
     let second = start(file.settings(), &store).await;
     assert_eq!(table_of(&second, "delete_order").as_deref(), Some("Order"), "the newcomer came while nobody looked");
-    let newcomer = delete_of(&second, "orders");
+    let newcomer = delete_operation(&second, "orders");
     // Reached by another path it is the same file; under another name it is another source.
     let mut other = file.settings();
     other.target = aquifer_sql::Target::Sqlite(file.folder.0.join(".").join("here.db"));
     let third = start(other, &store).await;
-    assert_eq!((table_of(&third, "delete_order").as_deref(), delete_of(&third, "orders")), (Some("Order"), newcomer));
+    assert_eq!(
+        (table_of(&third, "delete_order").as_deref(), delete_operation(&third, "orders")),
+        (Some("Order"), newcomer)
+    );
     let mut renamed = file.settings();
     renamed.name = "elsewhere".to_owned();
     let fourth = start(renamed, &store).await;
@@ -150,8 +153,8 @@ async fn r_saf_2_names_survive_a_restart() {
 /// A rule about `update_order` must hold when somebody writes the table's name with a capital.
 #[tokio::test]
 async fn r_saf_2_another_case_is_the_same_table() {
-    let file = File::of("CREATE TABLE orders (id INTEGER PRIMARY KEY, a TEXT);");
-    let store = Beyond::new();
+    let file = File::create("CREATE TABLE orders (id INTEGER PRIMARY KEY, a TEXT);");
+    let store = PersistentStore::new();
     let first = start(file.settings(), &store).await;
     for name in ["Orders", "ORDERS", "oRDERS"] {
         file.run(&format!("ALTER TABLE orders RENAME TO x; ALTER TABLE x RENAME TO {name};"));
@@ -164,9 +167,10 @@ async fn r_saf_2_another_case_is_the_same_table() {
 }
 
 #[tokio::test]
-async fn r_saf_2_the_operators_words_win_over_remembered_ones() {
-    let file = File::of("CREATE TABLE orders (id INTEGER PRIMARY KEY); CREATE TABLE sales (id INTEGER PRIMARY KEY);");
-    let store = Beyond::new();
+async fn r_saf_2_configured_words_override_remembered_ones() {
+    let file =
+        File::create("CREATE TABLE orders (id INTEGER PRIMARY KEY); CREATE TABLE sales (id INTEGER PRIMARY KEY);");
+    let store = PersistentStore::new();
     start(file.settings(), &store).await;
     let mut said = file.settings();
     let words =
@@ -174,16 +178,16 @@ async fn r_saf_2_the_operators_words_win_over_remembered_ones() {
     said.tables.insert("sales".to_owned(), words);
     let database = start(said, &store).await;
     assert_eq!(table_of(&database, "delete_order").as_deref(), Some("sales"));
-    assert!(delete_of(&database, "orders").starts_with("delete_order_x"));
+    assert!(delete_operation(&database, "orders").starts_with("delete_order_x"));
     let database = start(file.settings(), &store).await;
     assert_eq!(table_of(&database, "delete_order").as_deref(), Some("orders"), "it is as it was when they are gone");
 }
 
 /// Names are worth no failure: a store that is away is gone without, one that holds nonsense is written anew.
 #[tokio::test]
-async fn a_store_that_fails_costs_nothing_but_memory() {
-    let file = File::of("CREATE TABLE orders (id INTEGER PRIMARY KEY);");
-    let store = Beyond::new();
+async fn a_failing_store_only_loses_remembered_names() {
+    let file = File::create("CREATE TABLE orders (id INTEGER PRIMARY KEY);");
+    let store = PersistentStore::new();
     store.fails.store(true, Ordering::Relaxed);
     let database = start(file.settings(), &store).await;
     assert_eq!(table_of(&database, "delete_order").as_deref(), Some("orders"));
@@ -215,14 +219,14 @@ async fn a_store_that_fails_costs_nothing_but_memory() {
 /// Two processes that see the same database one after the other agree.
 #[tokio::test]
 async fn r_saf_6_two_processes_agree_on_names() {
-    let file = File::of("CREATE TABLE \"Order\" (id INTEGER PRIMARY KEY);");
-    let store = Beyond::new();
+    let file = File::create("CREATE TABLE \"Order\" (id INTEGER PRIMARY KEY);");
+    let store = PersistentStore::new();
     let one = start(file.settings(), &store).await;
     file.run("CREATE TABLE orders (id INTEGER PRIMARY KEY); CREATE TABLE \"ORDERS_\" (id INTEGER PRIMARY KEY);");
     let two = start(file.settings(), &store).await;
     one.look().await.unwrap();
     for table in ["Order", "orders", "ORDERS_"] {
-        assert_eq!(delete_of(&one, table), delete_of(&two, table), "{table}");
+        assert_eq!(delete_operation(&one, table), delete_operation(&two, table), "{table}");
     }
 }
 
@@ -232,7 +236,7 @@ async fn r_saf_2_names_of_a_server_survive_another_password() {
     let server = crate::server::Server::new("CREATE TABLE \"Order\" (id int PRIMARY KEY);").await;
     let role = server.role().await;
     server.run(&format!("GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}")).await;
-    let store = Beyond::new();
+    let store = PersistentStore::new();
     start(server.settings(), &store).await;
     server.run(&format!("CREATE TABLE orders (id int PRIMARY KEY); GRANT ALL ON orders TO {role}")).await;
     let database = start(server.settings_of(&role), &store).await;

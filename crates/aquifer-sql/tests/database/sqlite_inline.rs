@@ -3,12 +3,12 @@
 use serde_json::json;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use crate::reading::Reading;
-use crate::support::Stage;
+use crate::sql_log::SqlLog;
+use crate::support::Fixture;
 
 #[tokio::test]
-async fn only_what_is_made_of_small_steps_is_read_in_passing() {
-    let stage = Stage::sqlite(
+async fn only_cheap_reads_run_inline() {
+    let fixture = Fixture::sqlite(
         "CREATE TABLE owners (id INTEGER PRIMARY KEY, name TEXT);
          CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT, owner_id INTEGER REFERENCES owners (id));
          INSERT INTO owners VALUES (1, 'Ann');
@@ -16,7 +16,7 @@ async fn only_what_is_made_of_small_steps_is_read_in_passing() {
     )
     .await;
     // Listens on this thread only.
-    let here = Reading::default();
+    let here = SqlLog::default();
     let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(here.clone()));
     for (operation, params, run_inline) in [
         ("get_thing", json!({ "id": 1 }), true),
@@ -27,7 +27,7 @@ async fn only_what_is_made_of_small_steps_is_read_in_passing() {
         ("search_things", json!({ "query": "one" }), false),
         ("query_relationships", json!({ "root": { "element_type": "things", "id": 1 }, "direction": "both" }), false),
     ] {
-        stage.get(operation, params.clone()).await;
+        fixture.call_ok(operation, params.clone()).await;
         let read = here.take(|text| text.contains("SELECT"));
         assert_eq!(!read.is_empty(), run_inline, "{operation} {params}: {read:?}");
     }

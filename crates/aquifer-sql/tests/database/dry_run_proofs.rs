@@ -6,7 +6,7 @@ use aquifer_sql::Database;
 use serde_json::json;
 
 use crate::server::Server;
-use crate::support::{Stage, open};
+use crate::support::{Fixture, open};
 
 const ALL: [bool; 3] = [true; 3];
 const NONE: [bool; 3] = [false; 3];
@@ -86,7 +86,7 @@ async fn r_req_9_ordinary_tables_stay_proven() {
 }
 
 #[tokio::test]
-async fn r_req_9_code_that_is_not_recognized_is_not_proven() {
+async fn r_req_9_unrecognized_code_is_not_proven_safe() {
     let loud = [
         // Text and code that are taken for each other.
         "BEGIN IF NEW.a IS NULL THEN RAISE EXCEPTION $$can't be null$$; END IF; PERFORM nextval('s'); RAISE NOTICE $$it's done$$; RETURN NEW; END",
@@ -170,8 +170,8 @@ async fn r_req_9_code_that_is_not_recognized_is_not_proven() {
 
 /// Defaults that may draw are not tried, so nothing is drawn, whatever they look like.
 #[tokio::test]
-async fn r_req_9_defaults_that_are_not_recognized_are_not_tried() {
-    let stage = Stage::postgres(
+async fn r_req_9_unrecognized_defaults_are_not_tried() {
+    let fixture = Fixture::postgres(
         "CREATE SEQUENCE s;
          CREATE FUNCTION atomic() RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT nextval('s'); END;
          CREATE FUNCTION twice(int) RETURNS bigint LANGUAGE sql AS $$ SELECT 1::bigint $$;
@@ -188,9 +188,9 @@ async fn r_req_9_defaults_that_are_not_recognized_are_not_tried() {
     )
     .await;
     for table in ["a_thing", "b_thing", "c_thing", "d_thing", "e_thing", "f_thing"] {
-        let answer = stage.ask(&format!("create_{table}"), json!({ "id": 1, "dry_run": true })).await;
+        let answer = fixture.call(&format!("create_{table}"), json!({ "id": 1, "dry_run": true })).await;
         assert_eq!(answer["warnings"][0]["code"], "DRY_RUN_NOT_TRIED", "{table}: {answer}");
-        assert_eq!(stage.value("SELECT is_called FROM s").await, "f", "{table}: {answer}");
+        assert_eq!(fixture.value("SELECT is_called FROM s").await, "f", "{table}: {answer}");
     }
 }
 
@@ -238,7 +238,7 @@ async fn r_req_9_operators_of_the_database_are_followed() {
 
 /// The proof is as new as the tables that are offered.
 #[tokio::test]
-async fn r_req_9_the_proof_is_renewed_with_every_look() {
+async fn r_req_9_the_proof_is_renewed_with_every_reflection() {
     let server = Server::new("CREATE TABLE things (id int PRIMARY KEY, a text);").await;
     let database = open(server.settings()).await.unwrap();
     assert_eq!(proven(&database, "thing"), ALL);
@@ -252,7 +252,7 @@ async fn r_req_9_the_proof_is_renewed_with_every_look() {
 
 /// Code that somebody adds makes no call fail, so a rehearsal that relies on the proof asks whether it still holds.
 #[tokio::test]
-async fn r_req_9_a_rehearsal_is_not_done_on_a_proof_that_no_longer_holds() {
+async fn r_req_9_a_dry_run_is_refused_once_its_proof_is_outdated() {
     for change in [
         "ALTER TABLE things ADD CHECK (nextval('s') > 0)",
         "CREATE TRIGGER u BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION loud()",
@@ -261,7 +261,7 @@ async fn r_req_9_a_rehearsal_is_not_done_on_a_proof_that_no_longer_holds() {
         "ALTER TABLE things ENABLE TRIGGER disabled",
         "ALTER TABLE things ENABLE ROW LEVEL SECURITY",
     ] {
-        let stage = Stage::postgres(
+        let fixture = Fixture::postgres(
             "CREATE SEQUENCE s; CREATE DOMAIN word AS text CHECK (VALUE <> '');
              CREATE TABLE things (id int PRIMARY KEY, a word);
              CREATE FUNCTION quiet() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$;
@@ -273,20 +273,20 @@ async fn r_req_9_a_rehearsal_is_not_done_on_a_proof_that_no_longer_holds() {
         )
         .await;
         let rehearsed = json!({ "id": 1, "a": "x", "dry_run": true });
-        stage.get("create_thing", rehearsed.clone()).await;
+        fixture.call_ok("create_thing", rehearsed.clone()).await;
         // A change that takes nothing from the proof is not noticed by callers.
-        stage.behind("CREATE TABLE others (id int PRIMARY KEY)").await;
-        stage.get("create_thing", rehearsed.clone()).await;
-        stage.behind(&format!("{change}; ALTER SEQUENCE s RESTART")).await;
-        let error = stage.refused("create_thing", rehearsed, "UPSTREAM_ERROR").await;
+        fixture.run_sql("CREATE TABLE others (id int PRIMARY KEY)").await;
+        fixture.call_ok("create_thing", rehearsed.clone()).await;
+        fixture.run_sql(&format!("{change}; ALTER SEQUENCE s RESTART")).await;
+        let error = fixture.call_err("create_thing", rehearsed, "UPSTREAM_ERROR").await;
         assert_eq!(error["details"]["schema_changed"], json!(true), "{change}: {error}");
-        assert_eq!(stage.value("SELECT is_called FROM s").await, "f", "{change}");
+        assert_eq!(fixture.value("SELECT is_called FROM s").await, "f", "{change}");
     }
 }
 
 /// A function or a type may have the name of any word: then the word is not taken for what it usually means.
 #[tokio::test]
-async fn r_req_9_words_that_are_functions_or_types_are_not_recognized() {
+async fn r_req_9_keywords_shadowed_by_functions_or_types_are_not_recognized() {
     let calls = [
         "BEGIN NEW.a := perform(NEW.a); RETURN NEW; END",
         "BEGIN PERFORM perform(NEW.a); RETURN NEW; END",
@@ -314,14 +314,14 @@ async fn r_req_9_words_that_are_functions_or_types_are_not_recognized() {
         "(held text) RETURNS bool LANGUAGE sql AS $$ SELECT held '(x)' IS NOT NULL $$",
     ]
     .map(checked);
-    let harmless = [
+    let assert_harmless = [
         checked(
             "(other text) RETURNS bool LANGUAGE sql AS $$ SELECT other <> 'c' AND other NOT BETWEEN 'a' AND 'b' $$",
         ),
         with_trigger("BEGIN NEW.a := 'x'; RAISE WARNING 'it is %', NEW.a; RETURN NEW; END"),
     ];
     let loud = in_path.iter().chain(&checks).map(|made| (made.as_str(), NONE)).chain([(deferred, NONE)]);
-    let cases: Vec<(&str, [bool; 3])> = loud.chain(harmless.iter().map(|made| (made.as_str(), ALL))).collect();
+    let cases: Vec<(&str, [bool; 3])> = loud.chain(assert_harmless.iter().map(|made| (made.as_str(), ALL))).collect();
     let mut common = "CREATE SEQUENCE s; CREATE SCHEMA evil;".to_owned();
     for (name, arguments, result) in [
         ("perform", "text", "text"),
@@ -380,15 +380,15 @@ async fn r_req_9_types_with_casts_or_operators_of_the_database_are_not_proven() 
     )
     .await;
     let things = "CREATE TABLE things (id int PRIMARY KEY, a text, j jsonb DEFAULT to_jsonb('a'::as_json));";
-    let stage = Stage::postgres(&format!("{common} {things}")).await;
-    let answer = stage.ask("create_thing", json!({ "id": 1, "dry_run": true })).await;
+    let fixture = Fixture::postgres(&format!("{common} {things}")).await;
+    let answer = fixture.call("create_thing", json!({ "id": 1, "dry_run": true })).await;
     assert_eq!(answer["warnings"][0]["code"], "DRY_RUN_NOT_TRIED", "{answer}");
-    assert_eq!(stage.value("SELECT is_called FROM s").await, "f", "{answer}");
+    assert_eq!(fixture.value("SELECT is_called FROM s").await, "f", "{answer}");
 }
 
 /// Whoever owns an extension can add functions to it. They are no more harmless for that.
 #[tokio::test]
-async fn r_req_9_what_was_added_to_an_extension_is_not_known() {
+async fn r_req_9_objects_added_to_an_extension_are_not_trusted() {
     let server = Server::new("CREATE EXTENSION hstore;").await;
     server
         .run(

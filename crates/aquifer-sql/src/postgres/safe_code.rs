@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::code::{self, Names};
 use super::expression::Expression;
-use super::reflect::{text, yes};
+use super::reflect::{flag, text};
 
 /// Functions of PostgreSQL itself that leave no trace. Expressions may also call any of its immutable ones.
 pub(super) const FUNCTIONS: &str = "\
@@ -84,7 +84,7 @@ struct Operator {
 
 /// What is known of the code of a database.
 #[derive(Default)]
-pub(super) struct Harmless {
+pub(super) struct SafeCode {
     functions: HashMap<i64, Function>,
     /// Operators of the database's own.
     operators: HashMap<i64, Operator>,
@@ -97,9 +97,9 @@ pub(super) struct Harmless {
     has_unnamed_calls: bool,
 }
 
-impl Harmless {
+impl SafeCode {
     /// Learns of one row of the catalog.
-    pub(super) fn learn(&mut self, row: &Value) {
+    pub(super) fn add(&mut self, row: &Value) {
         let id = number(row, "id");
         let extension = || row["extension"].as_str().map(str::to_owned);
         match text(row, "part") {
@@ -109,9 +109,9 @@ impl Harmless {
                     language: text(row, "language").to_owned(),
                     body: text(row, "body").to_owned(),
                     extension: extension(),
-                    is_immutable: yes(row, "immutable"),
-                    is_polymorphic: yes(row, "polymorphic"),
-                    is_plain: yes(row, "plain"),
+                    is_immutable: flag(row, "immutable"),
+                    is_polymorphic: flag(row, "polymorphic"),
+                    is_plain: flag(row, "plain"),
                     parameters: texts(&row["parameters"]),
                 };
                 self.functions.insert(id, function);
@@ -119,15 +119,15 @@ impl Harmless {
             "type" => {
                 let parts = row["parts"].as_array().into_iter().flatten().filter_map(Value::as_i64).collect();
                 let (kind, checks) = (text(row, "kind").to_owned(), texts(&row["checks"]));
-                let found = Type { kind, is_array: yes(row, "array"), parts, checks, extension: extension() };
+                let found = Type { kind, is_array: flag(row, "array"), parts, checks, extension: extension() };
                 self.types.insert(id, found);
             }
             "operator" => {
                 let is_known = is_known_extension(row["extension"].as_str());
                 self.operators.insert(id, Operator { function: number(row, "function"), is_known });
-                self.learn_unnamed(row, is_known);
+                self.add_unnamed(row, is_known);
             }
-            "cast" => self.learn_unnamed(row, is_known_extension(row["extension"].as_str())),
+            "cast" => self.add_unnamed(row, is_known_extension(row["extension"].as_str())),
             "shadow" if !row["extension"].as_str().is_some_and(|name| has(EXTENSIONS, name)) => {
                 self.shadowed.insert(text(row, "name").to_owned());
             }
@@ -139,7 +139,7 @@ impl Harmless {
     }
 
     /// Learns of an operator or a cast, which run without being named.
-    fn learn_unnamed(&mut self, row: &Value, is_known: bool) {
+    fn add_unnamed(&mut self, row: &Value, is_known: bool) {
         if !is_known {
             self.has_unnamed_calls = true;
             self.touched.extend(row["types"].as_array().into_iter().flatten().filter_map(Value::as_i64));
@@ -157,7 +157,7 @@ impl Harmless {
     }
 
     /// Whether a function leaves no trace.
-    pub(super) fn is_function(&self, id: i64) -> bool {
+    pub(super) fn is_safe_function(&self, id: i64) -> bool {
         let Some(function) = self.functions.get(&id) else { return false };
         if id < FIRST_OWN_ID {
             // `to_jsonb` calls a type's own cast to JSON.
@@ -172,40 +172,41 @@ impl Harmless {
         matches!(&*function.language, "sql" | "plpgsql")
             && function.is_plain
             && !self.has_unnamed_calls
-            && code::only_computes(&function.body, &names)
+            && code::is_pure(&function.body, &names)
     }
 
     /// Whether an expression leaves no trace.
-    pub(super) fn is_expression(&self, tree: &str) -> bool {
-        self.draws(tree) == Some(0)
+    pub(super) fn is_safe_expression(&self, tree: &str) -> bool {
+        self.count_draws(tree) == Some(0)
     }
 
     /// How often an expression draws from a sequence; nothing if it may do anything else that leaves a trace.
-    pub(super) fn draws(&self, tree: &str) -> Option<usize> {
-        self.draws_beside(tree, &mut HashSet::new())
+    pub(super) fn count_draws(&self, tree: &str) -> Option<usize> {
+        self.count_draws_except(tree, &mut HashSet::new())
     }
 
-    fn draws_beside(&self, tree: &str, seen: &mut HashSet<i64>) -> Option<usize> {
+    fn count_draws_except(&self, tree: &str, seen: &mut HashSet<i64>) -> Option<usize> {
         let Expression { functions, operators, types } = Expression::parse(tree)?;
         let draws = functions.iter().filter(|id| **id == NEXTVAL).count();
-        let is_harmless = functions.iter().all(|id| *id == NEXTVAL || self.is_function(*id))
-            && operators.iter().all(|id| self.is_operator(*id))
-            && types.iter().all(|id| self.is_type_beside(*id, seen));
+        let is_harmless = functions.iter().all(|id| *id == NEXTVAL || self.is_safe_function(*id))
+            && operators.iter().all(|id| self.is_safe_operator(*id))
+            && types.iter().all(|id| self.is_safe_type_except(*id, seen));
         is_harmless.then_some(draws)
     }
 
     /// Whether an operator leaves no trace: none of PostgreSQL itself does.
-    fn is_operator(&self, id: i64) -> bool {
+    fn is_safe_operator(&self, id: i64) -> bool {
         let known = || self.operators.get(&id);
-        id < FIRST_OWN_ID || known().is_some_and(|operator| operator.is_known || self.is_function(operator.function))
+        id < FIRST_OWN_ID
+            || known().is_some_and(|operator| operator.is_known || self.is_safe_function(operator.function))
     }
 
     /// Whether values of a type can be read, checked and written without a trace.
-    pub(super) fn is_type(&self, id: i64) -> bool {
-        self.is_type_beside(id, &mut HashSet::new())
+    pub(super) fn is_safe_type(&self, id: i64) -> bool {
+        self.is_safe_type_except(id, &mut HashSet::new())
     }
 
-    fn is_type_beside(&self, id: i64, seen: &mut HashSet<i64>) -> bool {
+    fn is_safe_type_except(&self, id: i64, seen: &mut HashSet<i64>) -> bool {
         if id < FIRST_OWN_ID || !seen.insert(id) {
             return true;
         }
@@ -213,10 +214,10 @@ impl Harmless {
             return false;
         }
         let Some(found) = self.types.get(&id) else { return false };
-        let all_parts = |seen: &mut HashSet<i64>| found.parts.iter().all(|part| self.is_type_beside(*part, seen));
+        let all_parts = |seen: &mut HashSet<i64>| found.parts.iter().all(|part| self.is_safe_type_except(*part, seen));
         match &*found.kind {
             "e" => true,
-            "d" => all_parts(seen) && found.checks.iter().all(|check| self.draws_beside(check, seen) == Some(0)),
+            "d" => all_parts(seen) && found.checks.iter().all(|check| self.count_draws_except(check, seen) == Some(0)),
             "c" => all_parts(seen),
             "b" if found.is_array => all_parts(seen),
             "b" | "r" | "m" => is_known_extension(found.extension.as_deref()),
