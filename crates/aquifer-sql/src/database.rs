@@ -135,7 +135,7 @@ impl Database {
     pub async fn open(settings: Settings, key: CursorKey, clock: SharedClock) -> Result<Arc<Self>, Failure> {
         let database = Self::new(settings, key, clock)?;
         // Boxed, so that callers' futures do not hold all that looking takes, level upon level.
-        database.look().boxed().await?;
+        database.reflect().boxed().await?;
         Ok(database)
     }
 
@@ -149,7 +149,7 @@ impl Database {
     pub async fn reflect_with_retry(database: Weak<Self>) {
         let (mut pause, max_pause) = RETRY_INTERVALS;
         while let Some(database) = database.upgrade() {
-            match database.look().await {
+            match database.reflect().await {
                 Ok(()) => return,
                 // It may have been let go of meanwhile.
                 Err(_) if Arc::strong_count(&database) == 1 => return,
@@ -172,7 +172,7 @@ impl Database {
         let saw_other_schema = matches!(&answer, Err(failure) if is_schema_change(failure));
         let changed = matches!(&self.backend, Backend::Sqlite(sqlite) if sqlite.has_changed());
         if (saw_other_schema || changed)
-            && let Err(failure) = self.look().boxed().await
+            && let Err(failure) = self.reflect().boxed().await
         {
             tracing::debug!(source = self.settings.name, cause = failure.cause(), "{}", failure.message());
         }
@@ -236,7 +236,7 @@ impl Database {
             if dry_run.fingerprint.as_deref() == Some(&*now) {
                 return Ok(offer);
             }
-            self.look().await?;
+            self.reflect().await?;
             offer = self.offer.load_full();
         }
         let cause = "a rehearsal is no longer proven to change nothing".to_owned();
@@ -314,7 +314,7 @@ impl Database {
     async fn list_tables(&self, params: &Map<String, Value>) -> Result<OperationOutput, Failure> {
         // A database that was not there may be there now.
         if self.offer.load().tables.is_empty() {
-            self.look().await?;
+            self.reflect().await?;
         }
         let offer = self.offer.load_full();
         let collection = generic_tables::tables_collection();
@@ -496,7 +496,7 @@ impl Source for Database {
         async move {
             if let Backend::Sqlite(sqlite) = &self.backend
                 && sqlite.detect_schema_change().await
-                && let Err(failure) = self.look().await
+                && let Err(failure) = self.reflect().await
             {
                 tracing::debug!(source = self.settings.name, cause = failure.cause(), "{}", failure.message());
             }
@@ -505,7 +505,7 @@ impl Source for Database {
     }
 
     fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {
-        self.look().boxed()
+        self.reflect().boxed()
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {

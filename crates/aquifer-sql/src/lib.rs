@@ -1,6 +1,6 @@
 //! SQLite and PostgreSQL as sources.
 //!
-//! A database is looked into ([`Database::look`]), which gives a model of its tables; the model becomes operations; a call
+//! A database is looked into ([`Database::reflect`]), which gives a model of its tables; the model becomes operations; a call
 //! becomes a plan of the query language, the plan becomes SQL, and its rows become JSON text that nobody reads again.
 //! What it never knows: MCP, and who calls.
 
@@ -38,8 +38,8 @@ mod work;
 
 pub use database::Database;
 pub use settings::ComputedSettings;
-pub use settings::MAX_TABLES;
-pub use settings::NotADatabase;
+pub use settings::AUTO_STYLE_MAX_TABLES;
+pub use settings::TargetError;
 pub use settings::Settings;
 pub use settings::Style;
 pub use settings::TableSettings;

@@ -313,7 +313,7 @@ mod tests {
     }
 
     fn settings(table_settings: &[(&str, Option<&str>, Option<&str>)]) -> Settings {
-        let mut settings = Settings::of("here", Target::Memory("x".to_owned()));
+        let mut settings = Settings::with_target("here", Target::Memory("x".to_owned()));
         for (name, singular, plural) in table_settings {
             let (singular, plural) = (singular.map(str::to_owned), plural.map(str::to_owned));
             settings.tables.insert((*name).to_owned(), TableSettings { singular, plural, ..TableSettings::default() });

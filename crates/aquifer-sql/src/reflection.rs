@@ -72,7 +72,7 @@ impl Database {
     ///
     /// Settings that do not fit the tables fail the first look. Later on, only the tables are withdrawn whose settings no
     /// longer fit: somebody has changed the tables, and the others are still right.
-    pub async fn look(&self) -> Result<(), Failure> {
+    pub async fn reflect(&self) -> Result<(), Failure> {
         let mut reflection = self.reflection.lock().await;
         // The store is asked meanwhile: nobody is to wait for names.
         let baseline = reflection.baseline.clone();

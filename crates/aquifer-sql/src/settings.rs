@@ -78,7 +78,7 @@ pub enum Style {
 }
 
 /// With more tables than this, [`Style::Auto`] is generic.
-pub const MAX_TABLES: usize = 50;
+pub const AUTO_STYLE_MAX_TABLES: usize = 50;
 
 /// What an operator says about a table.
 #[derive(Debug, Clone, Default)]
@@ -123,17 +123,17 @@ pub struct ComputedSettings {
 #[error(
     "'{0}' is not a database: use sqlite:PATH, a path that ends in .db or .sqlite, or postgres://USER@HOST/DATABASE"
 )]
-pub struct NotADatabase(String);
+pub struct TargetError(String);
 
 impl Settings {
     /// The database that a person means, with everything at its default.
-    pub fn new(name: &str, target: &str) -> Result<Self, NotADatabase> {
-        let target = Target::parse(target).ok_or_else(|| NotADatabase(Target::without_secrets(target)))?;
-        Ok(Self::of(name, target))
+    pub fn new(name: &str, target: &str) -> Result<Self, TargetError> {
+        let target = Target::parse(target).ok_or_else(|| TargetError(Target::without_secrets(target)))?;
+        Ok(Self::with_target(name, target))
     }
 
     /// A database with everything at its default.
-    pub fn of(name: &str, target: Target) -> Self {
+    pub fn with_target(name: &str, target: Target) -> Self {
         Self {
             name: name.to_owned(),
             target,
@@ -154,7 +154,7 @@ impl Settings {
         match self.style {
             Style::Tables => false,
             Style::Generic => true,
-            Style::Auto => tables > MAX_TABLES,
+            Style::Auto => tables > AUTO_STYLE_MAX_TABLES,
         }
     }
 

@@ -42,7 +42,7 @@ mod tests {
     const POSTGRES: &str = "postgres://h/shop";
 
     fn settings(target: &str, include: &[&str], exclude: &[&str]) -> Settings {
-        let mut settings = Settings::of("shop", Target::parse(target).unwrap());
+        let mut settings = Settings::with_target("shop", Target::parse(target).unwrap());
         settings.include = include.iter().map(ToString::to_string).collect();
         settings.exclude = exclude.iter().map(ToString::to_string).collect();
         settings

@@ -409,7 +409,7 @@ mod tests {
     async fn r_saf_5_a_commit_that_would_roll_back_is_a_plain_failure() {
         let url =
             std::env::var("AQUIFER_TEST_POSTGRES").expect("AQUIFER_TEST_POSTGRES is set: cargo xtask test does it");
-        let settings = Settings::of("here", Target::Postgres(url.clone()));
+        let settings = Settings::with_target("here", Target::Postgres(url.clone()));
         let postgres = Postgres::new(&url, &settings).unwrap();
         let answer = postgres.write(IgnoresErrors).await;
         assert!(matches!(answer, Err(WorkError::Sql(SqlError::Rejected { .. }))), "{answer:?}");

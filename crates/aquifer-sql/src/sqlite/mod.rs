@@ -356,7 +356,7 @@ mod tests {
     fn database(name: &str) -> (Sqlite, Connection) {
         let other = Connection::open(memory_name(name)).unwrap();
         other.execute_batch("CREATE TABLE things (id INTEGER PRIMARY KEY)").unwrap();
-        let settings = Settings::of("here", Target::Memory(name.to_owned()));
+        let settings = Settings::with_target("here", Target::Memory(name.to_owned()));
         (Sqlite::new(Location::Memory(name.to_owned()), &settings), other)
     }
 

@@ -128,7 +128,7 @@ impl EngineSet {
         extras: &Extras,
         set: impl FnOnce(&mut Settings),
     ) {
-        let mut settings = Settings::of(name, target);
+        let mut settings = Settings::with_target(name, target);
         set(&mut settings);
         if let Some(more) = extras.settings {
             more(&mut settings);

@@ -243,10 +243,10 @@ async fn r_req_9_the_proof_is_renewed_with_every_reflection() {
     let database = open(server.settings()).await.unwrap();
     assert_eq!(proven(&database, "thing"), ALL);
     server.run("CREATE SEQUENCE s; ALTER TABLE things ADD CHECK (nextval('s') > 0)").await;
-    database.look().await.unwrap();
+    database.reflect().await.unwrap();
     assert_eq!(proven(&database, "thing"), NONE);
     server.run("ALTER TABLE things DROP CONSTRAINT things_check").await;
-    database.look().await.unwrap();
+    database.reflect().await.unwrap();
     assert_eq!(proven(&database, "thing"), ALL);
 }
 

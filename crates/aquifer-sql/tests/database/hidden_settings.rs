@@ -213,7 +213,7 @@ async fn r_ext_6_entries_that_differ_in_case_do_not_hide_less() {
     let database = open(settings).await.unwrap();
     let engine = engine(&database);
     file.run("ALTER TABLE users RENAME TO x; ALTER TABLE x RENAME TO USERS;");
-    database.look().await.unwrap();
+    database.reflect().await.unwrap();
     assert!(engine.reload().await.is_empty());
     let snapshot = engine.snapshot();
     let names: Vec<&str> = snapshot.catalog().operations().iter().map(|operation| &*operation.name).collect();

@@ -70,7 +70,7 @@ impl StateStore for PersistentStore {
 async fn start(settings: Settings, store: &Arc<PersistentStore>) -> Arc<Database> {
     let store: Arc<dyn StateStore> = store.clone();
     let database = Database::with_store(settings, CursorKey::new([7; 32]), Arc::new(SystemClock), Some(store)).unwrap();
-    database.look().await.unwrap();
+    database.reflect().await.unwrap();
     database
 }
 
@@ -158,7 +158,7 @@ async fn r_saf_2_another_case_is_the_same_table() {
     let first = start(file.settings(), &store).await;
     for name in ["Orders", "ORDERS", "oRDERS"] {
         file.run(&format!("ALTER TABLE orders RENAME TO x; ALTER TABLE x RENAME TO {name};"));
-        first.look().await.unwrap();
+        first.reflect().await.unwrap();
         assert_eq!(table_of(&first, "update_order").as_deref(), Some(name));
         let second = start(file.settings(), &store).await;
         assert_eq!(table_of(&second, "update_order").as_deref(), Some(name), "after a restart");
@@ -195,7 +195,7 @@ async fn a_failing_store_only_loses_remembered_names() {
     // It is back; names that were given meanwhile stay, and are kept with the next that is new.
     store.fails.store(false, Ordering::Relaxed);
     file.run("CREATE TABLE \"Order\" (id INTEGER PRIMARY KEY)");
-    database.look().await.unwrap();
+    database.reflect().await.unwrap();
     assert_eq!(store.records().await[0].1["orders"], json!(["order", "orders"]));
     let (key, version) = {
         let all = store.inner.list("", 1).await.unwrap();
@@ -224,7 +224,7 @@ async fn r_saf_6_two_processes_agree_on_names() {
     let one = start(file.settings(), &store).await;
     file.run("CREATE TABLE orders (id INTEGER PRIMARY KEY); CREATE TABLE \"ORDERS_\" (id INTEGER PRIMARY KEY);");
     let two = start(file.settings(), &store).await;
-    one.look().await.unwrap();
+    one.reflect().await.unwrap();
     for table in ["Order", "orders", "ORDERS_"] {
         assert_eq!(delete_operation(&one, table), delete_operation(&two, table), "{table}");
     }
