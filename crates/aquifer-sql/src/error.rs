@@ -3,7 +3,7 @@
 
 use aquifer_protocol::error::{Code, Failure};
 
-use crate::exposed_table::ExposedTable;
+use crate::schema::exposed_table::ExposedTable;
 
 /// What a table is called in messages where callers must not learn its name.
 pub(crate) const ANOTHER_TABLE: &str = "another table";

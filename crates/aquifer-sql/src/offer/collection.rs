@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock};
 use aquifer_query::collection::{Computed, Field};
 use aquifer_query::{Collection, FieldType};
 
-use super::Relationship;
-use crate::exposed_table::{ChildCount, ComputedSource, ExposedTable, Formula};
-use crate::model::{Key, PostgresRead, Store, Table, TextIndex};
-use crate::names::{self, Words};
+use crate::rows::SelectionCache;
+use crate::schema::exposed_table::{ChildCount, ComputedSource, ExposedTable, Formula};
+use crate::schema::model::{Key, PostgresRead, Store, Table, TextIndex};
+use crate::schema::names::{self, Words};
+use crate::schema::relationship::Relationship;
 use crate::settings::Settings;
-use crate::sql::selection::SelectionCache;
 use crate::statement::{Fragment, Name};
 
 /// More counts of children than this are noise.

@@ -4,9 +4,9 @@ use aquifer_protocol::schema::{Comparison, Format, Kind, Pattern, Range, Schema,
 use aquifer_query::FieldType;
 use serde_json::Value;
 
-use crate::column_defaults::ColumnDefault;
-use crate::column_rules::ColumnRules;
-use crate::model::{Column, PostgresRead, Store};
+use crate::schema::column_defaults::ColumnDefault;
+use crate::schema::column_rules::ColumnRules;
+use crate::schema::model::{Column, PostgresRead, Store};
 
 /// What may be kept in a column. A row that is only looked for may have been there before its constraints, so keys are
 /// described by [`schema`].

@@ -8,7 +8,7 @@ use aquifer_query::FieldType;
 use serde_json::{Map, Value, json};
 
 use super::{Offer, Verb, column_schema};
-use crate::exposed_table::ExposedTable;
+use crate::schema::exposed_table::ExposedTable;
 
 /// A request that shows several controls at once.
 pub(super) fn list(verb: Verb, exposed: &ExposedTable) -> Map<String, Value> {

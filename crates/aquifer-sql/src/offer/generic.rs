@@ -17,11 +17,12 @@ use aquifer_query::{Collection, Family, FieldType};
 use serde_json::{Map, Value, json};
 
 use super::{Action, Offer, Verb, column_schema, examples, operations, relationship_root};
-use crate::column_defaults::ColumnDefault;
-use crate::exposed_table::ExposedTable;
-use crate::field_names::RESERVED;
-use crate::model::{Column, Key};
-use crate::names::to_snake_case;
+use crate::schema::column_defaults::ColumnDefault;
+use crate::schema::exposed_table::{ExposedTable, GenericShapes};
+use crate::schema::field_names::RESERVED;
+use crate::schema::model::{Column, Key};
+use crate::schema::names::to_snake_case;
+use crate::schema::relationship::Relationship;
 
 /// Turns a generic request into one of the table's own.
 pub(super) fn translate(
@@ -134,7 +135,7 @@ fn check_columns(
 ) -> Result<(), Failure> {
     let generic = offer.offering.operations.iter().find(|operation| *operation.name == *verb.generic_name());
     let Some(generic) = generic else { return Ok(()) };
-    let shapes = exposed.generic_shapes.get_or_init(|| GenericShapes::new(exposed));
+    let shapes = exposed.generic_shapes.get_or_init(|| generic_shapes(exposed));
     let mut given: Vec<(&str, Value)> =
         COLUMN_OBJECTS.into_iter().filter_map(|place| Some((place, params.remove(place)?))).collect();
     let shaped = given.iter_mut().map(|(place, value)| (shapes.get(place), value));
@@ -144,30 +145,13 @@ fn check_columns(
 }
 
 /// What the objects in generic requests hold for one table.
-#[derive(Debug)]
-pub(crate) struct GenericShapes {
-    key: Parameter,
-    values: Parameter,
-    input: Parameter,
-}
-
-impl GenericShapes {
-    fn new(exposed: &ExposedTable) -> Self {
-        let shape = |place: &str, fields: Vec<Parameter>| Parameter::required(place, Schema::object(fields));
-        let changes = operations::settable(exposed, &[], |column| operations::can_change(exposed, column));
-        Self {
-            key: shape("key", operations::keys(exposed, &[]).collect()),
-            values: shape("values", operations::settable(exposed, &[], operations::is_set).collect()),
-            input: shape("input", changes.map(operations::as_change).collect()),
-        }
-    }
-
-    fn get(&self, place: &str) -> &Parameter {
-        match place {
-            "key" => &self.key,
-            "values" => &self.values,
-            _ => &self.input,
-        }
+fn generic_shapes(exposed: &ExposedTable) -> GenericShapes {
+    let shape = |place: &str, fields: Vec<Parameter>| Parameter::required(place, Schema::object(fields));
+    let changes = operations::settable(exposed, &[], |column| operations::can_change(exposed, column));
+    GenericShapes {
+        key: shape("key", operations::keys(exposed, &[]).collect()),
+        values: shape("values", operations::settable(exposed, &[], operations::is_set).collect()),
+        input: shape("input", changes.map(operations::as_change).collect()),
     }
 }
 
@@ -403,7 +387,7 @@ pub(crate) fn describe_table(offer: &Offer, index: usize, exposed: &ExposedTable
         })
         .collect();
     let key: Vec<&str> = exposed.table.key_columns().map(|column| &*column.name).collect();
-    let related = |known: &&super::Relationship| known.from == index || known.to == index;
+    let related = |known: &&Relationship| known.from == index || known.to == index;
     let references: Vec<&str> = offer.relationships.iter().filter(related).map(|known| &*known.name).collect();
     let computed: Vec<&str> = exposed.collection.computed.iter().map(|computed| &*computed.name).collect();
     let mut schema = json!({

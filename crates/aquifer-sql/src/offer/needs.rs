@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{Offer, Verb};
-use crate::exposed_table::{ExposedTable, Formula};
-use crate::model::{OnDelete, Table};
+use crate::schema::exposed_table::{ExposedTable, Formula};
+use crate::schema::model::{OnDelete, Table};
 
 /// Deleting a row of one table changes rows of another.
 #[derive(Debug, Clone, Copy)]

@@ -13,9 +13,10 @@ use aquifer_query::parameters::{aggregation_support, computed_fields, parameters
 use aquifer_query::{Family, FieldType};
 
 use super::column_schema::{constrained, schema, with_default};
-use super::{ConcealedTables, Relationship, Verb, examples, relationship_root};
-use crate::exposed_table::ExposedTable;
-use crate::model::{Column, Key};
+use super::{ConcealedTables, Verb, examples, relationship_root};
+use crate::schema::exposed_table::ExposedTable;
+use crate::schema::model::{Column, Key};
+use crate::schema::relationship::Relationship;
 
 /// How far relationships are followed.
 pub(crate) const MAX_RELATIONSHIP_DEPTH: u32 = 5;

@@ -4,7 +4,7 @@
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape};
 
 use super::{column_schema, generic};
-use crate::exposed_table::ExposedTable;
+use crate::schema::exposed_table::ExposedTable;
 
 /// Tables with more different keys than this are described in words.
 const MAX_ALTERNATIVES: usize = 12;

@@ -12,8 +12,8 @@ use aquifer_protocol::error::Failure;
 use serde_json::{Map, Value};
 
 use super::{Action, Offer, Verb, generic};
-use crate::names;
-use crate::work::relationships::Direction;
+use crate::schema::names;
+use crate::schema::relationship::Direction;
 
 /// Tables that are named where a caller could mean several.
 const MAX_SUGGESTIONS: usize = 5;

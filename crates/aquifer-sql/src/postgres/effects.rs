@@ -11,9 +11,10 @@ use serde_json::Value;
 
 use super::reflect::{flag, query_catalog, text};
 use super::safe_code::{self, SafeCode, number};
-use super::{PostgresSession, code, fingerprint};
+use super::session::PostgresSession;
+use super::{code, fingerprint};
 use crate::error::SqlError;
-use crate::model::{DefaultPrediction, DryRunSupport, UntestableDefault};
+use crate::schema::model::{DefaultPrediction, DryRunSupport, UntestableDefault};
 use crate::statement::{Dialect, Fragment, Name, Statement};
 
 /// Everything that may run with a change, of all tables: references lead anywhere. Objects with numbers below 16384 are

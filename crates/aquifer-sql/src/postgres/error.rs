@@ -120,5 +120,5 @@ fn from_server(db: &DbError, cause: String) -> SqlError {
 fn parse_key_columns(detail: &str) -> Vec<String> {
     let Some((before, _)) = detail.split_once(")=(") else { return Vec::new() };
     let Some((_, list)) = before.split_once('(') else { return Vec::new() };
-    crate::checks::parse_names(list)
+    crate::schema::sql_definitions::parse_names(list)
 }

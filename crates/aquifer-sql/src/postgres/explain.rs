@@ -5,11 +5,11 @@
 
 use serde_json::Value;
 
-use super::PostgresSession;
+use super::session::PostgresSession;
 use crate::error::SqlError;
 use crate::rows::{CellType, RowCollector};
-use crate::session::{Session, Work};
 use crate::statement::Statement;
+use crate::work::session::{Session, Work};
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY";
 

@@ -2,11 +2,11 @@
 //!
 //! A trigger or a check that somebody adds makes no call fail, so nothing else would tell that the proof no longer holds.
 
-use super::PostgresSession;
+use super::session::PostgresSession;
 use crate::error::SqlError;
 use crate::rows::CellType;
-use crate::session::Session as _;
 use crate::statement::{Dialect, Statement};
+use crate::work::session::Session as _;
 
 /// Everything that a proof depends on, by number and by the transaction that wrote it last. Temporary tables come and go,
 /// and rows of `pg_class` and `pg_index` are rewritten by maintenance, so of these only what matters is counted.

@@ -9,11 +9,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::PostgresSession;
 use super::reflect::{query_catalog, text};
+use super::session::PostgresSession;
 use crate::error::SqlError;
 use crate::exposure::{self, Baseline};
-use crate::model::{ColumnId, Flow, Model};
+use crate::schema::model::{ColumnId, Flow, Model};
 use crate::settings::Settings;
 
 /// Generated columns and what they are made of. Newer servers tell it of the expression, older ones of the column.

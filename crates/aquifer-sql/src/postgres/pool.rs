@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::{Connection, Manager};
+use super::connection::{Connection, Manager};
 use crate::error::SqlError;
 
 /// So many connections and no more. The one used last is lent first: its server has everything at hand.

@@ -9,21 +9,22 @@ use aquifer_query::FieldType;
 use serde_json::Value;
 
 use super::effects::Effects;
-use super::{PostgresSession, lineage};
-use crate::checks;
-use crate::column_defaults::ColumnDefault;
-use crate::column_rules::ColumnRules;
+use super::lineage;
+use super::session::PostgresSession;
 use crate::error::SqlError;
 use crate::exposure::{self, Baseline};
-use crate::model::{
+use crate::rows::CellType;
+use crate::schema::column_defaults::ColumnDefault;
+use crate::schema::column_rules::ColumnRules;
+use crate::schema::model::{
     CheckConstraint, Column, ColumnId, DryRunSupport, ExcludedTable, ForeignKey, Key, Model, OnDelete, PostgresRead,
     PostgresStore, Store, Table, TablePermissions, TextIndex, UniqueConstraint, WithheldColumns,
 };
-use crate::rows::CellType;
-use crate::session::Session as _;
+use crate::schema::sql_definitions;
 use crate::settings::Settings;
+use crate::settings::TableFilter;
 use crate::statement::{Bind, Dialect, Fragment, Name, Statement};
-use crate::table_filter::TableFilter;
+use crate::work::session::Session as _;
 
 /// Tables and views that may be read. Partitions are seen through the table they are of; what an extension brought is
 /// its own business.
@@ -294,9 +295,9 @@ impl RelationRows<'_> {
             let name = text(column, "name");
             let of_table = of_kind("c")
                 .filter(|row| matches!(named(&row["columns"], &own).as_slice(), [only] if &**only == name))
-                .map(|row| checks::quoted_texts(text(row, "rule")));
+                .map(|row| sql_definitions::quoted_texts(text(row, "rule")));
             let of_domain = column["rules"].as_array().into_iter().flatten();
-            let of_domain = of_domain.map(|row| checks::quoted_texts(text(row, "rule")));
+            let of_domain = of_domain.map(|row| sql_definitions::quoted_texts(text(row, "rule")));
             of_table.chain(of_domain).find(|words| !words.is_empty()).unwrap_or_default()
         };
         let columns: Vec<Column> = self

@@ -8,7 +8,9 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::BytesMut;
 use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type};
 
-use crate::cell::{self, write_decimal, write_float, write_integer, write_integers, write_string, write_valid_json};
+use crate::rows::cell::{
+    self, write_decimal, write_float, write_integer, write_integers, write_string, write_valid_json,
+};
 use crate::rows::{CellContent, CellType, ResultRow};
 use crate::statement::Bind;
 

@@ -7,7 +7,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::SslMode;
 
 use crate::error::SqlError;
-use crate::percent;
+use crate::settings::percent;
 
 /// How a server proves who it is.
 #[derive(Debug, Clone, PartialEq, Eq)]

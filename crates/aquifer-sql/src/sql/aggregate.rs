@@ -10,8 +10,8 @@ use super::json::{self, ASPECTS, Aspect};
 use super::scope::{PathTarget, Scope, cell_type_for};
 use super::select::Conditions;
 use super::text;
-use crate::model::{PostgresRead, Store};
 use crate::rows::CellType;
+use crate::schema::model::{PostgresRead, Store};
 use crate::statement::{Dialect, Statement};
 
 /// A statement, and what its columns mean.
@@ -246,8 +246,8 @@ fn write_calculation(scope: &Scope<'_>, statement: &mut Statement, function: &Fu
 }
 
 /// How the least or greatest value of a column is read.
-fn extreme_cell_type(statement: &mut Statement, column: &crate::model::Column) -> CellType {
-    use crate::model::SqliteStore;
+fn extreme_cell_type(statement: &mut Statement, column: &crate::schema::model::Column) -> CellType {
+    use crate::schema::model::SqliteStore;
     match &column.store {
         Store::Sqlite(SqliteStore::Boolean) => CellType::Boolean,
         Store::Sqlite(SqliteStore::Time(_)) => CellType::Time,

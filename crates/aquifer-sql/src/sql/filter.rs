@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::json::{self, Aspect};
 use super::operand::{time_bound, write_any_of, write_any_of_binds, write_operand};
 use super::scope::{PathTarget, Scope};
-use crate::model::Column;
+use crate::rows::time;
+use crate::schema::model::Column;
+use crate::schema::time_style::TimeStyle;
 use crate::statement::{Bind, Dialect, Statement};
-use crate::time;
-use crate::time_style::TimeStyle;
 
 pub(crate) fn write_condition<'a>(scope: &Scope<'a>, statement: &mut Statement, filter: &'a Filter) {
     match filter {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::scope::Scope;
-use crate::model::{Column, PostgresRead, Store};
 use crate::rows::CellType;
+use crate::schema::model::{Column, PostgresRead, Store};
 use crate::statement::{Dialect, Statement};
 
 /// One aspect of a JSON value.

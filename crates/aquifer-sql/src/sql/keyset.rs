@@ -10,11 +10,12 @@ use aquifer_query::FieldType;
 use aquifer_query::plan::{Plan, SortKey, TextQuery};
 use serde_json::Value;
 
+use super::cursor_values::{cursor_bind, is_invalid_text};
 use super::json::{self, ASPECTS, Aspect};
 use super::operand::{time_bound, write_operand};
 use super::scope::{PathTarget, Scope};
 use super::text;
-use crate::model::Column;
+use crate::schema::model::Column;
 use crate::statement::{Bind, Dialect, Statement};
 
 /// One expression of the order.
@@ -150,12 +151,12 @@ impl SortExpression<'_> {
         }
         match (&self.target, scope.dialect) {
             (SortTarget::Path(target, of), Dialect::Postgres) => write_operand(statement, *target, of, value),
-            (_, Dialect::Sqlite) if crate::sqlite::is_invalid_text(value) => {
-                statement.push("CAST(").bind(crate::sqlite::cursor_bind(value)).push(" AS TEXT)");
+            (_, Dialect::Sqlite) if is_invalid_text(value) => {
+                statement.push("CAST(").bind(cursor_bind(value)).push(" AS TEXT)");
             }
             // The place holds what SQLite itself gave.
             (_, Dialect::Sqlite) => {
-                statement.bind(crate::sqlite::cursor_bind(value));
+                statement.bind(cursor_bind(value));
             }
             (SortTarget::Rank(_) | SortTarget::Aspect(_, _, Aspect::Number), _) => {
                 statement.bind(Bind::Text(value.to_string())).push("::float8");

@@ -1,6 +1,7 @@
 //! From a plan to SQL. Pure: nothing here speaks to a database.
 
 pub(crate) mod aggregate;
+mod cursor_values;
 pub(crate) mod filter;
 pub(crate) mod json;
 pub(crate) mod keyset;

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::json::array_literal;
 use super::scope::{PathTarget, cast_for};
-use crate::model::{Column, PostgresRead, SqliteStore, Store};
+use crate::schema::model::{Column, PostgresRead, SqliteStore, Store};
+use crate::schema::time_style::{StoredTime, TimeBound, TimeStyle, nanosecond};
 use crate::statement::{Bind, Dialect, Statement};
-use crate::time_style::{StoredTime, TimeBound, TimeStyle, nanosecond};
 
 /// Writes a value to compare a thing with.
 pub(crate) fn write_operand(statement: &mut Statement, target: PathTarget<'_>, of: &FieldType, value: &Value) {

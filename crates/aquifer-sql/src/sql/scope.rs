@@ -7,11 +7,11 @@ use aquifer_query::plan::Path;
 use jiff::Timestamp;
 
 use super::json;
-use crate::exposed_table::{ComputedSource, ExposedTable};
-use crate::model::{Column, PostgresRead, SqliteStore, Store};
 use crate::rows::CellType;
+use crate::schema::exposed_table::{ComputedSource, ExposedTable};
+use crate::schema::model::{Column, PostgresRead, SqliteStore, Store};
+use crate::schema::time_style::TimeStyle;
 use crate::statement::{Bind, Dialect, Statement};
-use crate::time_style::TimeStyle;
 
 /// What a statement is about: a table, and the time it is asked.
 #[derive(Clone, Copy)]
@@ -118,7 +118,7 @@ impl<'a> Scope<'a> {
             PathTarget::Computed(computed) => self.write_computed(statement, computed),
             PathTarget::Version => self.write_version(statement),
             PathTarget::Hidden => match &self.exposed.table.key {
-                crate::model::Key::Hidden(fragment) => {
+                crate::schema::model::Key::Hidden(fragment) => {
                     statement.push("t.").fragment(fragment);
                 }
                 _ => {
@@ -212,7 +212,7 @@ impl<'a> Scope<'a> {
     }
 
     fn write_computed(&self, statement: &mut Statement, computed: &ComputedSource) {
-        use crate::exposed_table::Formula;
+        use crate::schema::exposed_table::Formula;
         match &computed.formula {
             Formula::Operator(fragment) => {
                 statement.push("(").fragment(fragment).push(")");

@@ -11,8 +11,8 @@ use super::operand::time_bound;
 use super::scope::{ColumnStyle, PathTarget, Scope, TimeStyles};
 use super::selection::OutputColumns;
 use super::{filter, keyset, text};
-use crate::model::{Column, Key};
 use crate::rows::{CellType, CursorSource, RowShape};
+use crate::schema::model::{Column, Key};
 use crate::statement::{Dialect, Statement};
 
 /// A page to be read.

@@ -1,13 +1,13 @@
 //! What `SELECT` asks for, and how it becomes the fields of an item.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use aquifer_query::plan::Path;
 use aquifer_query::selection::Selection as Parts;
 
 use super::scope::Scope;
-use crate::rows::{CellType, OutputField};
-use crate::statement::{Fragment, Statement};
+use crate::rows::{CachedSelection, CellType, OutputField};
+use crate::statement::Statement;
 
 /// Columns of a statement, each asked for once.
 #[derive(Debug, Default)]
@@ -98,35 +98,4 @@ fn numbered_parts(path: &Path, select: &[Path]) -> Option<Parts> {
     let paths = || select.iter().filter(|other| is_same_field(other, path)).map(|other| &*other.inside);
     let parts = Parts::of(paths());
     (parts.has_numbers() && !paths().any(<[_]>::is_empty)).then_some(parts)
-}
-
-/// What is asked for to get some fields.
-#[derive(Debug)]
-pub(crate) struct CachedSelection {
-    select: Arc<[Path]>,
-    text: Fragment,
-    known: Vec<(Path, usize, CellType)>,
-    fields: Arc<[OutputField]>,
-}
-
-/// What has been asked for before. Most calls ask for the same few fields.
-#[derive(Debug, Default)]
-pub(crate) struct SelectionCache(RwLock<Vec<Arc<CachedSelection>>>);
-
-impl SelectionCache {
-    /// Callers choose fields as they like; the first ones are kept.
-    const MAX_SELECTIONS: usize = 8;
-
-    fn get(&self, select: &[Path]) -> Option<Arc<CachedSelection>> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        // The same list is the same at a glance.
-        known.iter().find(|known| std::ptr::eq(&*known.select, select) || *known.select == *select).cloned()
-    }
-
-    fn insert(&self, selection: CachedSelection) {
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < Self::MAX_SELECTIONS {
-            known.push(Arc::new(selection));
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use aquifer_query::plan::TextQuery;
 
 use super::scope::Scope;
-use crate::model::TextIndex;
+use crate::schema::model::TextIndex;
 use crate::statement::{Bind, Dialect, Statement};
 
 /// More columns than this are not searched without an index: SQLite takes no more arguments.

@@ -13,9 +13,11 @@ use serde_json::Value;
 
 use super::filter;
 use super::scope::{PathTarget, Scope};
-use crate::model::{Column, Key, SqliteStore, Store};
+use crate::schema::model::{Column, Key, SqliteStore, Store};
+use crate::schema::time_style::{
+    self, MAX_SECOND, MIN_MILLISECONDS, MIN_REAL_SECONDS, MIN_SECOND, StoredTime, TimeStyle,
+};
 use crate::statement::{Bind, Dialect, Statement};
-use crate::time_style::{self, MAX_SECOND, MIN_MILLISECONDS, MIN_REAL_SECONDS, MIN_SECOND, StoredTime, TimeStyle};
 
 /// More bounds than this are not looked at one by one.
 const MAX_BOUNDS: usize = 8;

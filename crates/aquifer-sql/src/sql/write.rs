@@ -8,10 +8,10 @@ use super::operand;
 use super::scope::Scope;
 use super::select::write_key_condition;
 use super::selection::OutputColumns;
-use crate::model::{Column, Key, SqliteStore, Store, UntestableDefault};
 use crate::rows::{CellType, CursorSource, RowShape};
+use crate::schema::model::{Column, Key, SqliteStore, Store, UntestableDefault};
+use crate::schema::time_style::TimeStyle;
 use crate::statement::{Bind, Dialect, Fragment, Statement};
-use crate::time_style::TimeStyle;
 
 /// A statement, and how what it returns is to be read.
 pub(crate) struct ChangeStatement {

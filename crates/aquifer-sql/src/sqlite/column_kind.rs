@@ -7,9 +7,9 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, Result};
 
 use super::pool::InterruptHandle;
-use crate::model::SqliteStore;
+use crate::schema::model::SqliteStore;
+use crate::schema::time_style::{self, StoredTime, StyleFinder, TimeStyle};
 use crate::statement::Name;
-use crate::time_style::{self, StoredTime, StyleFinder, TimeStyle};
 
 /// How many values are looked at where the declared type leaves a doubt.
 const MAX_SAMPLES: usize = 50;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Result};
 
-use super::super::checks::{self, Argument, Mentions};
-use crate::model::{ColumnId, Flow, Model, TextIndex};
+use crate::schema::model::{ColumnId, Flow, Model, TextIndex};
+use crate::schema::sql_definitions::{self, Argument, Mentions};
 use crate::statement::Name;
 
 /// Virtual tables that show the inside of an index or of the file: nothing to be served.
@@ -40,7 +40,7 @@ enum Content {
 
 impl FullTextTable {
     pub(super) fn parse(name: &str, sql: &str) -> Option<Self> {
-        let (module, arguments) = checks::parse_virtual_table(sql)?;
+        let (module, arguments) = sql_definitions::parse_virtual_table(sql)?;
         if !["fts3", "fts4", "fts5"].contains(&module.as_str()) {
             return None;
         }
@@ -174,7 +174,7 @@ fn tables<'a>(model: &'a Model, full_text: &'a [FullTextTable]) -> Vec<(&'a str,
 
 /// Whether a virtual table shows the inside of something else.
 pub(super) fn is_internal(sql: &str) -> bool {
-    checks::parse_virtual_table(sql).is_some_and(|(module, _)| INTERNAL_MODULES.contains(&module.as_str()))
+    sql_definitions::parse_virtual_table(sql).is_some_and(|(module, _)| INTERNAL_MODULES.contains(&module.as_str()))
 }
 
 /// A trigger: the table it is on, and what it mentions.

@@ -10,7 +10,7 @@ use rusqlite::{Connection, Result};
 use serde_json::Value;
 
 use super::rows::stored;
-use crate::time_style;
+use crate::schema::time_style;
 
 /// Only for statements of ours: no trigger or view of a file from elsewhere can call them.
 const FLAGS: FunctionFlags =

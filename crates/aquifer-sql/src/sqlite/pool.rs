@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::time_formats::TimeFormats;
 use super::{error, functions};
 use crate::error::SqlError;
-use crate::session::WorkError;
+use crate::work::session::WorkError;
 
 /// How long to wait for somebody else's lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);

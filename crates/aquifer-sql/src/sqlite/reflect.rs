@@ -10,18 +10,18 @@ use super::collation;
 use super::column_kind::{Sampler, declares_number, detect_kind, is_textual};
 use super::full_text::{self, FullTextTable};
 use super::pool::InterruptHandle;
-use crate::checks;
-use crate::column_defaults::ColumnDefault;
-use crate::column_rules::ColumnRules;
 use crate::exposure;
-use crate::model::{
+use crate::schema::column_defaults::ColumnDefault;
+use crate::schema::column_rules::ColumnRules;
+use crate::schema::model::{
     CheckConstraint, Column, ColumnId, DryRunSupport, ExcludedTable, Flow, ForeignKey, Key, KeyFallback, Model,
     OnDelete, SqliteStore, Store, Table, TablePermissions, UniqueConstraint, WithheldColumns,
 };
+use crate::schema::sql_definitions;
+use crate::schema::time_style::TimeStyle;
 use crate::settings::Settings;
+use crate::settings::TableFilter;
 use crate::statement::Name;
-use crate::table_filter::TableFilter;
-use crate::time_style::TimeStyle;
 
 pub(super) fn reflect_model(
     connection: &Connection,
@@ -93,7 +93,7 @@ fn reflect_table(
 ) -> Result<(Table, Vec<Flow>)> {
     let sql = definition(connection, name)?;
     let quoted = Name::reflected(name);
-    let checks = checks::parse_checks(&sql);
+    let checks = sql_definitions::parse_checks(&sql);
     // Of views it is known once what they show is.
     let is_stored = kind != "view";
     let indexed = indexed_columns(connection, name)?;
@@ -118,10 +118,10 @@ fn reflect_table(
         let rules = ColumnRules::from_checks(checks.iter().map(|check| &*check.expression), |named| {
             named.eq_ignore_ascii_case(&column)
         });
-        let declared_collation = |check: &&checks::CheckDefinition| {
+        let is_about_column = |check: &&sql_definitions::CheckDefinition| {
             check.column.as_deref().is_some_and(|named| named.eq_ignore_ascii_case(&column)) && !check.words.is_empty()
         };
-        let words = checks.iter().find(declared_collation).map(|check| &check.words);
+        let words = checks.iter().find(is_about_column).map(|check| &check.words);
         let words = words.or(Some(&rules.words));
         let (of, store) = match rules.is_json && is_textual(&declared) {
             true => (FieldType::Json, SqliteStore::Json),
@@ -224,7 +224,7 @@ fn reflect_table(
         index,
         may,
         hashes: false,
-        resolves_conflicts: checks::Mentions::parse(&sql).contains("conflict"),
+        resolves_conflicts: sql_definitions::Mentions::parse(&sql).contains("conflict"),
         unlisted: Vec::new(),
         withheld: WithheldColumns::default(),
         dry_run: DryRunSupport::COMPLETE,
@@ -254,7 +254,7 @@ fn reflect_excluded(connection: &Connection, name: &str) -> Result<Option<(Exclu
 fn generated(table: &str, sql: &str, columns: &[(&str, bool)]) -> Vec<Flow> {
     let mut flows = Vec::new();
     for (column, _) in columns.iter().filter(|(_, is_generated)| *is_generated) {
-        let definition = checks::column_definition(column, sql);
+        let definition = sql_definitions::column_definition(column, sql);
         let is_source = |other: &&str| {
             let mentioned = |words: &Vec<String>| words.iter().any(|word| word.eq_ignore_ascii_case(other));
             other != column && definition.as_ref().is_none_or(mentioned)

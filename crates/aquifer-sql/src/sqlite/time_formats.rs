@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use rusqlite::{Connection, Result};
 
 use super::rows::stored;
+use crate::schema::time_style::{StyleFinder, TimeStyle};
 use crate::sql::time_checks::{TextRange, TimeCheck};
 use crate::statement::{Bind, Statement};
-use crate::time_style::{StyleFinder, TimeStyle};
 
 /// How many columns are remembered, each with the conditions it was looked at under.
 const MAX_COLUMNS: usize = 32;

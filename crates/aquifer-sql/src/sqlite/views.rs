@@ -10,10 +10,10 @@ use aquifer_query::FieldType;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, Result};
 
-use super::super::checks::Mentions;
 use super::collation;
 use super::full_text::{self, FullTextTable};
-use crate::model::{Column, ColumnId, Flow, Model};
+use crate::schema::model::{Column, ColumnId, Flow, Model};
+use crate::schema::sql_definitions::Mentions;
 use crate::statement::{Dialect, Name, Statement};
 
 /// What statements read while they are prepared: tables, and columns of them.

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use super::change::ChangeContext;
 use super::relationships::{distinct, select_by_values, values_at};
 use crate::error::ANOTHER_TABLE;
-use crate::model::OnDelete;
-use crate::offer::Relationship;
-use crate::session::{Session, WorkError};
+use crate::schema::model::OnDelete;
+use crate::schema::relationship::Relationship;
 use crate::sql::scope::Scope;
+use crate::work::session::{Session, WorkError};
 
 /// Nobody needs to know of more rows than this to think again.
 const MAX_CASCADED_ROWS: usize = 5_000;

@@ -13,13 +13,13 @@ use super::merge::{Members, merge};
 use super::read::{not_found, read_row};
 use super::{OperationOutput, cascade};
 use crate::error::SqlError;
-use crate::exposed_table::ExposedTable;
-use crate::offer::Relationship;
 use crate::rows::RowCollector;
-use crate::session::{Session, Work, WorkError};
+use crate::schema::exposed_table::ExposedTable;
+use crate::schema::relationship::Relationship;
 use crate::sql::scope::Scope;
 use crate::sql::write::{self, ChangeStatement, NewValue, ReturnedColumns};
 use crate::statement::Dialect;
+use crate::work::session::{Session, Work, WorkError};
 
 /// What is said where a trigger or a policy let nothing happen.
 const NOTHING_CHANGED: &str = "the database let nothing be changed";

@@ -8,10 +8,10 @@ use super::OperationOutput;
 use super::change::ChangeContext;
 use super::explain::read_count;
 use crate::error::{Constraint, SqlError, Violation};
-use crate::model::{Column, DefaultPrediction, UntestableDefault};
-use crate::session::{Session, WorkError};
+use crate::schema::model::{Column, DefaultPrediction, UntestableDefault};
 use crate::sql::write;
 use crate::statement::{Fragment, Name, Statement};
+use crate::work::session::{Session, WorkError};
 
 impl ChangeContext {
     /// The columns that a rehearsal has to give values, since their defaults must not be tried; nothing if one's value

@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 use super::change::ChangeContext;
 use super::read::read_row;
 use crate::error::{ANOTHER_TABLE, Constraint, SqlError, Violation};
-use crate::model::{Column, ForeignKey, OnDelete, Store};
 use crate::rows::CellType;
-use crate::session::{Session, WorkError};
+use crate::schema::model::{Column, ForeignKey, OnDelete, Store};
 use crate::sql::{operand, write};
 use crate::statement::{Dialect, Name, Statement};
+use crate::work::session::{Session, WorkError};
 
 impl ChangeContext {
     /// The row of a key as it is now.

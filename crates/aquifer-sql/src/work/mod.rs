@@ -5,29 +5,10 @@ pub(crate) mod change;
 mod dry_run_create;
 mod explain;
 mod merge;
+mod output;
 pub(crate) mod probe;
 pub(crate) mod read;
 pub(crate) mod relationships;
+pub(crate) mod session;
 
-use aquifer_protocol::response::{Data, JsonText};
-use aquifer_protocol::warning::Warning;
-
-use crate::error::SqlError;
-
-/// An answer whose text is already JSON.
-#[derive(Debug)]
-pub(crate) struct OperationOutput {
-    pub(crate) data: Data,
-    pub(crate) warnings: Vec<Warning>,
-}
-
-impl OperationOutput {
-    /// Takes text that was assembled here, from what the database vouches for and what we have written ourselves.
-    pub(crate) fn from_json_text(text: Vec<u8>, warnings: Vec<Warning>) -> Result<Self, SqlError> {
-        let text = String::from_utf8(text).map_err(|error| SqlError::Rejected {
-            message: None,
-            cause: format!("an answer that is no text: {error}"),
-        })?;
-        Ok(Self { data: Data::Text(JsonText::vouched(text)), warnings })
-    }
-}
+pub(crate) use output::OperationOutput;

@@ -1,9 +1,9 @@
 //! Whether an expression of the operator's means anything to the database.
 
-use crate::session::{Session, Work, WorkError};
 use crate::settings::ComputedSettings;
 use crate::sql::scope::cast_for;
 use crate::statement::{Dialect, Fragment, Name, Statement};
+use crate::work::session::{Session, Work, WorkError};
 
 /// One expression, tried on no rows.
 pub(crate) struct Probe {

@@ -11,14 +11,14 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::OperationOutput;
-use crate::exposed_table::ExposedTable;
 use crate::rows::RowCollector;
-use crate::session::{Session, Work, WorkError};
+use crate::schema::exposed_table::ExposedTable;
+use crate::schema::time_style::TimeStyle;
 use crate::sql::scope::{ColumnStyle, PathTarget, Scope, TimeStyles};
 use crate::sql::time_checks::{PageSpan, page_span, time_uses};
 use crate::sql::{aggregate, select};
 use crate::statement::Dialect;
-use crate::time_style::TimeStyle;
+use crate::work::session::{Session, Work, WorkError};
 
 /// A list or a search, with its sums.
 pub(crate) struct Query {
@@ -139,7 +139,7 @@ impl Query {
                 warnings.push(page_cut(&plan.page, shown, query.max_rows, pages.bytes));
             }
             span = page_span(plan, collector.last_cursor_values().as_deref(), collector.is_full());
-            collector.write_page(exposed, plan, key, total.as_ref(), &mut out);
+            collector.write_page(&exposed.collection, plan, key, total.as_ref(), &mut out);
         }
         out.push(b'}');
         Ok((OperationOutput::from_json_text(out, warnings)?, span))

@@ -13,45 +13,18 @@ use serde_json::{Map, Value, json};
 
 use super::OperationOutput;
 use super::read::{format_key, not_found};
-use crate::exposed_table::ExposedTable;
-use crate::offer::Relationship;
 use crate::rows::CellType;
-use crate::session::{Session, Work, WorkError};
+use crate::schema::exposed_table::ExposedTable;
+use crate::schema::relationship::{Direction, Relationship};
 use crate::sql::scope::{PathTarget, Scope};
 use crate::sql::select::write_equals;
 use crate::statement::{Dialect, Statement};
+use crate::work::session::{Session, Work, WorkError};
 
 /// References beyond this are not told: nobody reads them, and every one costs memory.
 const MAX_RELATIONSHIPS: usize = 5_000;
 /// Keys looked for in one statement.
 const VALUES_PER_STATEMENT: usize = 500;
-
-/// Which way references are followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
-    Incoming,
-    Outgoing,
-    Both,
-}
-
-impl Direction {
-    /// The direction that a caller asked for.
-    pub(crate) fn from_params(params: &Map<String, Value>) -> Self {
-        match params.get("direction").and_then(Value::as_str) {
-            Some("incoming") => Direction::Incoming,
-            Some("outgoing") => Direction::Outgoing,
-            _ => Direction::Both,
-        }
-    }
-
-    fn allows(self, outgoing: bool) -> bool {
-        match self {
-            Direction::Both => true,
-            Direction::Outgoing => outgoing,
-            Direction::Incoming => !outgoing,
-        }
-    }
-}
 
 /// A walk along references.
 pub(crate) struct RelationshipWalk {
@@ -359,7 +332,7 @@ pub(super) fn select_by_values(
         cell_types.push(scope.write_output(&mut statement, PathTarget::Column(column)));
     }
     statement.push(" FROM ").name(&table.quoted).push(" AS t WHERE ");
-    let by: Vec<&crate::model::Column> = by.iter().filter_map(|name| table.column(name)).collect();
+    let by: Vec<&crate::schema::model::Column> = by.iter().filter_map(|name| table.column(name)).collect();
     if let [column] = by.as_slice()
         && !column.is_shown_as_text()
     {

@@ -1,7 +1,7 @@
 //! Names for callers: from whatever tables and columns are called to snake_case, singular and plural.
 
-use crate::inflect;
-use crate::settings::TableSettings;
+use crate::schema::inflect;
+use crate::settings::{TableSettings, Target, percent};
 
 /// The longest name of a table in an operation's name: with `search_` and a source's prefix it stays within what
 /// clients accept.
@@ -118,6 +118,26 @@ fn shorten(name: &str) -> String {
 fn mark(name: &str) -> String {
     let hash = name.bytes().fold(0xcbf2_9ce4_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     format!("x{:05x}", hash & 0xf_ffff)
+}
+
+impl Target {
+    /// What a source of this target is called if nobody says: the file's or the database's name.
+    pub fn name(&self) -> String {
+        let name = match self {
+            Target::Sqlite(path) => path.file_stem().map(|stem| stem.to_string_lossy().into_owned()),
+            Target::Memory(name) => Some(name.clone()),
+            Target::Postgres(url) => {
+                // A password may have a slash in it.
+                let location =
+                    url.split_once("://").map(|(_, rest)| rest.rsplit_once('@').map_or(rest, |(_, location)| location));
+                let path = location.and_then(|location| location.split_once('/')).map(|(_, path)| path);
+                let name = path.and_then(|path| path.split(['?', '/']).next());
+                name.map(|name| percent::decode(name).unwrap_or_else(|| name.to_owned()))
+            }
+        };
+        let name = to_snake_case(&name.unwrap_or_default());
+        if name.is_empty() { "database".to_owned() } else { name }
+    }
 }
 
 #[cfg(test)]

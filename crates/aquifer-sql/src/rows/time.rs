@@ -4,7 +4,7 @@ use aquifer_query::value::moment;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::cell;
+use crate::rows::cell;
 
 /// The last tick up to a moment, unless the moment is one.
 pub(crate) fn tick_before(tick: i128, text: &str) -> Option<String> {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use aquifer_protocol::suggest;
 use aquifer_query::FieldType;
 
-use crate::model::{Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, Model, Table, WithheldColumns};
-use crate::secret_names::looks_secret;
+use crate::exposure::secret_names::looks_secret;
+use crate::schema::model::{Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, Model, Table, WithheldColumns};
 use crate::settings::{Settings, TableSettings, Target};
 
 /// Beyond this many hidden columns, those that are gone are forgotten. Partitions come and go for ever.

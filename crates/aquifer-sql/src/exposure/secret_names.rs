@@ -7,7 +7,7 @@
 
 use aquifer_query::FieldType;
 
-use crate::names::to_snake_case;
+use crate::schema::names::to_snake_case;
 
 /// A secret by itself: these words, at the end of a name.
 const SECRETS: &[&[&str]] = &[

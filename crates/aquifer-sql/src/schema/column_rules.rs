@@ -1,7 +1,7 @@
 //! What `CHECK` constraints demand of single columns: bounds, lengths, lists of values. Only what is certain is taken from
 //! them: a constraint that is not understood is left to the database, which checks every one of them anyway.
 
-use crate::sql_tokens::{Token, is_enclosed, last_cast, tokens, unwrapped};
+use crate::schema::sql_tokens::{Token, is_enclosed, last_cast, tokens, unwrapped};
 
 /// What the values of one column must be.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -6,17 +6,18 @@ use std::sync::{Arc, PoisonError};
 
 use aquifer_protocol::error::{Code, Failure};
 
-use crate::database::{Backend, Database};
+use super::backend::Backend;
+use super::source::Database;
 use crate::error::SqlError;
 use crate::exposure::{self, Baseline, Mismatch};
-use crate::model::{Model, Table};
-use crate::name_book::NameBook;
-use crate::name_store::NameStore;
-use crate::names::Words;
 use crate::offer::{ConcealedTables, Offer};
-use crate::session::WorkError;
+use crate::schema::model::{Model, Table};
+use crate::schema::name_book::NameBook;
+use crate::schema::name_store::NameStore;
+use crate::schema::names::Words;
 use crate::settings::Settings;
 use crate::work::probe::Probe;
+use crate::work::session::WorkError;
 
 /// What one look leaves to the next.
 pub(crate) struct ReflectionState {

@@ -5,8 +5,8 @@ use aquifer_query::FieldType;
 use aquifer_query::value::moment;
 use serde_json::{Value, json};
 
-use crate::sql_tokens::{Token, last_cast, tokens, unwrapped};
-use crate::time;
+use crate::rows::time;
+use crate::schema::sql_tokens::{Token, last_cast, tokens, unwrapped};
 
 /// The default of a column.
 #[derive(Debug, Clone, PartialEq)]

@@ -20,65 +20,37 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
+use super::backend::Backend;
+use super::reflection::{PublishedSchema, ReflectionState};
 use crate::error::SqlError;
-use crate::exposed_table::ExposedTable;
-use crate::name_store::NameStore;
 use crate::offer::{Action, Offer, Verb, generic as generic_tables};
 use crate::postgres::Postgres;
-use crate::reflection::{PublishedSchema, ReflectionState};
-use crate::session::{GuardedWork, Work, WorkError};
+use crate::schema::exposed_table::ExposedTable;
+use crate::schema::name_store::NameStore;
+use crate::schema::relationship::Direction;
 use crate::settings::{Settings, Target};
 use crate::sqlite::{Location, Sqlite};
-use crate::statement::Dialect;
 use crate::work::OperationOutput;
 use crate::work::change::{ChangeContext, Create, Delete, Update};
 use crate::work::read::{Get, Query};
-use crate::work::relationships::{Direction, RelationshipWalk, parse_root_key};
+use crate::work::relationships::{RelationshipWalk, parse_root_key};
+use crate::work::session::WorkError;
 
 /// How often a database that could not be reached is tried again, first and later.
 const RETRY_INTERVALS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 
 /// A database that answers calls.
 pub struct Database {
-    pub(crate) settings: Settings,
-    pub(crate) backend: Backend,
+    pub(super) settings: Settings,
+    pub(super) backend: Backend,
     key: CursorKey,
-    pub(crate) clock: SharedClock,
-    pub(crate) offer: ArcSwap<Offer>,
-    pub(crate) changes: watch::Sender<u64>,
+    pub(super) clock: SharedClock,
+    pub(super) offer: ArcSwap<Offer>,
+    pub(super) changes: watch::Sender<u64>,
     /// Only one look at a time.
-    pub(crate) reflection: tokio::sync::Mutex<ReflectionState>,
-    pub(crate) misconfigured: AtomicBool,
-    pub(crate) published: Mutex<PublishedSchema>,
-}
-
-pub(crate) enum Backend {
-    Sqlite(Sqlite),
-    Postgres(Box<Postgres>),
-}
-
-impl Backend {
-    pub(crate) fn dialect(&self) -> Dialect {
-        match self {
-            Backend::Sqlite(_) => Dialect::Sqlite,
-            Backend::Postgres(_) => Dialect::Postgres,
-        }
-    }
-
-    pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, WorkError> {
-        match self {
-            Backend::Sqlite(sqlite) => sqlite.read(work).await,
-            Backend::Postgres(postgres) => postgres.read(work).await,
-        }
-    }
-
-    async fn write<W: Work>(&self, work: W, validity: &Validity) -> Result<W::Output, WorkError> {
-        let work = GuardedWork { work, validity: validity.clone() };
-        match self {
-            Backend::Sqlite(sqlite) => sqlite.write(work).await,
-            Backend::Postgres(postgres) => postgres.write(work).await,
-        }
-    }
+    pub(super) reflection: tokio::sync::Mutex<ReflectionState>,
+    pub(super) misconfigured: AtomicBool,
+    pub(super) published: Mutex<PublishedSchema>,
 }
 
 impl Database {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use aquifer_protocol::schema::Comparison;
 use aquifer_query::FieldType;
 
-use crate::column_defaults::ColumnDefault;
-use crate::column_rules::ColumnRules;
+use crate::schema::column_defaults::ColumnDefault;
+use crate::schema::column_rules::ColumnRules;
+use crate::schema::time_style::TimeStyle;
 use crate::statement::{Fragment, Name};
-use crate::time_style::TimeStyle;
 
 /// Everything found in a database.
 #[derive(Debug, Clone, Default)]

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use aquifer_protocol::operation::is_snake_case;
 
-use crate::model::{Model, Table};
-use crate::names::to_snake_case;
+use crate::schema::model::{Model, Table};
+use crate::schema::names::to_snake_case;
 
 /// Names that operations and filters use for themselves.
 pub(crate) const RESERVED: &[&str] =

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::error::SqlError;
 use crate::rows::{CellType, RowCollector};
+use crate::schema::time_style::TimeStyle;
 use crate::sql::time_checks::TimeCheck;
 use crate::statement::Statement;
-use crate::time_style::TimeStyle;
 
 pub(crate) trait Session: Send {
     /// Runs a statement and hands its rows to the collector until that has enough.

@@ -7,7 +7,7 @@ use aquifer_engine::store::{StateStore, StoreError};
 use aquifer_protocol::hex::hex_prefix;
 use sha2::{Digest, Sha256};
 
-use crate::name_book::NameBook;
+use crate::schema::name_book::NameBook;
 use crate::settings::Settings;
 
 /// How long a call to the store may take. Nobody is to wait for names.

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
+use aquifer_protocol::schema::Parameter;
 use aquifer_query::plan::Path;
 use aquifer_query::{Collection, FieldType};
 
-use crate::model::Table;
-use crate::names::Words;
-use crate::offer::generic::GenericShapes;
-use crate::sql::selection::SelectionCache;
+use crate::rows::SelectionCache;
+use crate::schema::model::Table;
+use crate::schema::names::Words;
 use crate::statement::{Fragment, Name};
 
 /// A table as it is offered.
@@ -69,5 +69,23 @@ impl ExposedTable {
             return None;
         }
         self.table.column(column).map(|column| &*column.name)
+    }
+}
+
+/// What the objects in generic requests hold for one table.
+#[derive(Debug)]
+pub(crate) struct GenericShapes {
+    pub(crate) key: Parameter,
+    pub(crate) values: Parameter,
+    pub(crate) input: Parameter,
+}
+
+impl GenericShapes {
+    pub(crate) fn get(&self, place: &str) -> &Parameter {
+        match place {
+            "key" => &self.key,
+            "values" => &self.values,
+            _ => &self.input,
+        }
     }
 }

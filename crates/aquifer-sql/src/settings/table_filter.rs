@@ -2,7 +2,7 @@
 
 use aquifer_protocol::glob::Patterns;
 
-use crate::settings::Settings;
+use super::Settings;
 
 /// Which tables are offered.
 pub(crate) struct TableFilter<'a> {
@@ -29,6 +29,15 @@ impl<'a> TableFilter<'a> {
         let table = self.settings.fold(table);
         let names = || std::iter::once(&*table).chain(full.as_deref());
         self.include.admits_one_of(names()) && (self.exclude.is_empty() || !self.exclude.admits_one_of(names()))
+    }
+}
+
+impl Settings {
+    /// Everything that is wrong with the patterns of `include` and `exclude`.
+    pub fn pattern_problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        TableFilter::new(self, |problem| problems.push(problem));
+        problems
     }
 }
 

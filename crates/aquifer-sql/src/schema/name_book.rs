@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::model::Table;
-use crate::names::{self, Words};
+use crate::schema::model::Table;
+use crate::schema::names::{self, Words};
 use crate::settings::Settings;
 
 /// How long the name of a table that is gone stays reserved. It may come back, as it does in many migrations.
@@ -285,7 +285,7 @@ fn name_with_schema(table: &Table, settings: &Settings) -> String {
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::model::{DryRunSupport, Key, TablePermissions, WithheldColumns};
+    use crate::schema::model::{DryRunSupport, Key, TablePermissions, WithheldColumns};
     use crate::settings::{TableSettings, Target};
     use crate::statement::Name;
 
