@@ -1,8 +1,8 @@
 //! SQLite and PostgreSQL as sources.
 //!
-//! A database is looked into ([`Database::reflect`]), which gives a model of its tables; the model becomes operations; a call
-//! becomes a plan of the query language, the plan becomes SQL, and its rows become JSON text that nobody reads again.
-//! What it never knows: MCP, and who calls.
+//! [`Database::reflect`] reads the schema of a database into a model of its tables, and the model becomes operations. A
+//! call becomes a plan of the query language, the plan becomes SQL, and the rows become JSON text that is never parsed
+//! again. This crate knows nothing of MCP or of who calls.
 
 mod database;
 mod error;

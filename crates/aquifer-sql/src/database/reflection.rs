@@ -1,4 +1,4 @@
-//! Looking into a database: what is found there, less what callers are not to see, under names that stay.
+//! Reflection: reads the schema of a database, removes what callers must not see, and names the tables consistently.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -19,17 +19,17 @@ use crate::settings::Settings;
 use crate::work::probe::Probe;
 use crate::work::session::WorkError;
 
-/// What one look leaves to the next.
+/// State that is carried from one reflection to the next.
 pub(crate) struct ReflectionState {
     names: NameBook,
-    /// What there was when every `hide` applied.
+    /// The columns that existed when every `hide` matched.
     baseline: Baseline,
     store: Option<NameStore>,
-    /// Whether a look has succeeded, and tables have names.
+    /// Whether a reflection has succeeded, so that tables have names.
     has_succeeded: bool,
 }
 
-/// What a look has found.
+/// The result of a reflection.
 struct ReflectedSchema {
     model: Model,
     words: Vec<Words>,
@@ -37,7 +37,7 @@ struct ReflectedSchema {
 }
 
 impl ReflectedSchema {
-    /// What is offered of it where every call of some operations is denied.
+    /// The offer, given the operations of which every call is denied.
     fn offer(&self, denied: &HashSet<Arc<str>>) -> Offer {
         let make = |concealed| Offer::new(self.model.clone(), self.words.clone(), &self.settings, concealed);
         let offer = make(ConcealedTables::default());
@@ -48,7 +48,7 @@ impl ReflectedSchema {
     }
 }
 
-/// What is offered, and what is left out of it.
+/// The published schema, and the operations that are denied.
 #[derive(Default)]
 pub(crate) struct PublishedSchema {
     reflected: Option<ReflectedSchema>,
@@ -60,7 +60,7 @@ impl ReflectionState {
         Self { names: NameBook::default(), baseline: Baseline::default(), store, has_succeeded: false }
     }
 
-    /// Reads the names that tables had before, unless tables have names by now.
+    /// Reads the table names remembered from earlier runs, unless the tables are already named.
     async fn load_names(&mut self) {
         if let (Some(store), false) = (&self.store, self.has_succeeded) {
             self.names = store.load().await;
@@ -69,13 +69,13 @@ impl ReflectionState {
 }
 
 impl Database {
-    /// Looks what there is now, and offers it. What is under way goes on with what was offered before.
+    /// Reads the current schema and publishes it. Calls in progress finish with the previous one.
     ///
-    /// Settings that do not fit the tables fail the first look. Later on, only the tables are withdrawn whose settings no
-    /// longer fit: somebody has changed the tables, and the others are still right.
+    /// Settings that do not match the tables fail the first reflection. Later, only the tables whose settings no longer
+    /// match are withdrawn: the schema was changed, and the settings of the other tables are still valid.
     pub async fn reflect(&self) -> Result<(), Failure> {
         let mut reflection = self.reflection.lock().await;
-        // The store is asked meanwhile: nobody is to wait for names.
+        // Reads the store concurrently, so that names do not delay the reflection.
         let baseline = reflection.baseline.clone();
         let (model, ()) = tokio::join!(self.read_model(&baseline), reflection.load_names());
         let mut model = model.map_err(|error| error.into_failure(&self.settings.name, None))?;
@@ -88,7 +88,7 @@ impl Database {
         for mismatch in mismatches {
             tracing::error!(
                 source = self.settings.name,
-                "{mismatch}; what it is about is not served until it is mended"
+                "{mismatch}; the affected tables are not served until this is fixed"
             );
         }
         let settings = self.without_broken_expressions(&model).await;
@@ -99,15 +99,15 @@ impl Database {
         Ok(())
     }
 
-    /// Offers what was found.
+    /// Publishes the result of a reflection.
     fn publish(&self, reflected: ReflectedSchema) {
         let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
         self.offer.store(Arc::new(reflected.offer(&published.denied)));
         published.reflected = Some(reflected);
     }
 
-    /// Leaves these operations, and what they are about, out of what tells of several tables. Says whether that changed
-    /// what is offered.
+    /// Removes denied operations and their tables from everything that covers several tables. Returns whether that
+    /// changed the offer.
     pub(crate) fn conceal_denied(&self, denied: &HashSet<Arc<str>>) -> bool {
         let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
         if published.denied == *denied {
@@ -131,7 +131,7 @@ impl Database {
         }
     }
 
-    /// Names the tables, as they were called before where that is known.
+    /// Names the tables, reusing known names.
     async fn name_tables(&self, reflection: &mut ReflectionState, model: &Model) -> Vec<Words> {
         let before = reflection.names.clone();
         let words = reflection.names.assign(&model.tables, &self.settings, self.clock.now());
@@ -141,15 +141,15 @@ impl Database {
         words
     }
 
-    /// Callers learn that something is wrong, the operator what.
+    /// Callers learn that the configuration is wrong; the details go to the operator's log.
     fn misconfiguration(&self, mismatches: &[Mismatch]) -> Failure {
         let source = &self.settings.name;
         let words: Vec<String> = mismatches.iter().map(Mismatch::to_string).collect();
-        let message = format!("Source '{source}' is unavailable: its configuration does not fit its tables");
+        let message = format!("Source '{source}' is unavailable: its configuration does not match its tables");
         Failure::new(Code::UpstreamUnavailable, message).detail("source", source.as_str()).because(words.join("; "))
     }
 
-    /// Reports tables and columns that the operator speaks of and that are not there.
+    /// Reports tables and columns in the settings that do not exist.
     fn report_typos(&self, model: &Model) {
         for (name, table_settings) in &self.settings.tables {
             let named = |table: &&Table| {
@@ -158,7 +158,7 @@ impl Database {
             let Some(table) = model.tables.iter().find(named) else {
                 tracing::warn!(
                     source = self.settings.name,
-                    "the configuration speaks of table '{name}', which is not there"
+                    "the configuration names table '{name}', which does not exist"
                 );
                 continue;
             };
@@ -169,7 +169,7 @@ impl Database {
         }
     }
 
-    /// What the operator said, without computed fields that the database does not understand. Those are reported.
+    /// The settings without computed fields whose expressions the database rejects. Those are reported.
     async fn without_broken_expressions(&self, model: &Model) -> Settings {
         let mut settings = self.settings.clone();
         for table in &model.tables {

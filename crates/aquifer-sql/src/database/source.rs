@@ -1,4 +1,4 @@
-//! A database as a source: it is reflected, offers what was found, and answers calls.
+//! A database as a source: constructs it, answers calls, and reflects again when the schema changes.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,10 +36,10 @@ use crate::work::read::{Get, Query};
 use crate::work::relationships::{RelationshipWalk, parse_root_key};
 use crate::work::session::WorkError;
 
-/// How often a database that could not be reached is tried again, first and later.
+/// The first and the longest pause between attempts to reach a database.
 const RETRY_INTERVALS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 
-/// A database that answers calls.
+/// A database that serves as a source.
 pub struct Database {
     pub(super) settings: Settings,
     pub(super) backend: Backend,
@@ -47,26 +47,26 @@ pub struct Database {
     pub(super) clock: SharedClock,
     pub(super) offer: ArcSwap<Offer>,
     pub(super) changes: watch::Sender<u64>,
-    /// Only one look at a time.
+    /// Allows only one reflection at a time.
     pub(super) reflection: tokio::sync::Mutex<ReflectionState>,
     pub(super) misconfigured: AtomicBool,
     pub(super) published: Mutex<PublishedSchema>,
 }
 
 impl Database {
-    /// A database that nobody has looked into yet. Until somebody does, it offers only `list_tables`.
+    /// Creates a database without reflecting it. Until [`Self::reflect`] succeeds, it offers only `list_tables`.
     pub fn new(settings: Settings, key: CursorKey, clock: SharedClock) -> Result<Arc<Self>, Failure> {
         Self::with_store(settings, key, clock, None)
     }
 
-    /// The same, with a store that remembers what tables are called, so that their names survive a restart.
+    /// Like [`Self::new`], with a store that remembers table names across restarts.
     pub fn with_store(
         settings: Settings,
         key: CursorKey,
         clock: SharedClock,
         store: Option<Arc<dyn StateStore>>,
     ) -> Result<Arc<Self>, Failure> {
-        // An invalid pattern in `exclude` must not leave its tables in.
+        // An invalid pattern in `exclude` must not leave its tables exposed.
         let problems = settings.pattern_problems();
         if !problems.is_empty() {
             let reason = "its settings have an invalid pattern".to_owned();
@@ -85,13 +85,13 @@ impl Database {
             Backend::Sqlite(_) => settings.target.location(),
             Backend::Postgres(postgres) => Some(postgres.location().to_owned()),
         };
-        // What ends with the process needs no memory beyond it.
+        // In-memory databases and stores need no remembered names.
         let names = store.filter(|store| store.outlives_process()).zip(location).map(|(store, location)| {
             let location = format!("{location} {}", settings.schemas.join(","));
             NameStore::new(store, &settings, &location)
         });
         Ok(Arc::new(Self {
-            offer: ArcSwap::from_pointee(Offer::unknown("nobody has tried yet")),
+            offer: ArcSwap::from_pointee(Offer::unknown("it has not been opened yet")),
             backend,
             settings,
             key,
@@ -103,27 +103,27 @@ impl Database {
         }))
     }
 
-    /// A database that has been looked into.
+    /// Creates a database and reflects it.
     pub async fn open(settings: Settings, key: CursorKey, clock: SharedClock) -> Result<Arc<Self>, Failure> {
         let database = Self::new(settings, key, clock)?;
-        // Boxed, so that callers' futures do not hold all that looking takes, level upon level.
+        // Boxed to keep the callers' futures small.
         database.reflect().boxed().await?;
         Ok(database)
     }
 
-    /// Whether the last look failed because the settings do not fit the tables. Looking again does not mend that.
+    /// Whether the last reflection failed because the settings do not match the tables. Retrying does not fix that.
     pub fn is_misconfigured(&self) -> bool {
         self.misconfigured.load(Ordering::Relaxed)
     }
 
-    /// Tries to look until it succeeds, at growing intervals. Ends when nobody holds the database any more: one that is no
-    /// longer served is not looked for.
+    /// Retries the reflection with growing pauses until it succeeds. Stops when the database is dropped, because it is
+    /// no longer served.
     pub async fn reflect_with_retry(database: Weak<Self>) {
         let (mut pause, max_pause) = RETRY_INTERVALS;
         while let Some(database) = database.upgrade() {
             match database.reflect().await {
                 Ok(()) => return,
-                // It may have been let go of meanwhile.
+                // The database may have been released in the meantime.
                 Err(_) if Arc::strong_count(&database) == 1 => return,
                 Err(failure) => {
                     let cause = failure.cause().unwrap_or_default();
@@ -138,7 +138,7 @@ impl Database {
         }
     }
 
-    /// Answers, and looks again where the tables turned out to be others.
+    /// Answers a call, and reflects again if the schema has changed.
     async fn answer(&self, call: Call) -> Result<OperationOutput, Failure> {
         let answer = self.answer_with_known_schema(call).await;
         let saw_other_schema = matches!(&answer, Err(failure) if is_schema_change(failure));
@@ -153,14 +153,14 @@ impl Database {
 
     async fn answer_with_known_schema(&self, call: Call) -> Result<OperationOutput, Failure> {
         let mut offer = self.offer.load_full();
-        // Nobody may have been asked about a rehearsal that is proven to change nothing, so the proof has to hold now.
+        // A dry run that is proven to change nothing may run without confirmation, so the proof has to be current.
         if call.operation.has_safe_dry_run && call.params.get("dry_run") == Some(&Value::Bool(true)) {
             offer = self.renew_proof(offer, &call.name).boxed().await?;
         }
         let gone = || {
             Failure::new(
                 Code::NotFoundOperation,
-                "This operation is gone: the tables have changed. Use introspect again",
+                "This operation no longer exists: the tables have changed. Use introspect again",
             )
         };
         let Some(action) = offer.action(&call.name) else {
@@ -170,7 +170,7 @@ impl Database {
         let Call { params, validity, .. } = call;
         let (verb, index) = match action {
             Action::Table(verb, index) => (verb, index),
-            // What is rare is boxed, here and below, so that what is not need not carry it along.
+            // Rare paths are boxed here and below, to keep the common future small.
             Action::Relationships => return self.query_relationships(&offer, now, &params).boxed().await,
             Action::Tables => return self.list_tables(&params).boxed().await,
             Action::TableSchema => {
@@ -179,16 +179,17 @@ impl Database {
                 let data = generic_tables::describe_table(&offer, index, exposed);
                 return Ok(OperationOutput { data: data.into(), warnings: Vec::new() });
             }
-            // The engine has it resolved before it is called.
-            Action::Generic(_) => return Err(Failure::internal("a generic request that was not resolved")),
+            // The engine resolves generic requests before it calls the source.
+            Action::Generic(_) => return Err(Failure::internal("a generic request was not resolved")),
         };
         let exposed = offer.table(index).ok_or_else(gone)?.clone();
         self.perform(verb, (exposed, index), &offer, now, params, &validity).await
     }
 
-    /// The offer, renewed if the catalog has changed since it was made. Fails if the operation is not proven in it.
+    /// The offer, renewed if the catalog has changed since it was made. Fails if the dry run of the operation is not
+    /// proven safe.
     async fn renew_proof(&self, mut offer: Arc<Offer>, operation: &str) -> Result<Arc<Offer>, Failure> {
-        /// How often the catalog may change meanwhile.
+        /// How often the catalog may change during the check.
         const MAX_ATTEMPTS: usize = 3;
         let Backend::Postgres(postgres) = &self.backend else { return Ok(offer) };
         for _ in 0..MAX_ATTEMPTS {
@@ -211,7 +212,7 @@ impl Database {
             self.reflect().await?;
             offer = self.offer.load_full();
         }
-        let cause = "a rehearsal is no longer proven to change nothing".to_owned();
+        let cause = "a dry run is no longer proven to change nothing".to_owned();
         Err(SqlError::SchemaChanged { cause }.into_failure(&self.settings.name, None))
     }
 
@@ -273,7 +274,7 @@ impl Database {
             }
         };
         outcome.map_err(|error| match error {
-            // What is wrong with none of the other values is wrong with the key.
+            // If no other value is invalid, the key is.
             WorkError::Sql(SqlError::InvalidValue { problem, column: None, cause }) if verb != Verb::Create => {
                 let mut key = exposed.table.key_columns().map(|column| column.name.to_string());
                 let column = key.next().filter(|_| key.next().is_none());
@@ -284,7 +285,7 @@ impl Database {
     }
 
     async fn list_tables(&self, params: &Map<String, Value>) -> Result<OperationOutput, Failure> {
-        // A database that was not there may be there now.
+        // A database that was unavailable may be available now.
         if self.offer.load().tables.is_empty() {
             self.reflect().await?;
         }
@@ -316,7 +317,8 @@ impl Database {
             Some(name) => Some(offer.relationships.iter().position(|known| &*known.name == name).ok_or_else(|| {
                 let names = offer.relationships.iter().map(|known| &*known.name);
                 let near = aquifer_protocol::suggest::near(name, names, 3);
-                Failure::invalid_value("relationship", "is not one of this database").detail("suggestions", near)
+                Failure::invalid_value("relationship", "is not a relationship of this database")
+                    .detail("suggestions", near)
             })?),
         };
         let number = |name: &str| params.get(name).and_then(Value::as_u64);
@@ -356,7 +358,7 @@ impl Database {
             done.warnings.push(
                 aquifer_protocol::warning::Warning::new(
                     "VALIDATION_PAGE_SIZE_CLAMPED",
-                    "'first' was reduced to the largest page",
+                    "'first' was reduced to the largest page size",
                 )
                 .detail("requested", wanted)
                 .detail("applied", MAX_PAGE_SIZE),
@@ -377,17 +379,17 @@ fn is_schema_change(failure: &Failure) -> bool {
     failure.code() == Code::UpstreamError && failure.details().contains_key("schema_changed")
 }
 
-/// Why it is unavailable, without repeating that it is.
+/// The reason without the prefix that the database is unavailable.
 fn unavailable_reason(failure: &Failure) -> &str {
     failure.message().split_once(": ").map_or(failure.message(), |(_, reason)| reason)
 }
 
-/// The table a generic request is about.
+/// The table that a generic request names.
 fn find_named_table(offer: &Offer, params: &Map<String, Value>) -> Result<usize, Failure> {
     offer.find_table("table_name", params.get("table_name").and_then(Value::as_str).unwrap_or_default())
 }
 
-/// The parts of a single row that are wanted, its version among them unless each was named.
+/// The selected fields of a single row. The version is included unless the caller listed fields.
 fn read_selection(exposed: &ExposedTable, params: &Map<String, Value>) -> Result<Arc<[Path]>, Failure> {
     let chosen = params.contains_key("fields") || params.contains_key("preset");
     if let Some(whole) = exposed.whole.get().filter(|_| !chosen) {
@@ -402,24 +404,23 @@ fn read_selection(exposed: &ExposedTable, params: &Map<String, Value>) -> Result
     Ok(if chosen { select } else { exposed.whole.get_or_init(|| select).clone() })
 }
 
-/// The values of the key, in its order.
+/// The values of the key columns, in key order.
 fn read_key(exposed: &ExposedTable, params: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
     let values = exposed.table.key_columns().map(|column| {
         let value = params.get(&*column.name)?;
         aquifer_query::value::accept(&column.of, value).or_else(|| Some(value.clone()))
     });
     let values = values.collect::<Option<Vec<Value>>>();
-    let values = values.ok_or_else(|| Failure::internal("a key without all of its columns"))?;
+    let values = values.ok_or_else(|| Failure::internal("a key lacks one of its columns"))?;
     check_values(exposed, exposed.table.key_columns().map(|column| &*column.name).zip(&values))?;
     Ok(values)
 }
 
-/// Refuses values that no database could keep as they were given: whole numbers of more than 64 bits, and text that does not
-/// decode to bytes.
+/// Rejects values that no database can store exactly: integers of more than 64 bits, and invalid base64 for bytes.
 fn check_values<'a>(exposed: &ExposedTable, values: impl Iterator<Item = (&'a str, &'a Value)>) -> Result<(), Failure> {
     for (name, value) in values {
         let problem = match exposed.table.column(name).map(|column| &column.of) {
-            Some(FieldType::Integer) if value.is_u64() && value.as_i64().is_none() => "is more than 64 bits hold",
+            Some(FieldType::Integer) if value.is_u64() && value.as_i64().is_none() => "does not fit into 64 bits",
             Some(of @ FieldType::Bytes) if !value.is_null() && aquifer_query::value::accept(of, value).is_none() => {
                 "must be base64"
             }
@@ -430,7 +431,7 @@ fn check_values<'a>(exposed: &ExposedTable, values: impl Iterator<Item = (&'a st
     Ok(())
 }
 
-/// The parameters that are values of columns.
+/// The parameters that are column values.
 fn take_column_values(exposed: &ExposedTable, mut params: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
     let names = exposed.table.columns.iter().map(|column| &column.name);
     let values: Map<String, Value> =

@@ -1,9 +1,10 @@
-//! What of a database callers get to see: the operator's `hide` and `show`, columns whose names look like secrets, and
-//! whatever shows the values of either.
+//! Restricts what callers see of a database: the operator's `hide` and `show`, columns whose names look like secrets,
+//! and everything that shows the values of either.
 //!
-//! What is hidden has to stay hidden. Settings that do not fit the tables are therefore errors, and a table whose `hide`
-//! no longer applies is not served at all, nor is any table that has changed since it did. A column that shows a hidden one's values (a generated column, a column of a
-//! view, a reference) is hidden with it, and so is the full-text index that holds its words.
+//! Hidden columns must stay hidden. Settings that do not match the tables are therefore errors. A table whose `hide` no
+//! longer matches is not served, and neither is any table that has changed since it did. A column that shows the values
+//! of a hidden column (a generated column, a view column, a reference) is hidden as well, and a full-text index that
+//! contains its words is not used.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,10 +16,10 @@ use crate::exposure::secret_names::looks_secret;
 use crate::schema::model::{Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, Model, Table, WithheldColumns};
 use crate::settings::{Settings, TableSettings, Target};
 
-/// Beyond this many hidden columns, those that are gone are forgotten. Partitions come and go for ever.
+/// Above this number of hidden columns, those that no longer exist are forgotten: partitions come and go indefinitely.
 const MAX_REMEMBERED_COLUMNS: usize = 100_000;
 
-/// Something in the settings that does not fit the tables. For the operator, not for callers.
+/// A setting that does not match the tables. For the operator, not for callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mismatch(pub(crate) String);
 
@@ -28,14 +29,14 @@ impl std::fmt::Display for Mismatch {
     }
 }
 
-/// What a look found in which every `hide` applied. Later looks are compared with it: what was hidden then stays hidden, and
-/// when a `hide` no longer applies, its table or column was perhaps renamed and may be any that is not among these.
+/// The state of the last reflection in which every `hide` matched. What was hidden then stays hidden. If a `hide` no
+/// longer matches, its table or column may have been renamed and may be any column outside the baseline.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Baseline {
     columns: Arc<HashSet<ColumnId>>,
-    /// Columns that a `hide` names.
+    /// Columns named by a `hide`.
     named: Arc<BTreeSet<ColumnId>>,
-    /// Every column that was hidden, whatever the reason.
+    /// Every column that was hidden, for whatever reason.
     hidden: Arc<BTreeSet<ColumnId>>,
 }
 
@@ -59,7 +60,7 @@ impl Baseline {
         self.columns.contains(column)
     }
 
-    /// Columns that a `hide` named and that are no longer there.
+    /// Columns named by a `hide` that no longer exist.
     fn lost_columns(&self, model: &Model) -> Vec<&ColumnId> {
         let existing: HashSet<ColumnId> =
             if self.named.is_empty() { HashSet::new() } else { existing_columns(model).collect() };
@@ -67,15 +68,15 @@ impl Baseline {
     }
 }
 
-/// Every column of every table that is known, offered or not.
+/// Every column of every known table, offered or not.
 fn existing_columns(model: &Model) -> impl Iterator<Item = ColumnId> + '_ {
     let excluded = model.excluded.iter().flat_map(|table| table.columns.iter().map(|name| table.column_id(name)));
     model.tables.iter().flat_map(every_column).chain(excluded)
 }
 
-/// Takes out of the model what callers are not to see. Says which settings do not fit; tables whose `hide` or `show` is
-/// among them are taken out whole, and with a `hide` among them every table that is not of the baseline. Where every
-/// `hide` applies, this look becomes the baseline.
+/// Removes from the model what callers must not see, and returns the settings that do not match. Tables with a
+/// mismatched `hide` or `show` are removed entirely; if a `hide` does not match, so is every table outside the
+/// baseline. If every `hide` matches, this reflection becomes the baseline.
 pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Baseline) -> Vec<Mismatch> {
     let mut mismatches = Vec::new();
     let mut withdrawn = vec![false; model.tables.len()];
@@ -92,10 +93,10 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
     if loses_hide(model, settings, baseline) {
         for (table, withdrawn) in model.tables.iter().zip(&mut withdrawn).filter(|(_, withdrawn)| !**withdrawn) {
             *withdrawn = !every_column(table).all(|column| baseline.contains(&column));
-            // At the first look all of them are, and the setting that does not fit is told anyway.
+            // At the first reflection every table is new, and the mismatch is reported anyway.
             if *withdrawn && !baseline.columns.is_empty() {
                 let table = table.full_name();
-                let words = "is new or has new columns, which may be what a 'hide' was about that no longer applies";
+                let words = "is new or has new columns, which an outdated 'hide' may have meant";
                 mismatches.push(Mismatch(format!("table '{table}' {words}")));
             }
         }
@@ -125,9 +126,9 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
             let (column, id) = (&*key.name, table.column_id(&key.name));
             if spared.contains(&id) {
                 let table = table.full_name();
-                tracing::warn!(source, table, column, "a key shows values of a hidden column, and cannot be left out");
+                tracing::warn!(source, table, column, "a key shows values of a hidden column and cannot be hidden");
             } else if is_secret(table, key) {
-                let (table, words) = (table.full_name(), "a key looks like a secret, and cannot be left out");
+                let (table, words) = (table.full_name(), "a key looks like a secret and cannot be hidden");
                 tracing::warn!(source, table, column, "{words}: exclude the table, or list the column in 'show'");
             }
         }
@@ -142,7 +143,7 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
             tracing::warn!(
                 source = settings.name,
                 table = table.full_name(),
-                "a table is not served, since all of its columns show values of hidden ones"
+                "a table is not served because all of its columns show values of hidden columns"
             );
             *withdrawn = true;
         }
@@ -152,7 +153,7 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
     mismatches
 }
 
-/// Columns that are hidden, or may be, by what is known so far: for reflection, which looks closer at what shows them.
+/// Columns that are hidden or may be, as far as reflection knows so far. Reflection traces what shows them.
 pub(crate) fn possibly_hidden_columns(
     model: &Model,
     settings: &Settings,
@@ -163,12 +164,12 @@ pub(crate) fn possibly_hidden_columns(
     flows.extend_from_slice(more);
     let mut hidden: HashSet<ColumnId> = baseline.hidden.iter().cloned().collect();
     if loses_hide(model, settings, baseline) {
-        // Any column may be the one that was meant.
+        // Any column may be the one that `hide` meant.
         hidden.extend(model.tables.iter().flat_map(every_column));
         hidden.extend(flows.iter().map(|flow| flow.from.clone()));
     }
     for table in &model.tables {
-        // One that turns out not to fit is hidden as a whole.
+        // A table that does not match is hidden entirely.
         let fits = check_columns(table, settings).is_empty();
         hidden.extend(if fits { hidden_by_name(table, settings) } else { every_column(table).collect() });
     }
@@ -178,7 +179,7 @@ pub(crate) fn possibly_hidden_columns(
     hidden.into_iter().collect()
 }
 
-/// The columns that are hidden for what the tables are now, whatever was hidden before.
+/// The columns that are hidden by the current schema, regardless of the baseline.
 fn currently_hidden(
     model: &Model,
     settings: &Settings,
@@ -192,7 +193,7 @@ fn currently_hidden(
     hidden
 }
 
-/// Reports columns that showed hidden values before and no longer do. They hold what they held, so they stay hidden.
+/// Reports columns that used to show hidden values. They may still contain them, so they stay hidden.
 fn report_still_hidden(model: &Model, settings: &Settings, baseline: &Baseline, now: &HashSet<ColumnId>) {
     for table in &model.tables {
         for column in every_column(table).filter(|column| baseline.hidden.contains(column) && !now.contains(column)) {
@@ -200,14 +201,14 @@ fn report_still_hidden(model: &Model, settings: &Settings, baseline: &Baseline, 
                 source = settings.name,
                 table = table.full_name(),
                 column = column.column(),
-                "a column no longer shows values of a hidden one, but may still hold them: it stays hidden until the next \
+                "a column no longer shows values of a hidden column but may still contain them: it stays hidden until the next \
                  start. Add it to 'hide' to keep it hidden"
             );
         }
     }
 }
 
-/// A table that a `hide` was about must still be there, even if another one has a name that the entry fits, too.
+/// A table named by a `hide` must still exist, even if another table matches the same entry.
 fn check_namesakes(model: &Model, settings: &Settings, baseline: &Baseline, mismatches: &mut Vec<Mismatch>) {
     for column in baseline.lost_columns(model) {
         let is_gone = !existing_columns(model).any(|other| other.is_same_table(column));
@@ -220,13 +221,13 @@ fn check_namesakes(model: &Model, settings: &Settings, baseline: &Baseline, mism
         if is_gone && fits_another {
             let (table, column) = (column.full_table(), column.column());
             mismatches.push(Mismatch(format!(
-                "table '{table}', of which 'hide' names '{column}', is gone, and may have another name now"
+                "table '{table}', of which 'hide' names '{column}', no longer exists, and may have been renamed"
             )));
         }
     }
 }
 
-/// What an operator says of tables must be about tables.
+/// Checks that `hide` and `show` entries name existing tables.
 fn check_tables(model: &Model, settings: &Settings, mismatches: &mut Vec<Mismatch>) {
     for (name, entry) in settings.tables.iter().filter(|(_, entry)| !(entry.hide.is_empty() && entry.show.is_empty())) {
         let what = if entry.hide.is_empty() { "show" } else { "hide" };
@@ -234,7 +235,7 @@ fn check_tables(model: &Model, settings: &Settings, mismatches: &mut Vec<Mismatc
             continue;
         }
         if let Some(table) = model.excluded.iter().find(|table| applies_to_excluded(table, settings, name)) {
-            // A view may show its columns.
+            // A view may show the columns of an excluded table.
             for column in entry.hide.iter().filter(|column| !table.columns.iter().any(|known| **known == ***column)) {
                 let hint = suggestion(column, table.columns.iter().map(|known| &**known));
                 let words = format!("table '{name}': 'hide' names '{column}', which is not a column of it.{hint}");
@@ -245,23 +246,22 @@ fn check_tables(model: &Model, settings: &Settings, mismatches: &mut Vec<Mismatc
         let known: Vec<String> =
             model.tables.iter().flat_map(|table| [table.name.to_string(), table.full_name()]).collect();
         let hint = suggestion(name, known.iter().map(String::as_str));
-        let words = format!("'{what}' is set for table '{name}', but no such table can be served.{hint}");
+        let words = format!("'{what}' is set for table '{name}', but there is no such table to serve.{hint}");
         mismatches.push(Mismatch(words));
     }
 }
 
-/// Whether an entry of the settings is about the table, even if another one counts.
+/// Whether an entry of the settings names the table, even if another entry is in effect.
 fn names_table(table: &Table, settings: &Settings, entry: &str) -> bool {
     settings.fold(&table.name) == settings.fold(entry) || table.full_name() == *entry
 }
 
-/// Whether an entry of the settings is what counts for a table that is left out.
+/// Whether an entry of the settings is in effect for an excluded table.
 fn applies_to_excluded(table: &ExcludedTable, settings: &Settings, entry: &str) -> bool {
     settings.entry(table.schema.as_deref(), &table.name).is_some_and(|(name, _)| name == entry)
 }
 
-/// Whether a `hide` names a table or column that does not exist, or no longer does, so that what it is about may be called
-/// anything.
+/// Whether a `hide` names a table or column that does not exist (any more) and may have been renamed.
 fn loses_hide(model: &Model, settings: &Settings, baseline: &Baseline) -> bool {
     !baseline.lost_columns(model).is_empty()
         || settings.tables.iter().filter(|(_, entry)| !entry.hide.is_empty()).any(|(name, entry)| {
@@ -275,18 +275,18 @@ fn loses_hide(model: &Model, settings: &Settings, baseline: &Baseline) -> bool {
         })
 }
 
-/// What an operator hides or shows must be columns.
+/// Checks that `hide` and `show` name existing columns.
 fn check_columns(table: &Table, settings: &Settings) -> Vec<Mismatch> {
     let Some((effective, entry)) = settings.entry(table.schema.as_deref(), &table.name) else { return Vec::new() };
     let mut mismatches = Vec::new();
-    // Only one entry counts, so it must not say less than others.
+    // Only one entry is in effect, so it must hide at least what the others hide.
     for (name, other) in
         settings.tables.iter().filter(|(name, _)| *name != effective && names_table(table, settings, name))
     {
         if let Some(column) = other.hide.iter().find(|column| !entry.hide.contains(column)) {
             let table = table.full_name();
-            let words = format!("and only the entry for '{name}' hides '{column}', while '{effective}' counts");
-            mismatches.push(Mismatch(format!("table '{table}' is set twice, {words}: make them one entry")));
+            let words = format!("and only the entry for '{name}' hides '{column}', while '{effective}' is in effect");
+            mismatches.push(Mismatch(format!("table '{table}' is configured twice, {words}: merge the entries")));
         }
     }
     let mut report = |words: String| mismatches.push(Mismatch(format!("table '{}': {words}", table.full_name())));
@@ -297,7 +297,7 @@ fn check_columns(table: &Table, settings: &Settings) -> Vec<Mismatch> {
             let hint = suggestion(column, listed());
             report(format!("'hide' names '{column}', which is not a column of it.{hint}"));
         } else if table.key_columns().any(|key| *key.name == **column) {
-            report(format!("'hide' names '{column}', which is part of its key: rows are found and told apart by it"));
+            report(format!("'hide' names '{column}', which is part of its key: rows are identified by it"));
         }
     }
     for column in &entry.show {
@@ -313,7 +313,7 @@ fn check_columns(table: &Table, settings: &Settings) -> Vec<Mismatch> {
     mismatches
 }
 
-/// A preset is offered to callers by name, so it must not promise what they do not get.
+/// Callers choose presets by name, so a preset must not contain hidden columns.
 fn check_presets(table: &Table, settings: &Settings, hidden: &HashSet<ColumnId>) -> Vec<Mismatch> {
     let Some(entry) = table_settings(table, settings) else { return Vec::new() };
     let all = entry.presets.iter().flat_map(|(preset, columns)| columns.iter().map(move |column| (preset, column)));
@@ -322,7 +322,7 @@ fn check_presets(table: &Table, settings: &Settings, hidden: &HashSet<ColumnId>)
         .map(|(preset, column)| {
             let name = table.full_name();
             Mismatch(format!(
-                "table '{name}': preset '{preset}' names '{column}', which is left out. Take it from the preset, or list it in 'show'"
+                "table '{name}': preset '{preset}' names '{column}', which is left out. Remove it from the preset, or list it in 'show'"
             ))
         })
         .collect()
@@ -337,7 +337,7 @@ fn is_shown(table: &Table, settings: &Settings, column: &Column) -> bool {
 }
 
 fn suggestion<'a>(wrong: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    // Another case of the same name is nearer than any other name.
+    // The same name in another case is the best suggestion.
     let same = known.clone().find(|name| name.eq_ignore_ascii_case(wrong));
     match same.or_else(|| suggest::nearest(wrong, known)) {
         Some(name) => format!(" Did you mean '{name}'?"),
@@ -350,7 +350,7 @@ fn every_column(table: &Table) -> impl Iterator<Item = ColumnId> {
     listed.chain(table.unlisted.iter().map(|name| &**name)).map(|name| table.column_id(name))
 }
 
-/// The columns that are hidden by name: the operator's, and those that look like secrets.
+/// Columns hidden by name: those in `hide`, and those that look like secrets.
 fn hidden_by_name(table: &Table, settings: &Settings) -> HashSet<ColumnId> {
     let entry = table_settings(table, settings);
     let hide = entry.map(|entry| entry.hide.as_slice()).unwrap_or_default();
@@ -358,7 +358,7 @@ fn hidden_by_name(table: &Table, settings: &Settings) -> HashSet<ColumnId> {
     hide.chain(secret_columns(table, settings).map(|column| table.column_id(column))).collect()
 }
 
-/// The columns that look like secrets, and that the operator has not listed.
+/// Columns that look like secrets and are not listed in `show`.
 fn secret_columns<'a>(table: &'a Table, settings: &'a Settings) -> impl Iterator<Item = &'a Arc<str>> {
     let show = table_settings(table, settings).map(|entry| entry.show.as_slice()).unwrap_or_default();
     table
@@ -370,8 +370,7 @@ fn secret_columns<'a>(table: &'a Table, settings: &'a Settings) -> impl Iterator
         .filter(|name| !table.key_columns().any(|key| key.name == **name))
 }
 
-/// Whether rows may be named by the column, where they need not be: what is kept from callers would be shown to them as part
-/// of a key.
+/// Whether a column may become part of a substitute key. Hidden columns must not, because keys are shown to callers.
 pub(crate) fn may_name_rows(settings: &Settings, schema: Option<&str>, table: &str, column: &Column) -> bool {
     let entry = settings.table(schema, table);
     let listed = |names: fn(&TableSettings) -> &[String]| {
@@ -383,20 +382,20 @@ pub(crate) fn may_name_rows(settings: &Settings, schema: Option<&str>, table: &s
 }
 
 fn is_secret(table: &Table, column: &Column) -> bool {
-    // A type that was guessed from some values says nothing about the next ones.
+    // A guessed type says nothing about future values.
     let of = if column.is_guessed { &FieldType::Text } else { &column.of };
     looks_secret(&table.name, &column.name, of)
 }
 
-/// Columns that stay whatever they show: those the operator lists, and keys, without which rows would be lost.
+/// Columns that are never hidden by propagation: those in `show`, and keys, without which rows could not be addressed.
 fn exempt_columns(table: &Table, settings: &Settings) -> Vec<ColumnId> {
     let show = table_settings(table, settings).map(|entry| entry.show.as_slice()).unwrap_or_default();
-    // A key that was only chosen among others can be given up.
+    // A substitute key can be replaced.
     let keys = table.key_columns().filter(|_| table.key_fallback.is_none()).map(|column| &*column.name);
     show.iter().map(String::as_str).chain(keys).map(|name| table.column_id(name)).collect()
 }
 
-/// Everything that shows other columns' values. A reference holds the very value that it refers to.
+/// All flows of values between columns. A reference contains the value it refers to.
 fn all_flows(model: &Model) -> Vec<Flow> {
     let mut flows = model.flows.clone();
     for table in &model.tables {
@@ -410,7 +409,7 @@ fn all_flows(model: &Model) -> Vec<Flow> {
     flows
 }
 
-/// Hides what shows hidden values, until nothing more does. Says what would be hidden but is exempt.
+/// Hides every column that shows hidden values, transitively. Returns the exempt columns that would have been hidden.
 fn propagate(hidden: &mut HashSet<ColumnId>, flows: &[Flow], exempt: &HashSet<ColumnId>) -> Vec<ColumnId> {
     let mut leading: HashMap<&ColumnId, Vec<&ColumnId>> = HashMap::new();
     for flow in flows {
@@ -430,16 +429,16 @@ fn propagate(hidden: &mut HashSet<ColumnId>, flows: &[Flow], exempt: &HashSet<Co
     spared
 }
 
-/// Columns that the operator hides in tables that are not offered: a view may show them.
+/// Hidden columns of tables that are not offered: a view may show them.
 fn hidden_elsewhere(model: &Model, settings: &Settings) -> Vec<ColumnId> {
     let mut all = Vec::new();
     for table in &model.excluded {
         let Some(entry) = settings.table(table.schema.as_deref(), &table.name) else { continue };
-        // Where a column is not found, any may be meant.
+        // If a hidden column does not exist, any column may be meant.
         let columns = table.columns.iter().map(|column| &**column).filter(|_| !table.has_columns(&entry.hide));
         all.extend(entry.hide.iter().map(String::as_str).chain(columns).map(|column| table.column_id(column)));
     }
-    // Those that are not there, or that this user may not read.
+    // Tables that do not exist or that this user cannot read.
     let is_known = |name: &str| model.tables.iter().any(|table| names_table(table, settings, name));
     let elsewhere = settings.tables.iter().filter(|(name, _)| !is_known(name));
     for (table, column) in elsewhere.flat_map(|(name, entry)| entry.hide.iter().map(move |column| (name, column))) {
@@ -455,7 +454,7 @@ fn hidden_elsewhere(model: &Model, settings: &Settings) -> Vec<ColumnId> {
     all
 }
 
-/// Columns of tables that are not offered, whose names look like secrets: a view may show them under any other name.
+/// Columns of tables that are not offered whose names look like secrets: a view may show them under another name.
 fn secrets_elsewhere<'a>(model: &'a Model, flows: &'a [Flow]) -> impl Iterator<Item = ColumnId> + 'a {
     let offered: Vec<ColumnId> = model.tables.iter().map(|table| table.column_id("")).collect();
     let is_elsewhere = move |column: &ColumnId| !offered.iter().any(|table| table.is_same_table(column));
@@ -466,7 +465,7 @@ fn secrets_elsewhere<'a>(model: &'a Model, flows: &'a [Flow]) -> impl Iterator<I
     from.filter(move |column| is_elsewhere(column)).cloned()
 }
 
-/// Takes the hidden columns out of a table, with whatever is about them.
+/// Removes the hidden columns from a table, together with everything that refers to them.
 fn withhold(table: &mut Table, settings: &Settings, hidden: &HashSet<ColumnId>) {
     let secrets: Vec<Arc<str>> = secret_columns(table, settings).cloned().collect();
     let is_hidden = |name: &str| hidden.contains(&table.column_id(name));
@@ -476,13 +475,13 @@ fn withhold(table: &mut Table, settings: &Settings, hidden: &HashSet<ColumnId>) 
     let prevents_create = table.may.insert && is_needed;
     let loses_index = table.index.as_ref().is_some_and(|index| index.sources().iter().any(|id| hidden.contains(id)));
     let hide = table_settings(table, settings).map(|entry| entry.hide.as_slice()).unwrap_or_default();
-    // The operator's own are not named to callers, whatever they look like.
+    // Columns in `hide` are never named to callers.
     let secrets = secrets.into_iter().filter(|name| !hide.iter().any(|hidden| **hidden == **name)).collect();
     if loses_index {
         tracing::info!(
             source = settings.name,
             table = table.full_name(),
-            "a full-text index is not used, since it may hold words of a hidden column"
+            "a full-text index is not used because it may contain words of a hidden column"
         );
         table.index = None;
     }

@@ -1,15 +1,15 @@
-//! Which column names announce a secret.
+//! Detects column names that indicate a secret.
 //!
-//! Names are read as words, in whatever style they are written: `passwordHash`, `PASSWORD_HASH` and `password hash` are
-//! alike. What a name is about stands at its end (`reset_token` is a token, `token_count` is a number), so a name counts
-//! if a secret stands there, perhaps in some representation (`token_hash`), and not if it is only described
-//! (`password_changed_at`, `has_password`).
+//! Names are split into words in any style: `passwordHash`, `PASSWORD_HASH` and `password hash` are the same. The
+//! subject of a name is at its end (`reset_token` is a token, `token_count` is a number), so a name matches if it ends
+//! in a secret or a representation of one (`token_hash`), and not if it only describes one (`password_changed_at`,
+//! `has_password`).
 
 use aquifer_query::FieldType;
 
 use crate::schema::names::to_snake_case;
 
-/// A secret by itself: these words, at the end of a name.
+/// Words that are a secret at the end of a name.
 const SECRETS: &[&[&str]] = &[
     &["token"],
     &["jwt"],
@@ -47,7 +47,7 @@ const SECRETS: &[&[&str]] = &[
     &["security", "answer"],
     &["secret", "answer"],
     &["salt"],
-    // These usually hold a password.
+    // These usually contain a password.
     &["database", "url"],
     &["database", "uri"],
     &["db", "url"],
@@ -56,7 +56,7 @@ const SECRETS: &[&[&str]] = &[
     &["dsn"],
 ];
 
-/// The same for secrets that are numbers, or are kept as numbers.
+/// Words that are a secret even in a numeric column.
 const NUMBERS: &[&[&str]] = &[
     &["ssn"],
     &["social", "security"],
@@ -88,7 +88,7 @@ const NUMBERS: &[&[&str]] = &[
     &["backup", "codes"],
 ];
 
-/// A secret wherever it stands in a name, unless the name ends by describing it.
+/// Words that are a secret anywhere in a name, unless the name ends in a description.
 const PASSWORDS: &[&str] = &[
     "password",
     "passwords",
@@ -108,31 +108,31 @@ const PASSWORDS: &[&str] = &[
     "motdepasse",
 ];
 
-/// Whose pass it is, where `pass` within a name could be a mountain's.
+/// Words before `pass` that make it a password rather than, say, a mountain pass.
 const PASS_OWNERS: &[&str] =
     &["user", "db", "smtp", "mail", "ftp", "admin", "login", "account", "auth", "root", "member", "hashed"];
 
-/// What several tokens are for that let somebody in. Other `tokens` are mostly those of a language model.
+/// Words before `tokens` that make them credentials. Other `tokens` usually count a language model's tokens.
 const TOKEN_PURPOSES: &[&str] = &[
     "access", "refresh", "auth", "api", "session", "bearer", "oauth", "reset", "login", "device", "push", "csrf",
     "jwt", "secret",
 ];
 
-/// What a digest is of, where whoever knows the original gets in (`remember_digest`).
+/// Words before `digest` that make it the digest of a credential (`remember_digest`).
 const DIGEST_SUBJECTS: &[&str] =
     &["remember", "activation", "reset", "confirm", "confirmation", "login", "session", "unlock", "invitation"];
 
-/// Endings that written-together names are recognised by: `accesstoken`, `userpassword`.
+/// Endings of joined words: `accesstoken`, `userpassword`.
 const ENDINGS: &[&str] = &["password", "passwd", "token", "secret", "apikey", "privatekey", "secretkey", "accesskey"];
 
-/// What the secret itself is called in a table of secrets: `api_keys.key`, `access_tokens.value`.
+/// Names of the secret itself in a table of secrets: `api_keys.key`, `access_tokens.value`.
 const CONTENTS: &[&[&str]] =
     &[&["value"], &["hash"], &["digest"], &["ciphertext"], &["encrypted", "value"], &["hashed", "value"]];
 
-/// The same where it is called like the table's rows.
+/// Such names that equal the singular of the table.
 const CONTENT_WORDS: &[&str] = &["key", "token", "secret", "code"];
 
-/// A secret in another form is still one worth guessing.
+/// Representations of a secret, which are just as sensitive.
 const FORMS: &[&str] = &[
     "hash",
     "hashed",
@@ -167,7 +167,7 @@ const FORMS: &[&str] = &[
     "backup",
 ];
 
-/// What follows a secret's name where the column only tells something about it.
+/// Words after a secret that make the column a description of it.
 const DESCRIPTIONS: &[&str] = &[
     "at",
     "on",
@@ -216,16 +216,16 @@ const DESCRIPTIONS: &[&str] = &[
     "description",
 ];
 
-/// What precedes a secret's name where the column only says whether there is one.
+/// Words before a secret that make the column a flag.
 const EXISTENCE_PREFIXES: &[&str] =
     &["is", "has", "have", "had", "needs", "requires", "require", "must", "can", "should", "use", "uses", "force"];
 
-/// Whether a column of this name and type, in a table of this name, looks like a secret.
+/// Whether a column of this name and type in this table looks like a secret.
 pub(crate) fn looks_secret(table: &str, column: &str, of: &FieldType) -> bool {
     match of {
-        // Whether, when, and one of a list that everybody knows: none of them opens a door.
+        // Booleans, times and enumerations are never secrets.
         FieldType::Boolean | FieldType::Time | FieldType::Date | FieldType::Word(_) => false,
-        // A number is a count or a price rather than a token or a salt.
+        // A number is more likely a count or a price than a token or a salt.
         FieldType::Integer => matches!(find_secret(column), Some(Kind::Number | Kind::Password)),
         FieldType::Number => find_secret(column) == Some(Kind::Number),
         FieldType::List(Some(element)) => looks_secret(table, column, element),
@@ -233,19 +233,19 @@ pub(crate) fn looks_secret(table: &str, column: &str, of: &FieldType) -> bool {
     }
 }
 
-/// The kinds of secrets.
+/// The kind of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
     Password,
-    /// May also be kept as a number.
+    /// May also be stored as a number.
     Number,
 }
 
-/// The words of a name, without the digits after them.
+/// The words of a name, without trailing digits.
 fn words_of(snake: &str) -> Vec<&str> {
     let words = snake.split('_').map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()));
-    // A number of its own (`password_2`) leaves nothing.
+    // A word of digits only (`password_2`) is dropped.
     words.filter(|word| !word.is_empty()).collect()
 }
 
@@ -280,7 +280,7 @@ fn find_secret(column: &str) -> Option<Kind> {
     }
 }
 
-/// Whether the last two words say what a secret is for: `access_tokens`, `remember_digest`.
+/// Whether the last two words name a credential by its purpose: `access_tokens`, `remember_digest`.
 fn has_purpose(words: &[&str]) -> bool {
     match words {
         [.., purpose, "tokens"] => TOKEN_PURPOSES.contains(purpose),
@@ -289,7 +289,8 @@ fn has_purpose(words: &[&str]) -> bool {
     }
 }
 
-/// Whether this is what a table of secrets is about: `api_keys.key`, `api_keys.hashed_key`, `recovery_codes.code`.
+/// Whether the column is the secret of a table of secrets: `api_keys.key`, `api_keys.hashed_key`,
+/// `recovery_codes.code`.
 fn is_content_of(table: &str, column: &str) -> bool {
     let (table, column) = (to_snake_case(table), to_snake_case(column));
     let rows: Vec<&str> = words_of(&table).into_iter().map(|word| word.strip_suffix('s').unwrap_or(word)).collect();

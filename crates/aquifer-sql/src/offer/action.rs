@@ -2,7 +2,7 @@
 
 use crate::schema::exposed_table::ExposedTable;
 
-/// What an operation does.
+/// The action behind an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Table(Verb, usize),
@@ -12,7 +12,7 @@ pub(crate) enum Action {
     TableSchema,
 }
 
-/// What is done with a table.
+/// What an operation does with the rows of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     List,
@@ -35,7 +35,7 @@ impl Verb {
         }
     }
 
-    /// What the operation for all tables is called.
+    /// The name of the corresponding generic operation.
     pub(crate) const fn generic_name(self) -> &'static str {
         match self {
             Verb::List => "list_records",

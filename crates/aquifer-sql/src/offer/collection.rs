@@ -14,24 +14,24 @@ use crate::schema::relationship::Relationship;
 use crate::settings::Settings;
 use crate::statement::{Fragment, Name};
 
-/// More counts of children than this are noise.
+/// More child counts than this are not useful.
 const MAX_CHILDREN: usize = 16;
 
-/// Columns that tell people which row it is.
+/// Columns that identify a row to people.
 const DESCRIPTIVE_COLUMNS: &[&str] =
     &["name", "title", "subject", "label", "full_name", "display_name", "email", "username"];
 
-/// Columns that say when a row came into being.
+/// Columns that hold the creation time of a row.
 const CREATION_COLUMNS: &[&str] =
     &["created_at", "created", "created_on", "creation_date", "date_created", "inserted_at", "placed_at", "opened_at"];
 
 /// A reference to the table from another one.
 pub(super) struct IncomingReference<'a> {
     pub(super) relationship: &'a Relationship,
-    /// What rows of the other table are called.
+    /// The names of the other table's rows.
     pub(super) words: &'a Words,
     pub(super) table: Name,
-    /// The columns that refer, in SQL.
+    /// The referring columns, quoted.
     pub(super) columns: Vec<Name>,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn expose_table(
         .collect();
     let key = match &table.key {
         Key::Columns(_) => table.key_columns().map(|column| column.name.clone()).collect(),
-        // It is no field, but has a place in every order.
+        // The hidden key is not a field, but is part of every order.
         Key::Hidden(_) | Key::None => vec![Arc::from("(row)")],
     };
     let sources = computed(&table, settings, incoming);
@@ -108,8 +108,8 @@ pub(super) fn expose_table(
     }
 }
 
-/// What tells rows apart, for the database and for people: the key, and a name, a title or the like; else the first text
-/// that is always there; else a word such as a status.
+/// The fields that identify a row to the database and to people: the key and a name or title; otherwise the first text
+/// that is never NULL; otherwise an enumeration such as a status.
 fn minimal(table: &Table) -> Vec<Arc<str>> {
     let named = DESCRIPTIVE_COLUMNS.iter().find_map(|name| table.column(name));
     let text = || table.columns.iter().find(|column| column.of == FieldType::Text && !column.nullable);
@@ -119,11 +119,11 @@ fn minimal(table: &Table) -> Vec<Arc<str>> {
     let is_key = |name: &Arc<str>| table.key_columns().any(|column| column.name == *name);
     let names = table.columns.iter().map(|column| &column.name);
     let chosen: Vec<Arc<str>> = names.filter(|name| is_key(name) || telling == Some(name)).cloned().collect();
-    // A table of numbers without a key has nothing that tells; then everything does.
+    // If nothing identifies a row, all fields do.
     if chosen.is_empty() { table.columns.iter().map(|column| column.name.clone()).collect() } else { chosen }
 }
 
-/// The columns that free text is looked for in, the most telling first.
+/// The columns searched as free text, the most descriptive first.
 fn text(table: &Table) -> Vec<Arc<str>> {
     let of_index = match &table.index {
         Some(TextIndex::Fts5 { columns, .. } | TextIndex::Vector { columns, .. }) => columns.as_slice(),
@@ -219,7 +219,7 @@ fn computed(
             described(format!("How many {} refer to it by '{}'", words.plural, relationship.name)),
         ));
     }
-    // The operator's own come first, and names stand once.
+    // Configured fields come first, and each name is used once.
     let mut seen: Vec<Arc<str>> = Vec::new();
     all.retain(|(source, _)| {
         let new = !seen.contains(&source.name);

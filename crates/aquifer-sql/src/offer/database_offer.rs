@@ -20,31 +20,31 @@ use crate::settings::Settings;
 /// Everything a database offers at one moment.
 pub(crate) struct Offer {
     pub(crate) tables: Vec<Arc<ExposedTable>>,
-    /// What can be followed.
+    /// References that `query_relationships` can follow.
     pub(crate) relationships: Arc<[Relationship]>,
-    /// Every reference between tables, also of rows that nobody can name.
+    /// Every reference between tables, including those of rows without a key.
     pub(crate) references: Arc<[Relationship]>,
-    /// What else is changed when rows are deleted.
+    /// Changes that deleting a row causes elsewhere.
     pub(super) cascades: Vec<Cascade>,
-    /// For each table, those that inherit from it.
+    /// For each table, the tables that inherit from it.
     pub(super) descendants: Vec<Vec<usize>>,
     actions: HashMap<Arc<str>, Action, foldhash::fast::RandomState>,
     pub(crate) offering: Offering,
-    /// What callers must not learn of.
+    /// Tables that callers must not learn of.
     pub(crate) concealed: ConcealedTables,
 }
 
 impl Offer {
-    /// Nothing is known yet, except that there is a database.
+    /// The offer before the first reflection.
     pub(crate) fn unknown(reason: &str) -> Self {
         Self::without_tables(&format!(
             "The tables of this database. It cannot be reached now: {reason}. Calling this tries again"
         ))
     }
 
-    /// There is nothing in it, which somebody may change.
+    /// The offer of a database without tables.
     fn empty() -> Self {
-        Self::without_tables("The tables of this database. There are none now. Calling this looks again")
+        Self::without_tables("The tables of this database. There are none yet. Calling this checks again")
     }
 
     fn without_tables(description: &str) -> Self {
@@ -81,7 +81,7 @@ impl Offer {
             known.conceals_to = !concealed.is_readable(known.to);
         }
         let (cascades, descendants) = (Cascade::between(&model.tables), needs::descendants(&model.tables));
-        // Only rows with a key can be told apart in a graph.
+        // Only rows with a key can be nodes of a graph.
         let has_key = |index: usize| {
             let table = model.tables.get(index);
             table.is_some_and(|table| matches!(table.key, Key::Columns(_))) && concealed.is_readable(index)
@@ -121,7 +121,8 @@ impl Offer {
         let offered: HashSet<Arc<str>> =
             offer.offering.operations.iter().map(|operation| operation.name.clone()).collect();
         offer.actions.retain(|name, _| offered.contains(name));
-        // Also where no operation is for all tables: rules that name one hold when tables have become fewer.
+        // Set even if the operations are not generic: rules about generic operations still apply when the number of
+        // tables shrinks.
         for operation in &mut offer.offering.operations {
             if let Some(Action::Table(verb, _)) = offer.actions.get(&operation.name) {
                 operation.generic_name = Some(verb.generic_name().into());
@@ -145,7 +146,7 @@ impl Offer {
         offer
     }
 
-    /// Lists one set of operations for all tables. Those of the tables stand behind it.
+    /// Offers one set of operations for all tables. The operations of the tables become indirect.
     fn make_generic(&mut self) {
         let own = std::mem::take(&mut self.offering.operations);
         let (relationships, own): (Vec<_>, Vec<_>) = own.into_iter().partition(is_relationships);
@@ -156,7 +157,7 @@ impl Offer {
         self.offering.indirect = own;
     }
 
-    /// Whether there is such an operation, listed or not.
+    /// Whether the operation exists, listed or not.
     pub(crate) fn offers(&self, operation: &str) -> bool {
         self.actions.contains_key(operation)
     }

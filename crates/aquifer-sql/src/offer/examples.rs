@@ -1,4 +1,4 @@
-//! Examples that introspection shows. They name tables, columns and words that exist, so that they can be sent as they are.
+//! Examples shown by introspection. They use tables, columns and values that exist, so they can be sent unchanged.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{Offer, Verb, column_schema};
 use crate::schema::exposed_table::ExposedTable;
 
-/// A request that shows several controls at once.
+/// An example that uses several parameters at once.
 pub(super) fn list(verb: Verb, exposed: &ExposedTable) -> Map<String, Value> {
     let mut params = Map::new();
     let collection = &exposed.collection;
@@ -35,7 +35,7 @@ pub(super) fn list(verb: Verb, exposed: &ExposedTable) -> Map<String, Value> {
     params
 }
 
-/// From a row of this table on, both ways.
+/// An example that follows relationships from a row of this table.
 pub(super) fn follow(root: &ExposedTable) -> Option<Example> {
     let mut from = Map::new();
     from.insert("element_type".to_owned(), root.words.plural.as_str().into());
@@ -44,7 +44,7 @@ pub(super) fn follow(root: &ExposedTable) -> Option<Example> {
     Some(Example { description: None, params: params.as_object().cloned()? })
 }
 
-/// A request of a generic operation, for the first table that has what it needs. `own` are the tables' own operations.
+/// An example of a generic operation, for the first suitable table. `own` are the operations of the tables.
 pub(super) fn generic(offer: &Offer, verb: Verb, own: &HashMap<&str, &Operation>) -> Option<Example> {
     let shown = |index: &usize| offer.concealed.is_shown(*index) && offer.concealed.is_readable(*index);
     let mut tables: Vec<&ExposedTable> = (0..offer.tables.len())
@@ -52,7 +52,7 @@ pub(super) fn generic(offer: &Offer, verb: Verb, own: &HashMap<&str, &Operation>
         .filter_map(|index| offer.table(index))
         .map(|exposed| &**exposed)
         .collect();
-    // A made-up row would refer to rows that are not there, or have the key of one that is.
+    // An invented row would refer to rows that do not exist or collide with an existing key.
     let collides = |exposed: &ExposedTable| {
         !exposed.table.foreign.is_empty() || exposed.table.key_columns().any(|column| column.is_required())
     };
@@ -79,7 +79,7 @@ pub(super) fn generic(offer: &Offer, verb: Verb, own: &HashMap<&str, &Operation>
     })
 }
 
-/// The fields that are required; if none is, the first one that is not left to the database.
+/// The required fields, or the first field that the database does not fill if none is required.
 fn fields(all: Vec<&Parameter>) -> Option<Map<String, Value>> {
     let mut chosen: Vec<&Parameter> = all.iter().copied().filter(|field| field.required).collect();
     if chosen.is_empty() {
@@ -88,7 +88,7 @@ fn fields(all: Vec<&Parameter>) -> Option<Map<String, Value>> {
     chosen.into_iter().map(|field| Some((field.name.to_string(), value(&field.schema)?))).collect()
 }
 
-/// A made-up key.
+/// An invented key.
 fn key(exposed: &ExposedTable) -> Option<Map<String, Value>> {
     let columns = exposed.table.key_columns();
     columns.map(|column| Some((column.name.to_string(), value(&column_schema::schema(&column.of, column))?))).collect()

@@ -1,5 +1,5 @@
-//! One set of operations for all tables, where a set for each would be too many. Behind it stand the very operations the
-//! tables would have had: a generic request is turned into one of those, then checked, judged and carried out like it.
+//! One set of operations for all tables, used when a set for each table would be too many. A generic request is
+//! translated into an operation of its table, and then validated, authorized and executed as such.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::schema::model::{Column, Key};
 use crate::schema::names::to_snake_case;
 use crate::schema::relationship::Relationship;
 
-/// Turns a generic request into one of the table's own.
+/// Translates a generic request into an operation of its table.
 pub(super) fn translate(
     offer: &Offer,
     verb: Verb,
@@ -55,15 +55,15 @@ pub(super) fn translate(
     Ok(TranslatedCall { operation, params, problem })
 }
 
-/// A generic request as one of the table's own.
+/// A generic request, translated into an operation of its table.
 pub(super) struct TranslatedCall {
     pub(super) operation: Arc<str>,
     pub(super) params: Map<String, Value>,
-    /// What is wrong with the parameters, in terms of the generic request.
+    /// An error in the parameters, in terms of the generic request.
     pub(super) problem: Option<Failure>,
 }
 
-/// Names the columns in a generic request as the table's fields are named, and checks them.
+/// Replaces column names by field names, and validates the columns.
 fn check_params(
     offer: &Offer,
     verb: Verb,
@@ -73,7 +73,7 @@ fn check_params(
     if exposed.table.key == Key::None
         && let Some(name) = ["last", "before"].into_iter().find(|name| params.contains_key(*name))
     {
-        return Err(Failure::invalid_value(name, "needs rows with a key, and this table has none. Use 'first'"));
+        return Err(Failure::invalid_value(name, "requires rows with a key, and this table has none. Use 'first'"));
     }
     for place in COLUMN_OBJECTS {
         if let Some(Value::Object(given)) = params.get_mut(place) {
@@ -83,17 +83,17 @@ fn check_params(
     check_columns(offer, verb, exposed, params)
 }
 
-/// Where columns stand in a generic request.
+/// The parameters that contain columns.
 const COLUMN_OBJECTS: [&str; 3] = ["key", "values", "input"];
 
-/// The column that a caller means, who may have used the database's own name or camelCase.
+/// The column with this name; callers may use the database's name or camelCase.
 fn column_of<'a>(exposed: &'a ExposedTable, name: &str) -> Option<&'a Column> {
     let is_camel_case = name.chars().all(|c| c.is_ascii_alphanumeric());
     let in_snake_case = || exposed.table.column(&to_snake_case(name)).filter(|_| is_camel_case);
     exposed.table.column(name).or_else(in_snake_case)
 }
 
-/// Adds every name of the columns that are given: a rule about one name has to hold for the others.
+/// Adds every alias of the given columns, so that a rule about one name covers the others.
 pub(super) fn add_names(exposed: &ExposedTable, given: &mut Map<String, Value>) {
     let mut more: Vec<(String, Value)> = Vec::new();
     for (name, value) in given.iter() {
@@ -105,15 +105,15 @@ pub(super) fn add_names(exposed: &ExposedTable, given: &mut Map<String, Value>) 
     }
 }
 
-/// Values by the names of their fields, where a caller may have used the columns' own names or camelCase.
+/// The given values by field name; callers may use the database's names or camelCase.
 fn by_field(exposed: &ExposedTable, place: &str, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
     let mut named = Map::new();
     for (name, value) in given {
         let name = match column_of(exposed, &name) {
             Some(column) => column.name.to_string(),
-            // Where columns are expected nothing else is meant, in whatever spelling.
+            // In these objects every name is meant as a column.
             None if place != "input" && is_reserved(&name) => {
-                let problem = format!("has '{name}', which is no column of '{}'", exposed.words.plural);
+                let problem = format!("has '{name}', which is not a column of '{}'", exposed.words.plural);
                 return Err(Failure::invalid_value(place, problem));
             }
             None => name,
@@ -125,8 +125,8 @@ fn by_field(exposed: &ExposedTable, place: &str, given: Map<String, Value>) -> R
     Ok(named)
 }
 
-/// Checks the columns in a generic request against those of the table. The table's own operation would check them, too, but
-/// would fail in terms of parameters that the caller has not sent, and of an operation that nobody is told of.
+/// Validates the columns of a generic request. The table's own operation would do so as well, but its error would name
+/// parameters and operations that the caller does not know.
 fn check_columns(
     offer: &Offer,
     verb: Verb,
@@ -144,7 +144,7 @@ fn check_columns(
     checked
 }
 
-/// What the objects in generic requests hold for one table.
+/// The parameters of the objects in generic requests for one table.
 fn generic_shapes(exposed: &ExposedTable) -> GenericShapes {
     let shape = |place: &str, fields: Vec<Parameter>| Parameter::required(place, Schema::object(fields));
     let changes = operations::settable(exposed, &[], |column| operations::can_change(exposed, column));
@@ -155,7 +155,7 @@ fn generic_shapes(exposed: &ExposedTable) -> GenericShapes {
     }
 }
 
-/// Whether the name is one that operations use for themselves, or would be taken for it.
+/// Whether the name is reserved for controls of operations, in any spelling.
 fn is_reserved(name: &str) -> bool {
     let folded = fold(name);
     RESERVED.iter().any(|reserved| fold(reserved) == folded)
@@ -203,14 +203,14 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
                 Schema::string()
                     .describe("The '_etag' the record had when it was read: refused if it has changed since."),
             ),
-            Parameter::optional("dry_run", schema.describe("Only tell the changes there would be; change nothing.")),
+            Parameter::optional("dry_run", schema.describe("Report the changes without making them.")),
         ];
         all.into_iter().filter(|one| names.contains(&&*one.name)).collect()
     };
     let object = |words: &str| Schema::of(Kind::Object(Shape::default())).describe(words);
     if may(|exposed| exposed.table.may.insert) {
         let values =
-            Parameter::required("values", object("The columns and their values; get_table_schema tells them."));
+            Parameter::required("values", object("The columns and their values; get_table_schema lists them."));
         let rest = std::iter::once(values).chain(controls(&["dry_run"])).collect();
         define(Verb::Create, "create_record", Category::Create, "Create one record of a table.", rest);
     }
@@ -232,7 +232,7 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
             let any = relationship_root::any_table(root.map(|root| &**root));
             operations::query_relationships(any, &offer.relationships, root.map(|root| &**root))
         };
-        // Naming hundreds of references would defeat the purpose.
+        // A list of hundreds of references would defeat the purpose.
         let example = offer.relationships.first().map_or("orders.customer_id", |known| &*known.name);
         for parameter in operation.parameters.iter_mut().filter(|parameter| *parameter.name == *"relationship") {
             parameter.schema = Schema::string().describe(&format!("Only this one, such as '{example}'."));
@@ -246,10 +246,10 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
     (all, types)
 }
 
-/// How many computed fields an operation for all tables names. Naming hundreds would defeat the purpose.
+/// How many computed fields a generic operation lists. A list of hundreds would defeat the purpose.
 const MAX_COMPUTED_NAMED: usize = 3;
 
-/// Some computed fields of the tables, each with its table; `get_table_schema` tells the others.
+/// A sample of the computed fields, each with its table; `get_table_schema` lists the others.
 fn sample_computed_fields(offer: &Offer) -> Vec<ComputedField> {
     let shown = offer.tables.iter().enumerate().filter(|(index, _)| offer.concealed.is_readable(*index));
     let mut named: Vec<ComputedField> = Vec::new();
@@ -259,7 +259,7 @@ fn sample_computed_fields(offer: &Offer) -> Vec<ComputedField> {
                 return named;
             }
             if !named.iter().any(|known| known.name == field.name) {
-                let words = format!("Of '{}'. get_table_schema tells those of each table.", exposed.words.plural);
+                let words = format!("Of '{}'. get_table_schema lists those of each table.", exposed.words.plural);
                 named.push(ComputedField { description: Some(words.into()), ..field });
             }
         }
@@ -267,8 +267,8 @@ fn sample_computed_fields(offer: &Offer) -> Vec<ComputedField> {
     named
 }
 
-/// What the fields of records are.
-const FIELDS: &str = "the columns of the table, which get_table_schema tells";
+/// Describes the fields of records.
+const FIELDS: &str = "the columns of the table, which get_table_schema lists";
 
 fn pages(offer: &Offer) -> Pages {
     offer.tables.first().map_or_else(Pages::default, |exposed| exposed.collection.pages)
@@ -278,7 +278,7 @@ fn table_name() -> Parameter {
     Parameter::required("table_name", any_case().describe("The table, as list_tables names it."))
 }
 
-/// The name of a table. Tables are found by their names in any case, so rules have to hold for any case.
+/// The schema of a table name. Tables are found in any case, so rules have to match in any case.
 pub(super) fn any_case() -> Schema {
     Schema { comparison: Comparison::IgnoreCase, ..Schema::string() }
 }
@@ -328,7 +328,7 @@ pub(crate) fn tables(offer: &Offer) -> Vec<Value> {
         let may = exposed.table.may;
         let mut item = Map::new();
         item.insert("name".to_owned(), exposed.words.plural.as_str().into());
-        // The database's own name, where it is another.
+        // The database's own name, if it differs.
         if *exposed.label != *exposed.words.plural {
             item.insert("table".to_owned(), (&*exposed.label).into());
         }
@@ -344,7 +344,7 @@ pub(crate) fn tables(offer: &Offer) -> Vec<Value> {
     shown.map(|(_, exposed)| item(exposed)).collect()
 }
 
-/// What there is to know about a table.
+/// Describes a table completely.
 pub(crate) fn describe_table(offer: &Offer, index: usize, exposed: &ExposedTable) -> Value {
     let refers_to = operations::references(exposed, &offer.relationships, &offer.tables);
     let columns: Vec<Value> = exposed
@@ -396,13 +396,13 @@ pub(crate) fn describe_table(offer: &Offer, index: usize, exposed: &ExposedTable
     });
     let secrets = &exposed.table.withheld.secrets;
     if let Some(schema) = schema.as_object_mut().filter(|_| !secrets.is_empty()) {
-        // Because their names look like secrets.
+        // Omitted because their names look like secrets.
         schema.insert("left_out".to_owned(), secrets.iter().map(|name| Value::from(&**name)).collect());
     }
     schema
 }
 
-/// What constraints demand of a column, in the words of introspection.
+/// The constraints of a column, in the terms of introspection.
 fn describe_constraints(column: &Column) -> Map<String, Value> {
     let Schema { range, length, allowed, .. } = column_schema::constrained(column);
     let mut shown = Map::new();
@@ -424,12 +424,12 @@ fn describe_constraints(column: &Column) -> Map<String, Value> {
     shown
 }
 
-/// Whole numbers without a fraction.
+/// A number without a trailing `.0`.
 fn number(bound: f64) -> Value {
     format!("{bound}").parse::<i64>().map_or_else(|_| bound.into(), Value::from)
 }
 
-/// There is no table of that name. Suggested are the names that list_tables has, whichever of a table's names is near.
+/// The error for an unknown table. Suggests names of `list_tables` for any similar alias.
 pub(crate) fn unknown_table(offer: &Offer, name: &str) -> Failure {
     let aliases: Vec<(String, &str)> = offer
         .tables

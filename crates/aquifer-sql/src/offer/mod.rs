@@ -1,4 +1,4 @@
-//! From what reflection found to what is offered: collections, operations, relationships, and who answers which.
+//! From a reflected model to an offer: collections, operations, relationships, and the action behind each operation.
 
 mod action;
 mod collection;

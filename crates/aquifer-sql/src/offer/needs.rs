@@ -1,5 +1,5 @@
-//! Which other tables a request reads or changes, so that policy judges these as well: tables whose rows are counted for a
-//! computed field, tables that a delete cascades to, and tables that inherit from the one that is named.
+//! Other tables that a request reads or changes, so that policy covers them too: tables whose rows a computed field
+//! counts, tables that a delete cascades to, and tables that inherit from the named one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::schema::model::{OnDelete, Table};
 /// Deleting a row of one table changes rows of another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cascade {
-    /// The table that refers.
+    /// The referring table.
     from: usize,
-    /// The table referred to.
+    /// The referenced table.
     to: usize,
     on_delete: OnDelete,
 }
 
 impl Cascade {
-    /// Every cascade between these tables, also by columns that callers do not see.
+    /// Every cascade between these tables, including those by hidden columns.
     pub(super) fn between(tables: &[Table]) -> Vec<Self> {
         let mut cascades = Vec::new();
         for (from, table) in tables.iter().enumerate() {
@@ -35,7 +35,7 @@ impl Cascade {
     }
 }
 
-/// For each table, those that inherit from it: their rows are rows of the first, too.
+/// For each table, the tables that inherit from it: their rows are also rows of the parent.
 pub(super) fn descendants(tables: &[Table]) -> Vec<Vec<usize>> {
     let descendants_of = |parent: &Table| {
         let is_parent = |(schema, name): &(Arc<str>, Arc<str>)| parent.matches_name(Some(schema.as_ref()), name);
@@ -46,7 +46,7 @@ pub(super) fn descendants(tables: &[Table]) -> Vec<Vec<usize>> {
 }
 
 impl Offer {
-    /// The operations that a request needs beside its own.
+    /// The operations that a request needs in addition to its own.
     pub(super) fn needed(&self, verb: Verb, index: usize, params: &Map<String, Value>) -> Vec<Arc<str>> {
         let is_dry_run = params.get("dry_run") == Some(&Value::Bool(true));
         let counted = match verb {
@@ -58,7 +58,7 @@ impl Offer {
         self.collect(verb, index, &counted, is_dry_run)
     }
 
-    /// The operations that some request of this one needs.
+    /// The operations that any request of this operation may need.
     pub(super) fn may_need(&self, verb: Verb, index: usize) -> Vec<Arc<str>> {
         let counted = match verb {
             Verb::List | Verb::Search | Verb::Get => self.counted(index, |_, _| true),
@@ -78,7 +78,7 @@ impl Offer {
         if verb != Verb::Create {
             needed.extend(self.descendants_of(index).filter_map(|descendant| self.operation_of(verb, descendant)));
         }
-        // Most requests need nothing else.
+        // Most requests need no others.
         if needed.is_empty() {
             return Vec::new();
         }
@@ -96,7 +96,7 @@ impl Offer {
         counts.filter(|(name, _)| is_wanted(exposed, name)).map(|(_, table)| table).collect()
     }
 
-    /// What deleting a row may delete or change elsewhere. A rehearsal also tells how many rows that would be.
+    /// The operations that a delete cascades to. A dry run also reports how many rows that affects.
     fn cascaded(&self, index: usize, is_dry_run: bool) -> Vec<Arc<str>> {
         let mut needed = Vec::new();
         let mut gone = BTreeSet::from([index]);
@@ -116,7 +116,7 @@ impl Offer {
                     continue;
                 }
                 needed.extend(self.with_descendants(verb, from));
-                // Tables that are never listed are not named in the answer.
+                // Tables that may not be listed are not named in the answer.
                 if is_dry_run && self.concealed.is_readable(from) {
                     needed.extend(self.with_descendants(Verb::List, from));
                 }
@@ -125,7 +125,7 @@ impl Offer {
         needed
     }
 
-    /// An operation of a table and of those that inherit from it: their rows are rows of the first, too.
+    /// The operation on a table and on its descendants, whose rows are also rows of the table.
     pub(super) fn with_descendants(&self, verb: Verb, index: usize) -> impl Iterator<Item = Arc<str>> {
         let all = std::iter::once(index).chain(self.descendants_of(index));
         all.filter_map(move |table| self.operation_of(verb, table))
@@ -135,7 +135,7 @@ impl Offer {
         self.descendants.get(index).into_iter().flatten().copied()
     }
 
-    /// The operation of a table; where it has none, the one that lists it, by which rules can name the table.
+    /// The operation of a table; if it has none, its list operation, by which rules can refer to the table.
     fn operation_of(&self, verb: Verb, index: usize) -> Option<Arc<str>> {
         let exposed = self.table(index)?;
         [verb, Verb::List]
@@ -146,13 +146,13 @@ impl Offer {
     }
 }
 
-/// Whether a request names a computed field. Where it speaks of computed fields without naming any, all may be meant.
+/// Whether a request uses a computed field. If it mentions computed fields without a name, any may be meant.
 fn is_named(exposed: &ExposedTable, name: &str, params: &Map<String, Value>) -> bool {
     let is_about = |text: &str| {
         text.contains("_computed")
             && (text.contains(name) || !exposed.computed.iter().any(|computed| text.contains(&*computed.name)))
     };
-    // What is searched for is no field.
+    // The search text is not a field.
     params.iter().any(|(key, value)| is_about(key) || (key != "query" && mentions(value, &is_about)))
 }
 

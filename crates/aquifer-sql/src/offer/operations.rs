@@ -1,4 +1,4 @@
-//! The operations of tables.
+//! Builds the operations of tables.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::schema::exposed_table::ExposedTable;
 use crate::schema::model::{Column, Key};
 use crate::schema::relationship::Relationship;
 
-/// How far relationships are followed.
+/// The maximum depth of `query_relationships`.
 pub(crate) const MAX_RELATIONSHIP_DEPTH: u32 = 5;
 
-/// Types that are not those of tables.
+/// Type names that are not those of tables.
 const OWN_TYPES: &[&str] = &["Sort", RELATED_ROWS];
 
-/// The type of what `query_relationships` answers.
+/// The result type of `query_relationships`.
 const RELATED_ROWS: &str = "RelatedRows";
 
 pub(super) fn build_operations(
@@ -54,7 +54,7 @@ pub(super) fn build_operations(
     offering
 }
 
-/// `Order` for the rows of `orders`.
+/// The type name of a row: `Order` for `orders`.
 fn type_name(exposed: &ExposedTable) -> String {
     let name = aquifer_protocol::catalog::pascal_case(&exposed.words.singular);
     let is_taken = is_taken(&name) || OWN_TYPES.contains(&name.as_str());
@@ -87,7 +87,7 @@ fn enter_type(
     name
 }
 
-/// What callers should know about columns they do not see. Those that the operator has hidden are not spoken of.
+/// What callers should know about omitted columns. Columns in `hide` are not mentioned.
 pub(super) fn left_out(exposed: &ExposedTable) -> String {
     let withheld = &exposed.table.withheld;
     let mut words = String::new();
@@ -101,7 +101,7 @@ pub(super) fn left_out(exposed: &ExposedTable) -> String {
     words
 }
 
-/// Where columns refer to: `customers.id`.
+/// The targets of referring columns: `customers.id`.
 pub(super) fn references(
     exposed: &ExposedTable,
     relationships: &[Relationship],
@@ -124,18 +124,18 @@ fn about(exposed: &ExposedTable) -> String {
     }
 }
 
-/// Names the table behind a word that is not its name.
+/// Names the table if its word differs from its name.
 fn table_note(exposed: &ExposedTable, word: &str) -> String {
     let label = &*exposed.label;
     if label == word || !can_be_quoted(label) { String::new() } else { format!(" Table '{label}'.") }
 }
 
-/// Whether a name of the database can stand in a description.
+/// Whether a name of the database can be quoted in a description.
 fn can_be_quoted(name: &str) -> bool {
     !name.is_empty() && !name.contains(char::is_control) && !looks_like_a_leak(&format!("'{name}'."))
 }
 
-/// What a list or a search takes. Places of rows without a key can only be counted from the start.
+/// The parameters of a list or search. Without a key, pages can only be read forward.
 fn query_parameters(exposed: &ExposedTable, family: Family) -> Vec<Parameter> {
     let mut all = parameters(&exposed.collection, family);
     if exposed.table.key == Key::None {
@@ -163,12 +163,12 @@ fn operation(
     possible.then(|| define(verb, exposed, type_name, references))
 }
 
-/// Whether a row can be made without the column.
+/// Whether a row can be created without the column.
 fn is_optional(column: &Column) -> bool {
     column.nullable || column.has_default || column.generated
 }
 
-/// Whether a caller may set it when making a row.
+/// Whether a caller may set the column when creating a row.
 pub(super) fn is_set(column: &Column) -> bool {
     !column.generated && column.may_insert
 }
@@ -225,7 +225,7 @@ fn define(verb: Verb, exposed: &ExposedTable, type_name: &Arc<str>, references: 
         Verb::Create => exposed.table.dry_run.create,
         Verb::Update => exposed.table.dry_run.update,
         Verb::Delete => exposed.table.dry_run.delete,
-        // There is nothing to rehearse.
+        // A read has no dry run.
         Verb::List | Verb::Search | Verb::Get => false,
     };
     operation.returns = match verb {
@@ -283,7 +283,7 @@ pub(super) fn settable<'a>(
 
 fn dry_run() -> Parameter {
     let schema = Schema { default: Some(false.into()), ..Schema::of(Kind::Boolean) };
-    Parameter::optional("dry_run", schema.describe("Only tell the changes there would be; change nothing."))
+    Parameter::optional("dry_run", schema.describe("Report the changes without making them."))
 }
 
 fn if_match() -> Parameter {
@@ -291,13 +291,13 @@ fn if_match() -> Parameter {
     Parameter::optional("if_match", Schema::string().describe(words))
 }
 
-/// A field that can be changed. What is left out of a change stays as it is, whatever a new row would hold.
+/// The parameter of a field that can be changed. Fields that are not given stay unchanged, whatever their default.
 pub(super) fn as_change(field: Parameter) -> Parameter {
     let schema = Schema { default: None, ..field.schema };
     Parameter { required: false, schema, ..field }
 }
 
-/// The shape of a column's values, with what is known about its meaning.
+/// The schema of a column's values, with its comment and references.
 fn described(column: &Column, schema: Schema, references: &[(Arc<str>, String)]) -> Schema {
     let reference = references.iter().find(|(name, _)| *name == column.name).map(|(_, to)| format!("Refers to {to}."));
     let bytes = (column.of == FieldType::Bytes).then(|| "Bytes in base64.".to_owned());
@@ -308,13 +308,12 @@ fn described(column: &Column, schema: Schema, references: &[(Arc<str>, String)])
     if words.is_empty() { schema } else { schema.describe(&words.join(" ")) }
 }
 
-/// Whether a caller who knows the database could miss the column: it is called otherwise here, not only in another case
-/// style.
+/// Whether the field name differs from the column name by more than the case style.
 pub(super) fn is_renamed(column: &Column) -> bool {
     fold(&column.name) != fold(&column.sql_name)
 }
 
-/// The one operation that follows references through all tables.
+/// The operation that follows references between all tables.
 pub(super) fn query_relationships(
     root: Schema,
     relationships: &[Relationship],
@@ -346,8 +345,8 @@ pub(super) fn query_relationships(
         Parameter::optional("relationship", Schema::one_of(names.iter().copied()).describe("Only this one.")),
         Parameter::optional("depth", depth.describe("How many steps to follow.")),
         Parameter::optional("include", sections.describe("Only these parts of the answer.")),
-        Parameter::optional("first", first.describe("How many relationships; 20 unless said, 100 as the largest.")),
-        Parameter::optional("after", Schema::string().describe("Go on after this cursor; needs 'first'.")),
+        Parameter::optional("first", first.describe("How many relationships: 20 by default, up to 100.")),
+        Parameter::optional("after", Schema::string().describe("Continue after this cursor; needs 'first'.")),
     ];
     operation.returns = Returns {
         type_name: RELATED_ROWS.into(),
@@ -363,7 +362,7 @@ pub(super) fn query_relationships(
     operation
 }
 
-/// What `query_relationships` answers.
+/// The result of `query_relationships`.
 pub(super) fn related_rows() -> (Arc<str>, Arc<Schema>) {
     let object = || Schema::of(Kind::Object(Shape::default()));
     let list = || Schema::of(Kind::Array(Some(Box::new(object()))));
@@ -377,7 +376,7 @@ pub(super) fn related_rows() -> (Arc<str>, Arc<Schema>) {
     (RELATED_ROWS.into(), Arc::new(schema))
 }
 
-/// The tables themselves as a collection.
+/// The operation that lists the tables.
 pub(crate) fn tables() -> Operation {
     let collection = super::generic::tables_collection();
     let mut operation = Operation::new("list_tables", Category::Read, "List the tables of this database.");

@@ -30,7 +30,7 @@ pub(super) fn incoming_references<'a>(
     incoming.collect()
 }
 
-/// A reference that names no columns means the key.
+/// Completes references that name no columns: they refer to the primary key.
 pub(super) fn complete_references(model: &mut Model) {
     struct Target {
         name: Arc<str>,
@@ -53,7 +53,7 @@ pub(super) fn complete_references(model: &mut Model) {
         if foreign.to_columns.len() < foreign.columns.len() {
             foreign.to_columns = target.key.clone();
         }
-        // SQLite tells names as they were written there, in whatever case.
+        // SQLite reports names as they were written in the reference, in any case.
         for column in &mut foreign.to_columns {
             if let Some(name) = target.columns.iter().find(|name| name.eq_ignore_ascii_case(column)) {
                 *column = name.clone();
@@ -83,7 +83,7 @@ pub(super) fn find_references(tables: &[Table], words: &[names::Words]) -> Vec<R
             };
             if usable && !found.iter().any(twin) {
                 let mut name = format!("{}.{}", own.plural, foreign.columns.join("+"));
-                // The same columns may refer to two tables at once.
+                // The same columns may refer to two tables.
                 if let Some(other) = words.get(to).filter(|_| found.iter().any(|known| *known.name == *name)) {
                     name = format!("{name}>{}", other.plural);
                 }

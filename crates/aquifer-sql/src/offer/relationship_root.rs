@@ -1,21 +1,21 @@
-//! `root` of `query_relationships`: a table and a row of it. Which columns name a row depends on the table, and introspection
-//! says so in a form that can be followed without trying.
+//! The `root` parameter of `query_relationships`: a table and a key. The key columns depend on the table, and
+//! introspection describes them precisely.
 
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape};
 
 use super::{column_schema, generic};
 use crate::schema::exposed_table::ExposedTable;
 
-/// Tables with more different keys than this are described in words.
+/// Above this number of different keys, they are described in words.
 const MAX_ALTERNATIVES: usize = 12;
 
-/// Tables whose rows are named by the same columns.
+/// Tables with the same key columns.
 struct Group<'a> {
     key: Vec<Parameter>,
     tables: Vec<&'a str>,
 }
 
-/// The row to start from, in any of these tables.
+/// The schema of `root` for these tables.
 pub(super) fn schema(tables: &[&ExposedTable]) -> Schema {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for exposed in tables {
@@ -44,13 +44,13 @@ pub(super) fn schema(tables: &[&ExposedTable]) -> Schema {
     }
 }
 
-/// The row to start from, where tables are too many to be named.
+/// The schema of `root` if there are too many tables to list.
 pub(super) fn any_table(example: Option<&ExposedTable>) -> Schema {
     let such_as = example.map(|exposed| {
         let key: Vec<String> = key_of(exposed).iter().map(|column| format!("\"{}\": …", column.name)).collect();
         format!(" For '{0}': {{\"element_type\": \"{0}\", {1}}}.", exposed.words.plural, key.join(", "))
     });
-    let words = "The row to start from: its table, and every column of the table's key, which get_table_schema tells.";
+    let words = "The row to start from: its table, and every column of the table's key, which get_table_schema lists.";
     free(generic::any_case()).describe(&format!("{words}{}", such_as.unwrap_or_default()))
 }
 
@@ -69,9 +69,9 @@ fn free(tables: Schema) -> Schema {
     Schema::of(Kind::Object(Shape { fields, rest: Rest::Free }))
 }
 
-/// Answers name rows in this way, too, and may be sent back as they are.
+/// Answers contain this member, and may be sent back unchanged.
 fn element_name() -> Parameter {
-    Parameter::optional("element_name", Schema::string().describe("The key as text, as answers show it. Not needed."))
+    Parameter::optional("element_name", Schema::string().describe("The key as text, as answers show it. Optional."))
 }
 
 fn described(key: &[Parameter]) -> String {

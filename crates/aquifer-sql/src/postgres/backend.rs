@@ -13,7 +13,7 @@ use crate::schema::model::Model;
 use crate::settings::Settings;
 use crate::work::session::{Work, WorkError};
 
-/// A transaction that lost against another is begun again so often.
+/// How often a transaction that lost a conflict is attempted.
 const MAX_ATTEMPTS: usize = 3;
 
 /// A PostgreSQL server.
@@ -21,7 +21,7 @@ pub(crate) struct Postgres {
     readers: Pool,
     writers: Pool,
     timeout: Duration,
-    /// Which database it is, without the user and the password.
+    /// Identifies the database, without the user and the password.
     location: String,
 }
 
@@ -33,7 +33,7 @@ impl Postgres {
             let manager = Manager { config: config.clone(), tls: tls.clone(), timeout: settings.timeout, writes };
             Pool::new(manager, size, settings.timeout)
         };
-        // Without a name the database is called like the user.
+        // Without a name, the database is named after the user.
         let name = config.get_dbname().or(config.get_user()).unwrap_or_default();
         Ok(Self {
             readers: pool(settings.connections, false),
@@ -43,12 +43,12 @@ impl Postgres {
         })
     }
 
-    /// Which database it is, without secrets.
+    /// Identifies the database, without secrets.
     pub(crate) fn location(&self) -> &str {
         &self.location
     }
 
-    /// Looks what there is.
+    /// Reads the schema.
     pub(crate) async fn reflect(&self, settings: &Settings, baseline: &Baseline) -> Result<Model, SqlError> {
         retry_transient(|| async {
             let mut connection = self.readers.acquire().await?;
@@ -62,7 +62,7 @@ impl Postgres {
         })
     }
 
-    /// The state of the catalog that proofs about rehearsals depend on.
+    /// The state of the catalog on which proofs about dry runs depend.
     pub(crate) async fn fingerprint(&self) -> Result<String, WorkError> {
         retry_transient(|| async {
             let mut connection = self.readers.acquire().await?;
@@ -71,7 +71,7 @@ impl Postgres {
         .await
     }
 
-    /// Does what only reads.
+    /// Runs work that only reads.
     pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, WorkError> {
         retry_transient(|| self.read_once(&work)).await
     }
@@ -85,13 +85,13 @@ impl Postgres {
         }
         let answer = work.run(&mut session).await;
         if snapshot && !session.connection.is_busy {
-            // It has changed nothing; how it ends does not matter.
+            // Nothing was changed, so errors of the rollback do not matter.
             let _ = session.batch("ROLLBACK").await;
         }
         answer.map(|(output, _)| output)
     }
 
-    /// Does what changes something: all of it or nothing.
+    /// Runs work that changes data, atomically.
     pub(crate) async fn write<W: Work>(&self, work: W) -> Result<W::Output, WorkError> {
         retry_transient(|| self.write_once(&work)).await
     }
@@ -101,7 +101,7 @@ impl Postgres {
         let mut session = PostgresSession::new(&mut connection, self.timeout);
         session.batch(if work.needs_snapshot() { "BEGIN ISOLATION LEVEL REPEATABLE READ" } else { "BEGIN" }).await?;
         let answer = work.run(&mut session).await;
-        // A rehearsal is never kept, whatever comes of it.
+        // A dry run is never committed.
         let answer = answer.map(|(output, keep)| (output, keep && !work.is_dry_run()));
         let error = match finish_transaction(&mut session, answer).await {
             Ok(output) => return Ok(output),
@@ -119,15 +119,15 @@ impl Postgres {
     }
 }
 
-/// Keeps what was done, or undoes what was only tried.
+/// Commits, or rolls back what was not meant to be kept.
 async fn finish_transaction<T>(
     session: &mut PostgresSession<'_>,
     answer: Result<(T, bool), WorkError>,
 ) -> Result<T, WorkError> {
     match answer {
-        // The server would answer COMMIT with ROLLBACK, and call that a success.
+        // The server would answer COMMIT with ROLLBACK and report success.
         Ok((_, true)) if session.has_failed => {
-            let cause = "a statement had failed before the change was to be kept".to_owned();
+            let cause = "a statement failed before the commit".to_owned();
             Err(SqlError::Rejected { message: None, cause }.into())
         }
         Ok((output, true)) => match session.batch("COMMIT").await {
@@ -135,14 +135,14 @@ async fn finish_transaction<T>(
             Err(SqlError::Unavailable { cause, .. } | SqlError::ConnectionLost { cause }) => {
                 Err(SqlError::UnknownOutcome { cause }.into())
             }
-            // Nobody knows either where the server has stopped answering.
+            // If the server stops answering, the outcome is unknown as well.
             Err(SqlError::Timeout { cause }) if session.connection.is_busy => {
                 Err(SqlError::UnknownOutcome { cause }.into())
             }
             Err(error) => Err(error.into()),
         },
         Ok((output, false)) => {
-            // What is only rehearsed must fail as the real thing would.
+            // A dry run must fail where the change would: this checks deferred constraints.
             session.batch("SET CONSTRAINTS ALL IMMEDIATE; ROLLBACK").await?;
             Ok(output)
         }
@@ -150,7 +150,7 @@ async fn finish_transaction<T>(
     }
 }
 
-/// Does something again that failed because of what has just passed.
+/// Retries after transient errors.
 async fn retry_transient<T, F: Future<Output = Result<T, WorkError>>>(
     mut attempt: impl FnMut() -> F,
 ) -> Result<T, WorkError> {
@@ -163,7 +163,7 @@ async fn retry_transient<T, F: Future<Output = Result<T, WorkError>>>(
     attempt().await
 }
 
-/// With a server, which only some have.
+/// Needs a server.
 #[cfg(all(test, feature = "postgres"))]
 #[allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 mod tests {
@@ -173,7 +173,7 @@ mod tests {
     use crate::statement::Statement;
     use crate::work::session::Session;
 
-    /// Adds a row, fails, and goes on as if nothing had happened.
+    /// Inserts a row, runs a failing statement, and ignores its error.
     struct IgnoresErrors;
 
     impl Work for IgnoresErrors {
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    /// To COMMIT in a transaction that has failed the server answers ROLLBACK, which is no error to the driver.
+    /// In a failed transaction the server answers COMMIT with ROLLBACK, which the driver does not report as an error.
     #[tokio::test]
     async fn r_saf_5_a_commit_that_would_roll_back_is_a_plain_failure() {
         let url =

@@ -10,12 +10,12 @@ use super::error;
 use super::tls::Tls;
 use crate::error::SqlError;
 
-/// How long to wait for somebody else's lock.
+/// How long to wait for a lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long connecting may take.
+/// The timeout for connecting.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Makes connections.
+/// Creates connections.
 pub(super) struct Manager {
     pub(super) config: Config,
     pub(super) tls: Tls,
@@ -30,14 +30,14 @@ pub(super) struct Connection {
     pub(super) tls: Tls,
     pub(super) prepared: HashMap<String, (tokio_postgres::Statement, u64), foldhash::fast::RandomState>,
     pub(super) uses: u64,
-    /// Whether a statement runs of which nobody has seen the end.
+    /// Whether a statement is running whose end has not been seen.
     pub(super) is_busy: bool,
-    /// Whether a transaction is open. A caller may leave in the middle of one.
+    /// Whether a transaction is open. A caller may be dropped during one.
     pub(super) in_transaction: bool,
 }
 
 impl Connection {
-    /// Whether somebody else may use it.
+    /// Whether the connection can be reused.
     pub(super) fn is_usable(&self) -> bool {
         !(self.client.is_closed() || self.is_busy || self.in_transaction)
     }
@@ -55,14 +55,14 @@ impl Manager {
     async fn connect(&self) -> Result<Connection, SqlError> {
         let (client, abort_handle) = self.tls.connect(&self.config).await?;
         let read_only = if self.writes { "off" } else { "on" };
-        // Answers are in UTC and in forms that can be read back, whatever the server's or the role's settings are.
+        // Results are in UTC and in formats that can be read back, whatever the settings of the server or role.
         let session = format!(
             "SET default_transaction_read_only = {read_only}; SET statement_timeout = {}; SET timezone = 'UTC'; \
              SET datestyle = 'ISO, YMD'; SET intervalstyle = 'iso_8601'; SET extra_float_digits = 1; \
              SET bytea_output = 'hex'; SET idle_in_transaction_session_timeout = {}; SET lock_timeout = {}",
             self.timeout.as_millis(),
             self.timeout.as_millis() * 2,
-            // Before the statement's own time is over: then it is known what it waited for.
+            // Shorter than the statement timeout, so that the error says what the statement waited for.
             LOCK_TIMEOUT.min(self.timeout / 2).as_millis().max(1),
         );
         client.batch_execute(&session).await.map_err(|error| error::from_driver(&error))?;

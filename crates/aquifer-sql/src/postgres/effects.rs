@@ -1,24 +1,24 @@
-//! Which changes of a table leave no trace once they are undone.
+//! Which changes of a table leave no trace after a rollback.
 //!
-//! A rehearsal does everything and rolls it back. Sequences do not roll back, nor does whatever code does outside of the
-//! transaction, so a change can be rehearsed without a trace only if all code that it runs is harmless: triggers of the
-//! table, of its partitions and of tables that references lead to, rules, defaults, checks and policies.
+//! A dry run performs the change and rolls it back. Sequences do not roll back, and neither does anything that code
+//! does outside of the transaction. A dry run is therefore safe only if all code that runs with the change is: triggers
+//! of the table, of its partitions and of referenced tables, rules, defaults, checks and policies.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::reflect::{flag, query_catalog, text};
-use super::safe_code::{self, SafeCode, number};
+use super::catalog::{flag, number, query_catalog, text};
+use super::safe_code::{self, SafeCode};
 use super::session::PostgresSession;
 use super::{code, fingerprint};
 use crate::error::SqlError;
 use crate::schema::model::{DefaultPrediction, DryRunSupport, UntestableDefault};
 use crate::statement::{Dialect, Fragment, Name, Statement};
 
-/// Everything that may run with a change, of all tables: references lead anywhere. Objects with numbers below 16384 are
-/// PostgreSQL's own.
+/// Everything that may run with a change of any table: references lead anywhere. Objects with numbers below 16384 are
+/// built into PostgreSQL.
 const PARTS: &str = "
     WITH RECURSIVE reached AS (
         SELECT DISTINCT a.attrelid AS relation, a.atttypid AS id FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
@@ -138,8 +138,9 @@ const PARTS: &str = "
     WHERE x.oid >= 16384 AND (x.name IN (SELECT unnest(p.proargnames) FROM pg_proc p WHERE p.oid >= 16384) OR x.name = ANY(";
 const PARTS_END: &str = "::text[]))";
 
-/// Functions by their numbers. Parameters called like keywords are left out, so that no keyword passes for one. A body that was parsed when the function was made is not kept as text; defaults of
-/// parameters do not appear where the function is called.
+/// Functions by their numbers. Parameters named like keywords are omitted, so that no keyword passes for one. The
+/// source of a body that was parsed at creation is not stored as text; defaults of parameters do not appear in the
+/// call.
 const FUNCTIONS: &str = "
     SELECT json_build_object('part', 'function', 'id', p.oid::int8, 'name', p.proname, 'language', l.lanname,
         'body', CASE WHEN p.oid >= 16384 THEN p.prosrc END, 'immutable', p.provolatile = 'i',
@@ -156,7 +157,7 @@ const FUNCTIONS: &str = "
     FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE p.oid = ANY(";
 const FUNCTIONS_END: &str = "::text[]::oid[])";
 
-/// Defaults of the tables that are offered, and the sequences they draw from.
+/// Defaults of the offered tables, and the sequences they use.
 const DEFAULTS: &str = "
     SELECT json_build_object('id', a.attrelid::int8, 'name', a.attname, 'number', a.attnum, 'identity', a.attidentity <> '',
         'schema', n.nspname, 'table', c.relname,
@@ -184,7 +185,7 @@ const DEFAULTS: &str = "
         AND (f.oid IS NOT NULL OR a.attidentity <> '' OR t.typdefaultbin IS NOT NULL) AND n.nspname = ANY(";
 const DEFAULTS_END: &str = "::text[]) ORDER BY a.attrelid, a.attnum";
 
-/// What is done to rows.
+/// A kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Event {
     Insert,
@@ -193,7 +194,7 @@ enum Event {
 }
 
 impl Event {
-    /// Its bit in a trigger's type.
+    /// The bit of the event in a trigger's type.
     fn bit(self) -> i64 {
         match self {
             Event::Insert => 4,
@@ -202,7 +203,7 @@ impl Event {
         }
     }
 
-    /// Its number in a rule.
+    /// The number of the event in a rule.
     fn rule(self) -> i64 {
         match self {
             Event::Update => 2,
@@ -219,32 +220,32 @@ struct Reference {
     on_update: char,
 }
 
-/// What is known of all tables.
+/// What runs with changes of all tables.
 #[derive(Default)]
 pub(super) struct Effects {
-    /// Triggers that may leave a trace: the table, and the bits of their events.
+    /// Triggers that may leave a trace: the table, and the bits of its events.
     triggers: Vec<(i64, i64)>,
     rules: Vec<(i64, i64)>,
     references: Vec<Reference>,
-    /// Tables whose rows are seen through another one: the table, and that one.
+    /// Tables whose rows are also rows of another table: the table, and its parent.
     children: Vec<(i64, i64)>,
-    /// Tables whose rows move from one partition to another when they are updated.
+    /// Tables whose rows may move between partitions when they are updated.
     partitioned: HashSet<i64>,
     foreign: HashSet<i64>,
     /// Tables with checks, indexes, generated columns or types that may leave a trace.
     checks: HashSet<i64>,
     /// Tables with policies that may leave a trace, even where rows are only read.
     policies: HashSet<i64>,
-    /// Columns whose defaults are not simply computed.
+    /// Columns whose defaults do more than compute.
     untestable: HashMap<i64, Vec<UntestableDefault>>,
-    /// The state of the catalog that all of this was read from.
+    /// The state of the catalog at the time of reading.
     fingerprint: Option<Arc<str>>,
 }
 
 impl Effects {
-    /// Finds out what runs with changes.
+    /// Reads what runs with changes.
     pub(super) async fn read(session: &mut PostgresSession<'_>, schemas: &[String]) -> Result<Self, SqlError> {
-        // All of it in one state of the catalog, and after the tables were read: a proof must not be older than they are.
+        // In one snapshot of the catalog, after the tables were read: a proof must not be older than the tables.
         session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
         let parts = query_catalog(session, PARTS, PARTS_END, &code::known_names()).await?;
         let defaults = query_catalog(session, DEFAULTS, DEFAULTS_END, schemas).await?;
@@ -297,7 +298,7 @@ impl Effects {
         Ok(effects)
     }
 
-    /// How changes of a table can be rehearsed.
+    /// How changes of a table can be tried in a dry run.
     pub(super) fn dry_run(&self, table: i64) -> DryRunSupport {
         let traceless = |event| self.leaves_no_trace(table, event, &mut HashSet::new());
         let (create, update, delete) = (traceless(Event::Insert), traceless(Event::Update), traceless(Event::Delete));
@@ -305,7 +306,7 @@ impl Effects {
         DryRunSupport { create, update, delete, untestable, fingerprint: self.fingerprint.clone() }
     }
 
-    /// Whether everything that runs with the event is undone with it.
+    /// Whether everything that runs with the event is rolled back with it.
     fn leaves_no_trace(&self, table: i64, event: Event, seen: &mut HashSet<(i64, Event)>) -> bool {
         if !seen.insert((table, event)) {
             return true;
@@ -319,15 +320,15 @@ impl Effects {
             (Event::Delete, 'n' | 'd', _) | (Event::Update, _, 'c' | 'n' | 'd') => Some(Event::Update),
             _ => None,
         };
-        // What a column is set to then is its default, and that may be drawn.
+        // The reference sets the column to its default, which may use a sequence.
         let draws = |reference: &Reference| {
             let sets_default = (event == Event::Delete && reference.on_delete == 'd')
                 || (event == Event::Update && reference.on_update == 'd');
-            // Of tables beyond the schemas that are offered nothing is known.
+            // Nothing is known of tables in schemas that are not offered.
             sets_default && self.untestable.get(&reference.from).is_none_or(|untestable| !untestable.is_empty())
         };
         let referring: Vec<&Reference> = self.references.iter().filter(|reference| reference.to == table).collect();
-        // Tables at the other end of a reference are read to tell what is wrong, or what goes along.
+        // Tables at the other end of a reference are read to explain errors and cascades.
         let is_guarded = |reference: &Reference| {
             (reference.to == table && self.policies.contains(&reference.from))
                 || (reference.from == table && self.policies.contains(&reference.to))
@@ -350,8 +351,8 @@ impl Effects {
     }
 }
 
-/// A column whose default is not simply computed, and what can be known of its next value. `before` are those of the
-/// table's columns before it, which would be given their values first.
+/// A column whose default does more than compute, with its predicted next value if possible. `before` are the table's
+/// earlier columns, which get their values first.
 fn untestable_default(row: &Value, before: &[UntestableDefault], safe_code: &SafeCode) -> Option<UntestableDefault> {
     let is_identity = flag(row, "identity");
     let expression = row["expression"].as_str().unwrap_or_default();
@@ -368,7 +369,7 @@ fn untestable_default(row: &Value, before: &[UntestableDefault], safe_code: &Saf
         prediction: DefaultPrediction::Unknown,
     };
     let prediction = match sequences.as_slice() {
-        // Whoever may not draw from it cannot leave the column out. An identity draws for everybody.
+        // A user without permission on the sequence has to give a value. An identity column needs no permission.
         all if !is_identity && all.iter().any(|sequence| !sequence.may_draw) => DefaultPrediction::Refused,
         _ if !flag(row, "insert") => DefaultPrediction::Unknown,
         [only] if is_identity => only
@@ -383,7 +384,7 @@ fn untestable_default(row: &Value, before: &[UntestableDefault], safe_code: &Saf
     Some(UntestableDefault { prediction, ..column })
 }
 
-/// A default with predictions in the place of what it would draw.
+/// The default with predictions in place of calls to `nextval`.
 fn predict_default(
     expression: &str,
     sequences: &[Sequence],
@@ -393,7 +394,7 @@ fn predict_default(
     let mut predicted = expression.to_owned();
     for sequence in sequences {
         let call = format!("nextval('{}'::regclass)", sequence.text.replace('\'', "''"));
-        // Which of several comes first is not known.
+        // The order of several calls is not known.
         if expression.matches(&call).count() != 1 {
             return None;
         }
@@ -402,10 +403,10 @@ fn predict_default(
     Some(predicted)
 }
 
-/// A sequence that a default draws from.
+/// A sequence that a default uses.
 struct Sequence {
     id: i64,
-    /// What PostgreSQL calls it in expressions.
+    /// The name of the sequence in expressions.
     text: String,
     quoted: String,
     increment: i64,
@@ -426,7 +427,7 @@ impl Sequence {
         }
     }
 
-    /// The value it would give next, as an expression that does not draw it.
+    /// An expression for the next value that does not advance the sequence.
     fn next_value(&self, before: &[UntestableDefault], row: &Value) -> Option<String> {
         let untestable = before.iter().flat_map(|column| &column.draws_from).filter(|id| **id == self.id).count();
         let first = self.increment.checked_mul(i64::try_from(untestable).ok()?)?;
@@ -443,7 +444,7 @@ impl Sequence {
                  FROM pg_catalog.pg_sequence AS q WHERE q.seqrelid = {id}::oid)"
             ));
         }
-        // An identity's own sequence is nobody's to read; what it gave is in the column.
+        // The sequence of an identity column may not be readable, but its last value is in the column.
         let column = Name::reflected(text(row, "name"));
         let table = Name::qualified(text(row, "schema"), text(row, "table"));
         let mut statement = Statement::new(Dialect::Postgres);

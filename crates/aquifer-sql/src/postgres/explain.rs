@@ -1,7 +1,7 @@
 //! Finds out more about a failed change, in transactions that cannot write.
 //!
-//! The questions run code of the database's own, such as checks of domains and policies. A change that failed, or that was
-//! only rehearsed, must not leave anything behind because of them.
+//! The queries run code of the database, such as checks of domains and policies. A failed change or a dry run must not
+//! leave anything behind because of them.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::work::session::{Session, Work};
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY";
 
-/// Asks more about what went wrong. If that is not possible, the error stays as it is.
+/// Explains an error. If that is not possible, the error stays as it is.
 pub(super) async fn explain<W: Work>(work: &W, session: &mut PostgresSession<'_>, error: SqlError) -> SqlError {
     if session.batch(BEGIN).await.is_err() {
         return error;
@@ -25,7 +25,7 @@ pub(super) async fn explain<W: Work>(work: &W, session: &mut PostgresSession<'_>
     error
 }
 
-/// A session that cannot write. Every statement that fails is rolled back on its own.
+/// A session that cannot write. A failed statement is rolled back on its own.
 struct ReadOnly<'t, 'l>(&'t mut PostgresSession<'l>);
 
 impl ReadOnly<'_, '_> {

@@ -1,22 +1,23 @@
-//! Where values of one column can be seen in another, as far as PostgreSQL's catalog tells: generated columns, references,
-//! columns that hold whole rows, tables that inherit from others or are partitions of them, and views.
+//! Traces where values of one column appear in another, as far as PostgreSQL's catalog tells: generated columns,
+//! references, columns of row types, inheritance, partitions, and views.
 //!
-//! All schemas are looked into, offered or not: a view may read another one that callers never see. What a view reads
-//! stands in the catalog, and so does the column each output is of, where it is a column and nothing else; any other output
-//! may show everything the view reads. Only views that read something worth hiding are looked into so closely.
+//! All schemas are traced, offered or not, because a view may read a schema that callers never see. The catalog lists
+//! the columns that a view reads, and the column behind each output if it is a plain column; any other output may show
+//! everything the view reads. Only views that read hidden columns are analyzed that closely.
 
 use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::reflect::{query_catalog, text};
+use super::catalog::{query_catalog, text};
 use super::session::PostgresSession;
 use crate::error::SqlError;
 use crate::exposure::{self, Baseline};
 use crate::schema::model::{ColumnId, Flow, Model};
 use crate::settings::Settings;
 
-/// Generated columns and what they are made of. Newer servers tell it of the expression, older ones of the column.
+/// Generated columns and their sources. Newer servers record the dependency on the expression, older ones on the
+/// column.
 const GENERATED: &str = "
     SELECT json_build_object('schema', n.nspname, 'table', c.relname, 'from', s.attname, 'to', a.attname)::text
     FROM pg_attribute a
@@ -30,7 +31,7 @@ const GENERATED: &str = "
     JOIN pg_attribute s ON s.attrelid = c.oid AND s.attnum = p.refobjsubid
     WHERE a.attgenerated <> '' AND n.nspname <> ALL(";
 
-/// Columns that a table has from another. Rows of the one are seen through the other, so values flow both ways.
+/// Inherited columns. Rows of a child are rows of its parent, so values flow both ways.
 const INHERITED: &str = "
     SELECT json_build_object('schema', n.nspname, 'table', c.relname, 'column', a.attname,
         'to_schema', pn.nspname, 'to_table', pc.relname)::text
@@ -43,8 +44,8 @@ const INHERITED: &str = "
     JOIN pg_attribute pa ON pa.attrelid = pc.oid AND pa.attname = a.attname AND NOT pa.attisdropped
     WHERE n.nspname <> ALL(";
 
-/// Columns that hold rows of other tables, also in lists, domains and ranges: they show every column of those. Older
-/// servers have no multiranges.
+/// Columns of row types, also within arrays, domains and ranges: they show every column of that table. Older servers
+/// have no multiranges.
 const ROWS: &str = "
     WITH RECURSIVE held AS (
         SELECT a.attrelid AS relation, a.attname AS name, a.atttypid AS type
@@ -67,7 +68,7 @@ const ROWS: &str = "
     JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname <> ALL(";
 
-/// References, which hold the very value that they refer to.
+/// References, which contain the value they refer to.
 const REFERENCES: &str = "
     SELECT json_build_object('schema', n.nspname, 'table', c.relname, 'to', a.attname,
         'from_schema', m.nspname, 'from_table', o.relname, 'from', b.attname)::text
@@ -81,7 +82,7 @@ const REFERENCES: &str = "
     JOIN pg_attribute b ON b.attrelid = o.oid AND b.attnum = x.other
     WHERE k.contype = 'f' AND n.nspname <> ALL(";
 
-/// What ends each of these.
+/// The end of each of these queries.
 const END: &str = "::text[])";
 
 /// Schemas of PostgreSQL itself.
@@ -93,8 +94,8 @@ const QUERIES: &str = "
     FROM pg_rewrite r WHERE r.ev_type = '1' AND r.ev_class = ANY(";
 const QUERIES_END: &str = "::text[]::oid[])";
 
-/// Views, and the columns they read. One that mentions a whole row, or a table as a value (`'users'::regclass`, whose type
-/// has the number 2205), reads all columns of whatever it is from. So does one that calls a function whose body the server
+/// Views and the columns they read. A view that mentions a whole row or a table as a value (`'users'::regclass`, whose
+/// type has the number 2205) reads all columns of its tables. So does one that calls a function whose body the server
 /// has parsed.
 const VIEWS: &str = "
     SELECT json_build_object('id', c.oid::int8, 'schema', n.nspname, 'name', c.relname,
@@ -125,17 +126,18 @@ const VIEWS: &str = "
     CROSS JOIN LATERAL (SELECT r.ev_action::text ~ ':(varattno 0|consttype 2205) ' AS has_rows) w
     WHERE c.relkind IN ('v', 'm') AND n.nspname <> ALL(";
 
-/// Members of an output in a parsed query that matter. The name is among them since it could look like any other.
+/// The relevant members of an output in a parsed query. The name is included because it could look like any other
+/// member.
 const OUTPUT_MEMBERS: [&str; 5] = [":resno", ":resorigtbl", ":resorigcol", ":resjunk", ":resname"];
 
-/// A view: its columns, and what it reads.
+/// A view with its columns and sources.
 struct View {
     id: i64,
     schema: String,
     name: String,
     columns: Vec<String>,
     reads: BTreeSet<ColumnId>,
-    /// What it reads, by the table's and the column's number.
+    /// The columns it reads, by the numbers of table and column.
     numbers: HashMap<(i64, i64), ColumnId>,
 }
 
@@ -169,7 +171,7 @@ impl View {
         ColumnId::for_postgres(&self.schema, &self.name, name)
     }
 
-    /// The flows into this view. Without origins every output may show everything the view reads.
+    /// The flows into this view. Without origins, every output may show everything the view reads.
     fn flows(&self, origins: &[(i64, i64)]) -> Vec<Flow> {
         let everything = self.column("").whole_table();
         let mut flows: Vec<Flow> =
@@ -182,7 +184,7 @@ impl View {
     }
 }
 
-/// Finds out which columns show values of others.
+/// Traces which columns show values of others.
 pub(super) async fn trace(
     session: &mut PostgresSession<'_>,
     model: &mut Model,
@@ -224,15 +226,15 @@ pub(super) async fn trace(
     Ok(())
 }
 
-/// The table and the column that each output of a parsed query is, by number; zeros where it is anything else. Nothing if
-/// the query is not understood.
+/// The table and column of each output of a parsed query, by number; zeros for any other expression. `None` if the
+/// query is not understood.
 ///
-/// Outputs of the query itself stand two levels deep; those of queries within it stand deeper.
+/// Outputs of the query itself are two levels deep; those of nested queries are deeper.
 fn origins(query: &str, columns: usize) -> Option<Vec<(i64, i64)>> {
     let mut origins = Vec::new();
     let mut depth = 0_usize;
     let mut is_escaped = false;
-    // The member that was named last, two levels deep, and what is known of the output.
+    // The last member name at that depth, and the current output.
     let (mut output, mut member, mut word): (Option<[i64; 5]>, usize, String) = (None, 0, String::new());
     for letter in query.chars() {
         if is_escaped {
@@ -285,7 +287,7 @@ fn origins(query: &str, columns: usize) -> Option<Vec<(i64, i64)>> {
         }
     }
     origins.sort_unstable();
-    // One for each column, in order; anything else means that the tree is not what it is taken for.
+    // One output for each column, in order; otherwise the tree is not as expected.
     let is_complete = origins.len() == columns
         && origins.iter().zip(1..).all(|((number, _, _), expected): (&(i64, i64, i64), i64)| *number == expected);
     is_complete.then(|| origins.into_iter().map(|(_, table, column)| (table, column)).collect())

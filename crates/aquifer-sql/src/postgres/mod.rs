@@ -1,7 +1,7 @@
-//! PostgreSQL: a pool whose sessions for reading cannot write, prepared statements, and queries that end when nobody
-//! waits for them.
+//! PostgreSQL: pools with read-only and writing sessions, prepared statements, and cancellation of abandoned queries.
 
 mod backend;
+mod catalog;
 mod code;
 mod connection;
 mod effects;

@@ -1,4 +1,4 @@
-//! Connections that are lent, one to each call, and kept for the next.
+//! A bounded pool of connections.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::connection::{Connection, Manager};
 use crate::error::SqlError;
 
-/// So many connections and no more. The one used last is lent first: its server has everything at hand.
+/// A bounded pool. The connection used last is reused first, because its server-side caches are warm.
 pub(super) struct Pool {
     manager: Manager,
     #[expect(clippy::vec_box, reason = "lent as they are, not moved about")]
@@ -19,10 +19,10 @@ pub(super) struct Pool {
     timeout: Duration,
 }
 
-/// A connection on loan. It goes back when it is dropped, or ends if it cannot be used again.
+/// A connection taken from the pool. It is returned when dropped, or closed if it cannot be reused.
 pub(super) struct PooledConnection<'p> {
     pool: &'p Pool,
-    /// There until it is dropped.
+    /// Present until it is dropped.
     connection: Option<Box<Connection>>,
     _permit: SemaphorePermit<'p>,
 }
@@ -33,17 +33,17 @@ impl Pool {
         Self { manager, idle: Mutex::default(), free: Semaphore::new(size), timeout }
     }
 
-    /// Takes a connection, when it is one's turn.
+    /// Takes a connection as soon as one is available.
     pub(super) async fn acquire(&self) -> Result<PooledConnection<'_>, SqlError> {
         let permit = match self.free.try_acquire() {
             Ok(permit) => permit,
-            // Boxed, as all that is rare: whoever takes a connection would carry it.
+            // Boxed because it is rare: otherwise every caller's future would contain it.
             Err(_) => tokio::time::timeout(self.timeout, self.free.acquire())
                 .boxed()
                 .await
                 .ok()
                 .and_then(Result::ok)
-                .ok_or(SqlError::Busy { reason: "too many requests wait for it" })?,
+                .ok_or(SqlError::Busy { reason: "too many requests are waiting for it" })?,
         };
         let connection = match self.take_idle() {
             Some(connection) => connection,
@@ -54,7 +54,7 @@ impl Pool {
 
     fn take_idle(&self) -> Option<Box<Connection>> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        // Servers that went away took all of their connections along.
+        // A server that was restarted has closed all of its connections.
         while let Some(connection) = idle.pop() {
             if connection.is_usable() {
                 return Some(connection);

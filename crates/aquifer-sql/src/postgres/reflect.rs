@@ -1,5 +1,5 @@
-//! What a PostgreSQL database holds, as far as this role may see it. A few questions to its catalogue, however many tables
-//! there are.
+//! Reads the schema of a PostgreSQL database, as far as the role may see it. The number of catalog queries does not
+//! depend on the number of tables.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use aquifer_protocol::schema::Comparison;
 use aquifer_query::FieldType;
 use serde_json::Value;
 
+use super::catalog::{flag, query_catalog, text};
 use super::effects::Effects;
 use super::lineage;
 use super::session::PostgresSession;
 use crate::error::SqlError;
 use crate::exposure::{self, Baseline};
-use crate::rows::CellType;
 use crate::schema::column_defaults::ColumnDefault;
 use crate::schema::column_rules::ColumnRules;
 use crate::schema::model::{
@@ -21,13 +21,10 @@ use crate::schema::model::{
     PostgresStore, Store, Table, TablePermissions, TextIndex, UniqueConstraint, WithheldColumns,
 };
 use crate::schema::sql_definitions;
-use crate::settings::Settings;
-use crate::settings::TableFilter;
-use crate::statement::{Bind, Dialect, Fragment, Name, Statement};
-use crate::work::session::Session as _;
+use crate::settings::{Settings, TableFilter};
+use crate::statement::{Dialect, Fragment, Name, Statement};
 
-/// Tables and views that may be read. Partitions are seen through the table they are of; what an extension brought is
-/// its own business.
+/// Readable tables and views. Partitions are accessed through their parent; objects of extensions are skipped.
 const RELATIONS: &str = "
     SELECT json_build_object('id', c.oid::int8, 'schema', n.nspname, 'name', c.relname, 'kind', c.relkind,
         'comment', obj_description(c.oid, 'pg_class'), 'select', has_table_privilege(c.oid, 'SELECT'),
@@ -48,7 +45,7 @@ const RELATIONS_END: &str = "::text[]) AND c.relkind IN ('r', 'p', 'v', 'm', 'f'
         AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
     ORDER BY n.nspname, c.relname";
 
-/// Columns of those, with their types; a domain counts as what it is made of, through however many others.
+/// Columns of those with their types; domains count as their base type, at any depth.
 const COLUMNS: &str = "
     WITH RECURSIVE chain AS (
         SELECT t.oid AS outside, t.oid AS domain, t.typbasetype AS base, t.typtypmod AS modifier, t.typnotnull AS required,
@@ -103,7 +100,7 @@ const CONSTRAINTS: &str = "
 const CONSTRAINTS_END: &str = "::text[]) AND NOT c.relispartition AND k.contype IN ('p', 'u', 'f', 'c', 'x')
     ORDER BY k.conrelid, k.contype, k.conname";
 
-/// Indexes that find words, with the columns the words are from, and unique ones that no constraint speaks for.
+/// Full-text indexes with the columns of their words, and unique indexes without a constraint.
 const INDEXES: &str = "
     SELECT json_build_object('id', i.indrelid::int8, 'name', x.relname, 'unique', i.indisunique,
         'columns', (i.indkey::int2[])[0:i.indnkeyatts - 1], 'has_expressions', i.indexprs IS NOT NULL,
@@ -135,7 +132,7 @@ const INDEXES_END: &str = "::text[]) AND NOT c.relispartition AND i.indpred IS N
         AND (m.amname IN ('gin', 'gist') OR i.indisunique)
     ORDER BY i.indrelid, x.relname";
 
-/// Tables by their names with the schema, wherever they are. Partitions are seen through the table they are of.
+/// Tables by qualified name, in any schema. Partitions are accessed through their parent.
 const NAMED_TABLES: &str = "
     SELECT json_build_object('schema', n.nspname, 'name', c.relname,
         'columns', (SELECT json_agg(a.attname) FROM pg_attribute a
@@ -161,13 +158,13 @@ pub(super) async fn reflect_model(
         let all = columns.get(&table).map(Vec::as_slice).unwrap_or_default();
         all.iter().map(|row| (row["number"].as_i64().unwrap_or(0), text(row, "name"))).collect()
     };
-    // Nothing is rehearsed where nothing can be changed.
+    // A read-only source has no dry runs.
     let effects = match settings.read_only {
         true => Effects::default(),
         false => Effects::read(session, &schemas).await?,
     };
     let mut tables = Vec::new();
-    // In the order of the schemas, so that the first one's tables get the plain names.
+    // In the order of the schemas, so that tables of the first schema get the plain names.
     for schema in &schemas {
         for row in relations.iter().filter(|row| text(row, "schema") == schema) {
             if !filter.admits(Some(schema), text(row, "name")) {
@@ -186,7 +183,7 @@ pub(super) async fn reflect_model(
     Ok(model)
 }
 
-/// Tables that the settings hide columns of but leave out, or that are in schemas that are not offered: views may show them.
+/// Tables with hidden columns that are excluded or in schemas that are not offered: views may show them.
 async fn excluded(
     session: &mut PostgresSession<'_>,
     settings: &Settings,
@@ -219,19 +216,6 @@ async fn excluded(
     Ok(found.iter().map(table).collect())
 }
 
-pub(super) async fn query_catalog(
-    session: &mut PostgresSession<'_>,
-    question: &'static str,
-    rest: &'static str,
-    schemas: &[String],
-) -> Result<Vec<Value>, SqlError> {
-    let list = crate::sql::json::array_literal(schemas.iter().map(|schema| Some(schema.as_str())));
-    let mut statement = Statement::new(Dialect::Postgres);
-    statement.push(question).bind(Bind::Text(list)).push(rest);
-    let rows = session.rows(&statement, &[CellType::Json]).await?;
-    Ok(rows.into_iter().flatten().collect())
-}
-
 fn by_table(rows: Vec<Value>) -> HashMap<i64, Vec<Value>> {
     let mut by_table: HashMap<i64, Vec<Value>> = HashMap::new();
     for row in rows {
@@ -244,15 +228,7 @@ fn id(row: &Value) -> i64 {
     row["id"].as_i64().unwrap_or(0)
 }
 
-pub(super) fn text<'a>(row: &'a Value, name: &str) -> &'a str {
-    row[name].as_str().unwrap_or_default()
-}
-
-pub(super) fn flag(row: &Value, name: &str) -> bool {
-    row[name].as_bool().unwrap_or(false)
-}
-
-/// A table before it is understood.
+/// The catalog rows of one table.
 struct RelationRows<'a> {
     row: &'a Value,
     columns: Vec<Value>,
@@ -281,7 +257,7 @@ impl RelationRows<'_> {
                 expression: row["expression"].as_str().map(Fragment::trusted),
             })
             .collect();
-        // A domain's rule is one about every column of the domain.
+        // A rule of a domain applies to every column of the domain.
         for column in &self.columns {
             for rule in column["rules"].as_array().into_iter().flatten() {
                 let (rule, name): (&str, Arc<str>) = (text(rule, "name"), text(column, "name").into());
@@ -303,7 +279,7 @@ impl RelationRows<'_> {
         let columns: Vec<Column> = self
             .columns
             .iter()
-            // What an index looks at is nothing to look at.
+            // Columns that only serve an index are not shown.
             .filter(|row| is_shown(row))
             .map(|row| {
                 let name = text(row, "name");
@@ -311,7 +287,7 @@ impl RelationRows<'_> {
                 let of_domain = row["rules"].as_array().into_iter().flatten();
                 let of_domain = of_domain.filter_map(|row| checked_expression(text(row, "rule")));
                 let rules = ColumnRules::from_checks(of_table, |named| named == name);
-                // A domain's constraints call the value so.
+                // Constraints of a domain call the value `VALUE`.
                 let rules = rules.merge(ColumnRules::from_checks(of_domain, |named| named == "VALUE"));
                 column(row, words_of(row), rules)
             })
@@ -352,7 +328,7 @@ impl RelationRows<'_> {
             .or_else(|| visible(&table_settings).filter(|table_settings| !table_settings.is_empty()))
         {
             Some(positions) => Key::Columns(positions),
-            // Where a row lies tells it from every other, as long as nobody moves it.
+            // The physical position identifies a row as long as the row is not moved.
             None if (kind == "r" || kind == "m") && flag(self.row, "select") => Key::Hidden(Fragment::trusted("ctid")),
             None => Key::None,
         };
@@ -379,7 +355,7 @@ impl RelationRows<'_> {
         }
         let writable = matches!(kind, "r" | "p" | "f") && !settings.read_only;
         let may = |what: &str| writable && flag(self.row, what);
-        // Nobody can give a value to what nobody sees.
+        // Callers cannot give a value to a column they do not see.
         let needs_hidden = self
             .columns
             .iter()
@@ -415,7 +391,7 @@ impl RelationRows<'_> {
         })
     }
 
-    /// A full-text index, over a column or over an expression, and the configuration its words were made with.
+    /// A full-text index over a column or expression, and its text search configuration.
     fn text_index(&self, row: &Value) -> Option<TextIndex> {
         if !flag(row, "text") || !flag(row, "select") {
             return None;
@@ -430,7 +406,7 @@ impl RelationRows<'_> {
             (None, Some(expression)) => (Fragment::trusted(expression), expression),
             _ => return None,
         };
-        // `to_tsvector('english'::regconfig, …)`; without one it is the database's default.
+        // `to_tsvector('english'::regconfig, …)`; without a configuration it is the database's default.
         let named = made.split_once("to_tsvector('").and_then(|(_, rest)| rest.split_once("'::regconfig"));
         let configuration = match named {
             Some((name, _)) => format!("'{name}'::regconfig"),
@@ -439,7 +415,7 @@ impl RelationRows<'_> {
         let over: Vec<&str> = row["over"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let columns = over.iter().filter(|name| Some(**name) != row["vector"].as_str()).map(|name| Arc::from(*name));
         let columns: Vec<Arc<str>> = columns.collect();
-        // A column that a trigger fills, or a function of the whole row, may hold words of any column.
+        // A column filled by a trigger, or a function of the whole row, may contain words of any column.
         let is_known = !flag(row, "whole") && (row["vector"].is_null() || flag(row, "is_made"));
         let (schema, table) = (text(self.row, "schema"), text(self.row, "name"));
         let sources: Vec<ColumnId> = if is_known {
@@ -452,13 +428,13 @@ impl RelationRows<'_> {
     }
 }
 
-/// Whether callers see the column. What an index looks at is nothing to look at.
+/// Whether callers see the column. Columns that only serve an index are not shown.
 fn is_shown(row: &Value) -> bool {
     flag(row, "select") && text(row, "type") != "tsvector"
 }
 
-/// What a constraint checks, from its definition `CHECK ((x > 0)) NOT VALID`. A constraint that is not valid for all rows
-/// still holds for every change.
+/// The expression of a check, from its definition `CHECK ((x > 0)) NOT VALID`. A constraint that is not valid for all
+/// rows still applies to every change.
 fn checked_expression(definition: &str) -> Option<&str> {
     let mut expression = definition.strip_prefix("CHECK ")?;
     while let Some(shorter) = [" NOT VALID", " NO INHERIT"].iter().find_map(|suffix| expression.strip_suffix(suffix)) {
@@ -474,7 +450,7 @@ fn column(row: &Value, words: Vec<String>, rules: ColumnRules) -> Column {
         ("e", _) => (FieldType::Word(labels.into()), PostgresRead::Word),
         (_, "A") => {
             let (element, read) = field_type_of(text(row, "element"));
-            // What can only be compared as text is no list of anything known; nor are bytes, which are not shown in base64.
+            // Types compared as text have no known elements, and bytes in arrays are not shown in base64.
             let unknown = matches!(
                 read,
                 PostgresRead::AsText | PostgresRead::Native | PostgresRead::MadeJson | PostgresRead::Bytes
@@ -496,7 +472,7 @@ fn column(row: &Value, words: Vec<String>, rules: ColumnRules) -> Column {
         _ => None,
     };
     let limited = matches!(text(row, "type"), "varchar" | "bpchar");
-    // The modifier counts four bytes more than the characters.
+    // The modifier is four more than the number of characters.
     let length = row["modifier"].as_i64().filter(|_| limited).and_then(|modifier| u64::try_from(modifier - 4).ok());
     let name = text(row, "name");
     Column {
@@ -525,7 +501,7 @@ fn column(row: &Value, words: Vec<String>, rules: ColumnRules) -> Column {
     }
 }
 
-/// How two values are compared that are text to callers. Of a list, how its elements are.
+/// How values that callers see as text are compared. For a list, how its elements are.
 fn comparison(row: &Value, read: PostgresRead) -> Comparison {
     let (of, read) = match text(row, "category") {
         "A" if text(row, "element_kind") == "e" => (text(row, "element"), PostgresRead::Word),
@@ -537,18 +513,17 @@ fn comparison(row: &Value, read: PostgresRead) -> Comparison {
         "bpchar" => Comparison::IgnoreTrailingBlanks,
         "uuid" => Comparison::Uuid,
         _ if !flag(row, "deterministic") => Comparison::Unknown,
-        // Cut off after 63 bytes, without a word.
+        // The server silently truncates it to 63 bytes.
         "name" => Comparison::Opaque,
-        // Bytes in a list are not written in base64, and the server takes `a`, `\x61` and `\141` for one byte.
+        // Bytes in an array are not written in base64, and the server accepts `a`, `\x61` and `\141` for the same byte.
         _ if text(row, "category") == "A" && read == PostgresRead::Bytes => Comparison::Opaque,
-        // `10.0.0.1` and `10.0.0.1/32` are one address: types with a sense of their own compare by that.
+        // `10.0.0.1` and `10.0.0.1/32` are the same address: such types have their own equality.
         _ if matches!(read, PostgresRead::Native | PostgresRead::AsText) => Comparison::Opaque,
         _ => Comparison::Exact,
     }
 }
 
-/// Between which numbers `numeric(8, 2)` lies, both out of reach. The modifier holds all digits and those of the
-/// fraction, which may be fewer than none.
+/// The exclusive bounds of `numeric(8, 2)`. The modifier contains the precision and the scale, which may be negative.
 fn numeric_range(modifier: i64) -> Option<(f64, f64)> {
     let modifier = modifier.checked_sub(4).filter(|modifier| *modifier >= 0)?;
     let (all, fraction) = ((modifier >> 16) & 0xffff, ((modifier & 0x7ff) ^ 1024) - 1024);

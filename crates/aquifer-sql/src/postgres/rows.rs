@@ -1,4 +1,4 @@
-//! PostgreSQL's values, to JSON and back. They come in its binary form, and go as text, which the cast beside them reads.
+//! PostgreSQL values to JSON and back. Values are received in binary form and sent as text, which a cast parses.
 
 use std::error::Error;
 
@@ -17,7 +17,7 @@ use crate::statement::Bind;
 /// A row of a result.
 pub(super) struct Row<'r>(pub(super) &'r tokio_postgres::Row);
 
-/// A cell as it came.
+/// A cell in binary form.
 struct Raw<'a>(&'a [u8]);
 
 impl<'a> FromSql<'a> for Raw<'a> {
@@ -45,7 +45,7 @@ impl ResultRow for Row<'_> {
                 write_string(&STANDARD.encode(bytes), out);
                 return CellContent::Bytes;
             }
-            // The database vouches for it.
+            // The database guarantees that it is valid JSON.
             CellType::Json => write_valid_json(bytes, out),
             CellType::Integers => write_integers(bytes, out),
             CellType::Text | CellType::Plain => cell::write_text(bytes, out),
@@ -65,20 +65,20 @@ fn read_integer(bytes: &[u8]) -> i64 {
 
 fn read_float(bytes: &[u8]) -> f64 {
     match *bytes {
-        // By way of text: 0.1 is to stay 0.1, and not become what a double makes of it.
+        // Through text: 0.1 must stay 0.1 and not become the nearest double.
         [a, b, c, d] => f32::from_be_bytes([a, b, c, d]).to_string().parse().unwrap_or(f64::NAN),
         [a, b, c, d, e, f, g, h] => f64::from_be_bytes([a, b, c, d, e, f, g, h]),
         _ => f64::NAN,
     }
 }
 
-/// Days from 1970 to 2000, which is where PostgreSQL begins to count.
+/// Days from 1970 to 2000, the epoch of PostgreSQL.
 const EPOCH_DAYS: i64 = 10_957;
 const DAY: i64 = 86_400;
 
-/// Microseconds since 2000. There are moments before and after all others.
+/// Writes microseconds since 2000. Infinite timestamps are written by name.
 fn write_time(microseconds: i64, out: &mut Vec<u8>) {
-    /// From the year 1 on: before that the world and PostgreSQL count differently.
+    /// From the year 1 on: earlier years are numbered differently by PostgreSQL.
     const COMMON_ERA_SECONDS: std::ops::Range<i64> = -62_135_596_800..253_402_300_800;
     let (seconds, rest) = (microseconds.div_euclid(1_000_000) + EPOCH_DAYS * DAY, microseconds.rem_euclid(1_000_000));
     match microseconds {
@@ -99,7 +99,7 @@ fn write_time(microseconds: i64, out: &mut Vec<u8>) {
     }
 }
 
-/// A day in the form PostgreSQL reads back, however far it is.
+/// A date in the form that PostgreSQL reads back, in any year.
 fn format_far_date(days: i64) -> (String, &'static str) {
     let (year, month, day) = cell::civil_date(days);
     // The year before 1 is 1 BC.

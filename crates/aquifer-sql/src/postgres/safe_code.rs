@@ -1,104 +1,83 @@
-//! What is known of the code of a PostgreSQL database: which functions, expressions and types leave no trace once the
-//! transaction is rolled back.
+//! Decides which functions, expressions and types of a PostgreSQL database leave no trace after a rollback.
 //!
-//! Sequences are not rolled back, nor is whatever leaves the transaction: other servers, files, locks that outlast it.
-//! Code counts as harmless only if all of it is recognized. Anything else costs a confirmation.
+//! Sequences are not rolled back, and neither is anything that leaves the transaction: other servers, files, locks that
+//! outlast it. Code is safe only if all of it is recognized. Everything else requires a confirmation.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::code::{self, Names};
+use super::catalog::{contains_word, flag, number, text, texts};
+use super::code::{self, FUNCTIONS, Names};
 use super::expression::Expression;
-use super::reflect::{flag, text};
 
-/// Functions of PostgreSQL itself that leave no trace. Expressions may also call any of its immutable ones.
-pub(super) const FUNCTIONS: &str = "\
-    abs age array_agg array_append array_cat array_length array_position array_prepend array_remove \
-    array_to_json array_to_string avg bit_length bool_and bool_or btrim cardinality ceil ceiling char_length \
-    character_length chr clock_timestamp coalesce concat concat_ws convert_from convert_to count \
-    current_database current_date current_schema current_setting current_time current_timestamp current_user \
-    date date_part date_trunc decode encode exp extract float8 floor format gen_random_uuid greatest host \
-    initcap int4 int8 isfinite json_agg json_build_array json_build_object json_object_agg jsonb_agg \
-    jsonb_array_elements jsonb_array_elements_text jsonb_array_length jsonb_build_array jsonb_build_object \
-    jsonb_each jsonb_each_text jsonb_object_agg jsonb_object_keys jsonb_set jsonb_strip_nulls jsonb_typeof \
-    justify_interval least left length ln localtime localtimestamp log lower lpad ltrim make_date make_interval \
-    make_timestamp make_timestamptz max md5 min mod now nullif numeric octet_length overlay pg_notify \
-    phraseto_tsquery plainto_tsquery position power quote_ident quote_literal quote_nullable random \
-    regexp_match regexp_matches regexp_replace regexp_split_to_array repeat replace reverse right round \
-    row_to_json rpad rtrim session_user setweight sha224 sha256 sha384 sha512 sign split_part sqrt \
-    statement_timestamp string_agg string_to_array strip strpos substr substring sum text time timeofday \
-    timestamp timestamptz timezone to_char to_date to_hex to_json to_jsonb to_number to_timestamp to_tsquery \
-    to_tsvector transaction_timestamp translate trim trunc ts_rank tsvector_concat unnest upper uuidv4 uuidv7 \
-    websearch_to_tsquery";
-
-/// Triggers of PostgreSQL itself that only change the row.
+/// Built-in triggers that only change the row.
 const TRIGGERS: &str = "\
     tsvector_update_trigger tsvector_update_trigger_column suppress_redundant_updates_trigger";
 
-/// Extensions whose functions compute and nothing else.
+/// Extensions whose functions only compute.
 const EXTENSIONS: &str = "\
     btree_gin btree_gist citext cube fuzzystrmatch hstore intarray isn ltree moddatetime pg_trgm pgcrypto seg \
     unaccent uuid-ossp";
 
-/// Extensions of which at least operators, casts and types do.
+/// Extensions of which at least operators, casts and types only compute.
 const TYPE_EXTENSIONS: &str = "earthdistance postgis postgis_raster prefix semver vector";
 
-/// Objects with lower numbers were made with the database: they are PostgreSQL's own.
+/// The first number of a user-defined object. Lower numbers are built into PostgreSQL.
 const FIRST_OWN_ID: i64 = 16384;
 
 /// The number of `nextval(regclass)`, the same in every version.
 const NEXTVAL: i64 = 1574;
 
-/// A function as the catalog has it.
+/// A function in the catalog.
 struct Function {
     name: String,
     language: String,
     body: String,
     extension: Option<String>,
     is_immutable: bool,
-    /// Whether it takes values of any type, and may look up casts and operators of that.
+    /// Whether it takes values of any type, and may look up the casts and operators of that type.
     is_polymorphic: bool,
-    /// Whether it has a body as text, no defaults of parameters, and only types of PostgreSQL itself.
+    /// Whether its body is stored as text and it has no parameter defaults and only built-in types.
     is_plain: bool,
     parameters: Vec<String>,
 }
 
-/// A type of the database's own.
+/// A user-defined type.
 struct Type {
     kind: String,
     is_array: bool,
-    /// What it is made of.
+    /// The types it consists of.
     parts: Vec<i64>,
-    /// What values are checked with.
+    /// The checks of its values.
     checks: Vec<String>,
     extension: Option<String>,
 }
 
-/// An operator of the database's own.
+/// A user-defined operator.
 struct Operator {
     function: i64,
-    /// Whether it is of an extension that is known.
+    /// Whether it belongs to a known extension.
     is_known: bool,
 }
 
-/// What is known of the code of a database.
+/// What is known of a database's code.
 #[derive(Default)]
 pub(super) struct SafeCode {
     functions: HashMap<i64, Function>,
-    /// Operators of the database's own.
+    /// User-defined operators.
     operators: HashMap<i64, Operator>,
     types: HashMap<i64, Type>,
-    /// Types with casts or operators of the database's own, which run wherever values are read or compared.
+    /// Types with user-defined casts or operators, which run wherever values are read or compared.
     touched: HashSet<i64>,
     shadowed: HashSet<String>,
     of_rows: HashSet<String>,
-    /// Whether bodies of functions may call unknown functions without naming them, by operators or casts.
+    /// Whether function bodies may call unknown functions implicitly, through operators or casts.
     has_unnamed_calls: bool,
 }
 
 impl SafeCode {
-    /// Learns of one row of the catalog.
+    /// Adds a row of the catalog.
     pub(super) fn add(&mut self, row: &Value) {
         let id = number(row, "id");
         let extension = || row["extension"].as_str().map(str::to_owned);
@@ -128,17 +107,17 @@ impl SafeCode {
                 self.add_unnamed(row, is_known);
             }
             "cast" => self.add_unnamed(row, is_known_extension(row["extension"].as_str())),
-            "shadow" if !row["extension"].as_str().is_some_and(|name| has(EXTENSIONS, name)) => {
+            "shadow" if !row["extension"].as_str().is_some_and(|name| contains_word(EXTENSIONS, name)) => {
                 self.shadowed.insert(text(row, "name").to_owned());
             }
-            "of_row" if !row["extension"].as_str().is_some_and(|name| has(EXTENSIONS, name)) => {
+            "of_row" if !row["extension"].as_str().is_some_and(|name| contains_word(EXTENSIONS, name)) => {
                 self.of_rows.insert(text(row, "name").to_owned());
             }
             _ => {}
         }
     }
 
-    /// Learns of an operator or a cast, which run without being named.
+    /// Adds an operator or cast, which run implicitly.
     fn add_unnamed(&mut self, row: &Value, is_known: bool) {
         if !is_known {
             self.has_unnamed_calls = true;
@@ -146,7 +125,7 @@ impl SafeCode {
         }
     }
 
-    /// Every function that expressions use: which have to be known to judge them.
+    /// Every function that these expressions use. They have to be known to judge the expressions.
     pub(super) fn functions_of(&self, trees: &[&str]) -> HashSet<i64> {
         let of_types = self.types.values().flat_map(|of| of.checks.iter().map(String::as_str));
         let mut used: HashSet<i64> = self.operators.values().map(|operator| operator.function).collect();
@@ -163,10 +142,12 @@ impl SafeCode {
             // `to_jsonb` calls a type's own cast to JSON.
             let calls_others = function.is_polymorphic && self.has_unnamed_calls;
             return !calls_others
-                && (function.is_immutable || has(FUNCTIONS, &function.name) || has(TRIGGERS, &function.name));
+                && (function.is_immutable
+                    || contains_word(FUNCTIONS, &function.name)
+                    || contains_word(TRIGGERS, &function.name));
         }
         if let Some(extension) = &function.extension {
-            return has(EXTENSIONS, extension);
+            return contains_word(EXTENSIONS, extension);
         }
         let names = Names { shadowed: &self.shadowed, of_rows: &self.of_rows, parameters: &function.parameters };
         matches!(&*function.language, "sql" | "plpgsql")
@@ -180,7 +161,7 @@ impl SafeCode {
         self.count_draws(tree) == Some(0)
     }
 
-    /// How often an expression draws from a sequence; nothing if it may do anything else that leaves a trace.
+    /// How often an expression advances a sequence; `None` if it may leave any other trace.
     pub(super) fn count_draws(&self, tree: &str) -> Option<usize> {
         self.count_draws_except(tree, &mut HashSet::new())
     }
@@ -194,7 +175,7 @@ impl SafeCode {
         is_harmless.then_some(draws)
     }
 
-    /// Whether an operator leaves no trace: none of PostgreSQL itself does.
+    /// Whether an operator leaves no trace. Built-in operators never do.
     fn is_safe_operator(&self, id: i64) -> bool {
         let known = || self.operators.get(&id);
         id < FIRST_OWN_ID
@@ -226,19 +207,7 @@ impl SafeCode {
     }
 }
 
-/// Whether operators, casts and types of the extension compute and nothing else. Without one they are the database's own.
+/// Whether operators, casts and types of the extension only compute. Without an extension they are user-defined.
 pub(super) fn is_known_extension(extension: Option<&str>) -> bool {
-    extension.is_some_and(|name| has(EXTENSIONS, name) || has(TYPE_EXTENSIONS, name))
-}
-
-pub(super) fn has(list: &str, word: &str) -> bool {
-    list.split(' ').any(|known| known == word)
-}
-
-pub(super) fn number(row: &Value, name: &str) -> i64 {
-    row[name].as_i64().unwrap_or(0)
-}
-
-fn texts(list: &Value) -> Vec<String> {
-    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    extension.is_some_and(|name| contains_word(EXTENSIONS, name) || contains_word(TYPE_EXTENSIONS, name))
 }

@@ -1,4 +1,4 @@
-//! One call's conversation with PostgreSQL.
+//! A session with PostgreSQL for one call.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use crate::rows::{CellType, ResultRow, RowCollector};
 use crate::statement::Statement;
 use crate::work::session::Session;
 
-/// How many statements a connection keeps prepared. They cost memory on the server.
+/// How many statements a connection keeps prepared. They use memory on the server.
 const MAX_PREPARED_STATEMENTS: usize = 256;
 
-/// One call's conversation.
+/// A session for one call.
 pub(super) struct PostgresSession<'l> {
     pub(super) connection: &'l mut Connection,
-    /// The server stops statements by itself, in time. This is for a server that no longer does anything.
+    /// The server enforces the statement timeout. This one is for a server that no longer responds.
     timeout: Duration,
-    /// Whether a statement has failed, and with it the transaction that it stood in.
+    /// Whether a statement, and with it the transaction, has failed.
     pub(super) has_failed: bool,
 }
 
@@ -38,7 +38,7 @@ impl<'l> PostgresSession<'l> {
             return Err(unresponsive_server());
         };
         self.connection.is_busy = false;
-        // Whatever a failed COMMIT has done, the transaction is over; only beginning leaves one open.
+        // After COMMIT the transaction is over, even if it failed; only BEGIN leaves one open.
         self.connection.in_transaction = sql.starts_with("BEGIN") || (done.is_err() && sql.starts_with("SET"));
         done.map_err(|error| error::from_driver(&error))
     }
@@ -50,7 +50,7 @@ impl<'l> PostgresSession<'l> {
             *used = uses;
             return Ok(statement.clone());
         }
-        // Boxed: few statements are new, and every call would carry it.
+        // Boxed: few statements are new, and otherwise every call's future would contain it.
         let statement = self.connection.client.prepare(sql).boxed().await?;
         if self.connection.prepared.len() >= MAX_PREPARED_STATEMENTS {
             let oldest = self.connection.prepared.iter().min_by_key(|(_, (_, used))| *used).map(|(sql, _)| sql.clone());
@@ -69,7 +69,7 @@ impl<'l> PostgresSession<'l> {
         let timeout = self.timeout;
         self.connection.is_busy = true;
         let done = {
-            // Pinned here, so that it is not moved about.
+            // Pinned in place to avoid moving it.
             let run = std::pin::pin!(async {
                 let prepared = self.prepare_cached(statement.text()).await?;
                 let binds = statement.binds().iter().map(|bind| bind as &(dyn tokio_postgres::types::ToSql + Sync));
@@ -86,7 +86,7 @@ impl<'l> PostgresSession<'l> {
         self.connection.is_busy = false;
         done.map_err(|error: tokio_postgres::Error| {
             self.has_failed = true;
-            // A table that has changed under a prepared statement is met by preparing it again.
+            // If a table has changed under a prepared statement, the statement is prepared again.
             self.connection.prepared.remove(statement.text());
             error::from_driver(&error)
         })
@@ -94,8 +94,9 @@ impl<'l> PostgresSession<'l> {
 }
 
 impl Drop for PostgresSession<'_> {
-    /// Whoever was here may have left in the middle. The server is told to stop what nobody waits for, and the connection
-    /// is closed, which undoes what was begun, and frees its rows now, not when somebody needs the connection.
+    /// The caller may have been dropped midway. The server is asked to cancel an abandoned statement, and the
+    /// connection is closed. That rolls back the transaction and releases its locks at once, not when the connection is
+    /// needed again.
     fn drop(&mut self) {
         if self.connection.is_busy
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
@@ -103,7 +104,7 @@ impl Drop for PostgresSession<'_> {
             let (token, tls) = (self.connection.client.cancel_token(), self.connection.tls.clone());
             runtime.spawn(async move {
                 if tokio::time::timeout(CONNECT_TIMEOUT, tls.cancel(&token)).await.is_err() {
-                    tracing::debug!("a statement nobody waits for could not be stopped");
+                    tracing::debug!("an abandoned statement could not be cancelled");
                 }
             });
         }
@@ -114,7 +115,7 @@ impl Drop for PostgresSession<'_> {
 }
 
 fn unresponsive_server() -> SqlError {
-    SqlError::Timeout { cause: "the server did not even end the statement".to_owned() }
+    SqlError::Timeout { cause: "the server did not end the statement in time".to_owned() }
 }
 
 impl Session for PostgresSession<'_> {

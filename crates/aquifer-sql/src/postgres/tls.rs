@@ -1,4 +1,4 @@
-//! Encrypted connections, and how the certificate of a server is verified.
+//! TLS connections, and the verification of server certificates.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) enum Tls {
 }
 
 impl Tls {
-    /// Sets up encryption as a URL demands it.
+    /// Sets up the encryption that a URL requires.
     pub(super) fn new(encryption: &Encryption) -> Result<Self, SqlError> {
         let builder = || {
             let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
@@ -46,14 +46,14 @@ impl Tls {
         Ok(Tls::Rustls(MakeRustlsConnect::new(client)))
     }
 
-    /// A client, and what ends its connection at once.
+    /// A client, and a handle that aborts its connection.
     pub(super) async fn connect(&self, config: &Config) -> Result<(Client, AbortHandle), SqlError> {
         fn spawn_connection<S, T>(connection: tokio_postgres::Connection<S, T>) -> AbortHandle
         where
             S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
             T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
         {
-            // It ends when its client is dropped.
+            // The task ends when its client is dropped.
             let line = tokio::spawn(async move {
                 if let Err(error) = connection.await {
                     tracing::debug!(%error, "a connection to PostgreSQL ended");
@@ -87,7 +87,7 @@ fn provider() -> Arc<CryptoProvider> {
 }
 
 fn setup_error(error: impl std::fmt::Display) -> SqlError {
-    SqlError::Unavailable { reason: "no encryption can be set up".to_owned(), cause: error.to_string() }
+    SqlError::Unavailable { reason: "TLS cannot be set up".to_owned(), cause: error.to_string() }
 }
 
 fn load_roots(roots: &Roots) -> Result<RootCertStore, SqlError> {
@@ -112,7 +112,8 @@ fn load_roots(roots: &Roots) -> Result<RootCertStore, SqlError> {
     Ok(store)
 }
 
-/// Verifies that a certificate comes from one of these authorities, for whatever host, or nothing at all without them.
+/// Verifies that a certificate was issued by one of these authorities, for any host. Without authorities, verifies
+/// nothing.
 #[derive(Debug)]
 struct AnyHost {
     roots: Option<RootCertStore>,

@@ -1,5 +1,5 @@
-//! What a PostgreSQL URL says about where and how to connect, with the meaning that libpq gives to `sslmode` and
-//! `sslrootcert`. The driver knows neither `verify-ca` nor `verify-full`, so both parameters are taken out of the URL first.
+//! Parses a PostgreSQL URL, with libpq's meaning of `sslmode` and `sslrootcert`. The driver does not support
+//! `verify-ca` and `verify-full`, so both parameters are removed from the URL first.
 
 use std::str::FromStr;
 
@@ -9,16 +9,16 @@ use tokio_postgres::config::SslMode;
 use crate::error::SqlError;
 use crate::settings::percent;
 
-/// How a server proves who it is.
+/// How the server is authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Encryption {
-    /// Nothing is encrypted.
+    /// No encryption.
     Off,
-    /// Encrypted without asking who answers: `prefer` and `require`.
+    /// Encryption without verification: `prefer` and `require`.
     Unverified,
-    /// The certificate comes from a trusted authority, for whatever host: `verify-ca`, and `require` with `sslrootcert`.
+    /// A certificate of a trusted authority, for any host: `verify-ca`, and `require` with `sslrootcert`.
     Authority(Roots),
-    /// The same, and the certificate is for the host in the URL: `verify-full`.
+    /// A certificate of a trusted authority, for the host in the URL: `verify-full`.
     AuthorityAndHost(Roots),
 }
 
@@ -27,11 +27,11 @@ pub(super) enum Encryption {
 pub(super) enum Roots {
     /// Those of the operating system.
     System,
-    /// Those in this file.
+    /// Those in a file.
     File(String),
 }
 
-/// Reads a URL.
+/// Parses a URL.
 pub(super) fn parse_url(url: &str) -> Result<(Config, Encryption), SqlError> {
     let invalid = |reason: &str, cause: String| SqlError::Unavailable { reason: reason.to_owned(), cause };
     let (base, query) = split_query(url);
@@ -61,8 +61,8 @@ pub(super) fn parse_url(url: &str) -> Result<(Config, Encryption), SqlError> {
     Ok((config, encryption))
 }
 
-/// The URL before its parameters, and these. A `?` in a password does not begin them: the driver takes everything before
-/// the first `@` for credentials.
+/// Splits a URL at its parameters. A `?` in a password does not start them: the driver treats everything before the
+/// first `@` as credentials.
 fn split_query(url: &str) -> (&str, &str) {
     let scheme = url.find("://").map_or(0, |start| start + 3);
     let place = url.get(scheme..).and_then(|rest| rest.find('@')).map_or(scheme, |at| scheme + at + 1);
@@ -81,7 +81,7 @@ fn encryption(mode: Option<&str>, roots: Option<String>) -> Result<(SslMode, Enc
         Some(file) if !is_system => Roots::File(file),
         _ => Roots::System,
     };
-    // As in libpq: anybody can get a certificate from an authority that the system trusts.
+    // As in libpq: anyone can get a certificate from an authority that the system trusts.
     if is_system && !matches!(mode, None | Some("verify-full")) {
         let reason = "its sslrootcert=system needs sslmode=verify-full";
         return Err((reason, format!("sslmode={}", mode.unwrap_or_default())));

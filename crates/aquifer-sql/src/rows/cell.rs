@@ -5,7 +5,7 @@ use aquifer_protocol::response::may_hold_huge_number;
 /// Writes text as a JSON string.
 pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
     let escapes = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
-    // Looked at without a branch for each byte: most texts need no escapes.
+    // No branch for each byte: most texts need no escapes.
     if text.as_bytes().iter().fold(false, |found, byte| found | escapes(byte)) {
         // Writing to memory cannot fail.
         let _ = serde_json::to_writer(out, text);
@@ -17,7 +17,7 @@ pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes bytes that should be text as a JSON string. What is no text becomes question marks.
+/// Writes bytes that should be text as a JSON string. Invalid UTF-8 becomes replacement characters.
 pub(crate) fn write_text(bytes: &[u8], out: &mut Vec<u8>) {
     match std::str::from_utf8(bytes) {
         Ok(text) => write_string(text, out),
@@ -25,7 +25,7 @@ pub(crate) fn write_text(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a moment, from the year 1 to the year 9999, as jiff would, which takes ten times as long.
+/// Writes a timestamp between the years 1 and 9999, ten times as fast as jiff.
 pub(crate) fn write_timestamp(seconds: i64, nanoseconds: u32, out: &mut Vec<u8>) {
     const DAY: i64 = 86_400;
     let (year, month, day) = civil_date(seconds.div_euclid(DAY));
@@ -55,9 +55,9 @@ fn write_digits(number: i64, width: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// Year, month and day, so many days after the first of January 1970.
+/// The date that is this many days after 1970-01-01.
 pub(crate) fn civil_date(days: i64) -> (i64, i64, i64) {
-    // Counted in eras of 400 years that begin in March, so that leap days come last.
+    // Uses eras of 400 years that begin in March, so that leap days come last.
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
@@ -68,10 +68,10 @@ pub(crate) fn civil_date(days: i64) -> (i64, i64, i64) {
     (year + era * 400 + carry, month, day)
 }
 
-/// The greatest whole number up to which JavaScript has them all.
+/// The greatest integer up to which JavaScript represents all integers exactly.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// Writes a whole number; as text where JavaScript would round it (R-RES-5).
+/// Writes an integer; as text if JavaScript would round it (R-RES-5).
 pub(crate) fn write_integer(number: i64, out: &mut Vec<u8>) {
     if number.unsigned_abs() > MAX_SAFE_INTEGER {
         out.extend_from_slice(format!("\"{number}\"").as_bytes());
@@ -80,7 +80,7 @@ pub(crate) fn write_integer(number: i64, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a number; as text where JSON has none for it.
+/// Writes a number; as text if JSON cannot represent it.
 pub(crate) fn write_float(number: f64, out: &mut Vec<u8>) {
     if number.is_finite() {
         let _ = serde_json::to_writer(out, &number);
@@ -96,11 +96,11 @@ pub(crate) fn write_float(number: f64, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes the digits of an exact number; as text where a double would not hold them. Zeros at the end of a fraction say
-/// how a column is declared, and nothing about the number.
+/// Writes an exact number; as text if a double cannot represent it. Trailing zeros come from the column's declaration
+/// and are dropped.
 pub(crate) fn write_decimal(text: &str, out: &mut Vec<u8>) {
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
-    // So many digits come back from a double as they went in.
+    // A double represents this many digits exactly.
     const MAX_EXACT_DIGITS: usize = 16;
     let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') && !text.starts_with("00");
     if text.len() <= MAX_EXACT_DIGITS && text.contains('.') && plain(text) {
@@ -117,7 +117,7 @@ pub(crate) fn write_decimal(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes text that should be JSON; as a string where it is none.
+/// Writes text that should be JSON; as a string if it is not.
 pub(crate) fn write_json(text: &str, out: &mut Vec<u8>) {
     if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() {
         write_valid_json(text.as_bytes(), out);
@@ -126,7 +126,7 @@ pub(crate) fn write_json(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes what is JSON for sure. Numbers beyond all that readers of JSON have are written as text.
+/// Writes valid JSON. Numbers beyond the range of a double are written as text.
 pub(crate) fn write_valid_json(text: &[u8], out: &mut Vec<u8>) {
     if may_hold_huge_number(text) {
         write_quoting_numbers(text, out, |number| number.parse::<f64>().is_ok_and(f64::is_finite));
@@ -135,14 +135,14 @@ pub(crate) fn write_valid_json(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a list of whole numbers; as text those that JavaScript would round (R-RES-5).
+/// Writes a JSON array of integers; those that JavaScript would round as text (R-RES-5).
 pub(crate) fn write_integers(text: &[u8], out: &mut Vec<u8>) {
     write_quoting_numbers(text, out, |number| {
         number.parse::<i64>().is_ok_and(|number| number.unsigned_abs() <= MAX_SAFE_INTEGER)
     });
 }
 
-/// Writes JSON with quotes around numbers that are not fine.
+/// Writes JSON with quotes around the numbers that do not satisfy `is_fine`.
 fn write_quoting_numbers(text: &[u8], out: &mut Vec<u8>, is_fine: impl Fn(&str) -> bool) {
     let (mut in_string, mut escaped, mut rest) = (false, false, text);
     while let Some((&byte, after)) = rest.split_first() {

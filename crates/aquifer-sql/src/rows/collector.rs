@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::shape::{CursorSource, ResultRow, RowShape, write_object};
 
-/// Texts one after the other.
+/// Consecutive texts in one buffer.
 #[derive(Debug, Default)]
 struct TextBuffer {
     bytes: Vec<u8>,
@@ -37,7 +37,7 @@ impl TextBuffer {
     }
 }
 
-/// Collects rows until there are enough of them, or too many bytes.
+/// Collects rows up to a number of rows or bytes.
 #[derive(Debug)]
 pub(crate) struct RowCollector {
     shape: RowShape,
@@ -45,14 +45,14 @@ pub(crate) struct RowCollector {
     max_bytes: usize,
     every_cursor: bool,
     items: TextBuffer,
-    /// Of every row with its cursor, else of the first and the last.
+    /// The cursor of every row if edges are requested, otherwise of the first and last row.
     cursors: TextBuffer,
     more: bool,
     cut: bool,
 }
 
 impl RowCollector {
-    /// For one row.
+    /// A collector for a single row.
     pub(crate) fn for_single_row(shape: RowShape) -> Self {
         Self::new(shape, 1, usize::MAX, false)
     }
@@ -70,7 +70,7 @@ impl RowCollector {
         }
     }
 
-    /// Takes a row, unless there are enough.
+    /// Adds a row, unless there are enough.
     pub(crate) fn push(&mut self, row: &impl ResultRow) -> ControlFlow<()> {
         let count = self.items.count();
         if count >= self.max_rows {
@@ -114,7 +114,7 @@ impl RowCollector {
         self.more
     }
 
-    /// The place of the row that was taken last.
+    /// The cursor values of the last row.
     pub(crate) fn last_cursor_values(&self) -> Option<Vec<Value>> {
         let last = self.cursors.count().checked_sub(1)?;
         serde_json::from_slice(self.cursors.get(last)).ok()
@@ -125,12 +125,12 @@ impl RowCollector {
         if self.items.count() == 0 { None } else { Some(self.items.bytes) }
     }
 
-    /// Whether the page ended early because of its bytes, and after how many rows.
+    /// The number of rows, if the page was cut because of its size in bytes.
     pub(crate) fn truncated_after(&self) -> Option<usize> {
         self.cut.then_some(self.items.count())
     }
 
-    /// Writes `"items":[…],"pageInfo":{…}` and the like.
+    /// Writes `"items":[…],"pageInfo":{…}` or the equivalent for the kind of page.
     pub(crate) fn write_page(
         self,
         collection: &Collection,

@@ -1,16 +1,16 @@
-//! The media type of bytes, by how they begin (R-RES-5). A database does not keep it, and callers need it to make anything
-//! of them.
+//! Detects the media type of bytes from their first bytes (R-RES-5). Databases do not store it, and callers need it to
+//! use the bytes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// What is said of bytes that nobody knows.
+/// The media type of unknown bytes.
 const UNKNOWN: &str = "application/octet-stream";
 
-/// How many bytes are looked at, a multiple of three: so many are written in whole characters of base64.
+/// How many bytes are examined. A multiple of three, so that they are whole characters of base64.
 const SNIFFED_BYTES: usize = 36;
 
-/// How files begin: where, with what, and what they are.
+/// File signatures: offset, bytes and media type.
 const SIGNATURES: &[(usize, &[u8], &str)] = &[
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
@@ -56,12 +56,12 @@ fn detect(bytes: &[u8]) -> &'static str {
     let begins = |(offset, signature, _): &&(usize, &[u8], &str)| {
         bytes.get(*offset..).is_some_and(|rest| rest.starts_with(signature))
     };
-    // Two letters or so may begin anything: an image of that kind says its size after them.
+    // Two letters may begin anything: an image of that kind states its size after them.
     let is_certain = |(_, signature, _): &&(usize, &[u8], &str)| *signature != b"BM" || bytes.len() > 26;
     SIGNATURES.iter().filter(is_certain).find(begins).map_or(UNKNOWN, |(_, _, media_type)| media_type)
 }
 
-/// The media type of bytes that stand there in base64, in quotes.
+/// The media type of base64 in quotes.
 pub(crate) fn detect_base64(written: &[u8]) -> &'static str {
     let text = written.strip_prefix(b"\"").unwrap_or(written);
     let text = text.strip_suffix(b"\"").unwrap_or(text);

@@ -7,7 +7,7 @@ use aquifer_query::plan::Path;
 use super::{CellType, OutputField};
 use crate::statement::Fragment;
 
-/// What is asked for to get some fields.
+/// The SQL and the fields of a selection.
 #[derive(Debug)]
 pub(crate) struct CachedSelection {
     pub(crate) select: Arc<[Path]>,
@@ -16,17 +16,17 @@ pub(crate) struct CachedSelection {
     pub(crate) fields: Arc<[OutputField]>,
 }
 
-/// What has been asked for before. Most calls ask for the same few fields.
+/// The selections used before. Most calls select the same few fields.
 #[derive(Debug, Default)]
 pub(crate) struct SelectionCache(RwLock<Vec<Arc<CachedSelection>>>);
 
 impl SelectionCache {
-    /// Callers choose fields as they like; the first ones are kept.
+    /// Callers choose any fields; the first few selections are kept.
     const MAX_SELECTIONS: usize = 8;
 
     pub(crate) fn get(&self, select: &[Path]) -> Option<Arc<CachedSelection>> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        // The same list is the same at a glance.
+        // Comparing the pointer first is cheap and usually succeeds.
         known.iter().find(|known| std::ptr::eq(&*known.select, select) || *known.select == *select).cloned()
     }
 

@@ -8,14 +8,14 @@ use serde_json::Value;
 use super::cell::write_string;
 use super::media_type;
 
-/// How a cell is to be read.
+/// How a cell is decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CellType {
-    /// As it is: SQLite's values have their types with them.
+    /// By the value's own type, as SQLite has it.
     Plain,
     Integer,
     Float,
-    /// Text that is a number.
+    /// Text that contains a number.
     Decimal,
     Text,
     Boolean,
@@ -23,18 +23,18 @@ pub(crate) enum CellType {
     Date,
     Uuid,
     Bytes,
-    /// Text that is JSON.
+    /// Text that contains JSON.
     Json,
-    /// Text that is a JSON list of whole numbers.
+    /// Text that contains a JSON array of integers.
     Integers,
 }
 
 /// One row of a result.
 pub(crate) trait ResultRow {
-    /// Writes a cell as JSON. Writes nothing and says so where it is NULL.
+    /// Writes a cell as JSON. Writes nothing if it is NULL.
     fn write(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) -> CellContent;
 
-    /// Writes a cell as part of a place. It is only ever given back to the database it came from.
+    /// Writes a cell as part of a cursor. It is only ever sent back to the same database.
     fn write_cursor_value(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) {
         if self.write(index, cell_type, out) == CellContent::Null {
             out.extend_from_slice(b"null");
@@ -51,7 +51,7 @@ pub(crate) trait ResultRow {
     }
 }
 
-/// Whether a cell had a value.
+/// What a cell contained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CellContent {
     Value,
@@ -60,7 +60,7 @@ pub(crate) enum CellContent {
     Null,
 }
 
-/// A field of an item: a cell, or an object of such.
+/// A field of an item: a cell, or an object of fields.
 #[derive(Debug)]
 pub(crate) struct OutputField {
     /// `"name":`
@@ -75,7 +75,7 @@ enum FieldSource {
         cell_type: CellType,
         omit: bool,
     },
-    /// Parts of a cell that is JSON.
+    /// Parts of a JSON cell.
     Parts {
         index: usize,
         cell_type: CellType,
@@ -85,7 +85,7 @@ enum FieldSource {
 }
 
 impl OutputField {
-    /// Enters parts of a cell. Which of its values are lists shows only once it has been read.
+    /// Adds parts of a JSON cell. Whether its values are lists is known only after reading it.
     pub(crate) fn add_parts(
         fields: &mut Vec<OutputField>,
         name: &str,
@@ -96,7 +96,7 @@ impl OutputField {
         fields.push(OutputField { label: encode_label(name), source: FieldSource::Parts { index, cell_type, parts } });
     }
 
-    /// Enters a cell at the end of a path.
+    /// Adds a cell at the end of a path.
     pub(crate) fn add_cell(
         fields: &mut Vec<OutputField>,
         steps: &[&str],
@@ -119,7 +119,7 @@ impl OutputField {
             fields.push(OutputField { label, source: FieldSource::Object(Vec::new()) });
             fields.len() - 1
         });
-        // A path into something that is shown whole adds nothing.
+        // A path into a field that is shown whole adds nothing.
         if let Some(OutputField { source: FieldSource::Object(inner), .. }) = fields.get_mut(position) {
             OutputField::add_cell(inner, rest, index, cell_type, omit);
         }
@@ -134,8 +134,8 @@ fn encode_label(name: &str) -> Box<[u8]> {
     label.into_boxed_slice()
 }
 
-/// The member that tells the encoding and the media type of bytes in an object (R-RES-5). The bytes themselves stay plain text,
-/// so that what a row shows can be sent back.
+/// The member with the encoding and media type of the bytes in an object (R-RES-5). The bytes themselves stay plain
+/// text, so that a row can be sent back unchanged.
 pub(crate) const BINARY: &str = "_binary";
 
 pub(super) fn write_object(fields: &[OutputField], row: &impl ResultRow, out: &mut Vec<u8>) -> bool {
@@ -199,14 +199,14 @@ pub(crate) struct RowShape {
     pub(crate) cursor_source: CursorSource,
 }
 
-/// Where a row's place is to be found.
+/// Where the cursor of a row comes from.
 #[derive(Debug, Default)]
 pub(crate) enum CursorSource {
-    /// Nobody asks.
+    /// No cursor is needed.
     #[default]
     None,
-    /// In these cells.
+    /// From these cells.
     Cells(Vec<(usize, CellType)>),
-    /// It is only counted, beginning with this.
+    /// Rows are counted, starting after `from`.
     Counted { from: usize, width: usize },
 }

@@ -1,4 +1,4 @@
-//! Times as JSON, and the grain databases keep them in.
+//! Timestamps as JSON, and the precision in which databases store them.
 
 use aquifer_query::value::moment;
 use jiff::Timestamp;
@@ -6,14 +6,14 @@ use jiff::tz::TimeZone;
 
 use crate::rows::cell;
 
-/// The last tick up to a moment, unless the moment is one.
+/// The last tick before a timestamp; `None` if the timestamp is on a tick.
 pub(crate) fn tick_before(tick: i128, text: &str) -> Option<String> {
     let since = moment(text)?.as_nanosecond();
     let rest = since.rem_euclid(tick);
     (rest != 0).then(|| Timestamp::from_nanosecond(since - rest).ok().map(|time| time.to_string()))?
 }
 
-/// Writes a moment as JSON.
+/// Writes a timestamp as JSON.
 pub(crate) fn write_timestamp(time: Timestamp, out: &mut Vec<u8>) {
     const SECOND: i128 = 1_000_000_000;
     let since = time.as_nanosecond();
@@ -25,8 +25,8 @@ pub(crate) fn write_timestamp(time: Timestamp, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes text that is a moment of day and time in UTC as JSON, without reading it any further. Says whether it is one:
-/// there are other ways to write moments.
+/// Copies text that is a UTC timestamp in canonical form to JSON, without parsing it further. Returns whether it is
+/// one: there are other ways to write timestamps.
 pub(crate) fn copy_timestamp(text: &[u8], out: &mut Vec<u8>) -> bool {
     let Some((head, tail)) = text.split_at_checked(19) else { return false };
     let number = |place: usize, width: usize| {
@@ -39,7 +39,7 @@ pub(crate) fn copy_timestamp(text: &[u8], out: &mut Vec<u8>) -> bool {
     else {
         return false;
     };
-    // The last days of months are for somebody who knows the calendar.
+    // The last days of months need a calendar.
     let is_day = (1..=28).contains(&day) && (1..=12).contains(&month) && year > 0;
     let is_time = hour < 24 && minute < 60 && second < 60;
     let fraction = tail.strip_suffix(b"Z").unwrap_or(tail);
@@ -67,7 +67,7 @@ pub(crate) fn copy_timestamp(text: &[u8], out: &mut Vec<u8>) -> bool {
 mod tests {
     use super::*;
 
-    /// Both ways of writing a moment write the same, and what is copied is what would have been read.
+    /// Both writers give the same text, and copied text is what parsing would give.
     #[test]
     fn timestamps_are_written_in_canonical_form() {
         let shown = |time: Timestamp| {

@@ -41,7 +41,7 @@ impl NameStore {
         match self.read().await {
             Ok((book, _)) => book,
             Err(error) => {
-                tracing::warn!(%error, "the names that tables had before are not known");
+                tracing::warn!(%error, "the remembered table names cannot be read");
                 NameBook::default()
             }
         }
@@ -50,7 +50,7 @@ impl NameStore {
     /// Keeps these names beside those that others have kept.
     pub(crate) async fn save(&self, book: &NameBook) {
         if let Err(error) = self.try_save(book).await {
-            tracing::warn!(%error, "the names of tables are not kept for the next start");
+            tracing::warn!(%error, "the table names cannot be stored for the next start");
         }
     }
 

@@ -126,7 +126,7 @@ fn build_counted_page(
     backward: bool,
 ) -> Result<PageQuery, Failure> {
     if backward {
-        return Err(Failure::invalid_value("last", "needs rows with a key, and these have none. Use 'first'"));
+        return Err(Failure::invalid_value("last", "requires rows with a key, and these have none. Use 'first'"));
     }
     let held = cursor_values
         .and_then(|cursor_values| cursor_values.last()?.as_u64())

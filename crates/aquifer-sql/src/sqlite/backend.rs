@@ -120,7 +120,7 @@ fn run_transaction<W: Work>(pooled: &mut PooledConnection, work: &W) -> Result<W
         if !keep || work.is_dry_run() {
             pooled.connection.execute_batch("ROLLBACK").map_err(|error| error::from_rusqlite(&error))?;
         } else if pooled.is_abandoned() {
-            return Err(SqlError::Timeout { cause: "nobody waits for the change any more".to_owned() }.into());
+            return Err(SqlError::Timeout { cause: "the caller no longer waits for the change".to_owned() }.into());
         } else {
             pooled.begin_commit();
             commit(&pooled.connection)?;
@@ -175,7 +175,7 @@ fn run_to_completion<W: Work>(
 ) -> (Result<(W::Output, bool), WorkError>, SchemaState) {
     let mut session = SqliteSession::new(pooled);
     let answer = work.run(&mut session).now_or_never().unwrap_or_else(|| {
-        Err(SqlError::Rejected { message: None, cause: "work on SQLite waited for something".to_owned() }.into())
+        Err(SqlError::Rejected { message: None, cause: "work on SQLite did not complete at once".to_owned() }.into())
     });
     (answer, session.schema)
 }

@@ -17,9 +17,9 @@ pub(super) fn from_rusqlite(error: &Error) -> SqlError {
         ErrorCode::ConstraintViolation => violation(code.extended_code, &message, cause),
         ErrorCode::OperationInterrupted => SqlError::Timeout { cause },
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
-            SqlError::Busy { reason: "its file is locked by somebody else" }
+            SqlError::Busy { reason: "its file is locked by another process" }
         }
-        ErrorCode::ReadOnly => SqlError::PermissionDenied { reason: "the database file can only be read", cause },
+        ErrorCode::ReadOnly => SqlError::PermissionDenied { reason: "the database file is read-only", cause },
         ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied => {
             SqlError::PermissionDenied { reason: "the database does not allow it", cause }
         }
@@ -31,14 +31,14 @@ pub(super) fn from_rusqlite(error: &Error) -> SqlError {
         ErrorCode::OutOfMemory => unavailable("there is not enough memory"),
         ErrorCode::TooBig => SqlError::InvalidValue { problem: "is too large for the database", column: None, cause },
         ErrorCode::TypeMismatch => {
-            SqlError::InvalidValue { problem: "has a value of the wrong kind for its column", column: None, cause }
+            SqlError::InvalidValue { problem: "has a value of the wrong type for its column", column: None, cause }
         }
         ErrorCode::SchemaChanged => SqlError::SchemaChanged { cause },
         _ if message.starts_with("no such table") || message.starts_with("no such column") => {
             SqlError::SchemaChanged { cause }
         }
         _ if message.contains("integer overflow") => SqlError::InvalidValue {
-            problem: "adds up to more than 64 bits hold. Narrow the filter",
+            problem: "has a sum beyond 64 bits. Narrow the filter",
             column: Some("aggregate".to_owned()),
             cause,
         },
@@ -64,7 +64,7 @@ fn violation(extended: i32, message: &str, cause: String) -> SqlError {
         ffi::SQLITE_CONSTRAINT_DATATYPE => {
             // `cannot store TEXT value in INTEGER column things.size`
             let column = message.rsplit_once('.').map(|(_, column)| column.to_owned());
-            SqlError::InvalidValue { problem: "has a value of the wrong kind for its column", column, cause }
+            SqlError::InvalidValue { problem: "has a value of the wrong type for its column", column, cause }
         }
         // RESTRICT is carried out like a trigger.
         _ if message == "FOREIGN KEY constraint failed" => broken(Constraint::MissingParent, None, Vec::new()),

@@ -136,7 +136,7 @@ impl Pool {
     pub(super) async fn acquire(&self) -> Result<Lease<'_>, SqlError> {
         match tokio::time::timeout(self.timeout, self.permits.clone().acquire_owned()).await {
             Ok(Ok(permit)) => Ok(Lease { pool: self, permit }),
-            _ => Err(SqlError::Busy { reason: "too many requests wait for it" }),
+            _ => Err(SqlError::Busy { reason: "too many requests are waiting for it" }),
         }
     }
 }
@@ -188,7 +188,7 @@ impl Lease<'_> {
             answer
         };
         tokio::task::spawn_blocking(run).await.unwrap_or_else(|cause| {
-            let cause = format!("a thread ended badly: {cause}");
+            let cause = format!("a worker thread panicked: {cause}");
             // With the thread went the knowledge of what it had kept by then.
             let is_unknown = abandon_on_drop.0.is_committing.load(Ordering::Relaxed);
             Err(if is_unknown { SqlError::UnknownOutcome { cause } } else { SqlError::Internal { cause } }.into())

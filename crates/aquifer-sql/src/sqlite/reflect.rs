@@ -68,7 +68,7 @@ pub(super) fn reflect_model(
             }
             // A view of what is gone, or a virtual table of a module that is not here: the rest can be served.
             Err(rusqlite::Error::SqliteFailure(code, message)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => {
-                tracing::warn!(table = name, cause = message, "a table cannot be understood, and is left out");
+                tracing::warn!(table = name, cause = message, "a table cannot be reflected and is skipped");
             }
             Err(error) => return Err(error),
         }

@@ -22,7 +22,7 @@ use crate::statement::Dialect;
 use crate::work::session::{Session, Work, WorkError};
 
 /// What is said where a trigger or a policy let nothing happen.
-const NOTHING_CHANGED: &str = "the database let nothing be changed";
+const NOTHING_CHANGED: &str = "a trigger or a policy of the database prevented the change";
 
 /// What every change has.
 pub(crate) struct ChangeContext {
@@ -78,7 +78,7 @@ impl ChangeContext {
             Some(text) => text,
             // What may be read but not changed is hidden from whoever would lock it.
             None if lock && read_row(session, &self.scope(), &self.all_fields(), key, false).await?.is_some() => {
-                let cause = "a row that is there could not be locked".to_owned();
+                let cause = "an existing row could not be locked".to_owned();
                 return Err(SqlError::PermissionDenied { reason: NOTHING_CHANGED, cause }.into());
             }
             None => return Err(not_found(&self.exposed, key).into()),
@@ -234,7 +234,11 @@ impl Work for Delete {
         let also = if context.dry_run { cascade::count_cascaded(context, session, &row).await? } else { Map::new() };
         if session.execute(&write::delete(&context.scope(), key)).await? == 0 {
             let cause = "a delete touched no row".to_owned();
-            return Err(SqlError::PermissionDenied { reason: "the database let nothing be removed", cause }.into());
+            return Err(SqlError::PermissionDenied {
+                reason: "a trigger or a policy of the database prevented the deletion",
+                cause,
+            }
+            .into());
         }
         if context.dry_run {
             context.check_no_referring_rows(session, &row).await?;

@@ -27,8 +27,8 @@ impl ChangeContext {
                 DefaultPrediction::Predicted(value) => predicted.push((column, value)),
                 DefaultPrediction::Unknown => return Ok(None),
                 DefaultPrediction::Refused => {
-                    let reason = "the database does not allow it to this user";
-                    let cause = format!("no right to draw from the sequence of '{}'", column.name);
+                    let reason = "the database does not permit this for its user";
+                    let cause = format!("no permission to use the sequence of '{}'", column.name);
                     return Err(SqlError::PermissionDenied { reason, cause }.into());
                 }
             }
@@ -70,7 +70,7 @@ impl ChangeContext {
                 return Err(violation(Constraint::Check, &check.name, &check.columns, None));
             }
         }
-        let words = "The row was checked, not tried: one of its defaults cannot be undone. What defaults and triggers would add is not shown";
+        let words = "The row was validated but not inserted: one of its defaults cannot be rolled back. Values from defaults and triggers are not shown";
         let warnings = vec![Warning::new("DRY_RUN_NOT_TRIED", words)];
         Ok(OperationOutput { data: json!({ "dry_run": true, "would": "create", "after": given }).into(), warnings })
     }

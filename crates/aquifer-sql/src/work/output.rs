@@ -17,7 +17,7 @@ impl OperationOutput {
     pub(crate) fn from_json_text(text: Vec<u8>, warnings: Vec<Warning>) -> Result<Self, SqlError> {
         let text = String::from_utf8(text).map_err(|error| SqlError::Rejected {
             message: None,
-            cause: format!("an answer that is no text: {error}"),
+            cause: format!("an answer that is not UTF-8: {error}"),
         })?;
         Ok(Self { data: Data::Text(JsonText::vouched(text)), warnings })
     }

@@ -73,7 +73,7 @@ impl Work for Query {
             }
             styles = found;
         }
-        Err(Failure::internal("times of changing formats").into())
+        Err(Failure::internal("the time formats kept changing").into())
     }
 }
 
@@ -102,7 +102,7 @@ impl Query {
         if plan.text.is_some() && exposed.table.index.is_none() {
             warnings.push(Warning::new(
                 "SEARCH_NOT_INDEXED",
-                "There is no full-text index: every row was read, and rows are ranked by how many of the words they hold",
+                "There is no full-text index: every row was read, and rows are ranked by how many of the words they contain",
             ));
         }
         let mut out = Vec::with_capacity(4096);

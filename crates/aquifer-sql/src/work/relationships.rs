@@ -89,7 +89,7 @@ impl RelationshipWalk {
     }
 
     fn exposed_table(&self, table: usize) -> Result<&Arc<ExposedTable>, WorkError> {
-        self.tables.get(table).ok_or_else(|| Failure::internal("a relationship with a table that is not there").into())
+        self.tables.get(table).ok_or_else(|| Failure::internal("a relationship refers to an unknown table").into())
     }
 
     /// Columns of a table that keys and references are made of.
@@ -270,7 +270,7 @@ impl RelationshipWalk {
         if cut && !more {
             warnings.push(Warning::new(
                 "RESULT_TRUNCATED",
-                format!("Only the first {MAX_RELATIONSHIPS} relationships are told"),
+                format!("Only the first {MAX_RELATIONSHIPS} relationships are returned"),
             ));
         }
         OperationOutput { data: Value::Object(data).into(), warnings }

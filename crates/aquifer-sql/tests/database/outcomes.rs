@@ -95,7 +95,7 @@ mod postgres {
         wait_until_committing(&fixture).await;
         let answer = terminate(&fixture, change).await;
         assert!(is_unknown(&answer), "{answer}");
-        assert!(answer["error"]["message"].as_str().unwrap().contains("it may have been made or not"), "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains("may or may not have been made"), "{answer}");
         // Before that nothing is kept, and that is known.
         let change = spawn_call(&fixture, "create_note", json!({ "id": 1, "body": "slow" }));
         let answer = terminate(&fixture, change).await;

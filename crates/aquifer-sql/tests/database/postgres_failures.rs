@@ -122,7 +122,7 @@ async fn r_res_4_a_server_that_starts_later_is_found() {
     let mut proxy = Proxy::closed().await;
     assert_message(
         &failure(proxy.settings(&server, &role), "open-sesame").await,
-        "nothing listens where its server should be",
+        "no server is listening on its address",
     );
     let database = new_database(proxy.settings(&server, &role));
     let engine = engine(&database);
@@ -155,7 +155,7 @@ async fn r_res_4_connection_errors_have_clear_reasons() {
         Settings::new("here", &url.replacen(from, to, 1)).unwrap()
     };
     let secret = format!("open-sesame-{role}");
-    let refused = "its server refuses the user or the password";
+    let refused = "its server rejects the user name or the password";
     assert_message(&failure(changed(&secret, "wrong-sesame"), "wrong-sesame").await, refused);
     assert_message(&failure(changed(&format!("//{role}:"), "//nobody_of_that_kind:"), "open-sesame").await, refused);
     let elsewhere = format!("/{}", server.database);
@@ -165,7 +165,7 @@ async fn r_res_4_connection_errors_have_clear_reasons() {
     );
     let (host, port) = address();
     let away = changed(&format!("@{host}:{port}/"), "@no-such-host.invalid:5432/");
-    assert_message(&failure(away, "open-sesame").await, "the name of its server is not known");
+    assert_message(&failure(away, "open-sesame").await, "the host name of its server cannot be resolved");
     let no_password = changed(&format!(":{secret}@"), "@");
     assert_message(&failure(no_password, "open-sesame").await, "none is configured");
     // Encryption is demanded where there may be none: either it works, or that is said.
@@ -197,7 +197,7 @@ async fn r_res_4_a_server_without_free_connections_is_reported() {
     fixture.run_sql(&format!("ALTER ROLE {role} CONNECTION LIMIT 1")).await;
     // Reading has its connection; writing would need another.
     let error = fixture.call_err("create_note", json!({ "id": 2 }), "UPSTREAM_UNAVAILABLE").await;
-    assert_message(&error, "its server has no connection left");
+    assert_message(&error, "its server has no free connection");
     fixture.run_sql(&format!("ALTER ROLE {role} CONNECTION LIMIT -1")).await;
     fixture.call_ok("create_note", json!({ "id": 2 })).await;
 }
@@ -307,7 +307,7 @@ async fn r_res_4_too_many_concurrent_calls_are_refused() {
     let codes: Vec<&str> = answers.iter().map(|answer| answer["error"]["code"].as_str().unwrap()).collect();
     assert!(codes.contains(&"UPSTREAM_TIMEOUT") && codes.contains(&"UPSTREAM_UNAVAILABLE"), "{codes:?}");
     let busy = answers.iter().find(|answer| answer["error"]["code"] == "UPSTREAM_UNAVAILABLE").unwrap();
-    assert_message(&busy["error"], "too many requests wait for it");
+    assert_message(&busy["error"], "too many requests are waiting for it");
     wait_until_running(&fixture, "0").await;
     fixture.call_ok("list_notes", json!({})).await;
 }
@@ -321,7 +321,7 @@ async fn r_res_4_rows_locked_by_others_are_reported() {
         [("update_note", json!({ "id": 1, "input": { "body": "ours" } })), ("delete_note", json!({ "id": 1 }))]
     {
         let error = fixture.call_err(operation, params, "UPSTREAM_UNAVAILABLE").await;
-        assert_message(&error, "somebody else holds the same rows");
+        assert_message(&error, "another session holds a lock on the same rows");
     }
     assert_eq!(fixture.call_ok("get_note", json!({ "id": 1 })).await["body"], "one", "reading goes on");
     let waiting = spawn_call(&fixture, "delete_note", json!({ "id": 1 }));
@@ -371,7 +371,7 @@ async fn r_res_4_a_connection_lost_during_commit_has_an_unknown_outcome() {
     proxy.set(ProxyMode::Cut);
     let answer = change.await.unwrap();
     assert_eq!(answer["error"]["code"], "UPSTREAM_UNAVAILABLE", "{answer}");
-    assert_message(&answer["error"], "it may have been made or not");
+    assert_message(&answer["error"], "may or may not have been made");
     assert_eq!(answer["error"]["details"]["outcome"], "unknown", "{answer}");
     proxy.set(ProxyMode::Open);
     fixture.run_sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'aquifer' AND datname = current_database()").await;

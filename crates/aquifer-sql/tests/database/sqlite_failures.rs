@@ -171,7 +171,7 @@ async fn only_read(path: &str) {
     ] {
         let answer = call(&engine, operation, params).await;
         assert_eq!(answer["error"]["code"], "PERMISSION_DENIED", "{answer}");
-        assert_message(&answer["error"], "can only be read");
+        assert_message(&answer["error"], "is read-only");
     }
     assert_eq!(call(&engine, "get_note", json!({ "id": 1 })).await["data"]["body"], "one");
 }
@@ -183,12 +183,12 @@ async fn r_res_4_a_file_locked_by_another_process_is_reported() {
     let other = file.connection();
     other.execute_batch("BEGIN IMMEDIATE; INSERT INTO notes (body) VALUES ('theirs')").unwrap();
     let error = fixture.call_err("create_note", json!({ "body": "ours" }), "UPSTREAM_UNAVAILABLE").await;
-    assert_message(&error, "its file is locked by somebody else");
+    assert_message(&error, "its file is locked by another process");
     // Reading goes on beside a writer.
     assert_eq!(fixture.call_ok("list_notes", json!({})).await["items"].as_array().unwrap().len(), 1);
     other.execute_batch("ROLLBACK; BEGIN EXCLUSIVE").unwrap();
     let error = fixture.call_err("list_notes", json!({}), "UPSTREAM_UNAVAILABLE").await;
-    assert_message(&error, "its file is locked by somebody else");
+    assert_message(&error, "its file is locked by another process");
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(fixture.call_ok("create_note", json!({ "body": "ours" })).await["id"], 2);
     // A lock that goes in time is waited for.
@@ -306,6 +306,6 @@ async fn too_many_concurrent_calls_are_refused() {
     let codes: Vec<&str> = answers.iter().map(|answer| answer["error"]["code"].as_str().unwrap()).collect();
     assert!(codes.contains(&"UPSTREAM_TIMEOUT") && codes.contains(&"UPSTREAM_UNAVAILABLE"), "{codes:?}");
     let busy = answers.iter().find(|answer| answer["error"]["code"] == "UPSTREAM_UNAVAILABLE").unwrap();
-    assert_message(&busy["error"], "too many requests wait for it");
+    assert_message(&busy["error"], "too many requests are waiting for it");
     assert_eq!(fixture.call_ok("list_notes", json!({})).await["items"], json!([]));
 }
