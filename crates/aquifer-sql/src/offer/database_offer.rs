@@ -35,7 +35,7 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// The offer before the first reflection.
+    /// The offer of a database that has not been reflected.
     pub(crate) fn unknown(reason: &str) -> Self {
         Self::without_tables(&format!(
             "The tables of this database. It cannot be reached now: {reason}. Calling this tries again"

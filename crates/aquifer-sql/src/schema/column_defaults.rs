@@ -1,5 +1,5 @@
-//! What a column holds if nobody says otherwise, as callers may know it: a value, or words about it. The database fills it
-//! in; nothing here is ever sent to it.
+//! The defaults of columns, as callers see them: a value, or a description. The database applies them; nothing here is
+//! sent to it.
 
 use aquifer_query::FieldType;
 use aquifer_query::value::moment;
@@ -11,13 +11,13 @@ use crate::schema::sql_tokens::{Token, last_cast, tokens, unwrapped};
 /// The default of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ColumnDefault {
-    /// This value.
+    /// A fixed value.
     Value(Value),
-    /// Another one for each row.
+    /// A value computed for each row.
     Computed(&'static str),
 }
 
-/// Functions and words that give the current time.
+/// Functions and keywords for the current time.
 const NOW: &[&str] = &[
     "now",
     "current_timestamp",
@@ -29,12 +29,12 @@ const NOW: &[&str] = &[
 ];
 
 impl ColumnDefault {
-    /// The default that a database keeps as this expression.
+    /// Parses the default expression that a database stores.
     pub(crate) fn parse(expression: &str, of: &FieldType) -> Option<Self> {
         let tokens = tokens(expression);
         let tokens = without_cast(unwrapped(&tokens));
         let is_null = matches!(tokens, [only] if only.is_word("null"));
-        // Numbers that are counted up are nobody's concern.
+        // Generated sequence numbers are not worth mentioning.
         if tokens.is_empty() || is_null || tokens.iter().any(|token| token.is_word("nextval")) {
             return None;
         }
@@ -42,7 +42,7 @@ impl ColumnDefault {
     }
 }
 
-/// Of `'new'::text` or `(0)::numeric` the literal.
+/// The literal in `'new'::text` or `(0)::numeric`.
 fn without_cast(tokens: &[Token]) -> &[Token] {
     match last_cast(tokens) {
         Some(index) => unwrapped(tokens.get(..index).unwrap_or_default()),

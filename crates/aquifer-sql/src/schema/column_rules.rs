@@ -1,9 +1,9 @@
-//! What `CHECK` constraints demand of single columns: bounds, lengths, lists of values. Only what is certain is taken from
-//! them: a constraint that is not understood is left to the database, which checks every one of them anyway.
+//! What `CHECK` constraints require of single columns: bounds, lengths, lists of values. Only certain conclusions are
+//! drawn: a constraint that is not understood is left to the database, which checks all of them anyway.
 
 use crate::schema::sql_tokens::{Token, is_enclosed, last_cast, tokens, unwrapped};
 
-/// What the values of one column must be.
+/// The requirements for the values of one column.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ColumnRules {
     pub(crate) minimum: Option<f64>,
@@ -12,15 +12,15 @@ pub(crate) struct ColumnRules {
     pub(crate) below: Option<f64>,
     pub(crate) min_length: Option<u64>,
     pub(crate) max_length: Option<u64>,
-    /// The only whole numbers.
+    /// The only allowed integers.
     pub(crate) numbers: Vec<i64>,
-    /// The only words.
+    /// The only allowed words.
     pub(crate) words: Vec<String>,
-    /// Whether text has to be JSON, which is how Django and others keep it in SQLite.
+    /// Whether text has to be JSON, which is how Django and others store it in SQLite.
     pub(crate) is_json: bool,
 }
 
-/// One demand.
+/// A single requirement.
 #[derive(Debug, Clone, PartialEq)]
 enum Rule {
     Minimum(f64),
@@ -35,7 +35,7 @@ enum Rule {
 }
 
 impl ColumnRules {
-    /// What these expressions demand of a column. `is_column` tells its name from others.
+    /// The requirements of these expressions for a column. `is_column` recognizes its name.
     pub(crate) fn from_checks<'a>(
         expressions: impl IntoIterator<Item = &'a str>,
         is_column: impl Fn(&str) -> bool,
@@ -50,7 +50,7 @@ impl ColumnRules {
         rules
     }
 
-    /// Both at once.
+    /// Combines the requirements of both.
     pub(crate) fn merge(mut self, other: Self) -> Self {
         let Self { minimum, maximum, above, below, min_length, max_length, numbers, words, is_json } = other;
         let bounds = [
@@ -68,7 +68,7 @@ impl ColumnRules {
         self
     }
 
-    /// Adds a rule. All must hold.
+    /// Adds a rule. All rules must hold.
     fn add(&mut self, rule: Rule) {
         let greater = |known: &mut Option<f64>, new: f64| *known = Some(known.map_or(new, |known| known.max(new)));
         let less = |known: &mut Option<f64>, new: f64| *known = Some(known.map_or(new, |known| known.min(new)));
@@ -95,16 +95,16 @@ fn length(count: f64) -> Option<u64> {
     (0.0..1e9).contains(&count).then_some(count as u64)
 }
 
-/// The rules that all hold, where they are joined by AND.
+/// The rules of a conjunction.
 fn parse_conjunction(tokens: &[Token]) -> Vec<(String, Rule)> {
     let tokens = unwrapped(tokens);
-    // `x IS NULL OR …` says what values must be: NULL is a matter of its own.
+    // In `x IS NULL OR …` the rest is the requirement: NULL is handled separately.
     let alternatives = split(tokens, "or");
     if alternatives.len() > 1 {
         let (tests, others): (Vec<&[Token]>, Vec<&[Token]>) =
             alternatives.into_iter().partition(|part| is_null_test(part));
         let [only] = others.as_slice() else { return Vec::new() };
-        // Where another column is NULL, the rest demands nothing.
+        // If another column is tested for NULL, the rest may not apply.
         let tested: Vec<Option<Operand>> = tests.into_iter().map(null_tested).collect();
         let is_of = |column: &String, one: &Option<Operand>| *one == Some(Operand::Column(column.clone()));
         let rules = parse_conjunction(only).into_iter();
@@ -121,7 +121,7 @@ fn is_null_test(tokens: &[Token]) -> bool {
     matches!(unwrapped(tokens), [.., is, null] if is.is_word("is") && null.is_word("null"))
 }
 
-/// What a test for NULL tests.
+/// The operand of a NULL test.
 fn null_tested(tokens: &[Token]) -> Option<Operand> {
     match unwrapped(tokens) {
         [tested @ .., _, _] => parse_operand(tested),
@@ -129,7 +129,7 @@ fn null_tested(tokens: &[Token]) -> Option<Operand> {
     }
 }
 
-/// The parts between a word that stands in no parentheses. The AND of a BETWEEN joins nothing.
+/// Splits at a word outside of parentheses. The AND of a BETWEEN does not count.
 fn split<'t>(tokens: &'t [Token], word: &str) -> Vec<&'t [Token]> {
     let (mut parts, mut depth, mut start, mut is_between) = (Vec::new(), 0_i32, 0, false);
     for (index, token) in tokens.iter().enumerate() {
@@ -155,7 +155,7 @@ fn split<'t>(tokens: &'t [Token], word: &str) -> Vec<&'t [Token]> {
 enum Operand {
     Column(String),
     Length(String),
-    /// The length without blanks around: no more than the length.
+    /// The length without surrounding blanks, which is at most the length.
     TrimmedLength(String),
     Number(f64),
     Text(String),
@@ -218,7 +218,7 @@ fn parse_comparison(operator: &str, before: &[Token], after: &[Token]) -> Vec<(S
     comparison_rule(operator, &left, &right).or_else(|| comparison_rule(flipped, &right, &left)).unwrap_or_default()
 }
 
-/// `ANY (ARRAY[…])`, which is how PostgreSQL keeps `IN (…)`.
+/// `ANY (ARRAY[…])`, PostgreSQL's form of `IN (…)`.
 fn any_of(tokens: &[Token]) -> Option<&[Token]> {
     let (_, rest) = tokens.split_first().filter(|(any, _)| any.is_word("any"))?;
     let (array, list) = unwrapped(strip_cast(unwrapped(rest)).0).split_first()?;
@@ -275,7 +275,7 @@ fn parse_list(left: Operand, tokens: &[Token]) -> Vec<(String, Rule)> {
     numbers.or_else(words).map(|rule| (column, rule)).into_iter().collect()
 }
 
-/// Without a cast at the end, and the type it is to.
+/// Strips a cast at the end, and returns its type.
 fn strip_cast(tokens: &[Token]) -> (&[Token], Option<String>) {
     match last_cast(tokens) {
         Some(index) => {
@@ -286,7 +286,7 @@ fn strip_cast(tokens: &[Token]) -> (&[Token], Option<String>) {
     }
 }
 
-/// Types that a column can be made without becoming another value.
+/// Types to which a column can be cast without changing its value.
 const LOSSLESS: &[&str] =
     &["text", "character varying", "varchar", "bpchar", "character", "numeric", "double precision"];
 const NUMERIC: &[&str] = &["integer", "bigint", "smallint", "numeric", "real", "double precision"];
@@ -381,7 +381,7 @@ mod tests {
             ("json_valid(x) OR y IS NULL", none()),
             ("json_valid(lower(x))", none()),
             ("t.x <= 1e3 /* no more */", maximum(1000.0)),
-            // As PostgreSQL tells them.
+            // As PostgreSQL prints them.
             ("((x >= (0)::numeric))", minimum(0.0)),
             ("((x > '-1'::integer))", above(-1.0)),
             ("((x >= 1) AND (x <= 10))", within(1.0, 10.0)),
@@ -391,7 +391,7 @@ mod tests {
             ("(length(TRIM(BOTH FROM x)) > 0)", lengths(Some(1), None)),
             ("(x <> ''::text)", lengths(Some(1), None)),
             ("(x > (0)::double precision)", above(0.0)),
-            // Nothing certain.
+            // No certain conclusion.
             ("x >= 0 OR y > 1", none()),
             ("y > 1 OR x >= 1 AND x <= 10", none()),
             ("y IS NULL OR x >= 1", none()),

@@ -1,4 +1,4 @@
-//! A table as it is offered.
+//! A table as callers see it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,24 +11,24 @@ use crate::schema::model::Table;
 use crate::schema::names::Words;
 use crate::statement::{Fragment, Name};
 
-/// A table as it is offered.
+/// A table as callers see it.
 #[derive(Debug)]
 pub(crate) struct ExposedTable {
     pub(crate) table: Table,
     pub(crate) words: Words,
-    /// What the database calls the table, with its schema where that is not the first one.
+    /// The name of the table in the database, qualified if it is not in the first schema.
     pub(crate) label: Arc<str>,
     pub(crate) collection: Collection,
     pub(crate) computed: Vec<ComputedSource>,
-    /// What has been asked for before.
+    /// Selections used before.
     pub(crate) selections: SelectionCache,
-    /// The parts of a row that is asked for without saying which.
+    /// The default selection of a single row.
     pub(crate) whole: OnceLock<Arc<[Path]>>,
-    /// What the objects in generic requests hold, once there was one.
+    /// The objects of generic requests, created on first use.
     pub(crate) generic_shapes: OnceLock<GenericShapes>,
 }
 
-/// Where a computed value comes from.
+/// The source of a computed field.
 #[derive(Debug)]
 pub(crate) struct ComputedSource {
     pub(crate) name: Arc<str>,
@@ -39,31 +39,31 @@ pub(crate) struct ComputedSource {
 
 #[derive(Debug)]
 pub(crate) enum Formula {
-    /// What the operator wrote.
+    /// An expression of the operator.
     Operator(Fragment),
-    /// Whole days since the moment in this column.
+    /// Whole days since the time in this column.
     AgeDays(usize),
-    /// How many rows elsewhere refer to this one.
+    /// How many rows of another table refer to this row.
     ChildCount(ChildCount),
 }
 
 #[derive(Debug)]
 pub(crate) struct ChildCount {
     pub(crate) table: Name,
-    /// Where that table stands among all.
+    /// The index of that table.
     pub(crate) index: usize,
-    /// Their column and ours.
+    /// Pairs of their column and ours.
     pub(crate) on: Vec<(Name, Name)>,
 }
 
 impl ExposedTable {
-    /// Everything a caller may call the table: its rows' names first, then its own.
+    /// All names of the table for callers: those of its rows first, then its own.
     pub(crate) fn names(&self) -> Vec<String> {
         let (words, table) = (&self.words, &self.table);
         vec![words.plural.clone(), words.singular.clone(), table.name.to_string(), table.full_name()]
     }
 
-    /// What callers call a column that the database names.
+    /// The field name of a database column. `None` for hidden columns.
     pub(crate) fn field_name(&self, column: &str) -> Option<&str> {
         if self.table.is_withheld(column) {
             return None;
@@ -72,7 +72,7 @@ impl ExposedTable {
     }
 }
 
-/// What the objects in generic requests hold for one table.
+/// The parameters of the objects in generic requests for one table.
 #[derive(Debug)]
 pub(crate) struct GenericShapes {
     pub(crate) key: Parameter,

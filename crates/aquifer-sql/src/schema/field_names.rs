@@ -1,7 +1,7 @@
-//! What callers call columns: one snake_case name for each, in rows, parameters, filters, sorts and everything else.
+//! Field names: one snake_case name for each column, used in rows, parameters, filters and sorts.
 //!
-//! The protocol demands snake_case of parameters, and names that start with `_` are its own (R-REQ-2, R-REQ-3). Showing rows
-//! under any other names would make two spellings of one thing: what a row shows could not be sent back.
+//! The protocol requires snake_case parameters and reserves names that start with `_` (R-REQ-2, R-REQ-3). If rows used
+//! other names, they could not be sent back unchanged.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use aquifer_protocol::operation::is_snake_case;
 use crate::schema::model::{Model, Table};
 use crate::schema::names::to_snake_case;
 
-/// Names that operations and filters use for themselves.
+/// Names reserved for the controls of operations and filters.
 pub(crate) const RESERVED: &[&str] =
     &["dry_run", "if_match", "fields", "preset", "input", "confirmation_token", "and", "or", "not"];
 
-/// Names that stand beside the columns of a key where a row is referred to.
+/// Names reserved in references to rows, beside the key columns.
 const RESERVED_IN_KEYS: &[&str] = &["element_type", "element_name"];
 
-/// Stands for a column that callers do not see, among those that a constraint is about. No column is called so.
+/// Stands for a hidden column of a constraint. No column has this name.
 const UNSEEN: &str = "\0";
 
-/// Gives every column the name that callers use, wherever the model refers to it.
+/// Assigns a field name to every column, wherever the model refers to it.
 pub(crate) fn assign_field_names(model: &mut Model) {
     for table in &mut model.tables {
         let own = TableFieldNames::new(table);
@@ -35,17 +35,17 @@ pub(crate) fn assign_field_names(model: &mut Model) {
         for column in &mut table.dry_run.untestable {
             column.name = own.get(&column.name);
         }
-        // What they refer to may be in a table that is not offered, so it stays in the database's words.
+        // A referenced column may be in a table that is not offered, so it keeps the database's name.
         for foreign in &mut table.foreign {
             foreign.columns.iter_mut().for_each(|column| *column = own.get(column));
         }
     }
 }
 
-/// The names of a table's columns, by the names that the database has for them.
+/// The field names of a table, by column name.
 struct TableFieldNames {
     names: HashMap<Arc<str>, Arc<str>>,
-    /// SQLite reports columns in foreign keys and checks as somebody wrote them there.
+    /// SQLite reports the columns of foreign keys and checks as they were written there.
     ignores_case: bool,
 }
 
@@ -68,13 +68,13 @@ impl TableFieldNames {
     }
 }
 
-/// Names for columns, all different. Each column comes with whether it is part of the key.
+/// Distinct field names. Each column comes with whether it is part of the key.
 fn field_names<'a>(columns: impl IntoIterator<Item = (&'a str, bool)>) -> Vec<String> {
     let columns: Vec<(&str, bool)> = columns.into_iter().collect();
     let is_reserved =
         |name: &str, is_key: bool| RESERVED.contains(&name) || (is_key && RESERVED_IN_KEYS.contains(&name));
     let keeps_name = |name: &str, is_key: bool| is_snake_case(name) && !is_reserved(name, is_key);
-    // A column keeps its name if it can, even if others would be called the same before it.
+    // A column keeps its own name if possible, even if an earlier column would get the same one.
     let kept = columns.iter().filter(|(name, is_key)| keeps_name(name, *is_key)).map(|(name, _)| *name);
     let mut taken: HashSet<String> = kept.chain(RESERVED.iter().copied()).map(str::to_owned).collect();
     let mut names = Vec::with_capacity(columns.len());

@@ -1,7 +1,7 @@
-//! English words for one and for several. A table and a few rules, because tables are named in few words, and an engine
-//! of patterns for all of English costs more memory than the rest of reflection.
+//! English singular and plural. A table and a few rules suffice for table names; a complete inflection engine would use
+//! more memory than the rest of reflection.
 
-/// Words that are the same for one and for several.
+/// Words with the same singular and plural.
 const UNCHANGED: &[&str] = &[
     "data",
     "metadata",
@@ -24,7 +24,7 @@ const UNCHANGED: &[&str] = &[
     "access",
 ];
 
-/// One and several, where the rules do not lead from one to the other.
+/// Irregular singulars and plurals.
 const IRREGULAR: &[(&str, &str)] = &[
     ("person", "people"),
     ("man", "men"),
@@ -71,11 +71,11 @@ const IRREGULAR: &[(&str, &str)] = &[
     ("canvas", "canvases"),
 ];
 
-/// Endings of words in -us whose plural would otherwise look like that of a word in -use.
+/// Words in -us, whose plural would otherwise look like that of a word in -use.
 const US_WORDS: &[&str] =
     &["status", "bonus", "virus", "campus", "census", "bus", "corpus", "radius", "nexus", "focus"];
 
-/// The word for one.
+/// The singular of a word.
 pub(crate) fn singular(word: &str) -> String {
     if UNCHANGED.contains(&word) || IRREGULAR.iter().any(|(one, _)| *one == word) {
         return word.to_owned();
@@ -99,7 +99,7 @@ pub(crate) fn singular(word: &str) -> String {
     }
 }
 
-/// The word for several; the word itself where it is that already.
+/// The plural of a word, or the word itself if it is plural.
 pub(crate) fn plural(word: &str) -> String {
     if UNCHANGED.contains(&word) || IRREGULAR.iter().any(|(_, several)| *several == word) {
         return word.to_owned();

@@ -1,4 +1,4 @@
-//! What reflection found: tables as the database has them, nothing yet of how they are offered.
+//! The reflected schema: tables as the database has them, independent of how they are offered.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::statement::{Fragment, Name};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Model {
     pub(crate) tables: Vec<Table>,
-    /// Where values of one column can be seen in another one.
+    /// Flows of values between columns.
     pub(crate) flows: Vec<Flow>,
-    /// Tables that exist but that the configuration leaves out.
+    /// Existing tables that the configuration excludes.
     pub(crate) excluded: Vec<ExcludedTable>,
 }
 
-/// A table that exists but that the configuration leaves out.
+/// An existing table that the configuration excludes.
 #[derive(Debug, Clone)]
 pub(crate) struct ExcludedTable {
     pub(crate) schema: Option<Arc<str>>,
@@ -29,25 +29,25 @@ pub(crate) struct ExcludedTable {
 }
 
 impl ExcludedTable {
-    /// A column of it among those of all tables.
+    /// The identity of one of its columns.
     pub(crate) fn column_id(&self, column: &str) -> ColumnId {
         ColumnId::new(self.schema.as_deref(), &self.name, column)
     }
 
-    /// Whether it has columns of all these names.
+    /// Whether it has all of these columns.
     pub(crate) fn has_columns(&self, columns: &[String]) -> bool {
         columns.iter().all(|column| self.columns.iter().any(|known| **known == **column))
     }
 }
 
-/// Values of one column can be seen in another: a generated column, a column of a view, a reference.
+/// Values of one column appear in another: a generated column, a view column, a reference.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Flow {
     pub(crate) from: ColumnId,
     pub(crate) to: ColumnId,
 }
 
-/// A column of any table, whether that is offered or not.
+/// A column of any table, offered or not.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ColumnId {
     table: Arc<str>,
@@ -55,7 +55,7 @@ pub(crate) struct ColumnId {
 }
 
 impl ColumnId {
-    /// A column of a table, with the schema where the database has them.
+    /// A column of a table; the schema is given if the database has schemas.
     pub(crate) fn new(schema: Option<&str>, table: &str, column: &str) -> Self {
         match schema {
             Some(schema) => Self::for_postgres(schema, table, column),
@@ -63,17 +63,17 @@ impl ColumnId {
         }
     }
 
-    /// A column of SQLite, where case does not matter.
+    /// A column in SQLite, which ignores case.
     pub(crate) fn for_sqlite(table: &str, column: &str) -> Self {
         Self { table: table.to_ascii_lowercase().into(), column: column.to_ascii_lowercase().into() }
     }
 
-    /// A column of PostgreSQL.
+    /// A column in PostgreSQL.
     pub(crate) fn for_postgres(schema: &str, table: &str, column: &str) -> Self {
         Self { table: format!("{schema}.{table}").into(), column: column.into() }
     }
 
-    /// Whatever a view reads, as one: what its columns may show that are no columns of tables.
+    /// Everything that a view reads, as one column: view columns that are expressions may show it.
     pub(crate) fn whole_table(&self) -> Self {
         Self { table: self.table.clone(), column: "".into() }
     }
@@ -82,12 +82,12 @@ impl ColumnId {
         &self.column
     }
 
-    /// The table's name with its schema, where there is one.
+    /// The qualified name of the table.
     pub(crate) fn full_table(&self) -> &str {
         &self.table
     }
 
-    /// The table's name without its schema.
+    /// The name of the table without its schema.
     pub(crate) fn table(&self) -> &str {
         self.table.rsplit_once('.').map_or(&*self.table, |(_, table)| table)
     }
@@ -97,7 +97,7 @@ impl ColumnId {
         self.column.is_empty()
     }
 
-    /// Whether it is a column of the same table.
+    /// Whether both are columns of the same table.
     pub(crate) fn is_same_table(&self, other: &Self) -> bool {
         self.table == other.table
     }
@@ -106,51 +106,51 @@ impl ColumnId {
 /// A table or a view.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
-    /// The schema, where the database has them.
+    /// The schema, if the database has schemas.
     pub(crate) schema: Option<Arc<str>>,
     pub(crate) name: Arc<str>,
-    /// The quoted name, with the schema.
+    /// The quoted, qualified name.
     pub(crate) quoted: Name,
     pub(crate) comment: Option<Arc<str>>,
     pub(crate) columns: Vec<Column>,
     pub(crate) key: Key,
-    /// Where the key is a unique one that was chosen: what takes its place if it shows what is hidden. Other keys stay.
+    /// If the key is a substitute: what replaces it if it shows hidden values. Other keys are not replaced.
     pub(crate) key_fallback: Option<KeyFallback>,
     pub(crate) unique: Vec<UniqueConstraint>,
     pub(crate) checks: Vec<CheckConstraint>,
     pub(crate) foreign: Vec<ForeignKey>,
-    /// The tables that its rows are seen through, by schema and name: those it inherits from, by however many steps.
+    /// The tables that it inherits from, directly or not, by schema and name: its rows are also their rows.
     pub(crate) inherits: Vec<(Arc<str>, Arc<str>)>,
     pub(crate) index: Option<TextIndex>,
-    /// What may be done to its rows.
+    /// The permitted changes of its rows.
     pub(crate) may: TablePermissions,
-    /// Whether the database has a function that hashes whole rows.
+    /// Whether the database can hash whole rows.
     pub(crate) hashes: bool,
-    /// Whether it says what becomes of rows that conflict with others (SQLite's `ON CONFLICT`).
+    /// Whether its constraints have `ON CONFLICT` clauses (SQLite).
     pub(crate) resolves_conflicts: bool,
-    /// Columns that exist but cannot be offered: this user may not read them, or they only serve an index.
+    /// Columns that are never offered: this user cannot read them, or they only serve an index.
     pub(crate) unlisted: Vec<Arc<str>>,
-    /// Columns that are kept from callers.
+    /// Columns that are hidden from callers.
     pub(crate) withheld: WithheldColumns,
-    /// How changes can be rehearsed.
+    /// How dry runs work for this table.
     pub(crate) dry_run: DryRunSupport,
 }
 
-/// How changes of a table can be rehearsed: done, and undone.
+/// How changes of a table can be tried and rolled back.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DryRunSupport {
-    /// Whether creating a row leaves no trace once it is undone.
+    /// Whether creating a row leaves no trace after the rollback.
     pub(crate) create: bool,
     pub(crate) update: bool,
     pub(crate) delete: bool,
-    /// Columns whose defaults cannot be tried: drawing from a sequence is never undone.
+    /// Columns whose defaults cannot be tried, because sequences do not roll back.
     pub(crate) untestable: Vec<UntestableDefault>,
-    /// The state of the catalog that this was read from, where it can change unnoticed.
+    /// The state of the catalog that this was read from, if it can change without notice.
     pub(crate) fingerprint: Option<Arc<str>>,
 }
 
 impl DryRunSupport {
-    /// Of a database that undoes everything.
+    /// For a database that rolls back everything.
     pub(crate) const COMPLETE: Self =
         Self { create: true, update: true, delete: true, untestable: Vec::new(), fingerprint: None };
 }
@@ -160,38 +160,38 @@ impl DryRunSupport {
 pub(crate) struct UntestableDefault {
     pub(crate) name: Arc<str>,
     pub(crate) quoted: Name,
-    /// Whether it takes a value of ours only if that is insisted on.
+    /// Whether the column needs `OVERRIDING SYSTEM VALUE` (an identity column).
     pub(crate) is_identity: bool,
-    /// The sequences it draws from.
+    /// The sequences that the default uses.
     pub(crate) draws_from: Vec<i64>,
     pub(crate) prediction: DefaultPrediction,
 }
 
-/// What can be known of a default without trying it.
+/// What is known of a default without trying it.
 #[derive(Debug, Clone)]
 pub(crate) enum DefaultPrediction {
-    /// The value it would have, as an expression that changes nothing.
+    /// The expected value, as an expression without side effects.
     Predicted(Fragment),
-    /// This user may not draw it: without a value for the column no row can be made.
+    /// This user has no permission on the sequence: without a value for the column no row can be created.
     Refused,
-    /// Nothing.
+    /// The value cannot be predicted.
     Unknown,
 }
 
-/// Columns that are kept from callers, although the database would show them.
+/// Columns hidden from callers, although the database would show them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WithheldColumns {
-    /// Every one of them. Their names must not appear in messages.
+    /// All hidden columns. Their names must not appear in messages.
     pub(crate) columns: Vec<Arc<str>>,
-    /// Those that callers are told of: their names look like secrets.
+    /// Those that callers are told about, because their names look like secrets.
     pub(crate) secrets: Vec<Arc<str>>,
-    /// Whether a row needs a value in one of them, so that nobody can create one.
+    /// Whether a row needs a value in one of them, so that callers cannot create rows.
     pub(crate) prevents_create: bool,
-    /// References by columns among them. They cascade all the same.
+    /// References by hidden columns. They cascade all the same.
     pub(crate) foreign: Vec<ForeignKey>,
 }
 
-/// What may be done.
+/// The permitted changes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TablePermissions {
     pub(crate) insert: bool,
@@ -203,71 +203,71 @@ impl TablePermissions {
     pub(crate) const NONE: Self = Self { insert: false, update: false, delete: false };
 }
 
-/// What tells one row from every other.
+/// What identifies a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Key {
-    /// These columns, by position.
+    /// These columns, by index.
     Columns(Vec<usize>),
-    /// Something the database keeps and callers do not see: it orders rows, but does not name them.
+    /// An internal identifier of the database: it orders rows, but callers cannot address them by it.
     Hidden(Fragment),
     /// Nothing: pages can only be counted.
     None,
 }
 
-/// What tells rows apart in place of a unique key that was chosen as the key.
+/// What identifies rows instead of a substitute key.
 #[derive(Debug, Clone)]
 pub(crate) enum KeyFallback {
-    /// This column, which the database has in any case.
+    /// A column that the database always has.
     Column(Box<Column>),
     Nothing,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
-    /// Its name. In a table that is offered this is the one name that callers use for it (`field_names.rs`).
+    /// The field name once the table is offered (`field_names.rs`); before that the column name.
     pub(crate) name: Arc<str>,
-    /// What the database calls it.
+    /// The name in the database.
     pub(crate) sql_name: Arc<str>,
     pub(crate) quoted: Name,
     pub(crate) of: FieldType,
-    /// Whether the type was guessed from some values.
+    /// Whether the type was guessed from sample values.
     pub(crate) is_guessed: bool,
     pub(crate) store: Store,
     pub(crate) nullable: bool,
-    /// Whether a row can be made without it.
+    /// Whether a row can be created without it.
     pub(crate) has_default: bool,
-    /// Whether the database alone sets it.
+    /// Whether only the database sets it.
     pub(crate) generated: bool,
     pub(crate) comment: Option<Arc<str>>,
-    /// The most characters of text.
+    /// The maximum number of characters.
     pub(crate) length: Option<u64>,
-    /// The least and the greatest of whole numbers; of others, what they must not reach.
+    /// Inclusive bounds for integers, exclusive bounds for other numbers.
     pub(crate) range: Option<(f64, f64)>,
-    /// What constraints demand of its values.
+    /// What constraints require of its values.
     pub(crate) rules: ColumnRules,
-    /// What a new row holds if nobody says otherwise, as far as callers can know.
+    /// The default for new rows, as far as it is known.
     pub(crate) default: Option<ColumnDefault>,
     pub(crate) may_insert: bool,
     pub(crate) may_update: bool,
-    /// How the database compares two values that are text to callers.
+    /// How the database compares values that callers see as text.
     pub(crate) comparison: Comparison,
-    /// Whether an index may be on it. Of views nobody knows.
+    /// Whether it may be indexed. For views this is unknown.
     pub(crate) may_have_index: bool,
 }
 
 impl Column {
-    /// Whether no row can be made without a value for it.
+    /// Whether no row can be created without a value for it.
     pub(crate) fn is_required(&self) -> bool {
         !self.nullable && !self.has_default && !self.generated
     }
 
-    /// Whether PostgreSQL has a type for it that means nothing here.
+    /// Whether its PostgreSQL type is shown as plain text.
     pub(crate) fn is_shown_as_text(&self) -> bool {
         matches!(&self.store, Store::Postgres(store) if store.read == PostgresRead::AsText)
     }
 }
 
-/// How a column's values are kept: what decides how they are read, compared and written.
+/// How the values of a column are stored, which decides how they are read, compared and written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Store {
     Sqlite(SqliteStore),
@@ -276,11 +276,11 @@ pub(crate) enum Store {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SqliteStore {
-    /// As SQLite keeps it.
+    /// By SQLite's own types.
     Plain,
     /// 0 or 1.
     Boolean,
-    /// A time, written in this way as far as some values tell.
+    /// A time, in the style of the sampled values.
     Time(TimeStyle),
     /// JSON, as text or in SQLite's own binary form.
     Json,
@@ -288,17 +288,17 @@ pub(crate) enum SqliteStore {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PostgresStore {
-    /// The type operands are cast to.
+    /// The type that operands are cast to.
     pub(crate) cast: Fragment,
-    /// The same with its length or its digits, which only what is kept must have.
+    /// The same type with its length or precision, which applies only to stored values.
     pub(crate) whole: Fragment,
     pub(crate) read: PostgresRead,
 }
 
-/// How PostgreSQL is asked for a value.
+/// How a value is requested from PostgreSQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PostgresRead {
-    /// In its own binary form.
+    /// In binary form.
     Integer,
     Float,
     Boolean,
@@ -309,15 +309,15 @@ pub(crate) enum PostgresRead {
     Bytes,
     Json,
     Jsonb,
-    /// As text, which is a number.
+    /// As text that contains a number.
     Decimal,
-    /// As text, also for comparing: types without an order of use to anybody.
+    /// As text, also for comparisons: the type has no useful order.
     AsText,
-    /// As text; compared and sorted as what it is.
+    /// As text; compared and sorted by its own type.
     Native,
-    /// As text; compared as what it is.
+    /// As text; compared by its own type.
     Word,
-    /// As JSON that the database makes.
+    /// As JSON built by the database.
     MadeJson,
 }
 
@@ -331,26 +331,26 @@ pub(crate) struct UniqueConstraint {
 pub(crate) struct CheckConstraint {
     pub(crate) name: Arc<str>,
     pub(crate) columns: Vec<Arc<str>>,
-    /// What must not be false, where the database tells it for a row.
+    /// The expression, if it is evaluated for each row. It must not be false.
     pub(crate) expression: Option<Fragment>,
 }
 
-/// Rows here refer to rows there.
+/// A foreign key: rows of this table refer to rows of another.
 #[derive(Debug, Clone)]
 pub(crate) struct ForeignKey {
-    /// The constraint's name, where it has one.
+    /// The name of the constraint, if it has one.
     pub(crate) name: Option<Arc<str>>,
     pub(crate) columns: Vec<Arc<str>>,
     pub(crate) to_schema: Option<Arc<str>>,
     pub(crate) to_table: Arc<str>,
-    /// As the database calls them.
+    /// By their names in the database.
     pub(crate) to_columns: Vec<Arc<str>>,
-    /// What becomes of rows here when the row there goes.
+    /// What happens to the referring rows when the referenced row is deleted.
     pub(crate) on_delete: OnDelete,
 }
 
 impl ForeignKey {
-    /// Whether this is the table that it refers to.
+    /// Whether it references this table.
     pub(crate) fn references_table(&self, table: &Table) -> bool {
         table.matches_name(self.to_schema.as_deref(), &self.to_table)
     }
@@ -366,14 +366,14 @@ pub(crate) enum OnDelete {
 /// A full-text index.
 #[derive(Debug, Clone)]
 pub(crate) enum TextIndex {
-    /// An FTS5 table, and the column of this table that its row numbers are in.
+    /// An FTS5 table, and the column of this table that holds its row numbers.
     Fts5 { quoted: Name, columns: Vec<Arc<str>>, rowid: Name, sources: Vec<ColumnId> },
-    /// A tsvector, kept or indexed, its configuration, and the columns its words are from, if that is known.
+    /// A stored or indexed tsvector, its configuration, and the columns of its words, if known.
     Vector { vector: Fragment, configuration: Fragment, columns: Vec<Arc<str>>, sources: Vec<ColumnId> },
 }
 
 impl TextIndex {
-    /// Every column whose words may be in the index. Whoever may search it learns what is in them.
+    /// Every column whose words may be in the index. Searching the index reveals their content.
     pub(crate) fn sources(&self) -> &[ColumnId] {
         match self {
             TextIndex::Fts5 { sources, .. } | TextIndex::Vector { sources, .. } => sources,
@@ -382,7 +382,7 @@ impl TextIndex {
 }
 
 impl Table {
-    /// Its name with the schema, where there is one: what tells it from every other table.
+    /// The qualified name, which identifies the table.
     pub(crate) fn full_name(&self) -> String {
         match &self.schema {
             Some(schema) => format!("{schema}.{}", self.name),
@@ -390,7 +390,7 @@ impl Table {
         }
     }
 
-    /// Whether a reference to this name means it.
+    /// Whether a reference to this name means the table.
     pub(crate) fn matches_name(&self, schema: Option<&str>, name: &str) -> bool {
         match &self.schema {
             Some(own) => Some(&**own) == schema && *self.name == *name,
@@ -399,7 +399,7 @@ impl Table {
         }
     }
 
-    /// Gives up a key that was chosen.
+    /// Replaces a substitute key.
     pub(crate) fn replace_chosen_key(&mut self) {
         match self.key_fallback.take() {
             Some(KeyFallback::Column(column)) => {
@@ -411,18 +411,18 @@ impl Table {
         }
     }
 
-    /// A column of this table among those of all tables.
+    /// The identity of one of its columns.
     pub(crate) fn column_id(&self, column: &str) -> ColumnId {
         ColumnId::new(self.schema.as_deref(), &self.name, column)
     }
 
-    /// Whether the column exists but callers are not to know of it.
+    /// Whether the column exists but is hidden from callers.
     pub(crate) fn is_withheld(&self, column: &str) -> bool {
         let mut all = self.withheld.columns.iter().chain(&self.unlisted);
         all.any(|name| name.eq_ignore_ascii_case(column))
     }
 
-    /// Whether somebody's words mention a column that callers are not to know of.
+    /// Whether a text mentions a hidden column.
     pub(crate) fn mentions_withheld(&self, words: &str) -> bool {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         let mut all = self.withheld.columns.iter().filter(|name| !name.is_empty());
@@ -437,14 +437,14 @@ impl Table {
         })
     }
 
-    /// The column that callers or the database call so. No two columns can be meant: a column whose own name can be used
-    /// by callers keeps it.
+    /// The column with this field name or database name. This is unambiguous: a column keeps its database name if
+    /// callers can use it.
     pub(crate) fn column(&self, name: &str) -> Option<&Column> {
         let by_name = self.columns.iter().find(|column| &*column.name == name);
         by_name.or_else(|| self.columns.iter().find(|column| &*column.sql_name == name))
     }
 
-    /// The columns that the constraint of this name is about.
+    /// The columns of the constraint with this name.
     pub(crate) fn constraint_columns(&self, name: &str) -> Option<&[Arc<str>]> {
         let unique = self.unique.iter().find(|known| &*known.name == name).map(|known| &known.columns);
         let check = || self.checks.iter().find(|known| &*known.name == name).map(|known| &known.columns);
@@ -453,7 +453,7 @@ impl Table {
         unique.or_else(check).or_else(foreign).map(Vec::as_slice)
     }
 
-    /// The columns of the key, if it has any that callers see.
+    /// The key columns, if callers see any.
     pub(crate) fn key_columns(&self) -> impl Iterator<Item = &Column> {
         let positions = match &self.key {
             Key::Columns(positions) => positions.as_slice(),

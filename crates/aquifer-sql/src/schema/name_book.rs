@@ -1,5 +1,5 @@
-//! The names that tables have been given. A table keeps its name: no table that appears later takes it away, not after a
-//! restart either, because callers, rules and clients' memories know the table by it.
+//! The names given to tables. A table keeps its name, even across restarts, and no later table takes it, because
+//! callers, rules and clients know the table by it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -11,16 +11,16 @@ use crate::schema::model::Table;
 use crate::schema::names::{self, Words};
 use crate::settings::Settings;
 
-/// How long the name of a table that is gone stays reserved. It may come back, as it does in many migrations.
+/// How long the name of a removed table stays reserved. Many migrations drop and recreate tables.
 const REMOVED_TABLE_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Names of more tables than this are not remembered once the tables are gone.
+/// How many removed tables are remembered.
 const MAX_REMOVED_TABLES: usize = 1_000;
 
 /// Words in the names of generic operations: `list_tables`, `get_table_schema`, `create_record`.
 const GENERIC_WORDS: &[&str] = &["record", "records", "table", "tables", "table_schema", "table_schemas"];
 
-/// The most bytes the book has when it is written down.
+/// The maximum size of the stored book.
 const MAX_BOOK_BYTES: usize = 512 * 1024;
 
 /// The names of tables, by the tables' own names.
@@ -32,14 +32,14 @@ pub(crate) struct NameBook {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     words: Words,
-    /// When the table was first missed, in seconds since 1970.
+    /// When the table was first missing, in seconds since 1970.
     removed_since: Option<i64>,
 }
 
 impl NameBook {
-    /// Names every table. What the operator chose comes first, then what tables are called already.
+    /// Names every table. Configured names come first, then existing ones.
     pub(crate) fn assign(&mut self, tables: &[Table], settings: &Settings, now: Timestamp) -> Vec<Words> {
-        // As tables are told apart: to SQLite, another case of a name is the same table.
+        // SQLite ignores case in table names.
         let full_names: Vec<String> =
             tables.iter().map(|table| settings.fold(&table.full_name()).into_owned()).collect();
         self.update_removed(&full_names, now.as_second());
@@ -56,7 +56,7 @@ impl NameBook {
         for (index, (name, words)) in full_names.into_iter().zip(&words).enumerate() {
             let table_settings =
                 tables.get(index).and_then(|table| settings.table(table.schema.as_deref(), &table.name));
-            // What the operator chose is not remembered: it holds as long as the configuration says so.
+            // Configured names are not remembered: they apply as long as the configuration contains them.
             if names::configured_words(table_settings) == (None, None) {
                 self.entries.insert(name, Entry { words: words.clone(), removed_since: None });
             } else {
@@ -66,13 +66,13 @@ impl NameBook {
         words
     }
 
-    /// Notes which tables are gone, and drops those that have been gone for long.
+    /// Marks removed tables, and forgets those that were removed long ago.
     fn update_removed(&mut self, present: &[String], now: i64) {
         let present: HashSet<&str> = present.iter().map(String::as_str).collect();
         for (name, entry) in &mut self.entries {
             entry.removed_since = match present.contains(name.as_str()) {
                 true => None,
-                // A clock that was set back must not make it stay for ever.
+                // If the clock is set back, the entry must still expire.
                 false => Some(entry.removed_since.unwrap_or(now).min(now)),
             };
         }
@@ -82,7 +82,7 @@ impl NameBook {
         self.drop_oldest_removed(removed.saturating_sub(MAX_REMOVED_TABLES));
     }
 
-    /// Drops so many of those that have been gone longest. Says whether there were as many.
+    /// Forgets this many of the tables removed first. Returns whether there were enough.
     fn drop_oldest_removed(&mut self, count: usize) -> bool {
         let mut removed: Vec<(i64, String)> =
             self.entries.iter().filter_map(|(name, entry)| Some((entry.removed_since?, name.clone()))).collect();
@@ -91,8 +91,8 @@ impl NameBook {
         dropped == count
     }
 
-    /// What is written down: `{"orders": ["order", "orders"], "old": ["old", "olds", 1767225600]}`. As much as there is room
-    /// for, the tables that are there first.
+    /// The stored form: `{"orders": ["order", "orders"], "old": ["old", "olds", 1767225600]}`. If it is too large,
+    /// removed tables are dropped first.
     pub(crate) fn to_json(&self) -> Vec<u8> {
         let mut book = self.clone();
         loop {
@@ -116,7 +116,7 @@ impl NameBook {
         Value::Object(entries.collect()).to_string().into_bytes()
     }
 
-    /// What was written down. Entries that make no sense are left out: names would be given that cannot be called.
+    /// Parses the stored form. Invalid entries are skipped: their names could not be used.
     pub(crate) fn from_json(text: &[u8]) -> Option<Self> {
         let written: Map<String, Value> = serde_json::from_slice(text).ok()?;
         let mut entries = BTreeMap::new();
@@ -131,7 +131,7 @@ impl NameBook {
         Some(Self { entries })
     }
 
-    /// The same book of a database that ignores the case of names. Earlier versions wrote names as tables spell them.
+    /// The book of a database that ignores case. Earlier versions stored names in their original case.
     pub(crate) fn ignoring_case(self) -> Self {
         let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
         for (name, entry) in self.entries {
@@ -143,8 +143,8 @@ impl NameBook {
         Self { entries }
     }
 
-    /// Takes over what somebody else has written down. Where both name a table, the other came first. Tables that are gone
-    /// and not known here were forgotten on purpose.
+    /// Merges the book that another process has stored. If both name a table, the other's name wins. Removed tables
+    /// that are unknown here were forgotten on purpose.
     pub(crate) fn merge(&mut self, other: Self) {
         for (name, theirs) in other.entries {
             match self.entries.get_mut(&name) {
@@ -156,15 +156,15 @@ impl NameBook {
     }
 }
 
-/// Names under assignment.
+/// Names being assigned.
 struct NameAssignment<'a> {
     tables: &'a [Table],
     settings: &'a Settings,
     assigned: Vec<Option<Words>>,
     taken: HashSet<String>,
-    /// The tables' own names as words. No other table is given one of these by way of its singular or plural.
+    /// The tables' own names as words. No other table gets one of these as its singular or plural.
     own_words: Vec<String>,
-    /// Words that the operator chose, and for which table.
+    /// Configured words, and their tables.
     chosen: HashMap<String, usize>,
     configured: HashSet<usize>,
 }
@@ -179,14 +179,14 @@ impl<'a> NameAssignment<'a> {
                 chosen.entry(word).or_insert(index);
             }
         }
-        // Where one set of operations is for all tables, no table's own operations can be called like those.
+        // With generic operations, no table may have a word of their names.
         let generic = if settings.is_generic(tables.len()) { GENERIC_WORDS } else { &[] };
         let taken = generic.iter().map(|word| (*word).to_owned()).collect();
         let own_words = tables.iter().map(|table| names::table_word(&name_with_schema(table, settings))).collect();
         Self { tables, settings, assigned: vec![None; tables.len()], taken, own_words, chosen, configured }
     }
 
-    /// The singular or plural of a table's name, unless another table is called so: then its own name.
+    /// The inflected word, unless it is another table's own name: then the table's own name.
     fn resolve_word(&self, index: usize, word: String) -> String {
         let mut others = self.own_words.iter().enumerate().filter(|(other, _)| *other != index);
         match self.own_words.get(index) {
@@ -207,13 +207,13 @@ impl<'a> NameAssignment<'a> {
         !self.taken.contains(word) && self.chosen.get(word).is_none_or(|owner| *owner == index)
     }
 
-    /// Keeps words for a table that is not there, unless the operator wants them for another.
+    /// Reserves the words of a removed table, unless they are configured for another.
     fn reserve(&mut self, words: &Words) {
         let words = [&words.singular, &words.plural].into_iter().filter(|word| !self.chosen.contains_key(*word));
         self.taken.extend(words.cloned());
     }
 
-    /// Gives a table these words, unless they are somebody else's.
+    /// Assigns words to a table, unless they are taken.
     fn assign(&mut self, index: usize, words: Words) {
         if self.is_free(index, &words) {
             self.taken.extend([words.singular.clone(), words.plural.clone()]);
@@ -223,10 +223,10 @@ impl<'a> NameAssignment<'a> {
         }
     }
 
-    /// Names the tables that have no name yet.
+    /// Names the remaining tables.
     fn finish(mut self, full_names: &[String]) -> Vec<Words> {
-        // Whoever is written like an operation's name is called so, even if others would be called the same before it:
-        // `orders` before `order`, and both before `Orders`. Tables that the operator named come before all of them.
+        // Tables whose names fit operation names come first: `orders` before `order`, and both before `Orders`.
+        // Configured tables come before all of them.
         let rank = |index: usize, table: &Table| match &*table.name {
             _ if self.configured.contains(&index) => 0,
             name if !aquifer_protocol::operation::is_snake_case(name) => 3,
@@ -250,7 +250,7 @@ impl<'a> NameAssignment<'a> {
             let mut words =
                 Words { singular: settled(&singular, &alone.singular), plural: settled(&plural, &alone.plural) };
             if let Some(own) = self.own_words.get(index).filter(|_| !self.is_free(index, &words)) {
-                // Its own name is clearer than any mark.
+                // The table's own name is clearer than a mark.
                 words = Words {
                     singular: singular.clone().unwrap_or_else(|| own.clone()),
                     plural: plural.clone().unwrap_or_else(|| own.clone()),
@@ -259,7 +259,7 @@ impl<'a> NameAssignment<'a> {
             let mut round = 0;
             while !self.is_free(index, &words) {
                 let marked = names::add_mark(&alone, full_name, round);
-                // A mark on the one word is no reason for one on the other that the operator chose.
+                // A configured word is kept even if the other word needs a mark.
                 let own = |chosen: &Option<String>| chosen.clone().filter(|word| self.is_word_free(index, word));
                 words = Words {
                     singular: own(&singular).unwrap_or(marked.singular),
@@ -273,7 +273,7 @@ impl<'a> NameAssignment<'a> {
     }
 }
 
-/// The name of a table, after that of its schema unless that is the first one.
+/// The table name, prefixed by its schema unless that is the first one.
 fn name_with_schema(table: &Table, settings: &Settings) -> String {
     match table.schema.as_deref() {
         Some(schema) if schema != settings.first_schema() => format!("{schema}_{}", table.name),
@@ -325,7 +325,7 @@ mod tests {
         Timestamp::from_second(1_767_225_600 + day * 24 * 60 * 60).unwrap()
     }
 
-    /// What the book calls these tables, one for several rows.
+    /// The plurals that the book assigns to these tables.
     fn plurals(book: &mut NameBook, tables: &[&str], settings: &Settings, day: i64) -> Vec<String> {
         let tables: Vec<Table> = tables.iter().map(|name| table(name)).collect();
         book.assign(&tables, settings, at(day)).into_iter().map(|words| words.plural).collect()
@@ -335,17 +335,17 @@ mod tests {
     fn r_saf_2_a_new_table_does_not_take_an_existing_name() {
         let (plain, mut book) = (settings(&[]), NameBook::default());
         assert_eq!(plurals(&mut book, &["Order"], &plain, 0), ["orders"]);
-        // Alone, each of these would be called so before it.
+        // Each of these would get the name if it were alone.
         let marked = plurals(&mut book, &["Order", "order_", "orders"], &plain, 0);
         assert_eq!(marked[0], "orders");
         assert!(marked[1].starts_with("orders_x") && marked[2].starts_with("orders_x") && marked[1] != marked[2]);
-        // In whatever order they come, and after a restart.
+        // In any order, and after a restart.
         let mut later = NameBook::from_json(&book.to_json()).unwrap();
         assert_eq!(
             plurals(&mut later, &["orders", "Order", "order_"], &plain, 1),
             [&*marked[2], "orders", &*marked[1]]
         );
-        // A book that is lost is written again: then the best written one is called so.
+        // A lost book is rebuilt: then the table whose name fits best gets the word.
         assert_eq!(plurals(&mut NameBook::default(), &["Order", "orders"], &plain, 1)[1], "orders");
     }
 
@@ -357,7 +357,7 @@ mod tests {
             (&["order", "orders"], &["order/order", "orders/orders"]),
             (&["people"], &["person/people"]),
             (&["Person", "People"], &["person/person", "people/people"]),
-            // Two tables that would have the same plural, which is the name of neither.
+            // Two tables with the same plural, which is the name of neither.
             (&["axis", "axe"], &["axis/axes", "axe/axe"]),
             (&["child", "children", "childs"], &["child/child", "children/children", "childs/childses"]),
         ] {
@@ -366,12 +366,12 @@ mod tests {
             let words: Vec<String> = words.iter().map(|words| format!("{}/{}", words.singular, words.plural)).collect();
             assert_eq!(words, expected, "{tables:?}");
         }
-        // The operator's words are the operator's.
+        // Configured words are used as they are.
         let table_settings = settings(&[("people", Some("person"), None)]);
         let words = NameBook::default().assign(&[table("people"), table("person")], &table_settings, at(0));
         assert_eq!((words[0].singular.as_str(), words[0].plural.as_str()), ("person", "people"));
         assert!(words[1].singular.starts_with("person_x") && words[1].plural.starts_with("people_x"), "{words:?}");
-        // A name that is in use stays what it is.
+        // A name in use does not change.
         let mut book = NameBook::default();
         book.assign(&[table("people")], &settings(&[]), at(0));
         let words = book.assign(&[table("people"), table("person")], &settings(&[]), at(0));
@@ -388,9 +388,9 @@ mod tests {
         let marked = plurals(&mut book, &["orders"], &plain, 30);
         plurals(&mut book, &["orders"], &plain, 61);
         assert_eq!(plurals(&mut book, &["orders"], &plain, 62), marked, "what it is called by then stays");
-        // The word is free again, but it is the name of a table that is there.
+        // The word is free again, but it is another table's own name.
         assert_eq!(plurals(&mut book, &["orders", "Order"], &plain, 62)[1], "order");
-        // A clock that goes back keeps nothing for ever.
+        // A clock that is set back does not keep entries forever.
         plurals(&mut book, &["orders"], &plain, 100);
         plurals(&mut book, &["orders"], &plain, 10);
         assert_eq!(plurals(&mut book, &["orders", "order_"], &plain, 45)[1], "order");
@@ -403,11 +403,11 @@ mod tests {
         let named = plurals(&mut book, &["order", "orders"], &plain, 0);
         assert_eq!(plurals(&mut book, &["ORDER", "Orders"], &plain, 1), named);
         assert_eq!(plurals(&mut NameBook::default(), &["Order", "orders"], &plain, 1), named, "marks, too");
-        // What an earlier version wrote; of two the one that is there.
+        // The format of an earlier version; of two entries the one that exists wins.
         let old = br#"{"ORDERS": ["x", "xs", 5], "Orders": ["order", "orders"], "orders": ["y", "ys", 7]}"#;
         let folded = NameBook::from_json(old).unwrap().ignoring_case();
         assert_eq!(folded.write(), br#"{"orders":["order","orders"]}"#);
-        // PostgreSQL tells them apart.
+        // PostgreSQL distinguishes them.
         let server = Settings { target: Target::Postgres("postgres://x/y".to_owned()), ..settings(&[]) };
         let mut book = NameBook::default();
         assert_eq!(plurals(&mut book, &["orders"], &server, 0), ["orders"]);
@@ -421,7 +421,7 @@ mod tests {
         let table_settings = settings(&[("sales", Some("order"), Some("orders"))]);
         let named = plurals(&mut book, &["orders", "sales"], &table_settings, 0);
         assert!(named[0].starts_with("orders_x") && named[1] == "orders", "{named:?}");
-        // Only what was chosen wins; the other word is nobody's choice.
+        // Only the configured word is fixed; the other one is not.
         let mut book = NameBook::default();
         plurals(&mut book, &["orders"], &settings(&[]), 0);
         let table_settings = settings(&[("Order", Some("big_order"), None)]);
@@ -429,13 +429,13 @@ mod tests {
         let words = book.assign(&tables, &table_settings, at(0));
         assert_eq!((words[0].plural.as_str(), words[1].singular.as_str()), ("orders", "big_order"));
         assert!(words[1].plural.starts_with("orders_x"));
-        // When the operator takes it back, the table is called by its own name.
+        // Without the configuration, the table gets its own name again.
         assert_eq!(plurals(&mut book, &["orders", "Order"], &settings(&[]), 1)[0], "orders");
-        // Two of the same choice are told apart.
+        // Two tables with the same configured word are distinguished.
         let table_settings = settings(&[("a", Some("thing"), Some("things")), ("b", Some("thing"), Some("things"))]);
         let named = plurals(&mut NameBook::default(), &["a", "b"], &table_settings, 0);
         assert!(named[0] == "things" && named[1].starts_with("things_x"), "{named:?}");
-        // A table that is gone does not keep the operator from choosing.
+        // A removed table does not block configured words.
         let mut book = NameBook::default();
         plurals(&mut book, &["orders"], &settings(&[]), 0);
         assert_eq!(plurals(&mut book, &["sales"], &settings(&[("sales", None, Some("orders"))]), 0), ["orders"]);

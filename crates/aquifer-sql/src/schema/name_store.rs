@@ -1,4 +1,4 @@
-//! Where the names of tables are kept beyond this process. A store that fails costs the memory of names, nothing else.
+//! Stores the names of tables across restarts. A failing store only loses remembered names.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,25 +10,25 @@ use sha2::{Digest, Sha256};
 use crate::schema::name_book::NameBook;
 use crate::settings::Settings;
 
-/// How long a call to the store may take. Nobody is to wait for names.
+/// The timeout of a call to the store. Names must not delay anything.
 const STORE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long names are kept. They are written only when they change, so this has to be longer than that may take.
+/// How long names are stored. They are written only when they change, so this has to be long.
 const RECORD_TTL: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
-/// How often writing is tried where others write at the same time.
+/// How often a write is attempted if others write at the same time.
 const MAX_ATTEMPTS: usize = 4;
 
-/// The record that holds the names of one database.
+/// The stored names of one database.
 pub(crate) struct NameStore {
     store: Arc<dyn StateStore>,
     key: String,
-    /// Whether the database ignores the case of names.
+    /// Whether the database ignores case in names.
     ignores_case: bool,
 }
 
 impl NameStore {
-    /// Where the names of a source's database are kept. `place` says which database it is, without secrets.
+    /// The record for a source's database. `location` identifies the database, without secrets.
     pub(crate) fn new(store: Arc<dyn StateStore>, settings: &Settings, location: &str) -> Self {
         let digest = Sha256::digest(location.as_bytes());
         let hash = hex_prefix(&digest, 16);
@@ -36,7 +36,7 @@ impl NameStore {
         Self { store, key, ignores_case: settings.ignores_case() }
     }
 
-    /// The names that were kept; none if there are none or the store fails.
+    /// The stored names; empty if there are none or the store fails.
     pub(crate) async fn load(&self) -> NameBook {
         match self.read().await {
             Ok((book, _)) => book,
@@ -47,7 +47,7 @@ impl NameStore {
         }
     }
 
-    /// Keeps these names beside those that others have kept.
+    /// Stores these names together with those that others have stored.
     pub(crate) async fn save(&self, book: &NameBook) {
         if let Err(error) = self.try_save(book).await {
             tracing::warn!(%error, "the table names cannot be stored for the next start");

@@ -1,23 +1,23 @@
-//! Names for callers: from whatever tables and columns are called to snake_case, singular and plural.
+//! Names for callers: converts table and column names to snake_case, singular and plural.
 
 use crate::schema::inflect;
 use crate::settings::{TableSettings, Target, percent};
 
-/// The longest name of a table in an operation's name: with `search_` and a source's prefix it stays within what
+/// The maximum length of a table's word in an operation name: with `search_` and a source's prefix it stays within what
 /// clients accept.
 const MAX_WORD_LEN: usize = 30;
 
-/// The length of a mark with the line before it.
+/// The length of a mark, including its underscore.
 const MARK_LEN: usize = 7;
 
-/// What the rows of a table are called.
+/// The words for the rows of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Words {
     pub(crate) singular: String,
     pub(crate) plural: String,
 }
 
-/// Any name as snake_case of plain letters: `OrderLine` and `Order Line` are `order_line`, `Käufer` is `kaufer`.
+/// Converts a name to ASCII snake_case: `OrderLine` and `Order Line` become `order_line`, `Käufer` becomes `kaufer`.
 pub(crate) fn to_snake_case(name: &str) -> String {
     let plain = deunicode::deunicode(name);
     let mut snake = String::with_capacity(plain.len() + 4);
@@ -43,13 +43,13 @@ pub(crate) fn to_snake_case(name: &str) -> String {
     if snake.starts_with(|c: char| c.is_ascii_digit()) { format!("n{snake}") } else { snake.to_owned() }
 }
 
-/// A table's own name as a word: snake_case, and no longer than operations' names allow.
+/// A table's own name as a word: snake_case, and short enough for operation names.
 pub(crate) fn table_word(name: &str) -> String {
     let word = shorten(&to_snake_case(name));
     if word.is_empty() { "table".to_owned() } else { word }
 }
 
-/// What the rows of a table would be called if it were alone. `name` has the schema before it, where that is told apart.
+/// The words of a table, regardless of other tables. `name` is qualified unless the table is in the first schema.
 pub(crate) fn default_words(name: &str, table_settings: Option<&TableSettings>) -> Words {
     let base = table_word(name);
     let (singular, plural) = configured_words(table_settings);
@@ -59,7 +59,7 @@ pub(crate) fn default_words(name: &str, table_settings: Option<&TableSettings>) 
     }
 }
 
-/// The words that the operator chose: for one row, and for several.
+/// The configured words: singular and plural.
 pub(crate) fn configured_words(table_settings: Option<&TableSettings>) -> (Option<String>, Option<String>) {
     let own = |table_settings: Option<&String>| {
         table_settings.map(|word| shorten(&to_snake_case(word))).filter(|word| !word.is_empty())
@@ -70,7 +70,7 @@ pub(crate) fn configured_words(table_settings: Option<&TableSettings>) -> (Optio
     )
 }
 
-/// The words with a mark made from the table's own name, so that the same table always gets the same ones.
+/// Adds a mark derived from the table's own name, so that the same table always gets the same words.
 pub(crate) fn add_mark(words: &Words, table: &str, round: u32) -> Words {
     let mark = mark(&if round == 0 { table.to_owned() } else { format!("{table}/{round}") });
     let marked = |word: &str| {
@@ -80,17 +80,17 @@ pub(crate) fn add_mark(words: &Words, table: &str, round: u32) -> Words {
     Words { singular: marked(&words.singular), plural: marked(&words.plural) }
 }
 
-/// Whether a word can stand in the name of an operation.
+/// Whether a word can be part of an operation name.
 pub(crate) fn is_usable(word: &str) -> bool {
     aquifer_protocol::operation::is_snake_case(word) && word.len() <= MAX_WORD_LEN + MARK_LEN
 }
 
-/// Whether a table's name is already the one for several.
+/// Whether a table name is already plural.
 pub(crate) fn is_plural(name: &str) -> bool {
     inflect_last_word(name, true) == name
 }
 
-/// The last word in singular or plural, the ones before it as they are.
+/// Inflects the last word of a name.
 fn inflect_last_word(name: &str, plural: bool) -> String {
     let (before, last) = match name.rsplit_once('_') {
         Some((before, last)) => (format!("{before}_"), last),
@@ -105,7 +105,7 @@ fn inflect_last_word(name: &str, plural: bool) -> String {
     format!("{before}{}", if fits { form.as_str() } else { last })
 }
 
-/// The beginning of a long name, with a mark of the rest so that two of them stay apart.
+/// Shortens a long name, with a mark of the rest to keep it distinct.
 fn shorten(name: &str) -> String {
     if name.len() <= MAX_WORD_LEN {
         return name.to_owned();
@@ -114,20 +114,20 @@ fn shorten(name: &str) -> String {
     format!("{kept}_{}", mark(name))
 }
 
-/// A short mark of a name: the same on every machine and in every version.
+/// A short hash of a name, the same on every machine and in every version.
 fn mark(name: &str) -> String {
     let hash = name.bytes().fold(0xcbf2_9ce4_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     format!("x{:05x}", hash & 0xf_ffff)
 }
 
 impl Target {
-    /// What a source of this target is called if nobody says: the file's or the database's name.
+    /// The default name of a source with this target: the name of the file or database.
     pub fn name(&self) -> String {
         let name = match self {
             Target::Sqlite(path) => path.file_stem().map(|stem| stem.to_string_lossy().into_owned()),
             Target::Memory(name) => Some(name.clone()),
             Target::Postgres(url) => {
-                // A password may have a slash in it.
+                // A password may contain a slash.
                 let location =
                     url.split_once("://").map(|(_, rest)| rest.rsplit_once('@').map_or(rest, |(_, location)| location));
                 let path = location.and_then(|location| location.split_once('/')).map(|(_, path)| path);

@@ -1,4 +1,4 @@
-//! References between the tables that are offered.
+//! References between offered tables.
 
 use std::sync::Arc;
 
@@ -9,22 +9,22 @@ use super::model::OnDelete;
 /// Rows of one table refer to rows of another.
 #[derive(Debug, Clone)]
 pub(crate) struct Relationship {
-    /// Its name for callers, such as `orders.customer_id`.
+    /// The name for callers, such as `orders.customer_id`.
     pub(crate) name: Arc<str>,
-    /// The table that refers.
+    /// The referring table.
     pub(crate) from: usize,
-    /// The table referred to.
+    /// The referenced table.
     pub(crate) to: usize,
     pub(crate) columns: Vec<Arc<str>>,
     pub(crate) to_columns: Vec<Arc<str>>,
     pub(crate) on_delete: OnDelete,
-    /// Whether callers must not learn of the table that refers.
+    /// Whether the referring table is concealed from callers.
     pub(crate) conceals_from: bool,
-    /// Whether callers must not learn of the table referred to.
+    /// Whether the referenced table is concealed from callers.
     pub(crate) conceals_to: bool,
 }
 
-/// Which way references are followed.
+/// The direction in which references are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Incoming,
@@ -33,7 +33,7 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
-    /// The direction that a caller asked for.
+    /// The requested direction.
     pub(crate) fn from_params(params: &Map<String, Value>) -> Self {
         match params.get("direction").and_then(Value::as_str) {
             Some("incoming") => Direction::Incoming,

@@ -1,20 +1,20 @@
-//! SQL that the database has kept as text: rules such as `CHECK (status IN ('open', 'closed'))`, definitions of columns and
-//! of virtual tables, functions. Read in pieces, not parsed: where a piece could be a name, it is taken for one.
+//! SQL that the database stores as text: rules such as `CHECK (status IN ('open', 'closed'))`, definitions of columns
+//! and virtual tables, functions. It is split into pieces, not parsed: a piece that could be a name counts as one.
 
 use crate::statement::Dialect;
 
-/// A rule found in a table's definition.
+/// A check in a table's definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CheckDefinition {
-    /// Its name, or the rule itself where it has none.
+    /// The name of the check, or its expression if it has none.
     pub(crate) text: String,
-    /// The rule itself.
+    /// The expression.
     pub(crate) expression: String,
-    /// The column, if it is about one.
+    /// The column, if the check is about only one.
     pub(crate) column: Option<String>,
-    /// Every name in it, columns among others.
+    /// Every name in it, including columns.
     pub(crate) names: Vec<String>,
-    /// The words it allows, if that is all it says.
+    /// The allowed words, if the check is nothing else.
     pub(crate) words: Vec<String>,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct CheckDefinition {
 enum Piece {
     /// A name or a keyword.
     Word(String),
-    /// A name in quotes, which is no keyword.
+    /// A quoted name, which is never a keyword.
     Quoted(String),
     Text(String),
     Mark(char),
@@ -37,7 +37,7 @@ impl Piece {
         }
     }
 
-    /// What it says, where it may be a name: SQLite takes even text in single quotes for one.
+    /// The text, if it may be a name: SQLite accepts even single quotes for names.
     fn name(&self) -> Option<&str> {
         match self {
             Piece::Word(name) | Piece::Quoted(name) | Piece::Text(name) => Some(name),
@@ -106,7 +106,7 @@ fn allowed_words(pieces: &[&Piece]) -> (Option<String>, Vec<String>) {
     if operator.is_keyword("in") { (Some(column), words) } else { (Some(column), Vec::new()) }
 }
 
-/// Every text in quotes of a PostgreSQL rule of the form `column = ANY (ARRAY['a'::text, 'b'::text])`.
+/// Every quoted text in a PostgreSQL rule of the form `column = ANY (ARRAY['a'::text, 'b'::text])`.
 pub(crate) fn quoted_texts(rule: &str) -> Vec<String> {
     let only_any =
         rule.contains("= ANY") && rule.contains("ARRAY[") && !rule.contains(" OR ") && !rule.contains(" AND ");
@@ -125,12 +125,12 @@ pub(crate) fn quoted_texts(rule: &str) -> Vec<String> {
         .collect()
 }
 
-/// Every name in a list of them, quoted or not; of an expression, what stands in it.
+/// Every name in a list or expression, quoted or not.
 pub(crate) fn parse_names(list: &str) -> Vec<String> {
     pieces(list).iter().filter_map(|(piece, _)| piece.word()).map(str::to_owned).collect()
 }
 
-/// What `CREATE TABLE` says of a column after its name, as names and words; nothing if the column is not found.
+/// The words after a column's name in `CREATE TABLE`; `None` if the column is not found.
 pub(crate) fn column_definition(column: &str, sql: &str) -> Option<Vec<String>> {
     let pieces = pieces(sql);
     let (mut depth, mut begins, mut inside) = (0, false, None::<Vec<String>>);
@@ -158,13 +158,13 @@ pub(crate) fn column_definition(column: &str, sql: &str) -> Option<Vec<String>> 
 /// An argument of a virtual table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Argument {
-    /// `option = value`, the option in small letters.
+    /// `option = value`, with the option in lower case.
     Option(String, String),
-    /// A column, and the words that stand behind its name.
+    /// A column, and the words after its name.
     Column(String, Vec<String>),
 }
 
-/// The module of a `CREATE VIRTUAL TABLE`, in small letters, and its arguments.
+/// The module of a `CREATE VIRTUAL TABLE` in lower case, and its arguments.
 pub(crate) fn parse_virtual_table(sql: &str) -> Option<(String, Vec<Argument>)> {
     let pieces = pieces(sql);
     let using = pieces.iter().position(|(piece, _)| piece.is_keyword("using"))?;
@@ -193,13 +193,13 @@ pub(crate) fn parse_virtual_table(sql: &str) -> Option<(String, Vec<Argument>)> 
     Some((module.name()?.to_ascii_lowercase(), arguments))
 }
 
-/// What an argument of a virtual table says; `end` is where it ends.
+/// Parses an argument of a virtual table that ends at `end`.
 fn parse_argument(sql: &str, pieces: &[&(Piece, usize)], end: usize) -> Option<Argument> {
     match pieces {
         [(option, _), (Piece::Mark('='), _), value @ ..] if option.name().is_some() => {
             let value = match value {
                 [(only, _)] => only.name().map(str::to_owned),
-                // What stands there without quotes is taken as it is.
+                // An unquoted value is taken as it is.
                 [(_, start), ..] => sql.get(*start..end).map(|text| text.trim().to_owned()),
                 [] => None,
             };
@@ -213,10 +213,10 @@ fn parse_argument(sql: &str, pieces: &[&(Piece, usize)], end: usize) -> Option<A
     }
 }
 
-/// What a trigger or a view mentions.
+/// The names that a trigger or view mentions.
 pub(crate) struct Mentions {
     names: Vec<String>,
-    /// Whether it may mean columns without naming them.
+    /// Whether it may refer to columns without naming them.
     pub(crate) has_star: bool,
 }
 
@@ -227,7 +227,7 @@ impl Mentions {
         Self { names: pieces.iter().filter_map(|(piece, _)| piece.name()).map(str::to_owned).collect(), has_star }
     }
 
-    /// Whether this stands there as a name or a word.
+    /// Whether it contains this name or word.
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.names.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
@@ -237,13 +237,13 @@ fn pieces(sql: &str) -> Vec<(Piece, usize)> {
     pieces_of(sql, Dialect::Sqlite)
 }
 
-/// Whether it can stand in a name without quotes. Beyond ASCII both databases take every character for a letter, even
-/// blanks; both also take `$`, but not as the first one.
+/// Whether a character can be part of an unquoted name. Both databases accept every non-ASCII character, even spaces,
+/// and `$` except at the start.
 fn is_part_of_name(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_' || !letter.is_ascii()
 }
 
-/// The pieces of SQL and where each begins. Comments are none.
+/// The pieces of SQL with their offsets, without comments.
 fn pieces_of(sql: &str, dialect: Dialect) -> Vec<(Piece, usize)> {
     let quotes: &[char] = match dialect {
         Dialect::Sqlite => &['\'', '"', '`', '['],
@@ -261,7 +261,7 @@ fn pieces_of(sql: &str, dialect: Dialect) -> Vec<(Piece, usize)> {
                 }
             }
             '/' if letters.peek().is_some_and(|(_, next)| *next == '*') => {
-                // The star that begins a comment does not end it.
+                // The star that opens a comment does not close it.
                 letters.next();
                 let mut previous = ' ';
                 for (_, letter) in letters.by_ref() {
@@ -271,7 +271,7 @@ fn pieces_of(sql: &str, dialect: Dialect) -> Vec<(Piece, usize)> {
                     previous = letter;
                 }
             }
-            // To SQLite a byte order mark is a blank, unless it stands inside a name.
+            // SQLite treats a byte order mark as a blank, except within a name.
             '\u{feff}' if dialect == Dialect::Sqlite => {}
             letter if quotes.contains(&letter) => {
                 let close = if letter == '[' { ']' } else { letter };
@@ -355,7 +355,7 @@ mod tests {
         }
     }
 
-    /// What SQLite takes for a comment or a blank is none of the names around it.
+    /// What SQLite treats as a comment or blank is not part of the names around it.
     #[test]
     fn r_saf_5_comments_end_where_sqlite_ends_them() {
         for sql in [

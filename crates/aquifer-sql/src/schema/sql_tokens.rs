@@ -1,15 +1,15 @@
-//! Expressions that a database has kept as text, in tokens: for reading simple ones, not for running any.
+//! Tokens of stored SQL expressions, for interpreting simple ones.
 
 /// A token of an SQL expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Token {
-    /// A name or a keyword without quotes.
+    /// An unquoted name or keyword.
     Word(String),
-    /// A name in quotes.
+    /// A quoted name.
     Quoted(String),
     /// Text in single quotes.
     Text(String),
-    /// A number as it is written.
+    /// A number as written.
     Number(String),
     /// `>=`, `::`, `+` and the like.
     Operator(String),
@@ -29,7 +29,7 @@ impl Token {
         self.word().is_some_and(|own| own.eq_ignore_ascii_case(word))
     }
 
-    /// How many levels deeper it leads.
+    /// The change of the nesting depth.
     pub(crate) fn opens(&self) -> i32 {
         match self {
             Token::Mark('(' | '[') => 1,
@@ -39,7 +39,7 @@ impl Token {
     }
 }
 
-/// Whether one pair of parentheses or brackets stands around all of it.
+/// Whether one pair of parentheses or brackets encloses all of it.
 pub(crate) fn is_enclosed(tokens: &[Token]) -> bool {
     let mut depth = 0;
     let ends = tokens.iter().position(|token| {
@@ -49,7 +49,7 @@ pub(crate) fn is_enclosed(tokens: &[Token]) -> bool {
     tokens.len() > 1 && ends == Some(tokens.len() - 1)
 }
 
-/// Without parentheses around all of it.
+/// Strips enclosing parentheses.
 pub(crate) fn unwrapped(mut tokens: &[Token]) -> &[Token] {
     while let [Token::Mark('('), inner @ .., Token::Mark(')')] = tokens {
         if !is_enclosed(tokens) {
@@ -60,7 +60,7 @@ pub(crate) fn unwrapped(mut tokens: &[Token]) -> &[Token] {
     tokens
 }
 
-/// Where the cast of the whole expression stands: the last `::` that is in no parentheses.
+/// The position of the cast of the whole expression: the last `::` outside of parentheses.
 pub(crate) fn last_cast(tokens: &[Token]) -> Option<usize> {
     let (mut depth, mut last) = (0, None);
     for (index, token) in tokens.iter().enumerate() {
@@ -72,7 +72,7 @@ pub(crate) fn last_cast(tokens: &[Token]) -> Option<usize> {
     last
 }
 
-/// The tokens of an expression. Comments are none.
+/// The tokens of an expression, without comments.
 pub(crate) fn tokens(sql: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = sql;
@@ -107,7 +107,7 @@ pub(crate) fn tokens(sql: &str) -> Vec<Token> {
     tokens
 }
 
-/// Beyond ASCII both databases take every character for a letter.
+/// Both databases accept every non-ASCII character in names.
 fn is_part_of_name(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_' || !letter.is_ascii()
 }

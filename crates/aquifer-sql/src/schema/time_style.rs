@@ -1,8 +1,9 @@
-//! How a SQLite column writes its times, and how stored values are compared without reading each of them.
+//! How a SQLite column writes its times, and how stored values are compared without parsing them.
 //!
-//! SQLite has no type for times. A format is sortable if stored values are in the order of their times and every time has
-//! exactly one spelling. A column in one sortable format is compared as stored, so that its indexes serve: the bound is
-//! converted, not the column. That a column really is in one format is checked for every answer (`sql/uniform.rs`).
+//! SQLite has no type for times. A format is sortable if stored values sort in the order of their times and every time
+//! has exactly one spelling. A column in one sortable format is compared as stored, so that its indexes are used: the
+//! bound is converted, not the column. Every answer verifies that the column really is in one format
+//! (`sql/time_checks.rs`).
 
 use aquifer_query::value::moment;
 
@@ -10,28 +11,28 @@ use crate::statement::Bind;
 
 const SECOND: i128 = 1_000_000_000;
 const DAY: i128 = 86_400 * SECOND;
-/// Numbers from here on are milliseconds, smaller ones seconds: seconds would be far from now.
+/// Numbers from here on are milliseconds, smaller ones seconds: as seconds they would be far in the future.
 pub(crate) const MIN_MILLISECONDS: i64 = 100_000_000_000;
 const MIN_MILLISECONDS_REAL: f64 = 1e11;
-/// Below this number of seconds a double has more than one value for the same nanosecond.
+/// Below this number of seconds several doubles represent the same nanosecond.
 pub(crate) const MIN_REAL_SECONDS: i64 = 1 << 24;
 const MIN_REAL_SECONDS_REAL: f64 = 16_777_216.0;
 /// The years 0 to 9999, in seconds since 1970.
 pub(crate) const MIN_SECOND: i64 = -62_167_219_200;
 pub(crate) const MAX_SECOND: i64 = 253_402_300_799;
 
-/// How a column writes its times.
+/// The format in which a column writes its times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimeStyle {
     /// Text in one sortable format.
     Text(TextFormat),
     /// Numbers since 1970.
     Number { unit: Unit, has_fractions: bool },
-    /// Several formats, or one that is not sortable: each value is read before it is compared, and no index serves.
+    /// Several formats, or one that is not sortable: each value is parsed before it is compared, and no index is used.
     Mixed,
 }
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Second,
@@ -55,7 +56,7 @@ impl Unit {
     }
 }
 
-/// A sortable format of text.
+/// A sortable text format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextFormat {
     /// `2026-01-31`
@@ -72,7 +73,7 @@ pub(crate) enum Separator {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Zone {
-    /// Nothing is written; the time is UTC.
+    /// No zone is written; the time is UTC.
     Unmarked,
     /// `Z`
     Zulu,
@@ -80,8 +81,8 @@ pub(crate) enum Zone {
     Offset(i16),
 }
 
-/// How many digits fractions have: one count, or several of which each value uses the least that suffices, as Python
-/// does with 0 and 6.
+/// The numbers of fraction digits in use: one, or several of which each value uses the smallest sufficient one, as
+/// Python does with 0 and 6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DigitCounts(u16);
 
@@ -102,7 +103,7 @@ impl DigitCounts {
         self.0.count_ones() == 1
     }
 
-    /// The least count that can write this many significant digits.
+    /// The smallest count that can write this many significant digits.
     fn min_for(self, significant: u8) -> Option<u8> {
         (significant..=9).find(|digits| self.contains(*digits))
     }
@@ -117,7 +118,7 @@ pub(crate) enum StoredTime<'a> {
     Other,
 }
 
-/// What is found in one text.
+/// A parsed text.
 struct ParsedText {
     /// Nanoseconds since 1970 in UTC.
     nanosecond: i128,
@@ -126,7 +127,7 @@ struct ParsedText {
     significant: u8,
 }
 
-/// Reads text in one of the formats above; nothing else.
+/// Parses text in one of the formats above.
 fn parse_text(text: &[u8]) -> Option<ParsedText> {
     let number = |place: usize, width: usize| -> Option<i64> {
         let digits = text.get(place..place + width)?;
@@ -183,7 +184,7 @@ fn parse_text(text: &[u8]) -> Option<ParsedText> {
 }
 
 impl Zone {
-    /// How far local time is ahead of UTC.
+    /// The offset from UTC.
     fn nanoseconds(self) -> i128 {
         match self {
             Zone::Offset(minutes) => i128::from(minutes) * 60 * SECOND,
@@ -211,7 +212,7 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
-/// The day of the Gregorian calendar so many days after 1970-01-01.
+/// The Gregorian date this many days after 1970-01-01.
 fn civil_day(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -223,7 +224,7 @@ fn civil_day(days: i64) -> (i64, i64, i64) {
     (year, month, day_of_year - (153 * shifted + 2) / 5 + 1)
 }
 
-/// The moment of a stored value in nanoseconds since 1970, if it is one.
+/// A stored value in nanoseconds since 1970, if it is a time.
 pub(crate) fn nanosecond(stored: StoredTime<'_>) -> Option<i128> {
     let in_range = |nanosecond: &i128| {
         (i128::from(MIN_SECOND) * SECOND..(i128::from(MAX_SECOND) + 1) * SECOND).contains(nanosecond)
@@ -243,7 +244,7 @@ pub(crate) fn nanosecond(stored: StoredTime<'_>) -> Option<i128> {
     }
 }
 
-/// A number of units as nanoseconds, to the nearest one. It grows with the number.
+/// Converts units to nanoseconds, rounded to the nearest one. Monotonic.
 #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "casting saturates; units are small")]
 fn real_nanosecond(number: f64, unit: Unit) -> i128 {
     let unit = unit.nanoseconds();
@@ -251,7 +252,7 @@ fn real_nanosecond(number: f64, unit: Unit) -> i128 {
     (whole as i128).saturating_mul(unit).saturating_add(((number - whole) * unit as f64).round() as i128)
 }
 
-/// A form in which text order is order in time, for every year that has four digits.
+/// A canonical text whose order is chronological, for every four-digit year.
 pub(crate) fn canonical(nanosecond: i128) -> String {
     let mut text = String::with_capacity(30);
     write_clock(&mut text, nanosecond, Separator::T, 9);
@@ -277,13 +278,13 @@ fn write_clock(text: &mut String, local: i128, separator: Separator, digits: u8)
     }
 }
 
-/// Digits of a fraction of so many nanoseconds, without trailing zeros.
+/// The digits of a fraction in nanoseconds, without trailing zeros.
 fn significant_digits(nanos: i128) -> u8 {
     (0..9).find(|digits| nanos % 10_i128.pow(9 - u32::from(*digits)) == 0).unwrap_or(9)
 }
 
 impl TextFormat {
-    /// Writes a time. Digits that the format has no room for are cut off, except where it has none at all.
+    /// Writes a time. Digits that the format cannot write are truncated, unless the format has no fraction.
     fn write(self, nanosecond: i128) -> String {
         let mut text = String::with_capacity(35);
         match self {
@@ -317,7 +318,7 @@ impl TextFormat {
         text
     }
 
-    /// The least difference between two times it can write.
+    /// The smallest difference between two times that the format can write.
     fn tick(self) -> i128 {
         match self {
             TextFormat::Day => DAY,
@@ -333,17 +334,17 @@ impl TextFormat {
     }
 }
 
-/// A bound to compare stored values with.
+/// A bound for comparisons with stored values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TimeBound {
     /// The greatest value of the format that is not after the time.
     pub(crate) value: Bind,
-    /// Whether it is the time itself.
+    /// Whether the value is exactly the time.
     pub(crate) is_exact: bool,
 }
 
 impl TimeStyle {
-    /// `2026-01-31 12:00:00`, as SQLite itself writes it.
+    /// `2026-01-31 12:00:00`, SQLite's own format.
     pub(crate) const SQLITE: Self =
         Self::Text(TextFormat::Clock { separator: Separator::Space, digits: DigitCounts(1), zone: Zone::Unmarked });
 
@@ -351,7 +352,7 @@ impl TimeStyle {
         self != TimeStyle::Mixed
     }
 
-    /// A time as the column keeps it.
+    /// A time in the form that the column stores.
     pub(crate) fn write(self, nanosecond: i128) -> Bind {
         match self {
             TimeStyle::Number { unit, has_fractions: true } => number_bound(nanosecond, unit).value,
@@ -363,7 +364,7 @@ impl TimeStyle {
         }
     }
 
-    /// What stored values of this style are compared with in place of a time.
+    /// The bound with which stored values of this style are compared instead of a time.
     pub(crate) fn bound(self, nanosecond: i128) -> TimeBound {
         match self {
             TimeStyle::Number { unit, .. } => number_bound(nanosecond, unit),
@@ -386,7 +387,8 @@ impl TimeStyle {
     }
 }
 
-/// The greatest number that is not after a time. Reals of less than the least magnitude are in no column of these styles.
+/// The greatest number that is not after a time. Reals below the minimum magnitude do not occur in columns of these
+/// styles.
 fn number_bound(nanosecond: i128, unit: Unit) -> TimeBound {
     let whole = nanosecond.div_euclid(unit.nanoseconds());
     let rest = nanosecond.rem_euclid(unit.nanoseconds());
@@ -396,7 +398,7 @@ fn number_bound(nanosecond: i128, unit: Unit) -> TimeBound {
     }
     #[expect(clippy::cast_precision_loss, reason = "it is corrected below")]
     let mut real = nanosecond as f64 / unit.nanoseconds() as f64;
-    // Each step is more than a nanosecond here, so a few of them suffice.
+    // Each step is more than a nanosecond here, so a few steps suffice.
     while real_nanosecond(real, unit) > nanosecond {
         real = real.next_down();
     }
@@ -406,11 +408,11 @@ fn number_bound(nanosecond: i128, unit: Unit) -> TimeBound {
     TimeBound { value: Bind::Real(real), is_exact: real_nanosecond(real, unit) == nanosecond }
 }
 
-/// Finds the one style of many values, each seen once.
+/// Determines the common style of many values.
 #[derive(Debug, Clone)]
 pub(crate) struct StyleFinder {
     found: StyleEvidence,
-    /// For each count of digits, the least number of significant ones among them.
+    /// For each digit count, the smallest number of significant digits seen.
     least_significant: [u8; 10],
 }
 
@@ -425,12 +427,12 @@ impl StyleFinder {
         Self { found: StyleEvidence::Nothing, least_significant: [u8::MAX; 10] }
     }
 
-    /// One that expects a style that was found before.
+    /// A finder that expects a known style.
     pub(crate) fn expecting(style: TimeStyle) -> Self {
         Self { found: StyleEvidence::Style(style), ..Self::new() }
     }
 
-    /// Takes a value into account. False once no style is left.
+    /// Adds a value. Returns false once no style is left.
     pub(crate) fn add(&mut self, stored: StoredTime<'_>) -> bool {
         let style = self.style_of(stored);
         let merged = match (self.found, style) {
@@ -466,7 +468,7 @@ impl StyleFinder {
         }
     }
 
-    /// The style of all values; `None` if there were none.
+    /// The common style; `None` if there were no values.
     pub(crate) fn finish(&self) -> Option<TimeStyle> {
         match self.found {
             StyleEvidence::Nothing => None,
@@ -477,7 +479,7 @@ impl StyleFinder {
         }
     }
 
-    /// Whether no value has more digits than it needs, given the counts that are in use.
+    /// Whether every value uses the smallest sufficient digit count.
     fn is_unambiguous(&self, digits: DigitCounts) -> bool {
         digits.is_single()
             || (0..=9).zip(&self.least_significant).all(|(count, least)| {
@@ -486,7 +488,7 @@ impl StyleFinder {
     }
 }
 
-/// One style for the values of both. A `Z` sorts after digits, so behind it fractions must all have the same length.
+/// The common style of both. A `Z` sorts after digits, so fractions before it must all have the same length.
 fn merge(one: TimeStyle, other: TimeStyle) -> TimeStyle {
     use TextFormat::Clock;
     match (one, other) {

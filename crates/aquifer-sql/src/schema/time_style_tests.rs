@@ -23,7 +23,7 @@ fn time(text: &str) -> i128 {
     moment(text).unwrap().as_nanosecond()
 }
 
-/// Each list is in one sortable format, in the order of its times.
+/// Each list is in one sortable format and in chronological order.
 const SORTABLE: &[&[&str]] = &[
     &["0000-01-01", "1969-12-31", "2024-02-29", "2026-01-31", "9998-12-31"],
     &["1969-12-31 23:59:59", "2026-01-31 12:00:00", "2026-01-31 12:00:01"],
@@ -31,7 +31,7 @@ const SORTABLE: &[&[&str]] = &[
     &["2026-01-31T11:59:59Z", "2026-01-31T12:00:00Z"],
     &["2026-01-31T12:00:00.000Z", "2026-01-31T12:00:00.250Z", "2026-01-31T12:00:01.000Z"],
     &["2026-01-31 12:00:00.000000", "2026-01-31 12:00:00.500000"],
-    // As Python writes them: without a fraction where that is zero.
+    // As Python writes them: without a fraction if it is zero.
     &["2026-01-31T12:00:00", "2026-01-31T12:00:00.500000", "2026-01-31T12:00:01"],
     &["2026-01-31 12:00:00+00:00", "2026-01-31 12:00:00.000001+00:00", "2026-01-31 12:00:01+00:00"],
     &["2026-01-31T12:00:00-05:00", "2026-01-31T12:00:00.5-05:00", "2026-01-31T12:00:00.51-05:00"],
@@ -65,7 +65,7 @@ fn r_col_8_values_without_one_sortable_format_are_mixed() {
         &["2026-01-31T12:00:00", "2026-01-31T12:00:00Z"],
         &["2026-01-31", "2026-01-31 12:00:00"],
         &["2026-01-31T12:00:00+01:00", "2026-07-31T12:00:00+02:00"],
-        // A Z comes after every digit.
+        // A `Z` sorts after every digit.
         &["2026-01-31T12:00:00Z", "2026-01-31T12:00:00.5Z"],
         // Two spellings of one time.
         &["2026-01-31T12:00:00", "2026-01-31T12:00:00.000000"],
@@ -85,7 +85,7 @@ fn r_col_8_values_without_one_sortable_format_are_mixed() {
     for values in [
         &[StoredTime::Integer(1_700_000_000), text][..],
         &[StoredTime::Integer(1_700_000_000), StoredTime::Integer(1_700_000_000_000)],
-        // More than one real number is the same nanosecond.
+        // Several reals represent the same nanosecond.
         &[StoredTime::Real(0.1)],
         &[StoredTime::Real(f64::INFINITY)],
         &[StoredTime::Integer(i64::MAX)],
@@ -95,7 +95,7 @@ fn r_col_8_values_without_one_sortable_format_are_mixed() {
     }
 }
 
-/// The bound of a time between two that a format can write is the earlier one, and never the time itself.
+/// The bound of a time between two representable ones is the earlier one, and never exact.
 #[test]
 fn r_col_8_bounds_between_two_stored_times_are_the_earlier_one() {
     for (text, bound, value) in [
@@ -150,7 +150,7 @@ fn days_follow_the_gregorian_calendar() {
     }
 }
 
-/// Whatever is written is read again, in every style.
+/// Every written time is read back, in every style.
 #[test]
 fn written_times_are_read_back() {
     for texts in SORTABLE {

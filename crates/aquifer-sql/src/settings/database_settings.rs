@@ -1,4 +1,4 @@
-//! What an operator says about a database.
+//! The settings of a database source.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,37 +9,37 @@ use aquifer_query::collection::Pages;
 
 use super::{Target, TargetError};
 
-/// Everything an operator can say about a database.
+/// Everything that can be configured for a database.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The source's name.
     pub name: String,
-    /// Where it is.
+    /// Which database it is.
     pub target: Target,
-    /// The PostgreSQL schemas to offer, the first without a prefix. Empty is `public`.
+    /// The PostgreSQL schemas to offer. Tables of the first have no prefix. Empty means `public`.
     pub schemas: Vec<String>,
-    /// Only these tables: patterns of [`aquifer_protocol::glob`]. Empty is all.
+    /// Only these tables: patterns of [`aquifer_protocol::glob`]. Empty means all.
     pub include: Vec<String>,
-    /// Not these tables.
+    /// Tables to exclude, as patterns.
     pub exclude: Vec<String>,
-    /// Offer nothing that changes anything.
+    /// Whether only reading operations are offered.
     pub read_only: bool,
-    /// Operations for each table, or one set for all.
+    /// Whether each table gets its own operations.
     pub style: Style,
-    /// What to say of single tables.
+    /// Settings of single tables.
     pub tables: BTreeMap<String, TableSettings>,
-    /// How long one statement may take.
+    /// The timeout of a statement.
     pub timeout: Duration,
-    /// The most connections at once.
+    /// The maximum number of connections.
     pub connections: usize,
-    /// How pages are cut.
+    /// Page sizes.
     pub pages: Pages,
 }
 
 /// How tables become operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Style {
-    /// By table, unless there are very many.
+    /// One set of operations for each table, unless there are very many tables.
     #[default]
     Auto,
     /// `list_orders`, `get_order`, …
@@ -51,37 +51,37 @@ pub enum Style {
 /// With more tables than this, [`Style::Auto`] is generic.
 pub const AUTO_STYLE_MAX_TABLES: usize = 50;
 
-/// What an operator says about a table.
+/// The settings of a table.
 #[derive(Debug, Clone, Default)]
 pub struct TableSettings {
-    /// What one of its rows is called.
+    /// The word for one of its rows.
     pub singular: Option<String>,
-    /// What several of them are called.
+    /// The word for several of its rows.
     pub plural: Option<String>,
-    /// What it is about, instead of its comment.
+    /// A description that replaces the table's comment.
     pub description: Option<String>,
     /// Named selections of fields.
     pub presets: BTreeMap<String, Vec<String>>,
-    /// The columns that tell rows apart, where the database does not say: for views.
+    /// The key columns, if the database does not declare them, as for views.
     pub key: Vec<String>,
-    /// Columns that nobody is to see or change.
+    /// Columns that callers can neither see nor change.
     pub hide: Vec<String>,
-    /// Columns that are served although their names look like secrets.
+    /// Columns that are offered although their names look like secrets.
     pub show: Vec<String>,
-    /// Values derived from each row.
+    /// Computed fields.
     pub computed: Vec<ComputedSettings>,
 }
 
-/// A value derived from each row.
+/// A computed field.
 #[derive(Debug, Clone)]
 pub struct ComputedSettings {
     /// Its name under `_computed`.
     pub name: String,
-    /// The expression, over the table's columns.
+    /// The SQL expression over the table's columns.
     pub sql: String,
-    /// What kind of value it is.
+    /// The type of its values.
     pub of: FieldType,
-    /// What it means.
+    /// A description.
     pub description: Option<String>,
     /// Whether filters may use it.
     pub filterable: bool,
@@ -90,13 +90,13 @@ pub struct ComputedSettings {
 }
 
 impl Settings {
-    /// The database that a person means, with everything at its default.
+    /// Parses a target, with defaults for everything else.
     pub fn new(name: &str, target: &str) -> Result<Self, TargetError> {
         let target = Target::parse(target).ok_or_else(|| TargetError(Target::without_secrets(target)))?;
         Ok(Self::with_target(name, target))
     }
 
-    /// A database with everything at its default.
+    /// Settings for a target, with defaults for everything else.
     pub fn with_target(name: &str, target: Target) -> Self {
         Self {
             name: name.to_owned(),
@@ -113,7 +113,7 @@ impl Settings {
         }
     }
 
-    /// Whether so many tables are served by one set of operations.
+    /// Whether this many tables share one set of operations.
     pub(crate) fn is_generic(&self, tables: usize) -> bool {
         match self.style {
             Style::Tables => false,
@@ -122,25 +122,25 @@ impl Settings {
         }
     }
 
-    /// The schema whose tables are called by their names alone.
+    /// The schema whose tables have no prefix.
     pub(crate) fn first_schema(&self) -> &str {
         self.schemas.first().map_or("public", String::as_str)
     }
 
-    /// The PostgreSQL schemas that are offered.
+    /// The offered PostgreSQL schemas.
     pub(crate) fn offered_schemas(&self) -> Vec<String> {
         if self.schemas.is_empty() { vec!["public".to_owned()] } else { self.schemas.clone() }
     }
 
-    /// What was said of a table, by its name or by schema and name.
+    /// The settings of a table, by name or qualified name.
     pub(crate) fn table(&self, schema: Option<&str>, table: &str) -> Option<&TableSettings> {
         self.entry(schema, table).map(|(_, table_settings)| table_settings)
     }
 
-    /// The same with the name it was said under.
+    /// The settings of a table with the name of their entry.
     pub(crate) fn entry(&self, schema: Option<&str>, table: &str) -> Option<(&String, &TableSettings)> {
         let full = schema.and_then(|schema| self.tables.get_key_value(&format!("{schema}.{table}")));
-        // A table of a schema that is not offered is meant only where the schema is named.
+        // A table in a schema that is not offered has to be qualified.
         let is_offered = |schema: &str| {
             if self.schemas.is_empty() { schema == "public" } else { self.schemas.iter().any(|known| known == schema) }
         };
@@ -152,8 +152,7 @@ impl Settings {
         full.or_else(bare).or_else(folded)
     }
 
-    /// The name of a table in the form in which it is compared. SQLite ignores the case of plain letters, so that another
-    /// case is not another table.
+    /// The form of a table name for comparisons. SQLite ignores the case of ASCII letters.
     pub(crate) fn fold<'a>(&self, name: &'a str) -> Cow<'a, str> {
         if self.ignores_case() && name.contains(|letter: char| letter.is_ascii_uppercase()) {
             Cow::Owned(name.to_ascii_lowercase())
@@ -162,7 +161,7 @@ impl Settings {
         }
     }
 
-    /// Whether case does not matter in the names of tables.
+    /// Whether table names are compared without case.
     pub(crate) fn ignores_case(&self) -> bool {
         matches!(self.target, Target::Sqlite(_) | Target::Memory(_))
     }

@@ -1,10 +1,10 @@
-//! Which tables of a database are offered: the patterns of `include` and `exclude`, compiled once for each reflection.
+//! Selects tables by the patterns of `include` and `exclude`, compiled once for each reflection.
 
 use aquifer_protocol::glob::Patterns;
 
 use super::Settings;
 
-/// Which tables are offered.
+/// Selects the tables to offer.
 pub(crate) struct TableFilter<'a> {
     settings: &'a Settings,
     include: Patterns,
@@ -33,7 +33,7 @@ impl<'a> TableFilter<'a> {
 }
 
 impl Settings {
-    /// Everything that is wrong with the patterns of `include` and `exclude`.
+    /// All errors in the patterns of `include` and `exclude`.
     pub fn pattern_problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         TableFilter::new(self, |problem| problems.push(problem));

@@ -1,15 +1,15 @@
-//! Which database is meant.
+//! Which database a source serves.
 
 use std::path::PathBuf;
 
-/// Where a database is.
+/// The location of a database.
 #[derive(Clone)]
 pub enum Target {
     /// A SQLite file.
     Sqlite(PathBuf),
-    /// A SQLite database in the memory of this process, made by [`memory_name`] and alive as long as a connection is.
+    /// An in-memory SQLite database of this process, see [`memory_name`]. It exists as long as a connection does.
     Memory(String),
-    /// A PostgreSQL server, as a URL.
+    /// The URL of a PostgreSQL database.
     Postgres(String),
 }
 
@@ -18,18 +18,18 @@ impl std::fmt::Debug for Target {
         match self {
             Target::Sqlite(path) => write!(f, "Sqlite({})", path.display()),
             Target::Memory(name) => write!(f, "Memory({name})"),
-            // It may hold a password.
+            // The URL may contain a password.
             Target::Postgres(_) => f.write_str("Postgres(…)"),
         }
     }
 }
 
-/// What SQLite calls a database in memory that all connections of this process share.
+/// The SQLite URI of an in-memory database that all connections of this process share.
 pub fn memory_name(name: &str) -> String {
     format!("file:/{name}?vfs=memdb")
 }
 
-/// Why a target is none.
+/// A target that is not a database.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' is not a database: use sqlite:PATH, a path that ends in .db or .sqlite, or postgres://USER@HOST/DATABASE"
@@ -37,7 +37,7 @@ pub fn memory_name(name: &str) -> String {
 pub struct TargetError(pub(super) String);
 
 impl Target {
-    /// The database that a person means.
+    /// Parses a target as a user writes it.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(path) = text.strip_prefix("sqlite:") {
             let path = path.strip_prefix("//").unwrap_or(path);
@@ -50,7 +50,7 @@ impl Target {
         is_file.then(|| Target::Sqlite(text.into()))
     }
 
-    /// Which file it is, however it was written; nothing for what ends with the process.
+    /// Identifies the file, however the path was written; `None` for in-memory databases.
     pub(crate) fn location(&self) -> Option<String> {
         match self {
             Target::Sqlite(path) => {
@@ -61,7 +61,7 @@ impl Target {
         }
     }
 
-    /// A target for messages: whatever may be a password is left out.
+    /// A target without anything that may be a password, for messages.
     pub fn without_secrets(text: &str) -> String {
         if matches!(Self::parse(text), Some(Target::Sqlite(path)) if !path.to_string_lossy().contains("://")) {
             return text.to_owned();
@@ -73,7 +73,7 @@ impl Target {
             }
             None => text.to_owned(),
         };
-        // Among options anything may stand.
+        // Any option may be a secret.
         match shown.split_inclusive(['?', '=']).next() {
             Some(before) if before.len() < shown.len() => format!("{before}…"),
             _ => shown,

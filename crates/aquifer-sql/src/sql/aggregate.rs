@@ -1,4 +1,4 @@
-//! Sums: one statement for all that are not grouped, one for each way of grouping.
+//! Aggregates: one statement for all without grouping, and one for each grouping.
 
 use aquifer_protocol::warning::Warning;
 use aquifer_query::FieldType;
@@ -18,29 +18,29 @@ use crate::statement::{Dialect, Statement};
 #[derive(Debug)]
 pub(crate) struct AggregateQuery {
     pub(crate) statement: Statement,
-    /// How to read its columns: groups first, then results.
+    /// The types of its columns: groups first, then results.
     pub(crate) cell_types: Vec<CellType>,
-    /// Which expressions of the plan it is for, and where their results begin.
+    /// The aggregates it computes, and the first column of each.
     expressions: Vec<(usize, usize)>,
     groups: Vec<GroupColumn>,
-    /// Whether the last column is the number of all rows.
+    /// Whether the last column is the total number of rows.
     counts: bool,
 }
 
-/// What is grouped by, as the plan has it.
+/// The grouping of the plan.
 type GroupBy<'a> = &'a [(Path, FieldType)];
 
-/// Something that is grouped by.
+/// A grouping column.
 #[derive(Debug)]
 struct GroupColumn {
     of: FieldType,
-    /// The column it stands in.
+    /// The index of its first column.
     at: usize,
-    /// Whether it takes three, one for each aspect of JSON.
+    /// Whether it takes three columns, one for each aspect of JSON.
     aspects: bool,
 }
 
-/// Every statement that the sums of a plan take, and the count of all rows where it is wanted.
+/// The statements for the aggregates of a plan, including the total count if it is requested.
 pub(crate) fn build_queries(scope: &Scope<'_>, plan: &Plan) -> Vec<AggregateQuery> {
     let mut groupings: Vec<(GroupBy<'_>, Vec<usize>)> = Vec::new();
     for (index, aggregate) in plan.aggregates.iter().enumerate() {
@@ -108,7 +108,7 @@ fn write_comma(statement: &mut Statement, cell_types: &[CellType]) {
     }
 }
 
-/// What a group is called, and whether that takes three columns.
+/// Writes the label of a group. Returns whether it takes three columns.
 fn write_group(
     scope: &Scope<'_>,
     statement: &mut Statement,
@@ -120,7 +120,7 @@ fn write_group(
         cell_types.push(scope.write_output(statement, target));
         return false;
     };
-    // Equal values may be written differently, so a group is called by what they have in common.
+    // Equal values may be written differently, so the label is made of their aspects.
     for (index, aspect) in ASPECTS.into_iter().enumerate() {
         statement.push(if index > 0 { ", (" } else { "(" });
         json::write_aspect(scope, statement, column, inside, aspect);
@@ -143,7 +143,7 @@ fn write_group_keys(
     after: &'static str,
 ) {
     match (target, super::filter::as_json(target, &group.of)) {
-        // Its values are bound anew wherever it stands, and then it is no longer the same to PostgreSQL.
+        // Its values would be bound again at each use, so PostgreSQL would not recognize the expression.
         (PathTarget::Computed(_), _) if scope.dialect == Dialect::Postgres => {
             statement.count(group.at + 1).push(after);
         }
@@ -201,7 +201,7 @@ fn write_calculation(scope: &Scope<'_>, statement: &mut Statement, function: &Fu
                 statement.push(")");
                 return CellType::Boolean;
             }
-            // There is no least UUID, and the least of an enumeration would come as what it is.
+            // PostgreSQL has no `min(uuid)`, and an enumeration has to be converted to text.
             if as_text && matches!(of, FieldType::Uuid) {
                 statement.push(name);
                 scope.write_comparable(statement, target);
@@ -245,7 +245,7 @@ fn write_calculation(scope: &Scope<'_>, statement: &mut Statement, function: &Fu
     }
 }
 
-/// How the least or greatest value of a column is read.
+/// The cell type of a column's minimum or maximum.
 fn extreme_cell_type(statement: &mut Statement, column: &crate::schema::model::Column) -> CellType {
     use crate::schema::model::SqliteStore;
     match &column.store {
@@ -267,7 +267,7 @@ fn extreme_cell_type(statement: &mut Statement, column: &crate::schema::model::C
 }
 
 impl GroupColumn {
-    /// What the group of a row is called.
+    /// The label of a row's group.
     fn label(&self, row: &[Value]) -> String {
         let cell = |index: usize| row.get(self.at + index).unwrap_or(&Value::Null);
         if !self.aspects {
@@ -285,7 +285,7 @@ impl GroupColumn {
     }
 }
 
-/// Labels unlike those before: a column of no type may hold 1 and '1', which look the same.
+/// Makes labels distinct: a column without a type may contain 1 and '1', which look the same.
 fn distinct_labels(taken: &mut std::collections::HashSet<Vec<String>>, labels: Vec<String>) -> Vec<String> {
     let mut different = labels.clone();
     let mut number = 2;
@@ -300,8 +300,7 @@ fn distinct_labels(taken: &mut std::collections::HashSet<Vec<String>>, labels: V
 }
 
 impl AggregateQuery {
-    /// The results of the rows, entered under the names of their expressions. The answer is the count of all rows, if it
-    /// was asked for here.
+    /// Enters the results of the rows under their aggregates. Returns the total count, if this statement computes it.
     pub(crate) fn collect(
         &self,
         rows: Vec<Vec<Value>>,

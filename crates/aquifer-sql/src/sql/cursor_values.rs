@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::statement::Bind;
 
-/// Whether a place's value was text that is no text: SQLite keeps whatever bytes it was given.
+/// Whether a cursor value is text that is not UTF-8: SQLite stores any bytes.
 pub(crate) fn is_invalid_text(value: &Value) -> bool {
     value.get("text").is_some()
 }
 
-/// A place's value as it was.
+/// A cursor value as SQLite stored it.
 pub(crate) fn cursor_bind(value: &Value) -> Bind {
     match value {
         Value::Null => Bind::Null,

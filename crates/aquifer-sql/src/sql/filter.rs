@@ -1,4 +1,5 @@
-//! Conditions. Two-valued like the language: what is missing passes no test, so `not` finds it.
+//! Conditions. They are two-valued like the query language: comparisons with a missing value are false, so `not`
+//! matches it.
 
 use aquifer_query::FieldType;
 use aquifer_query::plan::{Filter, Test};
@@ -19,7 +20,7 @@ pub(crate) fn write_condition<'a>(scope: &Scope<'a>, statement: &mut Statement, 
         Filter::Not(inner) => {
             statement.push("(");
             write_condition(scope, statement, inner);
-            // NULL is not TRUE: that is what makes it two-valued.
+            // NULL is not TRUE, which makes the condition two-valued.
             statement.push(") IS NOT TRUE");
         }
         Filter::Test { path, of, test } => {
@@ -53,7 +54,7 @@ fn write_joined<'a>(
     statement.push(")");
 }
 
-/// The column and the way into it, where the value is JSON.
+/// The column and the path into it, if the value is JSON.
 pub(super) fn as_json<'a>(target: PathTarget<'a>, of: &FieldType) -> Option<(&'a Column, &'a [std::sync::Arc<str>])> {
     match target {
         PathTarget::Inside(column, inside) => Some((column, inside)),
@@ -62,8 +63,8 @@ pub(super) fn as_json<'a>(target: PathTarget<'a>, of: &FieldType) -> Option<(&'a
     }
 }
 
-/// PostgreSQL keeps microseconds. A moment between two of them is compared by way of the earlier one: what is not before
-/// the moment is after that.
+/// PostgreSQL stores microseconds. A time between two of them is replaced by the earlier one, with the comparison
+/// adjusted.
 fn align_to_microseconds(test: &Test) -> Option<Test> {
     const MICROSECOND: i128 = 1_000;
     let before = |value: &Value| value.as_str().and_then(|text| time::tick_before(MICROSECOND, text)).map(Value::from);
@@ -79,7 +80,7 @@ fn align_to_microseconds(test: &Test) -> Option<Test> {
     }
 }
 
-/// Compares times of SQLite in a style. Says whether the test is one of order or equality.
+/// Compares SQLite times in a style. Returns whether the test is a comparison.
 fn write_time_comparison(
     scope: &Scope<'_>,
     statement: &mut Statement,
@@ -100,7 +101,7 @@ fn write_time_comparison(
         statement.push("FALSE");
         return true;
     };
-    // Text that is no time is on one side of every bound, however far away.
+    // Text that is not a time sorts on one side of every bound.
     let is_text = matches!(style, TimeStyle::Text(_));
     statement.push(if is_text { "(" } else { "" });
     scope.write_comparable(statement, target);
@@ -113,7 +114,7 @@ fn write_time_comparison(
     true
 }
 
-/// Whether times of SQLite are one of these.
+/// Tests SQLite times for equality with any of these values.
 fn write_time_equality(
     scope: &Scope<'_>,
     statement: &mut Statement,
@@ -160,12 +161,12 @@ fn write_test(scope: &Scope<'_>, statement: &mut Statement, target: PathTarget<'
         Test::Gte(value) => compare(" >= ", value),
         Test::Lt(value) => compare(" < ", value),
         Test::Lte(value) => compare(" <= ", value),
-        // A list of that one element, so that an index on the column serves.
+        // Containment of a one-element list can use an index on the column.
         Test::Has(value) => compare(" @> ", &Value::Array(vec![value.clone()])),
         Test::In(values) if values.is_empty() => {
             statement.push("FALSE");
         }
-        // A list of lists would be one list to PostgreSQL.
+        // PostgreSQL would flatten a list of lists.
         Test::In(values) if matches!(of, FieldType::List(_)) => {
             statement.push("(");
             for (index, value) in values.iter().enumerate() {
@@ -190,8 +191,7 @@ fn write_test(scope: &Scope<'_>, statement: &mut Statement, target: PathTarget<'
         Test::Contains(_) | Test::StartsWith(_) | Test::EndsWith(_) => {
             write_like(scope, statement, test, |statement| {
                 scope.write_comparable(statement, target);
-                // Enumerations are no text until they are made it, and not every collation knows the case of letters, or
-                // that a text can hold another.
+                // Enumerations have to be converted to text, and some collations do not support ILIKE.
                 if scope.dialect == Dialect::Postgres {
                     statement.push("::text COLLATE \"default\"");
                 }
@@ -234,7 +234,7 @@ fn write_json_test(
         Test::In(values) => {
             statement.push("(");
             let mut first = true;
-            // Of each kind at once: a condition for each value would be more than SQLite takes.
+            // One condition for each kind: one for each value would exceed SQLite's limits.
             for kind in [Value::is_boolean, Value::is_number, Value::is_string] {
                 let alike: Vec<&Value> = values.iter().filter(|value| kind(value)).collect();
                 let Some(one) = alike.first() else { continue };
@@ -261,7 +261,7 @@ fn write_json_test(
                 statement.push("(");
                 json::write_aspect(scope, statement, column, inside, Aspect::Text);
                 statement.push(")");
-                // For the order of code points it has a collation that knows no case.
+                // The expression has the collation "C", which cannot fold case.
                 if scope.dialect == Dialect::Postgres {
                     statement.push(" COLLATE \"default\"");
                 }
@@ -273,12 +273,12 @@ fn write_json_test(
     }
 }
 
-/// The type that values of this kind are compared as.
+/// The type in which values of this kind are compared.
 fn comparison_type(value: &Value) -> FieldType {
     if value.is_string() { FieldType::Text } else { FieldType::Number }
 }
 
-/// The value, with numbers for booleans.
+/// Converts booleans to numbers.
 fn boolean_as_number(value: &Value) -> Value {
     match value {
         Value::Bool(yes) => f64::from(u8::from(*yes)).into(),
@@ -287,7 +287,7 @@ fn boolean_as_number(value: &Value) -> Value {
     }
 }
 
-/// `(kind = … AND aspect`, left open for the operator and its operand.
+/// Writes `(kind = … AND aspect`, to be completed by an operator and its operand.
 fn open_kind_test(
     scope: &Scope<'_>,
     statement: &mut Statement,
@@ -318,7 +318,7 @@ fn bind_number(statement: &mut Statement, number: f64) {
     }
 }
 
-/// Text that holds, begins or ends with another, in any case.
+/// Matches text that contains, starts or ends with another, ignoring case.
 fn write_like(scope: &Scope<'_>, statement: &mut Statement, test: &Test, value: impl Fn(&mut Statement)) {
     let (needle, before, after) = match test {
         Test::Contains(text) => (text, "%", "%"),
@@ -339,7 +339,7 @@ fn write_like(scope: &Scope<'_>, statement: &mut Statement, test: &Test, value: 
             value(statement);
             statement.push(" ILIKE ").bind(Bind::Text(pattern)).push("::text");
         }
-        // SQLite's own LIKE knows the case of ASCII letters only.
+        // SQLite's LIKE ignores the case of ASCII letters only.
         Dialect::Sqlite => {
             statement.push("aquifer_holds(");
             value(statement);

@@ -1,4 +1,4 @@
-//! What stands inside JSON columns. Values there have no declared type: they are compared with their own kind only, and
+//! Values inside JSON columns. They have no declared type: they are compared only with values of the same kind, and
 //! sorted by kind, then as numbers, then as text by code points. Objects and lists have no order.
 
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use crate::rows::CellType;
 use crate::schema::model::{Column, PostgresRead, Store};
 use crate::statement::{Dialect, Statement};
 
-/// One aspect of a JSON value.
+/// An aspect of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Aspect {
-    /// 0 boolean, 1 number, 2 text, 3 list, 4 object; NULL for what is missing or null.
+    /// 0 boolean, 1 number, 2 text, 3 list, 4 object; NULL if missing or null.
     Kind,
     /// The number; 0 and 1 for booleans.
     Number,
     Text,
 }
 
-/// Every aspect, in the order they are sorted by.
+/// Every aspect, in sort order.
 pub(crate) const ASPECTS: [Aspect; 3] = [Aspect::Kind, Aspect::Number, Aspect::Text];
 
-/// PostgreSQL: the value itself, as jsonb.
+/// Writes the value as jsonb (PostgreSQL).
 pub(super) fn write_value(scope: &Scope<'_>, statement: &mut Statement, column: &Column, inside: &[Arc<str>]) {
     statement.push("(");
     scope.write_column(statement, column);
@@ -38,7 +38,7 @@ fn is_jsonb(column: &Column) -> bool {
     matches!(&column.store, Store::Postgres(store) if store.read == PostgresRead::Jsonb)
 }
 
-/// The value as JSON text; NULL where it is missing.
+/// Writes the value as JSON text; NULL if it is missing.
 pub(super) fn write_json(
     scope: &Scope<'_>,
     statement: &mut Statement,
@@ -55,7 +55,7 @@ pub(super) fn write_json(
     CellType::Json
 }
 
-/// One aspect of the value.
+/// Writes one aspect of the value.
 pub(super) fn write_aspect(
     scope: &Scope<'_>,
     statement: &mut Statement,
@@ -103,7 +103,7 @@ fn write_function(
     inside: &[Arc<str>],
 ) {
     let steps: Vec<&str> = inside.iter().map(|step| &**step).collect();
-    // Writing strings cannot fail.
+    // Serializing strings cannot fail.
     let path = serde_json::to_string(&steps).unwrap_or_default();
     statement.push(name);
     scope.write_json_text(statement, column);

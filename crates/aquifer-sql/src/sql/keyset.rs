@@ -1,10 +1,10 @@
-//! Pages by place: only rows after a given one, in any order. NULLs come last unless the caller asks for them first.
+//! Keyset pagination: only rows after a given one, in any order. NULLs sort last unless the caller wants them first.
 //!
-//! The condition is written so that an index on the sorted columns bounds the scan: as one comparison of row values where
-//! all go the same way and none can be NULL, else with a bound on the leading column in front. Where that column can be
-//! NULL, "greater, or NULL" would defeat an index, and so would an order whose NULLs are on the other side than the
-//! index has them. So those are two ranges, read one after the other, the second only when the first does not fill the
-//! page.
+//! The condition is written so that an index on the sorted columns bounds the scan: as one comparison of row values if
+//! all columns have the same direction and none can be NULL, otherwise with a bound on the leading column. If that
+//! column can be NULL, "greater, or NULL" would defeat the index, and so would an order whose NULLs are at the other
+//! end of the index. These cases are split into two ranges that are read one after the other, the second only if the
+//! first does not fill the page.
 
 use aquifer_query::FieldType;
 use aquifer_query::plan::{Plan, SortKey, TextQuery};
@@ -18,7 +18,7 @@ use super::text;
 use crate::schema::model::Column;
 use crate::statement::{Bind, Dialect, Statement};
 
-/// One expression of the order.
+/// An expression of the sort order.
 pub(crate) struct SortExpression<'a> {
     target: SortTarget<'a>,
     nullable: bool,
@@ -32,7 +32,7 @@ enum SortTarget<'a> {
     Aspect(&'a Column, &'a [std::sync::Arc<str>], Aspect),
 }
 
-/// The whole order, as expressions. What stands inside JSON takes three.
+/// The complete sort order as expressions. A JSON value takes three.
 pub(crate) fn sort_expressions<'a>(
     scope: &Scope<'a>,
     plan: &'a Plan,
@@ -79,7 +79,7 @@ pub(crate) fn sort_expressions<'a>(
     expressions
 }
 
-/// A place with a value for each part.
+/// Cursor values with one value for each expression.
 pub(crate) fn expand_cursor_values(plan: &Plan, order: &[SortKey], cursor_values: &[Value]) -> Vec<Value> {
     let (rank, rest) = cursor_values.split_at(usize::from(plan.is_ranked()).min(cursor_values.len()));
     let mut values = rank.to_vec();
@@ -102,9 +102,9 @@ pub(crate) fn expand_cursor_values(plan: &Plan, order: &[SortKey], cursor_values
 }
 
 impl SortExpression<'_> {
-    /// Whether an index would have NULLs on the other side than this order does.
+    /// Whether an index has NULLs at the other end than this order.
     fn needs_null_order(&self, dialect: Dialect) -> bool {
-        // NULL is the least to SQLite, and the greatest to PostgreSQL.
+        // NULL sorts first in SQLite and last in PostgreSQL.
         let comes_first = match dialect {
             Dialect::Sqlite => !self.descending,
             Dialect::Postgres => self.descending,
@@ -112,7 +112,7 @@ impl SortExpression<'_> {
         self.nullable && comes_first != self.nulls_first
     }
 
-    /// Whether it is a column as it is stored, so that an index may have its order.
+    /// Whether it is a stored column, so that an index may have its order.
     fn is_stored(&self, scope: &Scope<'_>) -> bool {
         matches!(self.target, SortTarget::Path(target @ PathTarget::Column(_), _) if !scope.is_converted(target))
     }
@@ -129,8 +129,8 @@ impl SortExpression<'_> {
         }
     }
 
-    /// Writes a value of the place. PostgreSQL is kept from looking at it while planning: it would guess how many rows
-    /// are left and, because the guess differs from place to place, plan every page anew, to the same end.
+    /// Writes a cursor value. The subquery keeps PostgreSQL from using the value for planning: its estimate of the
+    /// remaining rows would differ from page to page and cause a new plan each time, with the same result.
     fn write_value(&self, scope: &Scope<'_>, statement: &mut Statement, value: &Value) {
         let hidden = scope.dialect == Dialect::Postgres;
         if hidden {
@@ -154,7 +154,7 @@ impl SortExpression<'_> {
             (_, Dialect::Sqlite) if is_invalid_text(value) => {
                 statement.push("CAST(").bind(cursor_bind(value)).push(" AS TEXT)");
             }
-            // The place holds what SQLite itself gave.
+            // The cursor contains the value as SQLite stored it.
             (_, Dialect::Sqlite) => {
                 statement.bind(cursor_bind(value));
             }
@@ -177,22 +177,22 @@ impl SortExpression<'_> {
     }
 }
 
-/// One range of the rows after a place.
+/// A range of the rows after a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeysetRange {
-    /// All of them: nothing was said of a place.
+    /// All rows: there is no cursor.
     All,
     /// From the leading value on.
     Beyond,
-    /// Where the leading value is NULL like the place's.
+    /// The leading value is NULL, like the cursor's.
     AmongNulls,
-    /// Where the leading value is NULL, unlike the place's.
+    /// The leading value is NULL, unlike the cursor's.
     Nulls,
-    /// Where the leading value is not NULL, unlike the place's.
+    /// The leading value is not NULL, unlike the cursor's.
     NotNulls,
 }
 
-/// The ranges to read, one after the other.
+/// The ranges to read, in order.
 pub(crate) fn ranges(
     scope: &Scope<'_>,
     expressions: &[SortExpression<'_>],
@@ -200,7 +200,7 @@ pub(crate) fn ranges(
 ) -> Vec<KeysetRange> {
     let Some(leading) = expressions.first() else { return vec![KeysetRange::All] };
     let Some(cursor_values) = cursor_values else {
-        // Where no index can serve, two ranges would only read everything twice.
+        // Without a usable index, two ranges would only read everything twice.
         return match (leading.is_stored(scope) && leading.needs_null_order(scope.dialect), leading.nulls_first) {
             (false, _) => vec![KeysetRange::All],
             (true, false) => vec![KeysetRange::NotNulls, KeysetRange::Nulls],
@@ -244,7 +244,7 @@ pub(crate) fn write_condition(
         KeysetRange::AmongNulls => {
             leading.write(scope, statement);
             statement.push(" IS NULL AND ");
-            // What comes next bounds the scan in turn, unless NULL were to be found on both sides of a bound.
+            // The next expression bounds the scan in turn, unless NULLs are on both sides of the bound.
             match (rest.first(), values.first()) {
                 (Some(next), Some(value)) if !value.is_null() && (!next.nullable || next.nulls_first) => {
                     write_beyond(scope, statement, rest, values);
@@ -256,7 +256,7 @@ pub(crate) fn write_condition(
     }
 }
 
-/// After a place whose leading value is not NULL, with a bound on that value.
+/// Rows after a cursor whose leading value is not NULL, with a bound on that value.
 fn write_beyond(
     scope: &Scope<'_>,
     statement: &mut Statement,
@@ -308,7 +308,7 @@ fn write_row_values(
     statement.push(")");
 }
 
-/// Strictly after, whatever is NULL.
+/// Rows strictly after the cursor, with any NULLs.
 fn write_after(
     scope: &Scope<'_>,
     statement: &mut Statement,
@@ -359,7 +359,7 @@ pub(crate) fn write_order_by(
         if expression.descending {
             statement.push(" DESC");
         }
-        // Where the range holds only NULLs or none, saying so would only keep the database from its index.
+        // If the range contains only NULLs or none, stating their order would only prevent the use of an index.
         let settled = index == 0 && range != KeysetRange::All;
         if !settled && expression.needs_null_order(scope.dialect) {
             statement.push(if expression.nulls_first { " NULLS FIRST" } else { " NULLS LAST" });

@@ -1,4 +1,4 @@
-//! From a plan to SQL. Pure: nothing here speaks to a database.
+//! From plans to SQL. Pure: nothing here accesses a database.
 
 pub(crate) mod aggregate;
 mod cursor_values;

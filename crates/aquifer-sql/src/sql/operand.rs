@@ -1,4 +1,4 @@
-//! Values of callers as values of the database. Everything here is bound.
+//! Converts callers' values to bound values of the database.
 
 use aquifer_protocol::hex::push_hex;
 use aquifer_query::FieldType;
@@ -12,7 +12,7 @@ use crate::schema::model::{Column, PostgresRead, SqliteStore, Store};
 use crate::schema::time_style::{StoredTime, TimeBound, TimeStyle, nanosecond};
 use crate::statement::{Bind, Dialect, Statement};
 
-/// Writes a value to compare a thing with.
+/// Writes an operand for a comparison with the target.
 pub(crate) fn write_operand(statement: &mut Statement, target: PathTarget<'_>, of: &FieldType, value: &Value) {
     match statement.dialect() {
         Dialect::Sqlite => {
@@ -48,11 +48,11 @@ fn postgres_operand(target: PathTarget<'_>, of: &FieldType, value: &Value) -> Bi
     }
 }
 
-/// What times of a SQLite column are compared with in place of a caller's time or one from a cursor.
+/// The bound for SQLite times, for a time from a caller or a cursor.
 pub(super) fn time_bound(style: TimeStyle, value: &Value) -> Option<TimeBound> {
     let stored = match value {
         Value::String(text) => StoredTime::Text(text.as_bytes()),
-        // Cursors of former versions hold times as they were stored.
+        // Cursors of earlier versions contain times as stored.
         Value::Number(number) => match number.as_i64() {
             Some(whole) => StoredTime::Integer(whole),
             None => StoredTime::Real(number.as_f64()?),
@@ -62,7 +62,7 @@ pub(super) fn time_bound(style: TimeStyle, value: &Value) -> Option<TimeBound> {
     nanosecond(stored).map(|time| style.bound(time))
 }
 
-/// A number for a column of single precision, which the database would refuse to make of some.
+/// A number for a single-precision column. The database would reject numbers outside its range.
 fn to_single_precision(value: &Value) -> Value {
     let wide = value.as_f64().or_else(|| value.as_str()?.parse().ok());
     #[expect(clippy::cast_possible_truncation, reason = "that is what is looked for")]
@@ -79,8 +79,8 @@ fn to_single_precision(value: &Value) -> Value {
     }
 }
 
-/// Writes a value that a column, or one that refers to it, is to equal: as one of the column's own type, whatever else
-/// may be done with that, so that an index serves.
+/// Writes a value for equality with a column or a reference to it. It gets the column's own type, so that an index is
+/// used.
 pub(crate) fn write_equal_operand(statement: &mut Statement, column: &Column, value: &Value) {
     match &column.store {
         Store::Postgres(store) if column.is_shown_as_text() => {
@@ -90,7 +90,7 @@ pub(crate) fn write_equal_operand(statement: &mut Statement, column: &Column, va
     }
 }
 
-/// Writes several values to compare a thing with, in parentheses or as an array.
+/// Writes several values to compare the target with, as a list or an array.
 pub(crate) fn write_any_of(statement: &mut Statement, target: PathTarget<'_>, of: &FieldType, values: &[Value]) {
     match statement.dialect() {
         Dialect::Sqlite => {
@@ -107,7 +107,7 @@ pub(crate) fn write_any_of(statement: &mut Statement, target: PathTarget<'_>, of
     }
 }
 
-/// Writes several values of SQLite in parentheses.
+/// Writes several SQLite values as a list.
 pub(super) fn write_any_of_binds(statement: &mut Statement, binds: Vec<Bind>) {
     if let Some(list) = as_json_list(&binds) {
         statement.push(" IN (SELECT value FROM json_each(").bind(Bind::Text(list)).push("))");
@@ -123,7 +123,8 @@ pub(super) fn write_any_of_binds(statement: &mut Statement, binds: Vec<Bind>) {
     statement.push(")");
 }
 
-/// Many values as one: SQLite takes only so many. Neither bytes nor fractions survive that.
+/// Many values as one JSON list, because SQLite limits the number of binds. Bytes and fractions cannot be passed this
+/// way.
 fn as_json_list(binds: &[Bind]) -> Option<String> {
     const MAX_SEPARATE_BINDS: usize = 100;
     if binds.len() <= MAX_SEPARATE_BINDS {
@@ -137,8 +138,8 @@ fn as_json_list(binds: &[Bind]) -> Option<String> {
     values.collect::<Option<Vec<Value>>>().map(|values| Value::from(values).to_string())
 }
 
-/// The type a PostgreSQL operand is of. Whole numbers are compared as 64 bits, whatever the column has: a larger one is
-/// then simply not equal, instead of an error.
+/// Writes the cast of a PostgreSQL operand. Integers are compared as 64 bits, whatever the column's type: a larger one
+/// is then not equal instead of an error.
 fn write_cast(statement: &mut Statement, target: PathTarget<'_>, of: &FieldType) {
     match target {
         PathTarget::Column(column) => match &column.store {
@@ -174,12 +175,12 @@ fn bind_text(bind: Bind) -> Option<String> {
     }
 }
 
-/// A value for PostgreSQL: text, which the cast beside it reads.
+/// A value for PostgreSQL: text that a cast parses.
 pub(crate) fn to_postgres(of: &FieldType, value: &Value) -> Bind {
     Bind::Text(match (of, value) {
         (_, Value::Null) => return Bind::Null,
         (FieldType::Bytes, Value::String(base64)) => {
-            // Text that does not decode was refused before. If it comes this far, the server refuses it.
+            // Invalid base64 was rejected earlier. If it gets here, the server rejects it.
             let Ok(bytes) = STANDARD.decode(base64) else { return Bind::Text("\\x?".to_owned()) };
             let mut text = String::from("\\x");
             push_hex(&mut text, &bytes);
@@ -208,7 +209,7 @@ pub(crate) fn to_sqlite(of: &FieldType, style: TimeStyle, value: &Value) -> Bind
         },
         (FieldType::Bytes, Value::String(base64)) => match STANDARD.decode(base64) {
             Ok(bytes) => Bind::Bytes(bytes),
-            // Refused before. If it comes this far, what was given is kept rather than nothing.
+            // Rejected earlier. If it gets here, the text is stored rather than nothing.
             Err(_) => Bind::Text(base64.clone()),
         },
         (FieldType::Number, Value::String(text)) => parse_number(text),

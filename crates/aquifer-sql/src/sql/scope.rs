@@ -1,4 +1,4 @@
-//! The expression a path stands for.
+//! Resolves paths to columns and expressions, and writes them as SQL.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::schema::model::{Column, PostgresRead, SqliteStore, Store};
 use crate::schema::time_style::TimeStyle;
 use crate::statement::{Bind, Dialect, Statement};
 
-/// What a statement is about: a table, and the time it is asked.
+/// The context of a statement: a table, and the current time.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
     pub(crate) exposed: &'a ExposedTable,
@@ -22,26 +22,26 @@ pub(crate) struct Scope<'a> {
     pub(crate) times: TimeStyles<'a>,
 }
 
-/// How the times of SQLite columns are compared.
+/// How times of SQLite columns are compared.
 #[derive(Clone, Copy)]
 pub(crate) enum TimeStyles<'a> {
-    /// In the style that was found when the table was looked into.
+    /// In the style sampled during reflection.
     Sampled,
-    /// In these styles, which the answer is checked against; columns that are not listed are read value by value.
+    /// In these styles, which are verified after the query; other columns are parsed value by value.
     Checked(&'a [ColumnStyle]),
 }
 
-/// The style of a column, by its name.
+/// The style of a column, by name.
 pub(crate) type ColumnStyle = (Arc<str>, TimeStyle);
 
-/// What a path leads to.
+/// What a path refers to.
 #[derive(Clone, Copy)]
 pub(crate) enum PathTarget<'a> {
     Column(&'a Column),
     Inside(&'a Column, &'a [Arc<str>]),
     Computed(&'a ComputedSource),
     Version,
-    /// The hidden key, or nothing at all.
+    /// The hidden key, or nothing.
     Hidden,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Scope<'a> {
         Self { exposed, dialect, now, times: TimeStyles::Sampled }
     }
 
-    /// The style in which times are compared, if that is a matter of style: only SQLite has no type for them.
+    /// The style in which times are compared. Only SQLite needs one, because it has no type for times.
     pub(crate) fn time_style(&self, target: PathTarget<'_>) -> Option<TimeStyle> {
         match target {
             PathTarget::Column(Column { name, store: Store::Sqlite(SqliteStore::Time(sampled)), .. }) => {
@@ -89,7 +89,7 @@ impl<'a> Scope<'a> {
         statement.push("t.").name(&column.quoted);
     }
 
-    /// The value itself, to be compared, sorted and grouped by. Not for what stands inside JSON.
+    /// Writes the value for comparing, sorting and grouping. Not for values inside JSON.
     pub(crate) fn write_comparable(&self, statement: &mut Statement, target: PathTarget<'_>) {
         match target {
             PathTarget::Column(column) => match &column.store {
@@ -102,7 +102,7 @@ impl<'a> Scope<'a> {
                     self.write_column(statement, column);
                     statement.push("::text");
                 }
-                // A domain over an enumeration has none of its operators.
+                // A domain over an enumeration does not have its operators.
                 Store::Postgres(store) if store.read == PostgresRead::Word => {
                     self.write_column(statement, column);
                     statement.push("::").fragment(&store.cast);
@@ -128,12 +128,13 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Whether the value is read by a function of ours before it is compared. What that cannot read is missing.
+    /// Whether the value is converted by a function of ours before it is compared. Values that cannot be converted are
+    /// missing.
     pub(crate) fn is_converted(&self, target: PathTarget<'_>) -> bool {
         self.time_style(target) == Some(TimeStyle::Mixed)
     }
 
-    /// The value as it is asked for, and how what comes is to be read.
+    /// Writes the value for output, and returns its cell type.
     pub(crate) fn write_output(&self, statement: &mut Statement, target: PathTarget<'_>) -> CellType {
         match target {
             PathTarget::Column(column) => self.write_column_output(statement, column),
@@ -198,7 +199,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// SQLite's JSON as text: its binary form is nothing to show.
+    /// Writes SQLite's JSON as text, converting its binary form.
     pub(super) fn write_json_text(&self, statement: &mut Statement, column: &Column) {
         statement.push("CASE WHEN typeof(");
         self.write_column(statement, column);
@@ -230,7 +231,7 @@ impl<'a> Scope<'a> {
                         statement.push("floor(extract(epoch from (");
                         statement.bind(Bind::Text(self.now.to_string())).push("::timestamptz - ");
                         self.write_column(statement, column);
-                        // A date, or a time without a zone, is one in UTC: sessions are in UTC.
+                        // Dates and times without a zone are in UTC, the time zone of the session.
                         statement.push("::timestamptz)) / 86400)::int8");
                     }
                     Dialect::Sqlite => {
@@ -253,9 +254,9 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// A mark of the whole row that changes whenever the row does.
+    /// Writes the version of the row: a hash that changes whenever the row does.
     pub(crate) fn write_version(&self, statement: &mut Statement) {
-        // SQLite takes no more arguments than this.
+        // The maximum number of arguments in SQLite.
         const MAX_ARGUMENTS: usize = 100;
         match self.dialect {
             Dialect::Postgres => {
@@ -266,7 +267,7 @@ impl<'a> Scope<'a> {
                         statement.push(", ");
                     }
                     self.write_column(statement, column);
-                    // Values may be equal and yet differ, as far as a type or a collation goes.
+                    // Values may be equal to a type or collation and still differ.
                     if hashes && !is_equal_only_to_itself(column) {
                         statement.push("::text COLLATE \"C\"");
                     }
@@ -292,14 +293,14 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Whether values of the column that PostgreSQL calls equal are shown alike.
+/// Whether equal values of the column are always shown the same.
 fn is_equal_only_to_itself(column: &Column) -> bool {
     use PostgresRead::{Boolean, Bytes, Date, Decimal, Integer, Time, Uuid};
     let Store::Postgres(store) = &column.store else { return false };
     matches!(store.read, Boolean | Bytes | Date | Decimal | Integer | Time | Uuid)
 }
 
-/// How a value of the type is read that no column stands behind.
+/// The cell type of a value without a column.
 pub(crate) fn cell_type_for(of: &FieldType, dialect: Dialect) -> CellType {
     match (of, dialect) {
         (FieldType::Boolean, _) => CellType::Boolean,
@@ -316,7 +317,7 @@ pub(crate) fn cell_type_for(of: &FieldType, dialect: Dialect) -> CellType {
     }
 }
 
-/// The PostgreSQL type of values that no column stands behind.
+/// The PostgreSQL type of values without a column.
 pub(crate) fn cast_for(of: &FieldType) -> &'static str {
     match of {
         FieldType::Integer => "::int8",

@@ -1,4 +1,4 @@
-//! Pages: the statements that read one, and how their rows become items.
+//! Builds the statements that read a page, and the shape of their rows.
 
 use std::sync::Arc;
 
@@ -15,23 +15,23 @@ use crate::rows::{CellType, CursorSource, RowShape};
 use crate::schema::model::{Column, Key};
 use crate::statement::{Dialect, Statement};
 
-/// A page to be read.
+/// The query of a page.
 #[derive(Debug)]
 pub(crate) struct PageQuery {
-    /// To be run one after the other, until there is one row more than wanted.
+    /// Run in order until there is one row more than the page has.
     pub(crate) statements: Vec<Statement>,
     pub(crate) shape: RowShape,
-    /// How many rows are wanted.
+    /// The size of the page.
     pub(crate) max_rows: usize,
 }
 
-/// The statements of a page.
+/// Builds the statements of a page.
 pub(crate) fn build_page(scope: &Scope<'_>, plan: &Plan) -> Result<PageQuery, Failure> {
     let collection = &scope.exposed.collection;
     let mut order = plan.order(collection);
     for key in order.iter_mut().filter(|key| !key.path.computed && scope.exposed.table.column(&key.path.name).is_none())
     {
-        // The hidden key is no field; its places are text.
+        // The hidden key is not a field; its cursor values are text.
         key.of = aquifer_query::FieldType::Text;
     }
     let (max_rows, skip, cursor_values, backward) = match &plan.page {
@@ -41,7 +41,7 @@ pub(crate) fn build_page(scope: &Scope<'_>, plan: &Plan) -> Result<PageQuery, Fa
         Page::Numbered { page, size } => (*size, page.saturating_sub(1).saturating_mul(*size), None, false),
     };
     if plan.text.as_ref().is_some_and(|text| text.terms.is_empty()) {
-        // Nothing is looked for, so nothing is found: there is nothing to rank by, and nobody needs to be asked.
+        // An empty search finds nothing, so no query is needed.
         return Ok(PageQuery { statements: Vec::new(), shape: RowShape::default(), max_rows });
     }
     if scope.exposed.table.key == Key::None {
@@ -74,7 +74,7 @@ pub(crate) fn build_page(scope: &Scope<'_>, plan: &Plan) -> Result<PageQuery, Fa
                 None => {
                     statement.count(skip);
                 }
-                // Of the rows to be skipped, those of the first range are counted.
+                // The rows of the first range count as skipped.
                 Some(first) => {
                     let maximum = if scope.dialect == Dialect::Sqlite { "max(0, " } else { "greatest(0, " };
                     statement.push(maximum).count(skip).push(" - (SELECT count(*)");
@@ -91,8 +91,8 @@ pub(crate) fn build_page(scope: &Scope<'_>, plan: &Plan) -> Result<PageQuery, Fa
     Ok(PageQuery { statements, shape, max_rows })
 }
 
-/// The styles of times without those of columns that a place cannot be told in: its row may have been written in another
-/// format. `None` if all can stay.
+/// The time styles without those in which a cursor value cannot be written exactly: its row may have been written in
+/// another format. `None` if all are usable.
 fn comparable_time_styles(
     scope: &Scope<'_>,
     plan: &Plan,
@@ -116,7 +116,7 @@ fn comparable_time_styles(
     (kept.len() < styles.len()).then_some(kept)
 }
 
-/// A page of what has no key: places can only be counted, and may shift.
+/// A page of rows without a key: positions can only be counted, and may shift.
 fn build_counted_page(
     scope: &Scope<'_>,
     plan: &Plan,
@@ -151,7 +151,7 @@ fn build_counted_page(
     Ok(PageQuery { statements: vec![statement], shape, max_rows })
 }
 
-/// One row by its key, whose values are bound in its columns' order.
+/// One row by its key. The values are in the order of the key columns.
 pub(crate) fn build_single_row(scope: &Scope<'_>, select: &[Path], key: &[Value], lock: bool) -> PageQuery {
     let mut statement = Statement::new(scope.dialect);
     let mut columns = OutputColumns::default();
@@ -166,7 +166,7 @@ pub(crate) fn build_single_row(scope: &Scope<'_>, select: &[Path], key: &[Value]
     PageQuery { statements: vec![statement], shape, max_rows: 1 }
 }
 
-/// `WHERE` the key is this.
+/// Writes `WHERE` with the key columns.
 pub(crate) fn write_key_condition(scope: &Scope<'_>, statement: &mut Statement, key: &[Value]) {
     for (index, (column, value)) in scope.exposed.table.key_columns().zip(key).enumerate() {
         statement.push(if index == 0 { " WHERE " } else { " AND " });
@@ -174,7 +174,7 @@ pub(crate) fn write_key_condition(scope: &Scope<'_>, statement: &mut Statement, 
     }
 }
 
-/// A column is this value, in its own type.
+/// Writes an equality with a column, in the column's own type.
 pub(crate) fn write_equals(scope: &Scope<'_>, statement: &mut Statement, column: &Column, value: &Value) {
     if column.is_shown_as_text() {
         scope.write_column(statement, column);
@@ -185,7 +185,7 @@ pub(crate) fn write_equals(scope: &Scope<'_>, statement: &mut Statement, column:
     super::operand::write_equal_operand(statement, column, value);
 }
 
-/// `WHERE` and `AND`, as they are needed.
+/// Writes `WHERE` and `AND` as needed.
 pub(super) struct Conditions<'s> {
     statement: &'s mut Statement,
     first: bool,
@@ -202,7 +202,7 @@ impl<'s> Conditions<'s> {
         self.statement
     }
 
-    /// What the plan says about which rows.
+    /// Adds the search and filter of the plan.
     pub(super) fn add_plan<'a>(&mut self, scope: &Scope<'a>, plan: &'a Plan) {
         if let Some(query) = &plan.text {
             text::write_match(scope, self.begin_next(), query);
@@ -213,7 +213,7 @@ impl<'s> Conditions<'s> {
     }
 }
 
-/// Writes `SELECT` and what is asked for: the items' parts, and the places of rows in the order.
+/// Writes `SELECT` with the fields of the items and the cursor values.
 fn write_outputs(scope: &Scope<'_>, statement: &mut Statement, plan: &Plan, order: Option<&[SortKey]>) -> RowShape {
     let mut columns = OutputColumns::default();
     statement.push("SELECT ");
@@ -223,7 +223,7 @@ fn write_outputs(scope: &Scope<'_>, statement: &mut Statement, plan: &Plan, orde
         if let Some(query) = plan.text.as_ref().filter(|_| plan.is_ranked()) {
             let index = columns.begin_column(statement);
             text::write_rank(scope, statement, query);
-            // The rank of the fallback is a whole number.
+            // Without an index the rank is an integer.
             let counted = scope.exposed.table.index.is_none() && scope.dialect == Dialect::Postgres;
             let number = super::scope::cell_type_for(&aquifer_query::FieldType::Number, scope.dialect);
             cells.push((index, if counted { CellType::Integer } else { number }));

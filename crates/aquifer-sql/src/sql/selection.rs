@@ -1,4 +1,4 @@
-//! What `SELECT` asks for, and how it becomes the fields of an item.
+//! The columns of a `SELECT`, and the fields of an item that they become.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::scope::Scope;
 use crate::rows::{CachedSelection, CellType, OutputField};
 use crate::statement::Statement;
 
-/// Columns of a statement, each asked for once.
+/// The columns of a statement, each selected once.
 #[derive(Debug, Default)]
 pub(crate) struct OutputColumns {
     cached: Option<Arc<CachedSelection>>,
@@ -18,7 +18,7 @@ pub(crate) struct OutputColumns {
 }
 
 impl OutputColumns {
-    /// Makes room for one more, and says where it stands.
+    /// Begins the next column, and returns its index.
     pub(super) fn begin_column(&mut self, statement: &mut Statement) -> usize {
         if self.count > 0 {
             statement.push(", ");
@@ -42,7 +42,7 @@ impl OutputColumns {
         (index, cell_type)
     }
 
-    /// Asks for these fields, before anything else.
+    /// Selects these fields. Must be called first.
     pub(super) fn select_fields(
         &mut self,
         scope: &Scope<'_>,
@@ -89,8 +89,8 @@ fn is_same_field(one: &Path, other: &Path) -> bool {
     one.name == other.name && one.computed == other.computed
 }
 
-/// What is asked of the field that a path leads into, where one of its steps may be the number of an element: whether it
-/// is one, only the value itself tells. None where the field is shown whole.
+/// The selected parts of the field that a path leads into, if a step may be the index of an element: only the value
+/// itself shows whether it is a list. `None` if the field is shown whole.
 fn numbered_parts(path: &Path, select: &[Path]) -> Option<Parts> {
     if path.inside.is_empty() || path.computed {
         return None;

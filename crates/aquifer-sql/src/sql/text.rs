@@ -1,4 +1,4 @@
-//! Free text: an index where the database has one, else every row is read, which the answer says.
+//! Free-text search: with an index if the database has one; otherwise every row is read, which a warning reports.
 
 use aquifer_query::plan::TextQuery;
 
@@ -6,13 +6,14 @@ use super::scope::Scope;
 use crate::schema::model::TextIndex;
 use crate::statement::{Bind, Dialect, Statement};
 
-/// More columns than this are not searched without an index: SQLite takes no more arguments.
+/// How many columns are searched without an index, limited by SQLite's number of arguments.
 const MAX_SEARCHED_COLUMNS: usize = 100;
 
-/// What words are told apart by, as a PostgreSQL pattern: neither a letter nor a digit, of which its own class has fewer.
+/// A PostgreSQL pattern for the characters between words: neither letters nor digits, including digits that its own
+/// class lacks.
 const WORD_SEPARATOR: &str = "[^[:alnum:]²³¹¼½¾⁰⁴-⁹₀-₉⅐-⅟①-⒛⓪-⓿❶-➓]";
 
-/// The table, and beside it the matches of an FTS5 index.
+/// Writes the table, joined with the matches of an FTS5 index.
 pub(super) fn write_from(scope: &Scope<'_>, statement: &mut Statement, text: Option<&TextQuery>) {
     statement.push(" FROM ");
     if let (Some(text), Some(TextIndex::Fts5 { quoted, rowid, .. })) = (text, &scope.exposed.table.index)
@@ -27,7 +28,7 @@ pub(super) fn write_from(scope: &Scope<'_>, statement: &mut Statement, text: Opt
     statement.name(&scope.exposed.table.quoted).push(" AS t");
 }
 
-/// Whether a row matches at all.
+/// Writes whether a row matches.
 pub(super) fn write_match(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
     if text.terms.is_empty() {
         statement.push("FALSE");
@@ -49,10 +50,10 @@ pub(super) fn write_match(scope: &Scope<'_>, statement: &mut Statement, text: &T
     }
 }
 
-/// How well a row matches.
+/// Writes the rank of a row.
 pub(super) fn write_rank(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
     match &scope.exposed.table.index {
-        // The best has the least there; turned round, more is better everywhere.
+        // FTS5 ranks the best match lowest; negated, higher is better everywhere.
         Some(TextIndex::Fts5 { .. }) => {
             statement.push("(-s.aquifer_rank)");
         }
@@ -65,7 +66,7 @@ pub(super) fn write_rank(scope: &Scope<'_>, statement: &mut Statement, text: &Te
     }
 }
 
-/// How many of the words and phrases stand in the row's text.
+/// Writes how many of the words and phrases the row contains.
 fn write_term_count(scope: &Scope<'_>, statement: &mut Statement, text: &TextQuery) {
     let columns: Vec<_> = scope
         .exposed
@@ -91,7 +92,7 @@ fn write_term_count(scope: &Scope<'_>, statement: &mut Statement, text: &TextQue
                 if index > 0 {
                     statement.push(" + ");
                 }
-                // Words hold small letters and digits only, so nothing in them means anything to a pattern.
+                // Words consist of lower-case letters and digits, so they need no escaping in a pattern.
                 let pattern = term.words.join(&format!("{WORD_SEPARATOR}+"));
                 let pattern = format!("(^|{WORD_SEPARATOR}){pattern}($|{WORD_SEPARATOR})");
                 statement.push("CASE WHEN ");
@@ -110,7 +111,7 @@ fn write_term_count(scope: &Scope<'_>, statement: &mut Statement, text: &TextQue
     }
 }
 
-/// The words in FTS5's own language, each in quotes.
+/// The words in FTS5 syntax, each quoted.
 fn fts5_query(text: &TextQuery) -> String {
     let terms: Vec<String> = text.terms.iter().map(|term| format!("\"{}\"", term.words.join(" "))).collect();
     terms.join(" OR ")

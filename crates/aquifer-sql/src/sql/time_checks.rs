@@ -1,11 +1,11 @@
-//! Which stored times an answer depends on, and the statements that check that they are in one format.
+//! Which stored times an answer depends on, and the statements that verify that they are in one format.
 //!
-//! Comparing SQLite's times as they are stored is right only if all of them are in one sortable format, and any program
-//! may write another one at any time. Looking at the whole column for every answer would cost more than the index
-//! saves. But text that is a time begins with its date in local time, so a value in another format stands in the index
-//! no more than two days from where it belongs. It is enough to look at the values around the page and around the bounds
-//! of the filter, and at the few places where text is that does not begin with a date. Only an answer that reaches
-//! the missing values, or that sums, depends on the whole column.
+//! Comparing SQLite times as stored is correct only if all of them are in one sortable format, and any program may
+//! write another one at any time. Checking the whole column for every answer would cost more than the index saves. But
+//! text that is a time begins with its local date, so a value in another format is at most two days away from its
+//! correct position in the index. It is enough to check the values around the page and around the bounds of the filter,
+//! and the few ranges of text that does not begin with a date. Only an answer that reaches the missing values, or that
+//! aggregates, depends on the whole column.
 
 use aquifer_query::FieldType;
 use aquifer_query::plan::{Filter, Function, Page, Path, Plan, Test};
@@ -19,38 +19,38 @@ use crate::schema::time_style::{
 };
 use crate::statement::{Bind, Dialect, Statement};
 
-/// More bounds than this are not looked at one by one.
+/// How many bounds are checked individually.
 const MAX_BOUNDS: usize = 8;
-/// Offsets are less than 26 hours, so local dates differ from those in UTC by no more than this.
+/// Offsets are less than 26 hours, so local dates differ from UTC by at most this much.
 const SLACK_DAYS: i128 = 2;
 
 /// A time column that a plan compares.
 #[derive(Debug)]
 pub(crate) struct TimeUse<'a> {
     pub(crate) column: &'a Column,
-    /// Times that a filter compares it with.
+    /// The times with which a filter compares it.
     bounds: Vec<i128>,
-    /// Whether rows are sorted by it first.
+    /// Whether it is the first sort column.
     pub(crate) is_leading: bool,
     /// Whether the answer depends on all of its values.
     is_whole: bool,
-    /// Every row of the answer is from this time on, and up to that one.
+    /// The bounds of the times of all rows in the answer.
     low: Option<i128>,
     high: Option<i128>,
 }
 
-/// The part of the order that a page shows, by the times of the leading column.
+/// The range of the order that a page covers, by the times of the leading column.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PageSpan {
-    /// No rows were asked for.
+    /// No rows were requested.
     Nothing,
     /// Between these times. `None` is an end of the order.
     Between(Option<i128>, Option<i128>),
-    /// As far as the missing values, or not bounded by times.
+    /// Including the missing values, or not bounded by times.
     Everything,
 }
 
-/// The part of the order that a page shows, given the place of the row it ends with and whether there are more.
+/// The range of a page, given the cursor values of its last row and whether there are more rows.
 pub(crate) fn page_span(plan: &Plan, end: Option<&[Value]>, has_more: bool) -> PageSpan {
     let (cursor_values, backward) = match &plan.page {
         Page::Forward { after, .. } => (after.as_deref(), false),
@@ -63,7 +63,7 @@ pub(crate) fn page_span(plan: &Plan, end: Option<&[Value]>, has_more: bool) -> P
     let start = cursor_values.map(|cursor_values| cursor_values.first().and_then(parse_time));
     let end = end.and_then(|cursor_values| cursor_values.first()).and_then(parse_time);
     match (start, end) {
-        // The page began among the missing values, or before them.
+        // The page starts among the missing values, or before them.
         (None | Some(None), _) if nulls_first => PageSpan::Everything,
         (Some(None), _) | (_, None) => PageSpan::Everything,
         _ if !has_more => PageSpan::Everything,
@@ -77,7 +77,7 @@ pub(crate) fn parse_time(value: &Value) -> Option<i128> {
     time_style::nanosecond(StoredTime::Text(value.as_str()?.as_bytes()))
 }
 
-/// The time columns that a plan compares, as far as an index could help with them.
+/// The time columns that a plan compares and that may be indexed.
 pub(crate) fn time_uses<'a>(scope: &Scope<'a>, plan: &Plan) -> Vec<TimeUse<'a>> {
     let mut uses = Vec::new();
     if scope.dialect != Dialect::Sqlite {
@@ -113,7 +113,7 @@ pub(crate) fn time_uses<'a>(scope: &Scope<'a>, plan: &Plan) -> Vec<TimeUse<'a>> 
     uses
 }
 
-/// The column behind a path, if it holds times that an index may be on.
+/// The column of a path, if it contains times and may be indexed.
 fn time_column<'a>(scope: &Scope<'a>, path: &Path) -> Option<&'a Column> {
     if path.computed || !path.inside.is_empty() {
         return None;
@@ -134,7 +134,7 @@ fn entry_for<'u, 'a>(uses: &'u mut Vec<TimeUse<'a>>, column: &'a Column) -> Opti
 
 fn add_sort<'a>(scope: &Scope<'a>, path: &Path, is_leading: bool, uses: &mut Vec<TimeUse<'a>>) {
     let Some(one) = time_column(scope, path).and_then(|column| entry_for(uses, column)) else { return };
-    // A column that is sorted by twice is sorted by the first time.
+    // If a column occurs twice in the sort, the first occurrence counts.
     if is_leading {
         one.is_leading = true;
     } else if !one.is_leading {
@@ -168,7 +168,7 @@ fn add_tests<'a>(scope: &Scope<'a>, filter: &Filter, uses: &mut Vec<TimeUse<'a>>
     }
 }
 
-/// Notes within which times every row of the answer is.
+/// Narrows the bounds of the times of all rows in the answer.
 fn narrow_bounds(scope: &Scope<'_>, filter: &Filter, uses: &mut [TimeUse<'_>]) {
     match filter {
         Filter::And(parts) => parts.iter().for_each(|part| narrow_bounds(scope, part, uses)),
@@ -189,7 +189,7 @@ fn narrow_bounds(scope: &Scope<'_>, filter: &Filter, uses: &mut [TimeUse<'_>]) {
     }
 }
 
-/// Values of text from one on, and before another.
+/// A range of text, including the lower bound and excluding the upper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextRange {
     pub(crate) low: Option<String>,
@@ -203,7 +203,7 @@ impl TextRange {
         Self { low: low.into(), high: high.into() }
     }
 
-    /// What is left of it once another one is known; nothing if that covers it.
+    /// The part outside of a known range; `None` if that covers it.
     pub(crate) fn without(mut self, known: &Self) -> Option<Self> {
         let from_start = match (&known.low, &self.low) {
             (None, _) => true,
@@ -215,7 +215,7 @@ impl TextRange {
             (Some(known), Some(high)) => known >= high,
             (Some(_), None) => false,
         };
-        // Where one ends before the other begins, nothing of it is known.
+        // Ranges that do not overlap have nothing in common.
         let starts_within = self.low.is_none() || known.high.is_none() || known.high > self.low;
         let ends_within = self.high.is_none() || known.low.is_none() || known.low < self.high;
         match (from_start && starts_within, to_end && ends_within) {
@@ -229,13 +229,13 @@ impl TextRange {
 }
 
 impl TextRange {
-    /// Whether they overlap, or one begins where the other ends.
+    /// Whether the ranges overlap or are adjacent.
     pub(crate) fn touches(&self, other: &Self) -> bool {
         let reaches = |high: &Option<String>, low: &Option<String>| high.is_none() || low.is_none() || high >= low;
         reaches(&self.high, &other.low) && reaches(&other.high, &self.low)
     }
 
-    /// Makes it cover another one that it touches.
+    /// Extends the range by another one that touches it.
     pub(crate) fn extend(&mut self, other: Self) {
         self.low = self.low.take().min(other.low);
         self.high = match (self.high.take(), other.high) {
@@ -245,18 +245,18 @@ impl TextRange {
     }
 }
 
-/// What has to be looked at to know that a column is in one format, as far as an answer depends on it.
+/// What has to be checked to know that a column is in one format, as far as an answer depends on it.
 #[derive(Debug)]
 pub(crate) struct TimeCheck {
     pub(crate) style: TimeStyle,
-    /// Reads the column of all rows that the answer may depend on.
+    /// Selects the column for all rows on which the answer may depend.
     pub(crate) base: Statement,
     column: crate::statement::Name,
     pub(crate) ranges: Vec<TextRange>,
 }
 
 impl TimeUse<'_> {
-    /// The check of an answer that shows this part of the order.
+    /// The check for an answer that covers this range.
     pub(crate) fn check(&self, scope: &Scope<'_>, plan: &Plan, style: TimeStyle, span: PageSpan) -> TimeCheck {
         let mut base = Statement::new(Dialect::Sqlite);
         base.push("SELECT ");
@@ -264,7 +264,7 @@ impl TimeUse<'_> {
         base.push(" FROM ").name(&scope.exposed.table.quoted).push(" AS t WHERE ");
         scope.write_column(&mut base, self.column);
         base.push(" IS NOT NULL");
-        // What the filter says of other columns narrows down what matters, and lets a wider index serve.
+        // Conditions on other columns narrow the check, and allow a wider index to be used.
         for part in plan.filter.iter().flat_map(conjuncts).filter(|part| !has_times(scope, part)) {
             base.push(" AND ");
             filter::write_condition(scope, &mut base, part);
@@ -272,7 +272,7 @@ impl TimeUse<'_> {
         TimeCheck { style, base, column: self.column.quoted.clone(), ranges: self.ranges(span) }
     }
 
-    /// The text that matters, if the column holds text.
+    /// The relevant ranges, if the column contains text.
     fn ranges(&self, span: PageSpan) -> Vec<TextRange> {
         let around_bounds = self.bounds.iter().map(|bound| (Some(*bound), Some(*bound)));
         let mut spans: Vec<(Option<i128>, Option<i128>)> = around_bounds.filter(|_| !self.is_whole).collect();
@@ -289,7 +289,7 @@ impl TimeUse<'_> {
         if spans.iter().any(is_whole_table) {
             return vec![TextRange::ALL];
         }
-        // Numbers, signs and bytes; then whatever is no digit.
+        // Numbers, signs and bytes; then everything that does not begin with a digit.
         let mut ranges = vec![TextRange::new(None, "/~".to_owned()), TextRange::new(":".to_owned(), None)];
         let mut add = |range: TextRange| {
             if !ranges.contains(&range) {
@@ -299,7 +299,7 @@ impl TimeUse<'_> {
         for (low, high) in spans {
             let (low, high) =
                 (low.map(|time| day_text(time, -SLACK_DAYS)), high.map(|time| day_text(time, SLACK_DAYS + 1)));
-            // Dates without dashes come after all others of their year.
+            // Dates without dashes sort after all others of their year.
             let before = low.as_deref().and_then(year).map(|year| year - 1);
             let around = high.as_deref().and_then(year).into_iter().flat_map(|year| year - 1..=year + 1);
             for year in before.into_iter().chain(around) {
@@ -311,7 +311,7 @@ impl TimeUse<'_> {
     }
 }
 
-/// The day so many days after that of a time.
+/// The date of a time plus a number of days.
 fn day_text(time: i128, days: i128) -> String {
     const DAY: i128 = 86_400_000_000_000;
     let min = i128::from(MIN_SECOND) * 1_000_000_000;
@@ -325,7 +325,7 @@ fn year(day: &str) -> Option<i32> {
     day.get(..4)?.parse().ok()
 }
 
-/// Conditions that all hold for every row of the answer.
+/// Conditions that hold for every row of the answer.
 fn conjuncts(filter: &Filter) -> Vec<&Filter> {
     match filter {
         Filter::And(parts) => parts.iter().flat_map(conjuncts).collect(),
@@ -333,7 +333,7 @@ fn conjuncts(filter: &Filter) -> Vec<&Filter> {
     }
 }
 
-/// Whether a condition compares times in a style that is not checked yet.
+/// Whether a condition compares times whose style is not verified yet.
 fn has_times(scope: &Scope<'_>, filter: &Filter) -> bool {
     match filter {
         Filter::And(parts) | Filter::Or(parts) => parts.iter().any(|part| has_times(scope, part)),
@@ -345,7 +345,7 @@ fn has_times(scope: &Scope<'_>, filter: &Filter) -> bool {
 }
 
 impl TimeCheck {
-    /// Reads the values in a range of text.
+    /// Selects the values in a range of text.
     pub(crate) fn range_statement(&self, range: &TextRange) -> Statement {
         let mut statement = self.base.clone();
         for (operator, bound) in [(" >= ", &range.low), (" < ", &range.high)] {
@@ -356,7 +356,7 @@ impl TimeCheck {
         statement
     }
 
-    /// Reads the values that cannot be in a column of numbers. Text is greater than every number.
+    /// Selects the values that do not belong in a column of numbers. Text sorts after every number.
     pub(crate) fn other_number_statements(&self, unit: time_style::Unit) -> Vec<Statement> {
         let with = |conditions: &[(&'static str, Bind)]| {
             let mut statement = self.base.clone();
@@ -381,7 +381,7 @@ impl TimeCheck {
         }
     }
 
-    /// Reads some values, to learn the format.
+    /// Selects some values, to determine the format.
     pub(crate) fn sample_statement(&self) -> Statement {
         let mut statement = self.base.clone();
         statement.push(" LIMIT ").count(100);

@@ -13,34 +13,35 @@ use crate::schema::model::{Column, Key, SqliteStore, Store, UntestableDefault};
 use crate::schema::time_style::TimeStyle;
 use crate::statement::{Bind, Dialect, Fragment, Statement};
 
-/// A statement, and how what it returns is to be read.
+/// A statement, and how its result is read.
 pub(crate) struct ChangeStatement {
     pub(crate) statement: Statement,
     pub(crate) returns: ReturnedColumns,
 }
 
-/// What a statement returns.
+/// The result of a statement.
 pub(crate) enum ReturnedColumns {
     /// The row itself.
     Row(RowShape),
-    /// Its key, to read it by: SQLite's `RETURNING` cannot say more.
+    /// The key, by which the row is read: SQLite's `RETURNING` cannot return more.
     Key(Vec<CellType>),
 }
 
-/// A value to be kept.
+/// A value to store.
 pub(crate) enum NewValue<'a> {
     Value(&'a Value),
-    /// Text that is JSON already.
+    /// Text that is already JSON.
     Json(String),
 }
 
-/// Overrides the table's `ON CONFLICT` clauses: `REPLACE` would delete other rows, `IGNORE` would report success. Only where
-/// there are such clauses, because it overrides those in triggers as well (`INSERT OR IGNORE INTO statistics`).
+/// Overrides the table's `ON CONFLICT` clauses: `REPLACE` would delete other rows, and `IGNORE` would report success.
+/// Only used if there are such clauses, because it also overrides those in triggers (`INSERT OR IGNORE INTO
+/// statistics`).
 fn conflict_clause(scope: &Scope<'_>) -> &'static str {
     if scope.exposed.table.resolves_conflicts { " OR ABORT" } else { "" }
 }
 
-/// Makes a row of these values. The columns in `predicted` get the values they would have drawn by themselves.
+/// Inserts a row. The columns in `predicted` get the values that their defaults would give.
 pub(crate) fn insert(
     scope: &Scope<'_>,
     values: Vec<(&Column, NewValue<'_>)>,
@@ -80,7 +81,7 @@ pub(crate) fn insert(
     ChangeStatement { statement, returns }
 }
 
-/// Changes the row of a key.
+/// Updates the row with a key.
 pub(crate) fn update(
     scope: &Scope<'_>,
     values: Vec<(&Column, NewValue<'_>)>,
@@ -98,7 +99,7 @@ pub(crate) fn update(
     ChangeStatement { statement, returns }
 }
 
-/// Removes the row of a key.
+/// Deletes the row with a key.
 pub(crate) fn delete(scope: &Scope<'_>, key: &[Value]) -> Statement {
     let mut statement = Statement::new(scope.dialect);
     statement.push("DELETE FROM ").name(&scope.exposed.table.quoted).push(" AS t");
@@ -131,7 +132,7 @@ fn write_returning(scope: &Scope<'_>, statement: &mut Statement, select: &[Path]
     }
 }
 
-/// Whether a rule holds for a row of these values, which are all it is about.
+/// Checks a rule against these values, which are all that it refers to.
 pub(crate) fn check_rule(scope: &Scope<'_>, rule: &Fragment, values: Vec<(&Column, &Value)>) -> Statement {
     let mut statement = Statement::new(scope.dialect);
     statement.push("SELECT count(*) FROM (SELECT ");
@@ -140,12 +141,12 @@ pub(crate) fn check_rule(scope: &Scope<'_>, rule: &Fragment, values: Vec<(&Colum
         write_assigned(&mut statement, column, NewValue::Value(value));
         statement.push(" AS ").name(&column.quoted);
     }
-    // What cannot be decided is no offence.
+    // A check that is NULL is not violated.
     statement.push(") AS t WHERE (").fragment(rule).push(") IS NOT FALSE");
     statement
 }
 
-/// Has the database read these values, and do nothing with them.
+/// Lets the database parse these values, without any effect.
 pub(crate) fn read_values(scope: &Scope<'_>, values: Vec<(&Column, &Value)>) -> Statement {
     let mut statement = Statement::new(scope.dialect);
     statement.push("SELECT count(*) FROM (SELECT 1 AS one");
@@ -157,12 +158,12 @@ pub(crate) fn read_values(scope: &Scope<'_>, values: Vec<(&Column, &Value)>) -> 
         }
         statement.push(" AS ").name(&column.quoted);
     }
-    // Where nobody asks for them, they would not be read.
+    // `OFFSET 0` keeps the values from being optimized away.
     statement.push(" OFFSET 0) AS t");
     statement
 }
 
-/// A value to be kept.
+/// Writes a value to store.
 fn write_assigned(statement: &mut Statement, column: &Column, given: NewValue<'_>) {
     let value = match given {
         NewValue::Value(value) => value,
@@ -182,7 +183,7 @@ fn write_assigned(statement: &mut Statement, column: &Column, given: NewValue<'_
             };
             statement.bind(match (&column.of, value) {
                 (FieldType::Json, value) if !value.is_null() => Bind::Text(value.to_string()),
-                // A column that is written now this way, now that goes on in SQLite's own way.
+                // A column in mixed formats gets SQLite's own format.
                 (FieldType::Time, value) if style == TimeStyle::Mixed => {
                     operand::to_sqlite(&column.of, TimeStyle::SQLITE, value)
                 }
@@ -195,7 +196,7 @@ fn write_assigned(statement: &mut Statement, column: &Column, given: NewValue<'_
     }
 }
 
-/// Whether a row elsewhere has these values in these columns.
+/// Counts the rows of another table with these values.
 pub(crate) fn count_matches(
     scope: &Scope<'_>,
     table: &crate::statement::Name,
@@ -210,7 +211,7 @@ pub(crate) fn count_matches(
     statement
 }
 
-/// Whether the table has a key that a row can be found by.
+/// Whether rows can be addressed by a key.
 pub(crate) fn has_key(key: &Key) -> bool {
     matches!(key, Key::Columns(_))
 }

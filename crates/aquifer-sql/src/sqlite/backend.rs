@@ -16,12 +16,12 @@ use crate::work::session::{Work, WorkError};
 pub(crate) struct Sqlite {
     readers: Pool,
     writer: Pool,
-    /// The schema that was reflected, and the one a statement saw last.
+    /// The reflected schema, and the one that a statement saw last.
     reflected: Mutex<Option<SchemaVersion>>,
     last_seen: Arc<Mutex<Option<SchemaVersion>>>,
 }
 
-/// Which schema it is: that of a file, in a version.
+/// Identifies a schema: the file and its schema version.
 type SchemaVersion = (Option<FileId>, u32);
 
 impl Sqlite {
@@ -34,7 +34,7 @@ impl Sqlite {
         }
     }
 
-    /// Looks what there is.
+    /// Reads the schema.
     pub(crate) async fn reflect(&self, settings: &Settings) -> Result<Model, SqlError> {
         let settings = settings.clone();
         let read = move |pooled: &mut PooledConnection| {
@@ -51,13 +51,13 @@ impl Sqlite {
         Ok(model)
     }
 
-    /// Whether a statement has met another schema than the one reflected.
+    /// Whether a statement has seen another schema than the reflected one.
     pub(crate) fn has_changed(&self) -> bool {
         let last_seen = *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner);
         last_seen.is_some() && last_seen != *self.reflected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks whether the schema is still the one reflected. A file that cannot be read has no other.
+    /// Checks whether the schema has changed. A file that cannot be read counts as unchanged.
     pub(crate) async fn detect_schema_change(&self) -> bool {
         let last_seen = self.last_seen.clone();
         let Ok(lease) = self.readers.acquire().await else { return false };
@@ -68,7 +68,7 @@ impl Sqlite {
         recording.await.is_ok() && self.has_changed()
     }
 
-    /// Does what only reads. One state of the data is seen throughout.
+    /// Runs work that only reads, on one snapshot of the data.
     pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, WorkError> {
         let lease = self.readers.acquire().await?;
         let is_cheap = work.is_cheap();
@@ -81,7 +81,7 @@ impl Sqlite {
         lease.run_blocking(move |pooled| run_read(pooled, &last_seen, &work)).await
     }
 
-    /// Does what changes something: all of it or nothing.
+    /// Runs work that changes data, atomically.
     pub(crate) async fn write<W: Work>(&self, work: W) -> Result<W::Output, WorkError> {
         let last_seen = self.last_seen.clone();
         let lease = self.writer.acquire().await?;
@@ -101,12 +101,12 @@ impl Sqlite {
     }
 }
 
-/// Does all of it or nothing.
+/// Runs work in a transaction. A dry run cannot be committed.
 fn run_write<W: Work>(pooled: &mut PooledConnection, work: &W) -> Result<W::Output, WorkError> {
     if !work.is_dry_run() {
         return run_transaction(pooled, work);
     }
-    // Nothing of a rehearsal can be kept: SQLite itself refuses to.
+    // The hook makes SQLite itself refuse to commit a dry run.
     pooled.connection.commit_hook(Some(|| true)).map_err(|error| error::from_rusqlite(&error))?;
     let answer = run_transaction(pooled, work);
     pooled.connection.commit_hook(None::<fn() -> bool>).map_err(|error| error::from_rusqlite(&error))?;
@@ -133,8 +133,8 @@ fn run_transaction<W: Work>(pooled: &mut PooledConnection, work: &W) -> Result<W
     answer
 }
 
-/// Keeps what was done. A failure that leaves the transaction open has kept nothing, nor has one for want of room; after
-/// any other the file may hold the change or not.
+/// Commits. If the commit fails and the transaction is still open, or the disk is full, nothing was changed; after any
+/// other failure the outcome is unknown.
 fn commit(connection: &Connection) -> Result<(), SqlError> {
     let Err(error) = connection.execute_batch("COMMIT") else { return Ok(()) };
     let is_known = !connection.is_autocommit() || error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
@@ -145,7 +145,7 @@ fn commit(connection: &Connection) -> Result<(), SqlError> {
     }
 }
 
-/// Reads; anything but the answer stays as it was.
+/// Runs work that only reads.
 fn run_read<W: Work>(
     pooled: &mut PooledConnection,
     last_seen: &Mutex<Option<SchemaVersion>>,
@@ -162,13 +162,13 @@ fn run_read<W: Work>(
         record_schema(last_seen, pooled);
     }
     if snapshot {
-        // It has changed nothing; how it ends does not matter.
+        // Nothing was changed, so errors of the rollback do not matter.
         let _ = pooled.connection.prepare_cached("ROLLBACK").and_then(|mut end| end.execute([]));
     }
     answer.map(|(output, _)| output)
 }
 
-/// Runs work whose every answer comes at once. Says, too, whether it may have met another schema.
+/// Runs work whose futures are always ready. Also returns whether the schema may have changed.
 fn run_to_completion<W: Work>(
     pooled: &mut PooledConnection,
     work: &W,
@@ -184,7 +184,7 @@ fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.prepare_cached("PRAGMA schema_version")?.query_row([], |row| row.get(0))
 }
 
-/// Notes which schema a statement has just seen; next time, if the file is locked right now.
+/// Records the schema that a statement has just seen. If the file is locked, this happens next time.
 fn record_schema(last_seen: &Mutex<Option<SchemaVersion>>, pooled: &mut PooledConnection) {
     if let Ok(version) = schema_version(&pooled.connection) {
         *last_seen.lock().unwrap_or_else(PoisonError::into_inner) = Some((pooled.file, version));
@@ -200,11 +200,11 @@ mod tests {
     use crate::statement::{Dialect, Statement};
     use crate::work::session::Session;
 
-    /// Adds a thing, and then does as it is told.
+    /// Inserts a row, then behaves as its variant says.
     #[derive(Clone, Copy)]
     enum TestInsert {
         Committed,
-        /// A rehearsal that wants to be kept all the same.
+        /// A dry run that asks to be committed.
         DryRun,
         Panics,
     }
@@ -225,7 +225,7 @@ mod tests {
             statement.push("INSERT INTO things DEFAULT VALUES");
             session.execute(&statement).await?;
             if matches!(self, TestInsert::DryRun) {
-                // Not even by ending the transaction does anything of it stay.
+                // Even an explicit COMMIT keeps nothing.
                 let mut end = Statement::new(Dialect::Sqlite);
                 end.push("COMMIT");
                 let _ = session.execute(&end).await;
@@ -253,7 +253,7 @@ mod tests {
         for round in 0..3 {
             let _ = sqlite.write(TestInsert::DryRun).await;
             assert_eq!(things(&other), round, "nothing of it is there");
-            // And what is meant to be kept is, on the same connection.
+            // A real change on the same connection is committed.
             sqlite.write(TestInsert::Committed).await.unwrap();
             assert_eq!(things(&other), round + 1);
         }
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(things(&other), 1);
     }
 
-    /// After a failure that ends the transaction nobody knows what the file holds.
+    /// After a failure that ends the transaction, the content of the file is unknown.
     #[test]
     fn r_saf_5_a_commit_that_fails_is_in_doubt_unless_the_transaction_is_open() {
         let mut connection = Connection::open_in_memory().unwrap();

@@ -1,4 +1,5 @@
-//! What a column of a SQLite table holds. Declared types are hints only, so where they leave a doubt, some values decide.
+//! Detects what a column of a SQLite table contains. Declared types are only hints; if they are not conclusive, sample
+//! values decide.
 
 use std::time::{Duration, Instant};
 
@@ -11,24 +12,24 @@ use crate::schema::model::SqliteStore;
 use crate::schema::time_style::{self, StoredTime, StyleFinder, TimeStyle};
 use crate::statement::Name;
 
-/// How many values are looked at where the declared type leaves a doubt.
+/// How many values are sampled.
 const MAX_SAMPLES: usize = 50;
-/// How long values of one table are looked for. A view may take for ever to give its first row.
+/// The time for sampling one table. A view may take very long to return its first row.
 const SAMPLING_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Whether the declared type says that a column holds numbers. Without that, values decide.
+/// Whether the declared type is numeric. Otherwise values decide.
 pub(super) fn declares_number(declared: &str) -> bool {
     let declared = declared.to_ascii_uppercase();
     ["INT", "REAL", "FLOA", "DOUB", "NUM", "DEC", "MONEY"].iter().any(|word| declared.contains(word))
 }
 
-/// Whether the declared type says that a column holds text, or says nothing.
+/// Whether the declared type is text or empty.
 pub(super) fn is_textual(declared: &str) -> bool {
     let declared = declared.to_ascii_uppercase();
     declared.is_empty() || ["CHAR", "TEXT", "CLOB"].iter().any(|word| declared.contains(word))
 }
 
-/// What a column holds.
+/// Detects the type and storage of a column.
 pub(super) fn detect_kind(
     sampler: &mut Sampler<'_>,
     column: &str,
@@ -44,7 +45,7 @@ pub(super) fn detect_kind(
     let textual = is_textual(&declared);
     if says("BOOL") {
         let samples = sampler.sample(column)?;
-        // Where 'true' and 'false' are kept as text, that is what they are.
+        // 'true' and 'false' stored as text are text.
         if samples.iter().all(|sample| matches!(sample, Sample::Integer(0 | 1))) {
             return Ok((FieldType::Boolean, SqliteStore::Boolean));
         }
@@ -64,7 +65,7 @@ pub(super) fn detect_kind(
             Some(style) if (is_whole && (says_time || textual)) || is_recent(&samples) => {
                 return Ok((FieldType::Time, SqliteStore::Time(style)));
             }
-            // Nobody knows yet how they will be written: any way is understood.
+            // An empty column accepts any format.
             None if samples.is_empty() && (says_time || textual) => {
                 return Ok((FieldType::Time, SqliteStore::Time(TimeStyle::SQLITE)));
             }
@@ -96,7 +97,7 @@ fn is_date(text: &str) -> bool {
     text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
 }
 
-/// Whole numbers are moments only if they would be ones of our time.
+/// Integers are times only if they would be recent.
 fn is_recent(samples: &[Sample]) -> bool {
     samples.iter().all(|sample| match sample {
         Sample::Integer(number) => {
@@ -111,7 +112,7 @@ fn is_recent(samples: &[Sample]) -> bool {
     })
 }
 
-/// Columns without a type, as in views.
+/// The type of columns without a declared type, as in views.
 fn type_of_values(samples: &[Sample]) -> FieldType {
     let whole = samples.iter().filter(|sample| matches!(sample, Sample::Integer(_))).count();
     let text = samples.iter().filter(|sample| matches!(sample, Sample::Text(_))).count();
@@ -124,7 +125,7 @@ fn type_of_values(samples: &[Sample]) -> FieldType {
     }
 }
 
-/// A value of a column whose declared type leaves a doubt.
+/// A sampled value.
 enum Sample {
     Integer(i64),
     Real(f64),
@@ -143,7 +144,7 @@ impl Sample {
     }
 }
 
-/// How a column writes its times, judged by some of its values. `None` where not all of them are times.
+/// The time style of the sampled values. `None` if not all of them are times.
 fn detect_style(samples: &[Sample]) -> Option<TimeStyle> {
     if samples.iter().any(|sample| time_style::nanosecond(sample.stored()).is_none()) {
         return None;
@@ -153,12 +154,12 @@ fn detect_style(samples: &[Sample]) -> Option<TimeStyle> {
     finder.finish()
 }
 
-/// Looks at some values of a table.
+/// Samples values of a table.
 pub(super) struct Sampler<'a> {
     connection: &'a Connection,
     interrupt: &'a InterruptHandle<'a>,
     table: &'a Name,
-    /// What is left of the time for it.
+    /// The remaining time.
     time_left: Duration,
 }
 
@@ -167,7 +168,7 @@ impl<'a> Sampler<'a> {
         Self { connection, interrupt, table, time_left: SAMPLING_TIMEOUT }
     }
 
-    /// Some values of a column; none where finding them takes too long.
+    /// Samples a column; empty if that takes too long.
     fn sample(&mut self, column: &str) -> Result<Vec<Sample>> {
         let began = Instant::now();
         let found = self.interrupt.run_with_timeout(self.time_left, || self.read(column));
@@ -180,11 +181,11 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Values of the first rows and of the last: what wrote them may have changed its ways.
+    /// Values of the first and last rows, because the writing program may have changed.
     fn read(&self, column: &str) -> Result<Vec<Sample>> {
         let mut samples = self.read_some(column, "")?;
         if samples.len() == MAX_SAMPLES {
-            // Views and the like have no last rows.
+            // Views have no row numbers.
             samples.extend(self.read_some(column, " ORDER BY rowid DESC").unwrap_or_default());
         }
         Ok(samples)

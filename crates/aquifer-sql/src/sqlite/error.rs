@@ -1,4 +1,4 @@
-//! What SQLite says went wrong.
+//! Maps errors of SQLite.
 
 use rusqlite::{Error, ErrorCode, ffi};
 
@@ -8,7 +8,7 @@ pub(super) fn from_rusqlite(error: &Error) -> SqlError {
     let cause = error.to_string();
     let (code, message) = match error {
         Error::SqliteFailure(code, message) => (code, message.clone().unwrap_or_default()),
-        // Where SQLite knows which word of the statement it is about.
+        // Errors with a position in the statement.
         Error::SqlInputError { error, msg, .. } => (error, msg.clone()),
         _ => return SqlError::Rejected { message: None, cause },
     };
@@ -46,7 +46,7 @@ pub(super) fn from_rusqlite(error: &Error) -> SqlError {
     }
 }
 
-/// SQLite names what was broken only in words, such as `UNIQUE constraint failed: users.email`.
+/// SQLite names violated constraints only in its message, such as `UNIQUE constraint failed: users.email`.
 fn violation(extended: i32, message: &str, cause: String) -> SqlError {
     let named = message.split_once(": ").map_or("", |(_, named)| named);
     let columns =
@@ -66,9 +66,9 @@ fn violation(extended: i32, message: &str, cause: String) -> SqlError {
             let column = message.rsplit_once('.').map(|(_, column)| column.to_owned());
             SqlError::InvalidValue { problem: "has a value of the wrong type for its column", column, cause }
         }
-        // RESTRICT is carried out like a trigger.
+        // RESTRICT is implemented as a trigger.
         _ if message == "FOREIGN KEY constraint failed" => broken(Constraint::MissingParent, None, Vec::new()),
-        // What RAISE says is written for whoever made the change.
+        // Messages of RAISE were written for users.
         _ => SqlError::Rejected { message: Some(message.to_owned()), cause },
     }
 }

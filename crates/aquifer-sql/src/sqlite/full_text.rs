@@ -1,7 +1,7 @@
 //! Full-text tables of SQLite: what each indexes, and from which columns its words may come.
 //!
-//! Such a table is filled by hand or by triggers, so nothing but its definition, the triggers and the names of its columns
-//! tell what is in it. Whatever these do not rule out is taken for a source.
+//! Such tables are filled by hand or by triggers, so only the definition, the triggers and the column names indicate
+//! the content. Every column that these do not rule out counts as a source.
 
 use std::sync::Arc;
 
@@ -11,30 +11,30 @@ use crate::schema::model::{ColumnId, Flow, Model, TextIndex};
 use crate::schema::sql_definitions::{self, Argument, Mentions};
 use crate::statement::Name;
 
-/// Virtual tables that show the inside of an index or of the file: nothing to be served.
+/// Modules of virtual tables that expose internals of an index or the file. They are not served.
 const INTERNAL_MODULES: &[&str] =
     &["fts5vocab", "fts4aux", "fts3tokenize", "dbstat", "sqlite_dbpage", "sqlite_stmt", "bytecode"];
 
 /// A full-text table.
 pub(super) struct FullTextTable {
     pub(super) name: String,
-    /// Whether this program can search it.
+    /// Whether it can be searched.
     is_searchable: bool,
     content: Content,
-    /// Every column, and of these the ones that are not indexed.
+    /// All columns, and those that are not indexed.
     columns: Vec<String>,
     not_indexed: Vec<String>,
-    /// The column of the table it is over with the numbers of the index's rows.
+    /// The column of the content table that holds the row numbers of the index.
     rowid: String,
 }
 
-/// Where a full-text table keeps its text.
+/// Where a full-text table stores its text.
 #[derive(Debug, PartialEq, Eq)]
 enum Content {
     Own,
     /// In another table or view.
     Table(String),
-    /// Nowhere: only its words are kept.
+    /// Nowhere: only the index is stored.
     Nowhere,
 }
 
@@ -74,14 +74,14 @@ impl FullTextTable {
         Some(found)
     }
 
-    /// The same, with the columns that the table has. How a module reads its arguments is its own business.
+    /// Like [`Self::parse`], with the actual columns of the table: modules interpret their arguments themselves.
     pub(super) fn read(connection: &Connection, name: &str, sql: &str) -> Result<Option<Self>> {
         let Some(mut found) = Self::parse(name, sql) else { return Ok(None) };
         let mut statement = connection.prepare("SELECT name FROM pragma_table_xinfo(?1) WHERE hidden = 0")?;
         let columns = statement.query_map([name], |row| row.get(0)).and_then(Iterator::collect::<Result<Vec<String>>>);
         match columns {
             Ok(columns) if !columns.is_empty() => found.columns = columns,
-            // It cannot be opened, and what was read of its definition has to do.
+            // The table cannot be opened, so only its definition is used.
             Ok(_) => {}
             Err(rusqlite::Error::SqliteFailure(code, _)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => {}
             Err(error) => return Err(error),
@@ -89,7 +89,7 @@ impl FullTextTable {
         Ok(Some(found))
     }
 
-    /// The columns whose words are found.
+    /// The indexed columns.
     fn indexed(&self) -> impl Iterator<Item = &String> {
         let is_left_out = |column: &&String| self.not_indexed.iter().any(|other| other.eq_ignore_ascii_case(column));
         self.columns.iter().filter(move |column| !is_left_out(column))
@@ -105,7 +105,7 @@ impl FullTextTable {
         matches!(self.content, Content::Table(_))
     }
 
-    /// Whether it finds rows of the table, by their numbers unless it says by what else.
+    /// Whether it indexes the rows of a table.
     pub(super) fn serves(&self, table: &str, numbered: bool) -> bool {
         self.is_searchable
             && match &self.content {
@@ -114,7 +114,7 @@ impl FullTextTable {
             }
     }
 
-    /// What a search in the table makes use of. Its sources are found once all tables are known.
+    /// The index for searches. Its sources are traced once all tables are known.
     pub(super) fn index(&self) -> TextIndex {
         TextIndex::Fts5 {
             quoted: Name::reflected(&self.name),
@@ -124,17 +124,16 @@ impl FullTextTable {
         }
     }
 
-    /// The columns whose words may be in it, each with the column of this table they would be in; without one where that
-    /// is not known.
+    /// The columns whose words it may contain, each with the corresponding column of this table, if known.
     fn sources(&self, model: &Model, all: &[FullTextTable], triggers: &[Trigger]) -> Vec<(ColumnId, Option<String>)> {
         let tables = tables(model, all);
         let mut sources: Vec<(ColumnId, Option<String>)> = Vec::new();
         let same_name = |table: &str, column: &String| (ColumnId::for_sqlite(table, column), Some(column.clone()));
         if let Content::Table(table) = &self.content {
             let all = tables.iter().find(|(known, _)| known.eq_ignore_ascii_case(table));
-            // Without columns of its own it has those of the other table.
+            // Without columns of its own it has those of the content table.
             let all = all.filter(|_| self.columns.is_empty()).into_iter().flat_map(|(_, columns)| columns);
-            // Also those that are not indexed: a view may show them.
+            // Including those that are not indexed: a view may show them.
             sources.extend(self.columns.iter().map(|column| same_name(table, column)));
             sources.extend(all.map(|column| same_name(table, &(*column).to_owned())));
         }
@@ -145,7 +144,7 @@ impl FullTextTable {
                 sources.extend(read.map(|name| (ColumnId::for_sqlite(table, name), None)));
             }
         }
-        // One that nothing connects to another table, yet has no columns but those of one, is most likely over that.
+        // A table without a connection whose columns all belong to one other table most likely indexes that one.
         for (table, columns) in tables.iter().filter(|(table, _)| !self.is_index_only() && self.name != *table) {
             let has = |column: &String| columns.iter().any(|own| own.eq_ignore_ascii_case(column));
             if !self.columns.is_empty() && self.columns.iter().all(has) {
@@ -156,7 +155,7 @@ impl FullTextTable {
     }
 }
 
-/// All tables with their columns, also those that are left out.
+/// All tables with their columns, including excluded ones.
 fn tables<'a>(model: &'a Model, full_text: &'a [FullTextTable]) -> Vec<(&'a str, Vec<&'a str>)> {
     let exposed = model.tables.iter().map(|table| {
         let columns = table.columns.iter().map(|column| &*column.name);
@@ -166,24 +165,24 @@ fn tables<'a>(model: &'a Model, full_text: &'a [FullTextTable]) -> Vec<(&'a str,
         let columns = table.columns.iter().map(|column| &**column);
         (&*table.name, columns.collect())
     });
-    // Those that are only an index are no tables to be served, but a trigger can read them.
+    // Index-only tables are not served, but a trigger can read them.
     let indexes = full_text.iter().filter(|table| table.is_index_only());
     let indexes = indexes.map(|table| (table.name.as_str(), table.columns().collect()));
     exposed.chain(excluded).chain(indexes).collect()
 }
 
-/// Whether a virtual table shows the inside of something else.
+/// Whether a virtual table exposes internals.
 pub(super) fn is_internal(sql: &str) -> bool {
     sql_definitions::parse_virtual_table(sql).is_some_and(|(module, _)| INTERNAL_MODULES.contains(&module.as_str()))
 }
 
-/// A trigger: the table it is on, and what it mentions.
+/// A trigger: its table, and the names it mentions.
 struct Trigger {
     table: String,
     mentions: Mentions,
 }
 
-/// Finds out which columns full-text tables have their words from, now that all tables are known.
+/// Traces the sources of full-text tables, once all tables are known.
 pub(super) fn trace_sources(connection: &Connection, model: &mut Model, all: &[FullTextTable]) -> Result<()> {
     if all.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Functions that SQLite lacks, so that it means by text, JSON and time what the language means.
+//! Functions that SQLite lacks, which give text, JSON and time the semantics of the query language.
 
 use std::hash::{DefaultHasher, Hasher as _};
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::rows::stored;
 use crate::schema::time_style;
 
-/// Only for statements of ours: no trigger or view of a file from elsewhere can call them.
+/// Only for our own statements: triggers and views of the file cannot call them.
 const FLAGS: FunctionFlags =
     FunctionFlags::SQLITE_UTF8.union(FunctionFlags::SQLITE_DETERMINISTIC).union(FunctionFlags::SQLITE_DIRECTONLY);
 
@@ -56,17 +56,17 @@ pub(super) fn register(connection: &Connection) -> Result<()> {
     })
 }
 
-/// The moment a value stands for, in nanoseconds since 1970.
+/// A value as a time, in nanoseconds since 1970.
 fn nanosecond_of(value: ValueRef<'_>) -> Option<i128> {
     time_style::nanosecond(stored(value))
 }
 
-/// What a path leads to in a JSON text; nothing where that is missing or null.
+/// The value at a path in JSON text; `None` if it is missing or null.
 fn json_value_at_path(context: &Context<'_>) -> Option<Value> {
     let steps: Vec<std::sync::Arc<str>> = serde_json::from_str(context.get_raw(1).as_str().ok()?).ok()?;
     let value: Value = match context.get_raw(0) {
         ValueRef::Text(text) => serde_json::from_slice(text).ok()?,
-        // A column called JSON makes numbers of texts that are nothing else.
+        // A column with the declared type JSON converts numeric text to numbers.
         ValueRef::Integer(number) => number.into(),
         ValueRef::Real(number) => number.into(),
         ValueRef::Null | ValueRef::Blob(_) => return None,
@@ -75,7 +75,7 @@ fn json_value_at_path(context: &Context<'_>) -> Option<Value> {
     (!found.is_null()).then(|| found.clone())
 }
 
-/// Whether a text holds (0), begins with (1) or ends with (2) another, in any case.
+/// Whether a text contains (0), starts with (1) or ends with (2) another, ignoring case.
 fn text_matches(context: &Context<'_>) -> Result<Option<bool>> {
     let text = match context.get_raw(0) {
         ValueRef::Text(text) => fold(&String::from_utf8_lossy(text)),
@@ -91,7 +91,7 @@ fn text_matches(context: &Context<'_>) -> Result<Option<bool>> {
     }))
 }
 
-/// How many of the words and phrases stand in the texts.
+/// How many of the words and phrases the texts contain.
 fn count_terms(context: &Context<'_>) -> Result<i64> {
     let terms: Vec<Vec<String>> =
         serde_json::from_str(context.get_raw(0).as_str().unwrap_or_default()).unwrap_or_default();
@@ -104,7 +104,7 @@ fn count_terms(context: &Context<'_>) -> Result<i64> {
     Ok(rank(&terms, &texts))
 }
 
-/// A sum that is exact as long as its values are whole, where SQLite's own fails beyond 64 bits.
+/// A sum that is exact for integers; SQLite's own fails beyond 64 bits.
 struct Sum;
 
 #[derive(Default)]
@@ -147,8 +147,7 @@ impl Aggregate<Total, SqlValue> for Sum {
     }
 }
 
-/// A mark of these values that changes whenever one of them does. Nobody gains by values that share a mark, so it need
-/// not be hard to find some.
+/// A hash of these values. Collisions give no advantage to anyone, so it need not be cryptographic.
 fn hash_values(context: &Context<'_>) -> Result<ToSqlOutput<'static>> {
     let mut hash = DefaultHasher::new();
     for index in 0..context.len() {

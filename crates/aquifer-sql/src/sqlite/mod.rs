@@ -1,4 +1,4 @@
-//! SQLite: reads in passing where they are soon done, everything else on threads that may block.
+//! SQLite: cheap reads run inline, everything else on blocking threads.
 
 mod backend;
 mod collation;

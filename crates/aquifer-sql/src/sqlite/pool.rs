@@ -1,4 +1,4 @@
-//! Connections of one kind: kept, lent to one call at a time, stopped when the call's time is over or its caller gone.
+//! A pool of connections, each used by one call at a time and interrupted when the call times out or is abandoned.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -13,18 +13,18 @@ use super::{error, functions};
 use crate::error::SqlError;
 use crate::work::session::WorkError;
 
-/// How long to wait for somebody else's lock.
+/// How long to wait for a lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often a statement may look whether to stop, and how long it may take, while others' calls wait for its thread. The
-/// first is about a millisecond of work; the second is for pages that come from a slow disk.
+/// How often an inline statement may check whether to stop, and how long it may take while other calls wait for its
+/// thread. The first is about a millisecond of work; the second is for pages from a slow disk.
 const MAX_INLINE_CHECKS: u32 = 80;
 const INLINE_TIMEOUT: Duration = Duration::from_millis(10);
 /// How many statements a connection keeps prepared.
 const MAX_PREPARED_STATEMENTS: usize = 128;
-/// How often a running statement looks whether to stop, in steps of SQLite's machine.
+/// How many steps of SQLite's virtual machine run between two checks.
 const STEPS_PER_CHECK: i32 = 250;
 
-/// Where the database is.
+/// The location of the database.
 #[derive(Debug, Clone)]
 pub(crate) enum Location {
     File(PathBuf),
@@ -32,18 +32,18 @@ pub(crate) enum Location {
     Memory(String),
 }
 
-/// Which file it is: another one may take its name.
+/// Identifies a file: another one may take its path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileId(u64, u64);
 
-/// Connections of one kind.
+/// A pool of reading or writing connections.
 pub(super) struct Pool {
     permits: Arc<Semaphore>,
     timeout: Duration,
     source: Arc<ConnectionSource>,
 }
 
-/// How connections are made, and those that nobody uses right now.
+/// Opens connections, and keeps the idle ones.
 struct ConnectionSource {
     location: Location,
     writes: bool,
@@ -55,23 +55,23 @@ struct ConnectionSource {
 pub(super) struct PooledConnection {
     pub(super) connection: Connection,
     pub(super) file: Option<FileId>,
-    /// Whether the schema that its statements were made for has been noted.
+    /// Whether the schema of its statements has been recorded.
     pub(super) is_schema_recorded: bool,
     /// What is known of the formats of times.
     pub(super) formats: TimeFormats,
     task: TaskSlot,
 }
 
-/// What the connection is busy with.
+/// The task that the connection is working on.
 type TaskSlot = Arc<Mutex<Option<Arc<Task>>>>;
 
-/// A call that waits for its answer, until it no longer does.
+/// A call that waits for its answer, unless it was abandoned.
 struct Task {
     deadline: Instant,
-    /// How often it may still be asked whether to stop.
+    /// How many checks are left before it stops.
     checks_left: AtomicU32,
     is_abandoned: AtomicBool,
-    /// Whether it has begun to keep a change.
+    /// Whether it has begun to commit.
     is_committing: AtomicBool,
 }
 
@@ -100,7 +100,7 @@ impl Task {
     }
 }
 
-/// Tells the running statement that nobody waits any more.
+/// Marks a task as abandoned when its caller is dropped.
 struct AbandonOnDrop(Arc<Task>);
 
 impl Drop for AbandonOnDrop {
@@ -109,11 +109,11 @@ impl Drop for AbandonOnDrop {
     }
 }
 
-/// Stops a connection's statements earlier than their call would.
+/// Interrupts a connection's statements before their call times out.
 pub(super) struct InterruptHandle<'l>(&'l TaskSlot);
 
 impl InterruptHandle<'_> {
-    /// What is done here is stopped when this time is over.
+    /// Runs work with a shorter timeout.
     pub(super) fn run_with_timeout<T>(&self, timeout: Duration, work: impl FnOnce() -> T) -> T {
         let outer = replace_task(self.0, Some(Task::with_timeout(timeout)));
         let done = work();
@@ -132,7 +132,7 @@ impl Pool {
         Self { permits: Arc::new(Semaphore::new(count.max(1))), timeout, source: Arc::new(source) }
     }
 
-    /// Waits until a connection is free.
+    /// Waits for a free connection.
     pub(super) async fn acquire(&self) -> Result<Lease<'_>, SqlError> {
         match tokio::time::timeout(self.timeout, self.permits.clone().acquire_owned()).await {
             Ok(Ok(permit)) => Ok(Lease { pool: self, permit }),
@@ -141,15 +141,16 @@ impl Pool {
     }
 }
 
-/// The right to one connection.
+/// The right to use one connection.
 pub(super) struct Lease<'l> {
     pool: &'l Pool,
     permit: OwnedSemaphorePermit,
 }
 
 impl Lease<'_> {
-    /// Works here and now, if a connection is open, nobody has locked the file and it is soon done: most reads take less
-    /// time than changing threads does. Else nothing has come of it, and the work is to be begun anew [`run_blocking`].
+    /// Runs cheap work on the current thread, if a connection is open and the file is not locked: most reads take less
+    /// time than a thread switch. If it returns `None`, nothing was done and the work has to be restarted with
+    /// [`run_blocking`].
     ///
     /// [`run_blocking`]: Lease::run_blocking
     pub(super) fn run_inline<T>(
@@ -166,7 +167,7 @@ impl Lease<'_> {
         (!unfinished).then_some(answer)
     }
 
-    /// Works on a thread that may block, until the time is over or nobody waits for it.
+    /// Runs work on a blocking thread, until it times out or is abandoned.
     pub(super) async fn run_blocking<T, E>(
         self,
         work: impl FnOnce(&mut PooledConnection) -> Result<T, E> + Send + 'static,
@@ -180,7 +181,7 @@ impl Lease<'_> {
         let abandon_on_drop = AbandonOnDrop(task.clone());
         let source = pool.source.clone();
         let run = move || {
-            // Held until the work is really over, even if nobody waits for it.
+            // Held until the work has ended, even if it was abandoned.
             let _permit = permit;
             let mut pooled = source.take_idle().map_or_else(|| source.open(), Ok)?;
             let answer = pooled.run_task(task, work);
@@ -189,7 +190,7 @@ impl Lease<'_> {
         };
         tokio::task::spawn_blocking(run).await.unwrap_or_else(|cause| {
             let cause = format!("a worker thread panicked: {cause}");
-            // With the thread went the knowledge of what it had kept by then.
+            // If the thread panicked during a commit, the outcome is unknown.
             let is_unknown = abandon_on_drop.0.is_committing.load(Ordering::Relaxed);
             Err(if is_unknown { SqlError::UnknownOutcome { cause } } else { SqlError::Internal { cause } }.into())
         })
@@ -197,13 +198,13 @@ impl Lease<'_> {
 }
 
 impl PooledConnection {
-    /// Notes that a change is about to be kept.
+    /// Marks that a commit is about to begin.
     pub(super) fn begin_commit(&self) {
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         task.iter().for_each(|task| task.is_committing.store(true, Ordering::Relaxed));
     }
 
-    /// Whether nobody waits any more for what the connection is busy with.
+    /// Whether the current task was abandoned.
     pub(super) fn is_abandoned(&self) -> bool {
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         task.as_ref().is_some_and(|task| task.is_abandoned.load(Ordering::Relaxed))
@@ -222,20 +223,20 @@ impl PooledConnection {
 }
 
 impl ConnectionSource {
-    /// One that is open, to the file that has the name now.
+    /// An idle connection to the file that currently has the path.
     fn take_idle(&self) -> Option<PooledConnection> {
         let pooled = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         pooled.filter(|pooled| pooled.file.is_some() && pooled.file == self.location.id())
     }
 
-    /// Keeps one for the next call, unless a transaction is left open in it.
+    /// Returns a connection to the pool, unless a transaction is still open.
     fn put_back(&self, pooled: PooledConnection) {
         if pooled.connection.is_autocommit() {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(pooled);
         }
     }
 
-    /// Opens the file; never makes one.
+    /// Opens the file; never creates one.
     fn open(&self) -> Result<PooledConnection, SqlError> {
         let mut connection = match &self.location {
             Location::File(path) => open_file(path, self.writes)?,
@@ -289,7 +290,7 @@ fn open_file(path: &Path, writes: bool) -> Result<Connection, SqlError> {
     }
     let base = OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Connection::open_with_flags(path, base | OpenFlags::SQLITE_OPEN_READ_WRITE)
-        // Reading needs no more than that.
+        // A read-only file suffices for reading.
         .or_else(|error| match writes {
             false => Connection::open_with_flags(path, base | OpenFlags::SQLITE_OPEN_READ_ONLY),
             true => Err(error),
@@ -332,7 +333,7 @@ mod tests {
         Ok(counted.map_err(|error| error::from_rusqlite(&error))?)
     }
 
-    /// A pool to a database of this name in memory, and somebody else's connection to it.
+    /// A pool for an in-memory database, and another connection to it.
     fn pool(name: &str) -> (Pool, Connection) {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_URI;
         let other = Connection::open_with_flags(crate::settings::memory_name(name), flags).unwrap();

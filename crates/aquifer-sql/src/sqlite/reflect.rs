@@ -1,4 +1,4 @@
-//! What a SQLite file holds: tables, columns, keys and references.
+//! Reads the schema of a SQLite file: tables, columns, keys and references.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub(super) fn reflect_model(
     let mut model = Model::default();
     let filter = TableFilter::new(settings, |_| {});
     for (name, kind, without_rowid) in &found {
-        // An index over another table is no table of its own.
+        // An index over another table is not a table of its own.
         let is_index = indexes.iter().any(|index| index.name == *name && index.is_index_only());
         let is_internal = of_virtual.iter().any(|(own, sql)| *own == name && full_text::is_internal(sql));
         if is_index || is_internal {
@@ -66,7 +66,7 @@ pub(super) fn reflect_model(
                 model.tables.push(table);
                 model.flows.extend(flows);
             }
-            // A view of what is gone, or a virtual table of a module that is not here: the rest can be served.
+            // A view of a dropped table, or a virtual table of an unknown module: the other tables are served.
             Err(rusqlite::Error::SqliteFailure(code, message)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => {
                 tracing::warn!(table = name, cause = message, "a table cannot be reflected and is skipped");
             }
@@ -94,7 +94,7 @@ fn reflect_table(
     let sql = definition(connection, name)?;
     let quoted = Name::reflected(name);
     let checks = sql_definitions::parse_checks(&sql);
-    // Of views it is known once what they show is.
+    // For views this is known once their sources are traced.
     let is_stored = kind != "view";
     let indexed = indexed_columns(connection, name)?;
     let mut sampler = Sampler::new(connection, interrupt, &quoted);
@@ -107,7 +107,7 @@ fn reflect_table(
         let column: String = row.get(0)?;
         let declared: String = row.get(1)?;
         let (not_null, pk, hidden): (bool, i64, i64) = (row.get(2)?, row.get(4)?, row.get(5)?);
-        // Hidden columns of virtual tables are ways to talk to them, not data.
+        // Hidden columns of virtual tables are parameters, not data.
         if hidden == 1 {
             continue;
         }
@@ -157,7 +157,7 @@ fn reflect_table(
     key.sort_unstable();
     let is_table = kind == "table";
     let mut key: Vec<usize> = key.into_iter().map(|(_, position)| position).collect();
-    // `INTEGER PRIMARY KEY` is the row's own number; any other key has an index.
+    // `INTEGER PRIMARY KEY` is the row number; any other key has an index.
     let rowid_alias = is_table && !without_rowid && key.len() == 1 && !has_key_index(connection, name)?;
     if rowid_alias && let Some(column) = key.first().and_then(|position| columns.get_mut(*position)) {
         column.has_default = true;
@@ -169,7 +169,7 @@ fn reflect_table(
         key =
             table_settings.iter().filter_map(|name| columns.iter().position(|column| *column.name == **name)).collect();
     }
-    // Columns of a primary key may hold NULL in SQLite unless they say otherwise; where they do, they tell nothing apart.
+    // Primary key columns in SQLite may contain NULL unless declared otherwise, and then do not identify rows.
     let mut told_apart = !key.is_empty();
     for position in key.iter().filter(|_| is_table && !without_rowid) {
         let Some(column) = columns.get_mut(*position).filter(|column| column.nullable) else { continue };
@@ -232,8 +232,7 @@ fn reflect_table(
     Ok((table, flows))
 }
 
-/// A table that is left out, and what its generated columns are made of: a view may show them. Nothing if it cannot be read
-/// at all.
+/// An excluded table with the sources of its generated columns: a view may show them. `None` if it cannot be read.
 fn reflect_excluded(connection: &Connection, name: &str) -> Result<Option<(ExcludedTable, Vec<Flow>)>> {
     let mut statement = connection.prepare("SELECT name, hidden >= 2 FROM pragma_table_xinfo(?1) WHERE hidden <> 1")?;
     let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?));
@@ -250,7 +249,7 @@ fn reflect_excluded(connection: &Connection, name: &str) -> Result<Option<(Exclu
     Ok(Some((ExcludedTable { schema: None, name: name.into(), columns }, flows)))
 }
 
-/// What generated columns are made of. One whose definition is not found may be made of all others.
+/// The sources of generated columns. If a definition is not found, all other columns may be.
 fn generated(table: &str, sql: &str, columns: &[(&str, bool)]) -> Vec<Flow> {
     let mut flows = Vec::new();
     for (column, _) in columns.iter().filter(|(_, is_generated)| *is_generated) {
@@ -269,26 +268,26 @@ fn generated(table: &str, sql: &str, columns: &[(&str, bool)]) -> Vec<Flow> {
     flows
 }
 
-/// What callers are told of a column of times that no index can serve.
+/// The note on a time column that cannot use an index.
 const MIXED_FORMATS: &str = "Times in several formats: sorting or filtering by this field reads every row";
 
-/// What SQLite calls the number of a row, unless a column is called so.
+/// The names of the row number, unless a column has the same name.
 const ROWIDS: [&str; 3] = ["rowid", "_rowid_", "oid"];
 
-/// Whether an index keeps the primary key.
+/// Whether the primary key has an index.
 fn has_key_index(connection: &Connection, table: &str) -> Result<bool> {
     let sql = "SELECT count(*) FROM pragma_index_list(?1) WHERE origin = 'pk'";
     connection.query_row(sql, [table], |row| row.get(0)).map(|count: i64| count > 0)
 }
 
-/// The columns that indexes of a table hold.
+/// The indexed columns of a table.
 fn indexed_columns(connection: &Connection, table: &str) -> Result<Vec<String>> {
     let sql = "SELECT DISTINCT x.name FROM pragma_index_list(?1) AS l, pragma_index_xinfo(l.name) AS x \
                WHERE x.key = 1 AND x.name IS NOT NULL";
     connection.prepare(sql)?.query_map([table], |row| row.get(0))?.collect()
 }
 
-/// Whether a row has nothing in this column.
+/// Whether a column contains NULL.
 fn holds_null(connection: &Connection, table: &Name, column: &Name) -> Result<bool> {
     use crate::statement::{Dialect, Statement};
     let mut statement = Statement::new(Dialect::Sqlite);
@@ -296,7 +295,7 @@ fn holds_null(connection: &Connection, table: &Name, column: &Name) -> Result<bo
     connection.query_row(statement.text(), [], |row| row.get(0))
 }
 
-/// The number every row has, where no column names rows.
+/// The row number as a column, for tables without a key.
 fn rowid(name: &str) -> Column {
     Column {
         name: name.into(),
@@ -320,8 +319,7 @@ fn rowid(name: &str) -> Column {
     }
 }
 
-/// The unique keys of a table. Where one compares its columns otherwise than they compare themselves, two values that are
-/// alike to either count as alike.
+/// The unique keys of a table. If a key uses another collation than its columns, the looser comparison applies.
 fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> Result<Vec<UniqueConstraint>> {
     let mut statement =
         connection.prepare("SELECT name FROM pragma_index_list(?1) WHERE \"unique\" = 1 AND partial = 0")?;
@@ -341,7 +339,7 @@ fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> 
             known.comparison =
                 collation::looser(known.comparison, collation::collation_comparison(collation.as_deref()));
         }
-        // An index over an expression has a column without a name.
+        // A column of an index over an expression has no name.
         let names = parts.into_iter().map(|(column, _)| column.map(Arc::from));
         if let Some(columns) = names.collect::<Option<Vec<Arc<str>>>>() {
             unique.push(UniqueConstraint { name: name.as_str().into(), columns });
@@ -350,8 +348,8 @@ fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> 
     Ok(unique)
 }
 
-/// A unique key that tells rows apart: none of its columns may hold NULL, and it compares them as they are looked for. Of
-/// several, the one of the fewest columns, and of those the one whose columns come first.
+/// A unique key that identifies rows: none of its columns may be NULL, and it compares them as lookups do. Of several,
+/// the one with the fewest columns, then the one whose columns come first.
 fn unique_key(
     connection: &Connection,
     table: &str,
@@ -361,7 +359,7 @@ fn unique_key(
 ) -> Result<Option<Vec<usize>>> {
     let mut found: Vec<Vec<usize>> = Vec::new();
     for known in unique.iter().filter(|known| !known.columns.is_empty()) {
-        // A generated column may show what it is made of.
+        // A generated column may show its sources.
         let is_part = |column: &Column| !column.nullable && !column.generated && may_name_rows(column);
         let position = |name: &Arc<str>| columns.iter().position(|column| column.name == *name && is_part(column));
         let Some(positions) = known.columns.iter().map(position).collect::<Option<Vec<usize>>>() else { continue };
@@ -411,7 +409,7 @@ fn foreign_keys(connection: &Connection, table: &str) -> Result<Vec<ForeignKey>>
         }
         if let Some((_, key)) = keys.last_mut() {
             key.columns.push(from.into());
-            // Without a column the primary key is meant, which is filled in when all tables are known.
+            // A reference without columns means the primary key, which is filled in once all tables are known.
             key.to_columns.extend(to.map(Arc::from));
         }
     }

@@ -1,4 +1,4 @@
-//! SQLite's values, to JSON and back.
+//! SQLite values to JSON.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -36,8 +36,9 @@ impl ResultRow for Row<'_, '_> {
         CellContent::Value
     }
 
-    /// As it is: only so does it compare with what stands in the file. Times are the exception: a cursor stays right when
-    /// their format changes, so it holds none of it. What is no time is missing, as in comparisons.
+    /// Cursor values are written as stored, so that they compare with the file's values. Times are the exception: they
+    /// are written in canonical form, so that cursors survive a change of their format. Invalid times are missing, as
+    /// in comparisons.
     fn write_cursor_value(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) {
         let wrapped = |kind: &str, text: &str| json!({ kind: text }).to_string();
         match self.0.get_ref(index).unwrap_or(ValueRef::Null) {

@@ -1,4 +1,4 @@
-//! One call's conversation with SQLite.
+//! A session with SQLite for one call.
 
 use rusqlite::{Connection, StatementStatus};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::sql::time_checks::TimeCheck;
 use crate::statement::Statement;
 use crate::work::session::Session;
 
-/// One call's conversation.
+/// A session for one call.
 pub(super) struct SqliteSession<'c> {
     connection: &'c mut Connection,
     formats: &'c mut TimeFormats,
@@ -39,7 +39,7 @@ impl<'c> SqliteSession<'c> {
                 }
             }
             drop(rows);
-            // SQLite looks at the schema before it runs a statement, and makes the statement again for another one.
+            // SQLite checks the schema before it runs a statement, and prepares the statement again if it has changed.
             let made = prepared.get_status(StatementStatus::Run) <= 1;
             let made_again = prepared.reset_status(StatementStatus::RePrepare) > 0;
             Ok(if made || made_again { SchemaState::PossiblyChanged } else { SchemaState::Known })
@@ -103,11 +103,11 @@ impl Session for SqliteSession<'_> {
     }
 }
 
-/// What a connection's statements have met.
+/// What a connection knows of the schema of its statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SchemaState {
-    /// The one they were made for, when it was noted.
+    /// It is the recorded one.
     Known,
-    /// Perhaps another: a statement was made, or made again.
+    /// It may have changed: a statement was prepared or prepared again.
     PossiblyChanged,
 }

@@ -1,5 +1,5 @@
-//! Which columns of tables the columns of views show. SQLite says which column an output of a view is, where it is one and
-//! nothing else, and which columns the whole view reads; an output that is anything else may show all of these.
+//! Traces which table columns the columns of views show. SQLite reports the column behind an output if it is a plain
+//! column, and all columns that the view reads; any other output may show all of them.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::CStr;
@@ -16,13 +16,13 @@ use crate::schema::model::{Column, ColumnId, Flow, Model};
 use crate::schema::sql_definitions::Mentions;
 use crate::statement::{Dialect, Name, Statement};
 
-/// What statements read while they are prepared: tables, and columns of them.
+/// The tables and columns that statements read, recorded while they are prepared.
 type Reads = Arc<Mutex<BTreeSet<(String, String)>>>;
 
-/// Words that make several queries one, of which SQLite knows the first one's columns only.
+/// Keywords of compound queries, for which SQLite reports only the columns of the first query.
 const COMPOUND: [&str; 3] = ["union", "intersect", "except"];
 
-/// Finds out what views show.
+/// Traces what views show.
 pub(super) fn trace(connection: &mut Connection, model: &mut Model) -> Result<()> {
     let known = Definitions::read(connection)?;
     if known.views.is_empty() {
@@ -43,12 +43,12 @@ pub(super) fn trace(connection: &mut Connection, model: &mut Model) -> Result<()
     traced
 }
 
-/// What the file defines, as far as views are concerned.
+/// The definitions that matter for views.
 struct Definitions {
     views: Vec<(String, Mentions)>,
-    /// Tables whose columns hold what they say, and nothing but that.
+    /// Ordinary tables.
     tables: HashSet<String>,
-    /// Columns of full-text tables. What is behind these, or made of them, may show any of it.
+    /// Columns of full-text tables. Anything derived from them may show all of them.
     full_text: Vec<ColumnId>,
 }
 
@@ -81,13 +81,13 @@ impl Definitions {
         self.views.iter().any(|(view, _)| view.eq_ignore_ascii_case(name))
     }
 
-    /// Whether it is a table whose columns are what they are called: not a function, an index's inside, or a view.
+    /// Whether it is an ordinary table: not a function, an internal table or a view.
     fn is_table(&self, name: &str) -> bool {
         self.tables.contains(&name.to_ascii_lowercase())
     }
 }
 
-/// Traces every view, also those that are left out: a trigger may copy from these.
+/// Traces every view, including excluded ones: a trigger may copy from them.
 fn trace_all(connection: &Connection, model: &mut Model, known: &Definitions, reads: &Reads) -> Result<()> {
     let mut flows = Vec::new();
     for table in model.tables.iter_mut().filter(|table| known.is_view(&table.name)) {
@@ -96,7 +96,7 @@ fn trace_all(connection: &Connection, model: &mut Model, known: &Definitions, re
     for table in model.excluded.iter().filter(|table| known.is_view(&table.name)) {
         match trace_view(connection, &table.name, &mut [], known, reads) {
             Ok(found) => flows.extend(found),
-            // A view of what is gone: nothing can read it either.
+            // A view of a dropped table cannot be read by anything.
             Err(rusqlite::Error::SqliteFailure(code, _)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => {}
             Err(error) => return Err(error),
         }
@@ -105,7 +105,7 @@ fn trace_all(connection: &Connection, model: &mut Model, known: &Definitions, re
     Ok(())
 }
 
-/// What a view shows. Of its columns that are offered, the comparison is found out as well.
+/// Traces the sources of a view, and the comparison of its offered columns.
 fn trace_view(
     connection: &Connection,
     view: &str,
@@ -119,7 +119,7 @@ fn trace_view(
     select.push("SELECT * FROM ").name(&Name::reflected(view));
     let prepared = connection.prepare(select.text())?;
     let read = std::mem::take(&mut *reads.lock().unwrap_or_else(PoisonError::into_inner));
-    // Its own columns and those of other views are read on the way to the tables.
+    // Columns of the view itself and of other views are only intermediate.
     let is_used =
         |other: &str| other.eq_ignore_ascii_case(view) || read.iter().any(|(name, _)| name.eq_ignore_ascii_case(other));
     let is_compound = known
@@ -139,7 +139,7 @@ fn trace_view(
         let name = prepared.column_name(index)?;
         let mut column = columns.iter_mut().find(|known| *known.name == *name);
         let text = |part: &CStr| part.to_string_lossy().into_owned();
-        // A function that gives rows has columns, but is no table to ask about them.
+        // A table-valued function has columns, but is not a table.
         let origin = match prepared.column_metadata(index).ok().flatten() {
             Some((_, table, origin, declared, collation, ..)) if !is_compound && known.is_table(&text(table)) => {
                 Some((text(table), text(origin), declared.map(text), collation.map(text)))

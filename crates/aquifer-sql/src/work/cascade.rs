@@ -1,4 +1,4 @@
-//! What else would go if a row went: rows that refer to it, rows that refer to those, and so on.
+//! Counts what deleting a row would affect: rows that refer to it, rows that refer to those, and so on.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::schema::relationship::Relationship;
 use crate::sql::scope::Scope;
 use crate::work::session::{Session, WorkError};
 
-/// Nobody needs to know of more rows than this to think again.
+/// Counting stops at this number of rows.
 const MAX_CASCADED_ROWS: usize = 5_000;
-/// Values looked for in one statement.
+/// How many values are looked up in one statement.
 const VALUES_PER_STATEMENT: usize = 500;
 
-/// By relationship, how many rows would be deleted, or lose their reference.
+/// For each relationship, how many rows would be deleted or lose their reference.
 pub(super) async fn count_cascaded<S: Session>(
     context: &ChangeContext,
     session: &mut S,
@@ -39,7 +39,7 @@ pub(super) async fn count_cascaded<S: Session>(
             }
             let cascades = reference.on_delete == OnDelete::Cascade;
             if cascades {
-                // A row is gone only once, whichever way it was reached.
+                // A row is deleted only once, however it was reached.
                 met.retain(|row| identity(context, reference.from, row).is_none_or(|row| gone.insert(row)));
             }
             let count = met.len();
@@ -64,14 +64,14 @@ pub(super) async fn count_cascaded<S: Session>(
     Ok(touched)
 }
 
-/// What tells the row from every other, if anything does.
+/// The identity of a row, if it has one.
 fn identity(context: &ChangeContext, table: usize, row: &Map<String, Value>) -> Option<String> {
     let key: Vec<Arc<str>> = context.tables.get(table)?.table.key_columns().map(|column| column.name.clone()).collect();
     let values = values_at(row, &key).filter(|values| !values.is_empty())?;
     Some(format!("{table} {}", Value::from(values)))
 }
 
-/// Rows that refer to any of these values: what names them, and what others refer to them by.
+/// Rows that refer to any of these values: their keys, and the values that others refer to.
 async fn referring<S: Session>(
     context: &ChangeContext,
     session: &mut S,

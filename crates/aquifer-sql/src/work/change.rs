@@ -1,5 +1,5 @@
-//! Making, changing and removing one row. A rehearsal does all of it and then undoes it, so that it fails where the real
-//! thing would; what cannot be undone it does not do.
+//! Creates, updates and deletes single rows. A dry run performs the change and rolls it back, so that it fails where
+//! the change would; what cannot be rolled back is not performed.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::sql::write::{self, ChangeStatement, NewValue, ReturnedColumns};
 use crate::statement::Dialect;
 use crate::work::session::{Session, Work, WorkError};
 
-/// What is said where a trigger or a policy let nothing happen.
+/// The reason if a trigger or a policy prevented a change.
 const NOTHING_CHANGED: &str = "a trigger or a policy of the database prevented the change";
 
-/// What every change has.
+/// What every change needs.
 pub(crate) struct ChangeContext {
     pub(crate) exposed: Arc<ExposedTable>,
-    /// Where the table stands among all.
+    /// The index of the table.
     pub(crate) index: usize,
     pub(crate) tables: Vec<Arc<ExposedTable>>,
     pub(crate) references: Arc<[Relationship]>,
@@ -41,13 +41,13 @@ impl ChangeContext {
         Scope::new(&self.exposed, self.dialect, self.now)
     }
 
-    /// The whole row with its version.
+    /// All fields and the version.
     pub(super) fn all_fields(&self) -> Vec<Path> {
         let fields = self.exposed.collection.fields.iter().map(|field| Path::field(&field.name));
         fields.chain([Path::field("_etag")]).collect()
     }
 
-    /// Runs a change and reads the row it leaves.
+    /// Runs a change and reads the resulting row.
     async fn apply<S: Session>(&self, session: &mut S, change: ChangeStatement) -> Result<Option<Vec<u8>>, WorkError> {
         match change.returns {
             ReturnedColumns::Row(shape) => {
@@ -66,7 +66,7 @@ impl ChangeContext {
         }
     }
 
-    /// The row of a key, if it is still the version that was seen. Locked, nobody changes it meanwhile.
+    /// Reads the row with a key, if its version matches. A lock prevents concurrent changes.
     async fn read_current<S: Session>(
         &self,
         session: &mut S,
@@ -76,7 +76,7 @@ impl ChangeContext {
     ) -> Result<(Vec<u8>, Map<String, Value>), WorkError> {
         let text = match read_row(session, &self.scope(), &self.all_fields(), key, lock).await? {
             Some(text) => text,
-            // What may be read but not changed is hidden from whoever would lock it.
+            // A row that may be read but not updated is invisible to a locking query.
             None if lock && read_row(session, &self.scope(), &self.all_fields(), key, false).await?.is_some() => {
                 let cause = "an existing row could not be locked".to_owned();
                 return Err(SqlError::PermissionDenied { reason: NOTHING_CHANGED, cause }.into());
@@ -100,7 +100,7 @@ impl ChangeContext {
     }
 }
 
-/// Makes a row.
+/// Creates a row.
 pub(crate) struct Create {
     pub(crate) context: ChangeContext,
     /// By column.
@@ -144,7 +144,7 @@ impl Work for Create {
     }
 }
 
-/// Changes a row.
+/// Updates a row.
 pub(crate) struct Update {
     pub(crate) context: ChangeContext,
     pub(crate) key: Vec<Value>,
@@ -181,7 +181,7 @@ impl Work for Update {
                 ))
             });
             let change = write::update(&context.scope(), given.collect(), key, &context.all_fields());
-            // A trigger or a policy may have swallowed it.
+            // A trigger or a policy may have prevented it.
             let nothing =
                 || SqlError::PermissionDenied { reason: NOTHING_CHANGED, cause: "an update touched no row".to_owned() };
             context.apply(session, change).await?.ok_or_else(nothing)?
@@ -193,7 +193,7 @@ impl Work for Update {
         context.check_references(session, &after).await?;
         let changes: Map<String, Value> = after
             .iter()
-            // Names that begin so are no columns.
+            // Names that begin with an underscore are not columns.
             .filter(|(name, value)| !name.starts_with('_') && before.get(*name) != Some(value))
             .map(|(name, value)| (name.clone(), json!({ "from": before.get(name), "to": value })))
             .collect();
@@ -208,7 +208,7 @@ impl Work for Update {
     }
 }
 
-/// Removes a row.
+/// Deletes a row.
 pub(crate) struct Delete {
     pub(crate) context: ChangeContext,
     pub(crate) key: Vec<Value>,
@@ -218,8 +218,8 @@ pub(crate) struct Delete {
 impl Work for Delete {
     type Output = OperationOutput;
 
-    /// Deleting may be allowed where changing is not, and only who may change can lock. In one state of the data nothing
-    /// needs to be locked: if somebody else changes the row meanwhile, this is undone and begun again.
+    /// A role may be allowed to delete but not to update, and locking requires the permission to update. A snapshot
+    /// needs no lock: if the row is changed concurrently, the transaction is rolled back and retried.
     fn needs_snapshot(&self) -> bool {
         true
     }

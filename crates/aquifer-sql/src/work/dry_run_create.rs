@@ -1,4 +1,4 @@
-//! Creations that are rehearsed without drawing from sequences, because a value that was drawn is gone for good.
+//! Dry runs of creations that must not advance sequences, because sequences do not roll back.
 
 use serde_json::{Map, Value, json};
 
@@ -14,8 +14,8 @@ use crate::statement::{Fragment, Name, Statement};
 use crate::work::session::{Session, WorkError};
 
 impl ChangeContext {
-    /// The columns that a rehearsal has to give values, since their defaults must not be tried; nothing if one's value
-    /// cannot be known.
+    /// The columns for which a dry run has to supply values, because their defaults must not be tried. `None` if a
+    /// value cannot be predicted.
     pub(super) fn predicted_defaults(
         &self,
         given: &Map<String, Value>,
@@ -36,7 +36,7 @@ impl ChangeContext {
         Ok(Some(predicted))
     }
 
-    /// A rehearsal that only asks: whether the values can be read, and whether rules about them hold.
+    /// A dry run that only validates: whether the database accepts the values, and whether its rules hold.
     pub(super) async fn check_only<S: Session>(
         &self,
         session: &mut S,

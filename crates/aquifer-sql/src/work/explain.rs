@@ -1,5 +1,5 @@
-//! What a broken rule is about, where the database does not say: found out by asking it, after everything was undone.
-//! The same questions show a rehearsal on SQLite what only keeping the change would show.
+//! Explains constraint violations that the database does not explain itself, by querying it after the rollback. On
+//! SQLite, dry runs use the same queries to check what only a commit would.
 
 use serde_json::{Map, Value};
 
@@ -13,13 +13,13 @@ use crate::statement::{Dialect, Name, Statement};
 use crate::work::session::{Session, WorkError};
 
 impl ChangeContext {
-    /// The row of a key as it is now.
+    /// The current row with a key.
     pub(super) async fn row<S: Session>(&self, session: &mut S, key: &[Value]) -> Option<Map<String, Value>> {
         let text = read_row(session, &self.scope(), &self.all_fields(), key, false).await.ok()??;
         serde_json::from_slice(&text).ok()
     }
 
-    /// SqlError with what was given, told with the names it is about. `row` is what the row would have been.
+    /// The error, completed with the columns and tables it is about. `row` is the intended row.
     pub(super) async fn explain_error<S: Session>(
         &self,
         session: &mut S,
@@ -41,7 +41,7 @@ impl ChangeContext {
         }
     }
 
-    /// Both ways round a broken reference looks much the same.
+    /// The errors for both directions of a broken reference look alike.
     async fn explain_reference<S: Session>(
         &self,
         session: &mut S,
@@ -69,7 +69,7 @@ impl ChangeContext {
         }
     }
 
-    /// A rehearsal does not keep anything, so SQLite never looks whether deferred references hold.
+    /// A dry run is not committed, so SQLite never checks its deferred references.
     pub(super) async fn check_references<S: Session>(
         &self,
         session: &mut S,
@@ -88,7 +88,7 @@ impl ChangeContext {
         }
     }
 
-    /// The same for a row that goes.
+    /// The same for a row to be deleted.
     pub(super) async fn check_no_referring_rows<S: Session>(
         &self,
         session: &mut S,
@@ -103,7 +103,7 @@ impl ChangeContext {
         }
     }
 
-    /// The reference of the row that leads nowhere.
+    /// The foreign key of the row whose referenced row does not exist.
     pub(super) async fn find_missing_parent<S: Session>(
         &self,
         session: &mut S,
@@ -130,7 +130,7 @@ impl ChangeContext {
         None
     }
 
-    /// What callers call the table that a reference leads to, if it is offered.
+    /// The name of the referenced table, if it is offered.
     pub(super) fn parent_name(&self, foreign: &ForeignKey) -> Option<String> {
         let own = self.references.iter().filter(|known| known.from == self.index && known.columns == foreign.columns);
         let targets = own.filter_map(|known| Some((known, self.tables.get(known.to)?)));
@@ -139,7 +139,7 @@ impl ChangeContext {
         Some(target.words.plural.clone())
     }
 
-    /// A table whose rows refer to this one and forbid that it goes.
+    /// A table whose rows refer to this one and prevent its deletion.
     async fn find_referring_table<S: Session>(&self, session: &mut S, row: &Map<String, Value>) -> Option<String> {
         let table = &self.exposed.table;
         let incoming = self.references.iter().filter(|known| known.to == self.index);
@@ -162,7 +162,7 @@ impl ChangeContext {
         None
     }
 
-    /// The column whose value PostgreSQL cannot take, found by offering it one value after the other.
+    /// The column whose value PostgreSQL rejects, found by trying the values one by one.
     async fn find_rejected_column<S: Session>(&self, session: &mut S, given: &Map<String, Value>) -> Option<String> {
         if let (1, Some(only)) = (given.len(), given.keys().next()) {
             return Some(only.clone());
@@ -180,7 +180,7 @@ impl ChangeContext {
                 bounded.push(name.clone());
             }
         }
-        // Some types cut off what is too long where one is made of the other, but not where it is kept.
+        // Some types truncate in a cast, but reject long values when storing.
         bounded.pop().filter(|_| bounded.is_empty())
     }
 }

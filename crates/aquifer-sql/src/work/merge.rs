@@ -1,5 +1,5 @@
-//! Changes merged into JSON text (R-REQ-6): objects key by key, everything else replaced, null removes. What is not touched
-//! stays as it is written, so that no number loses a digit.
+//! Merges changes into JSON text (R-REQ-6): objects key by key, everything else is replaced, null removes. Untouched
+//! values keep their exact text, so that no number loses a digit.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The members of an object, in their order, unread.
+/// The members of an object, in order and unparsed.
 pub(super) struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> Members<'a> {
-    /// The members, if the text is an object.
+    /// Parses the members, if the text is an object.
     pub(super) fn parse(text: &'a [u8]) -> Option<Self> {
         serde_json::from_slice(text).ok()
     }
@@ -46,7 +46,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// JSON text with a change merged into it.
+/// Merges a change into JSON text.
 pub(super) fn merge(stored: Option<&str>, change: &Value) -> String {
     let Value::Object(changes) = change else { return change.to_string() };
     let stored = stored.and_then(|text| Members::parse(text.as_bytes())).unwrap_or(Members(Vec::new()));

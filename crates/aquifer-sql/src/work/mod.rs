@@ -1,4 +1,4 @@
-//! What is done for each kind of operation, in one transaction, written once for every database.
+//! The work of each operation, in one transaction, written once for all databases.
 
 mod cascade;
 pub(crate) mod change;

@@ -1,11 +1,11 @@
-//! What an operation answers.
+//! The result of an operation.
 
 use aquifer_protocol::response::{Data, JsonText};
 use aquifer_protocol::warning::Warning;
 
 use crate::error::SqlError;
 
-/// An answer whose text is already JSON.
+/// The result of an operation, usually as JSON text.
 #[derive(Debug)]
 pub(crate) struct OperationOutput {
     pub(crate) data: Data,
@@ -13,7 +13,7 @@ pub(crate) struct OperationOutput {
 }
 
 impl OperationOutput {
-    /// Takes text that was assembled here, from what the database vouches for and what we have written ourselves.
+    /// Takes JSON text that was written here, from values that the database guarantees to be valid.
     pub(crate) fn from_json_text(text: Vec<u8>, warnings: Vec<Warning>) -> Result<Self, SqlError> {
         let text = String::from_utf8(text).map_err(|error| SqlError::Rejected {
             message: None,

@@ -1,11 +1,11 @@
-//! Whether an expression of the operator's means anything to the database.
+//! Checks whether the database accepts a configured expression.
 
 use crate::settings::ComputedSettings;
 use crate::sql::scope::cast_for;
 use crate::statement::{Dialect, Fragment, Name, Statement};
 use crate::work::session::{Session, Work, WorkError};
 
-/// One expression, tried on no rows.
+/// Evaluates an expression for no rows.
 pub(crate) struct Probe {
     pub(crate) dialect: Dialect,
     pub(crate) table: Name,

@@ -1,4 +1,4 @@
-//! Lists, searches, sums and single rows.
+//! Lists, searches, aggregates and single rows.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::sql::{aggregate, select};
 use crate::statement::Dialect;
 use crate::work::session::{Session, Work, WorkError};
 
-/// A list or a search, with its sums.
+/// A list or search, with its aggregates.
 pub(crate) struct Query {
     pub(crate) exposed: Arc<ExposedTable>,
     pub(crate) dialect: Dialect,
@@ -77,7 +77,7 @@ impl Work for Query {
     }
 }
 
-/// How many formats of times are tried before each time is read.
+/// How many time formats are tried before every time is parsed.
 const MAX_STYLES: usize = 3;
 
 fn mixed_formats((column, _): &ColumnStyle) -> Warning {
@@ -90,7 +90,7 @@ impl Query {
         Scope::new(&self.exposed, self.dialect, self.now)
     }
 
-    /// The answer, and the part of the order it shows.
+    /// The answer, and the range of the order that it covers.
     async fn answer<S: Session>(
         &self,
         session: &mut S,
@@ -174,7 +174,7 @@ impl Work for Get {
     }
 }
 
-/// A row's JSON text, if there is one of that key.
+/// The JSON text of the row with a key, if it exists.
 pub(super) async fn read_row<S: Session>(
     session: &mut S,
     scope: &Scope<'_>,

@@ -1,4 +1,5 @@
-//! Following references from one row on, level by level, each row visited once and each reference told once (R-COL-10).
+//! Follows references from one row, level by level. Each row is visited once and each reference reported once
+//! (R-COL-10).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,9 +22,9 @@ use crate::sql::select::write_equals;
 use crate::statement::{Dialect, Statement};
 use crate::work::session::{Session, Work, WorkError};
 
-/// References beyond this are not told: nobody reads them, and every one costs memory.
+/// The maximum number of reported references, which bounds the memory.
 const MAX_RELATIONSHIPS: usize = 5_000;
-/// Keys looked for in one statement.
+/// How many keys are looked up in one statement.
 const VALUES_PER_STATEMENT: usize = 500;
 
 /// A walk along references.
@@ -32,19 +33,19 @@ pub(crate) struct RelationshipWalk {
     pub(crate) relationships: Arc<[Relationship]>,
     pub(crate) dialect: Dialect,
     pub(crate) now: Timestamp,
-    /// The table and the key of the first row.
+    /// The table and key of the first row.
     pub(crate) root: (usize, Vec<Value>),
     pub(crate) direction: Direction,
     pub(crate) only: Option<usize>,
     pub(crate) depth: u32,
     pub(crate) first: usize,
     pub(crate) skip: usize,
-    /// Parts of the answer; empty is all.
+    /// The requested parts of the answer; empty means all.
     pub(crate) include: Vec<String>,
     pub(crate) key: CursorKey,
 }
 
-/// A row: its table, its key, and the values that references are made of.
+/// A row: its table, its key, and the values of its references.
 struct Node {
     table: usize,
     id: Arc<str>,
@@ -57,7 +58,7 @@ struct Edge {
     relationship: usize,
     outgoing: bool,
     depth: u32,
-    /// The row it was met from, and the one it led to.
+    /// The row it was found from, and the row it leads to.
     from: Arc<str>,
     to: Arc<Node>,
 }
@@ -92,7 +93,7 @@ impl RelationshipWalk {
         self.tables.get(table).ok_or_else(|| Failure::internal("a relationship refers to an unknown table").into())
     }
 
-    /// Columns of a table that keys and references are made of.
+    /// The columns of a table that keys and references use.
     fn columns(&self, table: usize) -> Result<Vec<Arc<str>>, WorkError> {
         let mut columns: Vec<Arc<str>> =
             self.exposed_table(table)?.table.key_columns().map(|column| column.name.clone()).collect();
@@ -108,7 +109,7 @@ impl RelationshipWalk {
         Ok(columns)
     }
 
-    /// Rows of a table with any of these values in these columns, in the order of their key.
+    /// Rows of a table with any of these values in these columns, in key order.
     async fn rows<S: Session>(
         &self,
         session: &mut S,
@@ -140,7 +141,7 @@ impl RelationshipWalk {
         Ok(nodes)
     }
 
-    /// Every reference up to `most`, level by level.
+    /// Every reference up to `max_count`, level by level.
     async fn walk<S: Session>(
         &self,
         session: &mut S,
@@ -161,7 +162,7 @@ impl RelationshipWalk {
                     if !self.direction.allows(outgoing) || edges.len() >= max_count {
                         continue;
                     }
-                    // Seen from the referring row the others are referred to, and the other way round.
+                    // The other side of the reference depends on the direction.
                     let (here, there, ours, theirs) = if outgoing {
                         (known.from, known.to, &known.columns, &known.to_columns)
                     } else {
@@ -206,7 +207,7 @@ impl RelationshipWalk {
         Ok(edges)
     }
 
-    /// A row as others refer to it.
+    /// A row as answers refer to it.
     fn reference(&self, node: &Node) -> Value {
         let mut reference = Map::new();
         if let Some(exposed) = self.tables.get(node.table) {
@@ -289,8 +290,8 @@ pub(super) fn values_at(row: &Map<String, Value>, columns: &[Arc<str>]) -> Optio
     columns.iter().map(|name| row.get(&**name).filter(|value| !value.is_null()).cloned()).collect()
 }
 
-/// Whether two values are one to the database that has matched them: it may compare text in any case, and numbers of
-/// different types.
+/// Whether two values are equal to the database that matched them: it may ignore case or compare numbers of different
+/// types.
 fn is_same_value(ours: &Value, theirs: &Value) -> bool {
     fn number(value: &Value) -> Option<f64> {
         match value {
@@ -384,7 +385,7 @@ impl Work for RelationshipWalk {
     }
 }
 
-/// The values of a key as a caller gave them, in the order of the key.
+/// The key values that a caller gave, in key order.
 pub(crate) fn parse_root_key(exposed: &ExposedTable, given: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
     let mut key = Vec::new();
     let valid: Vec<&str> = exposed.table.key_columns().map(|column| &*column.name).collect();

@@ -1,5 +1,5 @@
-//! A conversation with a database inside one transaction. What is to be done is written once, over this; where the
-//! database answers at once, so do the futures.
+//! A session with a database within one transaction. Work is written once over this trait; on SQLite all futures are
+//! ready at once.
 
 use aquifer_engine::Validity;
 use aquifer_protocol::error::Failure;
@@ -12,35 +12,35 @@ use crate::sql::time_checks::TimeCheck;
 use crate::statement::Statement;
 
 pub(crate) trait Session: Send {
-    /// Runs a statement and hands its rows to the collector until that has enough.
+    /// Runs a statement and passes its rows to the collector until it is full.
     fn fetch(
         &mut self,
         statement: &Statement,
         collector: &mut RowCollector,
     ) -> impl Future<Output = Result<(), SqlError>> + Send;
 
-    /// Runs a statement with few rows, all of them wanted.
+    /// Runs a statement with few rows and returns all of them.
     fn rows(
         &mut self,
         statement: &Statement,
         cell_types: &[CellType],
     ) -> impl Future<Output = Result<Vec<Vec<Value>>, SqlError>> + Send;
 
-    /// What is known by now of the format of a column's times. Databases that have a type for times have one format.
+    /// The known time style of a column. Databases with a type for times need none.
     fn known_time_style(&mut self, check: &TimeCheck) -> impl Future<Output = Result<TimeStyle, SqlError>> + Send {
         std::future::ready(Ok(check.style))
     }
 
-    /// Looks at the times that an answer depends on. The answer is right if their format is the one it was made for.
+    /// Checks the times that an answer depends on. The answer is correct if they are in the style it was computed for.
     fn check_times(&mut self, check: &TimeCheck) -> impl Future<Output = Result<TimeStyle, SqlError>> + Send {
         std::future::ready(Ok(check.style))
     }
 
-    /// Runs a statement for its effect. Says how many rows it touched.
+    /// Runs a statement for its effect, and returns the number of affected rows.
     fn execute(&mut self, statement: &Statement) -> impl Future<Output = Result<u64, SqlError>> + Send;
 }
 
-/// Why something was not done: the database's fault, or the request's.
+/// Why work failed: an error of the database, or a failure of the request.
 #[derive(Debug)]
 pub(crate) enum WorkError {
     Sql(SqlError),
@@ -59,36 +59,37 @@ impl From<Failure> for WorkError {
     }
 }
 
-/// What is done in one transaction.
+/// Work that runs in one transaction.
 pub(crate) trait Work: Send + Sync + 'static {
     type Output: Send + 'static;
 
-    /// Whether it takes several statements that must see the same data.
+    /// Whether it needs several statements with the same snapshot.
     fn needs_snapshot(&self) -> bool;
 
-    /// Whether it is a read that most likely is done in a moment, and that takes many small steps if it is not. Counting a
-    /// whole table is one step, however large the table, and ranking a text is one, however long the text.
+    /// Whether it is a read that is probably fast and otherwise consists of many small steps, so that it can be
+    /// interrupted. Counting a table is one step, however large the table, and so is ranking a text, however long the
+    /// text.
     fn is_cheap(&self) -> bool {
         false
     }
 
-    /// Whether none of its changes may be kept, whatever it says in the end.
+    /// Whether its changes must never be committed.
     fn is_dry_run(&self) -> bool {
         false
     }
 
-    /// Does it, perhaps more than once: a read that takes long is begun anew elsewhere. What is said beside the output is
-    /// whether its changes are to be kept.
+    /// Runs the work, perhaps more than once: a slow inline read is restarted on another thread. Also returns whether
+    /// to commit.
     fn run<S: Session>(&self, session: &mut S) -> impl Future<Output = Result<(Self::Output, bool), WorkError>> + Send;
 
-    /// Says more about what went wrong. Called after everything has been undone, where nothing can be written.
+    /// Adds details to an error. Called after the rollback, in a session that cannot write.
     fn explain<S: Session>(&self, _session: &mut S, error: SqlError) -> impl Future<Output = SqlError> + Send {
         std::future::ready(error)
     }
 }
 
-/// A change that is made only while its call is valid. Waiting for a connection or a lock may take long, so this is asked
-/// inside the transaction: before the first statement, and again when the next thing would be to keep the change.
+/// A change that is made only while its call is valid. Waiting for a connection or a lock may take long, so validity is
+/// checked within the transaction: before the first statement, and again before the commit.
 pub(crate) struct GuardedWork<W> {
     pub(crate) work: W,
     pub(crate) validity: Validity,
